@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A command: one const row. Dispatch, --list, help, links, man pages and completion all derive from the rows in
+ * cmd/table.c.
+ */
+#ifndef CMD_COMMAND_H
+#define CMD_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/loop.h"
+#include "core/options.h"
+#include "core/outcome.h"
+#include "transport/transport.h"
+
+/* What every command has: the first member of its options struct, filled by the COMMON_OPTIONS rows. */
+struct common_options {
+	int64_t timeout;  /* nanoseconds for each phase that waits */
+	int64_t deadline; /* nanoseconds for the whole run, 0 for none */
+	bool debug;
+	bool help;
+	bool version;
+};
+
+/* What main hands down; there is no other shared state. */
+struct environment {
+	struct loop *loop;
+	struct log log;
+	struct transport *transport; /* opened before start() */
+	uint64_t given;		     /* the options that were on the command line, for options_given() */
+	enum outcome outcome;	     /* of the run: the first failure stays */
+};
+
+/* Why a run is to end before its own end. */
+enum interruption {
+	INTERRUPTION_SIGNAL = 1, /* SIGINT or SIGTERM */
+	INTERRUPTION_DEADLINE,	 /* main has said so on stderr, and counts the run as failed */
+};
+
+struct command {
+	const char *name;
+	const char *summary;  /* half a line for --list and the man page */
+	const char *synopsis; /* the lines of "Usage:" after the name, each ending in a newline */
+	const struct option *options;
+	const struct option_rule *rules;
+	size_t options_size;
+
+	/*
+	 * Checks what the tables cannot say about the options (OUTCOME_USAGE after one line on stderr). No device is
+	 * touched yet. May be NULL.
+	 */
+	enum outcome (*check)(struct environment *environment, const void *options);
+
+	/*
+	 * Starts the run: makes its state, starts the first steps, returns. The run ends when the command calls
+	 * environment_finish(). On failure the command has freed everything and *state is NULL.
+	 */
+	enum outcome (*start)(struct environment *environment, const void *options, void **state);
+
+	/*
+	 * Begins an orderly end: leave, disconnect, print what is known, environment_finish(). Comes at most once;
+	 * main enforces a limit on how long it takes.
+	 */
+	void (*interrupt)(void *state, enum interruption reason);
+
+	/* Frees the state after the loop has ended, in whatever state things are. */
+	void (*stop)(void *state);
+};
+
+/* The rows, ending with a NULL name: cmd/table.c. */
+extern const struct command *const command_table[];
+
+/* Notes a failure; the first one decides the exit code. OUTCOME_OK changes nothing. */
+void environment_note(struct environment *environment, enum outcome outcome);
+
+/* Notes the outcome and stops the loop. */
+void environment_finish(struct environment *environment, enum outcome outcome);
+
+/* Default of --timeout: long enough for a busy subnet manager, far below the 75-100 s the kernel tries. */
+#define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
+
+/* clang-format off */
+#define COMMON_OPTIONS(type, debug_letter) \
+	OPTION_ROW(OPTION_DURATION, 0, "timeout", type, common.timeout, .minimum = CLOCK_NS_PER_MS, \
+		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = COMMAND_TIMEOUT_DEFAULT, .argument = "TIME", \
+		   .help = "Longest wait of each phase: look-up, resolve, connect, reply, disconnect"), \
+	OPTION_ROW(OPTION_DURATION, 0, "deadline", type, common.deadline, .minimum = CLOCK_NS_PER_MS, \
+		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", \
+		   .initial_text = "none", .help = "Longest time of the whole run"), \
+	OPTION_ROW(OPTION_FLAG, debug_letter, "debug", type, common.debug, \
+		   .help = "Trace connection events and states on stderr"), \
+	OPTION_ROW(OPTION_FLAG, 'h', "help", type, common.help, .help = "Print this help"), \
+	OPTION_ROW(OPTION_FLAG, 0, "version", type, common.version, .help = "Print the version")
+/* clang-format on */
+
+#endif

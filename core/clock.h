@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Time as integer nanoseconds of CLOCK_MONOTONIC. */
+#ifndef CORE_CLOCK_H
+#define CORE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_NS_PER_US INT64_C(1000)
+#define CLOCK_NS_PER_MS INT64_C(1000000)
+#define CLOCK_NS_PER_S	INT64_C(1000000000)
+
+static inline int64_t clock_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a person reads on stderr. Whoever first knows the cause of a failure says it here, once; callers only hand the
+ * outcome on.
+ */
+#ifndef CORE_LOG_H
+#define CORE_LOG_H
+
+#include <stdbool.h>
+
+struct log {
+	const char *name; /* the program as the user typed it: "rping", "rdmatest rping" */
+	bool debug;	  /* print log_debug() lines */
+};
+
+/*
+ * Prints "<name>: <object>: <what failed>: <cause in words> (<raw code>)" as one line with one write, and keeps errno.
+ * object may be NULL; format describes the rest and has no newline.
+ */
+void log_error(const struct log *log, const char *object, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* As log_error(), and appends the words and the number of an errno value: ": Connection refused (111)". */
+void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* One line of help under the error printed last: "<name>: hint: ...". */
+void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A trace line for --debug; nothing without it. */
+void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

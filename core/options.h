@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command line as a table: one row per option. Parser, range check, --help and the option section of the man page
+ * all derive from the rows.
+ */
+#ifndef CORE_OPTIONS_H
+#define CORE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/log.h"
+#include "core/outcome.h"
+
+enum option_type {
+	OPTION_FLAG = 1, /* bool, no argument */
+	OPTION_INTEGER,	 /* int64_t, decimal or 0x... */
+	OPTION_SIZE,	 /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
+	OPTION_DURATION, /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
+	OPTION_WORD,	 /* int64_t, one of the row's words, or the same value as a number */
+	OPTION_TEXT,	 /* const char *, never empty */
+};
+
+struct option_word {
+	const char *word;
+	int64_t value;
+};
+
+struct option {
+	char letter;	  /* the classic letter, or 0 */
+	const char *name; /* the long name; NULL ends the table */
+	enum option_type type;
+	size_t offset;	 /* of the value in the command's options struct */
+	int64_t minimum; /* of a number; nanoseconds for a duration */
+	int64_t maximum;
+	int64_t initial;		 /* the value without the option; OPTION_TEXT starts as NULL */
+	const char *argument;		 /* its name in the help: "PORT" */
+	const char *help;		 /* one sentence without a full stop; the default is added from the row */
+	const char *initial_text;	 /* replaces the default in the help where a number would mislead ("none") */
+	const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
+};
+
+/* A row: kind, letter, long name, options struct and member, then the other fields by name. */
+#define OPTION_ROW(kind, short_letter, long_name, struct_type, member, ...)                                            \
+	{                                                                                                              \
+		.letter = short_letter, .name = long_name, .type = kind, .offset = offsetof(struct_type, member),      \
+		__VA_ARGS__                                                                                            \
+	}
+
+/* A relation between two options of one table, by long name. */
+enum option_relation {
+	OPTION_EXCLUDES = 1, /* both may not be given */
+	OPTION_NEEDS,	     /* the first makes sense only with the other */
+	OPTION_ONE_OF,	     /* at least one of the two must be given */
+};
+
+struct option_rule {
+	enum option_relation relation; /* 0 ends the table */
+	const char *first;
+	const char *second;
+};
+
+enum {
+	OPTION_ROWS_MOST = 64
+};
+
+/*
+ * Sets every option to its initial value, then reads the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
+ * "--count=5", "--count 5", and "--" before operands. Operands are refused: no command has any. An option given
+ * twice takes the later value.
+ * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
+ * *given gets bit N for every row N that was on the command line.
+ * "--help" and "-h" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong behind them.
+ */
+enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
+			   char *const *argv, void *options, uint64_t *given);
+
+/* True if the option of that long name is among given. The name must be in the table. */
+bool options_given(const struct option *table, uint64_t given, const char *name);
+
+/*
+ * Prints the option section of the help: two columns, as "  -C, --count N    ...". The man pages' option sections are
+ * made from this text (docs/man), so that its form is an interface.
+ */
+void options_help(const struct option *table, FILE *stream);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA as the commands see it: no verbs, librdmacm or libev type in it, so that a command works on every backend.
+ *
+ * The nouns. A transport is an opened backend. A channel carries connection events to the loop; endpoints can be moved
+ * between channels. An endpoint is one of three things: a listener, a connection (reliable), or a group (a datagram
+ * queue that joins a multicast group). A domain is one device, known from the moment an address is resolved or a
+ * request arrives; regions and completion queues belong to it, which keeps a thousand connections cheap.
+ *
+ * Messages. Whoever first knows the cause prints it: a function that returns anything but OUTCOME_OK, and an
+ * EVENT_FAILED or a failed completion that is handed to a command, has already been explained on stderr.
+ *
+ * Order. Every call-back comes from the loop, never out of a function below. The kernel reports connection events and
+ * completions through two descriptors without an order between them; the transport restores it: EVENT_ESTABLISHED comes
+ * before the endpoint's first completion, and EVENT_DISCONNECTED after its last one. Work that is flushed when a queue
+ * goes down is not reported: the event or the completion that brought the queue down is.
+ *
+ * Lifetimes. endpoint_destroy() may be called from any call-back; nothing is called back for that endpoint after it.
+ * Regions are freed after the endpoints whose work uses them were destroyed, with region_destroy(), which waits for
+ * them by itself. transport_close() comes last.
+ */
+#ifndef TRANSPORT_TRANSPORT_H
+#define TRANSPORT_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/address.h"
+#include "core/log.h"
+#include "core/loop.h"
+#include "core/outcome.h"
+
+struct backend; /* a const table of functions: transport/backend.h */
+struct channel;
+
+/* The base of every backend's own struct. */
+struct transport {
+	const struct backend *backend;
+	struct loop *loop;
+	const struct log *log;
+};
+
+/* Opens the backend of that name ("verbs"). Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. */
+enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
+
+/* Frees everything that is left: endpoints, regions, domains and channels. NULL is fine. */
+void transport_close(struct transport *transport);
+
+enum outcome channel_create(struct transport *transport, struct channel **channel);
+/* Destroys a channel that no endpoint uses any more. */
+void channel_destroy(struct channel *channel);
+
+enum fabric {
+	FABRIC_INFINIBAND,
+	FABRIC_ROCE,
+	FABRIC_IWARP,
+};
+
+/* One device. Owned by the transport. */
+struct domain {
+	struct transport *transport;
+	const char *device; /* "rxe0" */
+	enum fabric fabric;
+	bool multicast;		     /* the device has unreliable datagrams and groups */
+	bool removed;		     /* its endpoints have failed or are about to */
+	uint32_t longest_message;    /* bytes */
+	uint32_t most_queue_entries; /* work requests of one queue, each direction */
+};
+
+/* Memory that the device may use. Base of the backend's own struct. */
+struct region {
+	struct domain *domain;
+	uint8_t *memory;
+	size_t length;
+	uint32_t local_key;
+	uint32_t remote_key;
+};
+
+enum region_access {
+	REGION_LOCAL = 0,	 /* source of sends and writes, target of receives */
+	REGION_REMOTE_READ = 1,	 /* the peer may read it */
+	REGION_REMOTE_WRITE = 2, /* the peer may write it */
+	REGION_READ_SINK = 4,	 /* target of our own reads (iWARP wants more rights for that) */
+};
+
+/* Allocates length zeroed bytes (1 or more) and registers them with the device. */
+enum outcome region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
+/* Frees a region, as soon as endpoints being destroyed no longer use it. NULL is fine. */
+void region_destroy(struct region *region);
+
+enum endpoint_kind {
+	ENDPOINT_LISTENER = 1,
+	ENDPOINT_CONNECTION,
+	ENDPOINT_GROUP,
+};
+
+enum port_space {
+	PORT_SPACE_TCP = 0x0106,
+	PORT_SPACE_UDP = 0x0111,
+	PORT_SPACE_IB = 0x013f,
+	PORT_SPACE_IPOIB = 0x0002,
+};
+
+/* The life of an endpoint. Each waiting state is limited by options.timeout. */
+enum endpoint_state {
+	ENDPOINT_IDLE = 0,
+	ENDPOINT_RESOLVING_ADDRESS, /* waits for EVENT_ADDRESS_RESOLVED */
+	ENDPOINT_ADDRESS_RESOLVED,
+	ENDPOINT_RESOLVING_ROUTE, /* waits for EVENT_ROUTE_RESOLVED */
+	ENDPOINT_ROUTE_RESOLVED,
+	ENDPOINT_CONNECTING, /* waits for EVENT_ESTABLISHED */
+	ENDPOINT_LISTENING,
+	ENDPOINT_REQUESTED, /* a peer asks; accept, reject or destroy it */
+	ENDPOINT_ACCEPTING, /* waits for EVENT_ESTABLISHED */
+	ENDPOINT_ESTABLISHED,
+	ENDPOINT_DISCONNECTING, /* waits for EVENT_DISCONNECTED */
+	ENDPOINT_DISCONNECTED,
+	ENDPOINT_JOINING, /* waits for EVENT_JOINED */
+	ENDPOINT_JOINED,
+	ENDPOINT_FAILED,
+	ENDPOINT_DESTROYED,
+};
+
+enum event_kind {
+	EVENT_ADDRESS_RESOLVED = 1, /* endpoint->domain is known: regions and the queue can be made */
+	EVENT_ROUTE_RESOLVED,
+	EVENT_REQUEST, /* on a listener: event->request is a new connection */
+	EVENT_ESTABLISHED,
+	EVENT_DISCONNECTED, /* the peer went in order, or our own disconnect is done */
+	EVENT_JOINED,
+	EVENT_FAILED, /* the endpoint is of no more use; event->outcome says for which exit code */
+};
+
+/* What a join brought: where the group's datagrams go. */
+struct group_address {
+	uint8_t gid[16];
+	uint16_t lid; /* 0 on RoCE */
+	uint8_t service_level;
+	uint32_t queue_number;
+	uint32_t queue_key;
+	void *context; /* as given to endpoint_join(), and carried through the kernel and back */
+};
+
+/* Valid during the call-back only. */
+struct endpoint_event {
+	enum event_kind kind;
+	enum outcome outcome; /* of EVENT_FAILED */
+	struct endpoint
+		*request; /* of EVENT_REQUEST; the receiver owns it, and its handlers must be set before return */
+	/*
+	 * What the peer said: with EVENT_REQUEST its connect data, with EVENT_ESTABLISHED at the connecting end its
+	 * accept data. May be longer than what was sent, padded with zeros. NULL if there is none.
+	 */
+	const uint8_t *private_data;
+	size_t private_length;
+	const struct group_address *group; /* of EVENT_JOINED */
+};
+
+enum work_kind {
+	WORK_SEND = 1,
+	WORK_RECEIVE,
+	WORK_READ,  /* RDMA READ from the peer's memory into the region */
+	WORK_WRITE, /* RDMA WRITE from the region into the peer's memory */
+};
+
+/* The status of a completion, in the vocabulary of verbs (ibv_poll_cq(3)); raw is the backend's number for it. */
+enum completion_status {
+	COMPLETION_OK = 0,
+	COMPLETION_LENGTH,	  /* the message did not fit into the receive */
+	COMPLETION_PROTECTION,	  /* a local key or bound is wrong */
+	COMPLETION_REMOTE_ACCESS, /* the peer's memory refused */
+	COMPLETION_REMOTE_REQUEST,
+	COMPLETION_REMOTE_OPERATION,
+	COMPLETION_RETRY_EXCEEDED, /* the peer does not answer */
+	COMPLETION_RNR_EXCEEDED,   /* the peer has no receive posted */
+	COMPLETION_OTHER,
+};
+
+struct completion {
+	enum work_kind kind; /* valid also if the work failed, as is tag; nothing else is then */
+	uint32_t tag;
+	enum completion_status status;
+	uint32_t length; /* bytes received, without the 40 bytes in front of a datagram */
+	bool has_immediate;
+	uint32_t immediate;	      /* host order */
+	uint32_t source_queue_number; /* of a datagram */
+};
+
+/* What stands in front of every datagram in its receive buffer: the global route header, used or not. */
+enum {
+	DATAGRAM_HEADER_SIZE = 40
+};
+
+enum {
+	WORK_TAG_MOST = (1 << 24) - 1
+};
+
+/* One work request. All fields are read during endpoint_post(); the memory is in use until the completion. */
+struct work {
+	enum work_kind kind;
+	uint32_t tag; /* comes back in the completion; at most WORK_TAG_MOST */
+	const struct region *region;
+	size_t offset;
+	uint32_t length;
+	uint64_t remote_address; /* of WORK_READ and WORK_WRITE */
+	uint32_t remote_key;
+	bool silent; /* completes without a report unless it fails; a later reported work of the queue covers it */
+	bool has_immediate;
+	uint32_t immediate; /* host order */
+};
+
+struct endpoint_handlers {
+	void (*event)(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
+	void (*completion)(void *owner, struct endpoint *endpoint, const struct completion *completion);
+};
+
+enum {
+	ENDPOINT_UNSET = -1,
+	PRIVATE_DATA_MOST = 56, /* what fits into a connect request behind the address header (wire notes in docs) */
+};
+
+struct endpoint_options {
+	enum port_space port_space;
+	int64_t timeout; /* nanoseconds for each phase; 0 waits for ever */
+	uint32_t send_depth;
+	uint32_t receive_depth;
+	int type_of_service; /* 0-255, or ENDPOINT_UNSET */
+	int ack_timeout;     /* 0-31: 4.096 us x 2^n, or ENDPOINT_UNSET */
+	bool own_queue;	     /* create and move the queue pair with plain verbs instead of the connection manager */
+	bool send_only;	     /* join a group as send-only full member */
+	bool no_loopback;    /* a group's datagrams do not come back to this host */
+};
+
+/* Base of the backend's own struct; commands read it, and write only handlers and owner. */
+struct endpoint {
+	struct transport *transport;
+	struct channel *channel;
+	enum endpoint_kind kind;
+	enum endpoint_state state;
+	struct endpoint_options options;
+	const struct endpoint_handlers *handlers;
+	void *owner;
+	struct domain *domain; /* NULL before EVENT_ADDRESS_RESOLVED */
+	struct address local;
+	struct address peer;
+	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
+	uint32_t queue_number;	      /* 0 without a queue */
+	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
+};
+
+/* options are copied. Nothing happens on the wire yet. */
+enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, const struct endpoint_options *options,
+			     const struct endpoint_handlers *handlers, void *owner, struct endpoint **endpoint);
+
+/* Ends the endpoint, whatever its state: leaves, disconnects, drops its work and frees it. NULL is fine. */
+void endpoint_destroy(struct endpoint *endpoint);
+
+/*
+ * Listener: binds to address (port 0 takes a free one; endpoint->local tells which) and listens. Answers at once; the
+ * requests come as EVENT_REQUEST.
+ */
+enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address);
+
+/*
+ * Connection, group: finds the device that leads to destination, from source unless that is NULL. First
+ * EVENT_ADDRESS_RESOLVED, for a connection then EVENT_ROUTE_RESOLVED by itself. A native GID as a group's destination
+ * needs a source and has nothing to resolve.
+ */
+enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
+			      const struct address *destination);
+
+/* Makes the queue pair, as deep as the options say, in a state that takes receives. The domain must be known. */
+enum outcome endpoint_open_queue(struct endpoint *endpoint);
+
+/* data: at most PRIVATE_DATA_MOST bytes for the peer, copied. Then EVENT_ESTABLISHED or EVENT_FAILED. */
+enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length);
+enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length);
+/* Refuses a requested connection, with data for the peer, and destroys the endpoint. */
+void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length);
+
+/* Ends an established connection in order: EVENT_DISCONNECTED follows. Unfinished work is dropped. */
+enum outcome endpoint_disconnect(struct endpoint *endpoint);
+
+/* Group: joins what was resolved and attaches the queue; context comes back in EVENT_JOINED. */
+enum outcome endpoint_join(struct endpoint *endpoint, void *context);
+/* Leaves, if it joined. */
+enum outcome endpoint_leave(struct endpoint *endpoint);
+
+/* Posts count works in order, either receives or none of them. On failure none of the later ones is posted. */
+enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
+
+/* Moves the endpoint and its waiting events to another channel. Not from inside one of its event call-backs. */
+enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
+
+const char *endpoint_state_text(enum endpoint_state state);
+const char *completion_status_text(enum completion_status status);
+const char *work_kind_text(enum work_kind kind);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/hello.h"
+
+#include <endian.h>
+#include <string.h>
+
+static const uint8_t magic[4] = { 0xd7, 'r', 'd', 't' };
+
+enum { HELLO_VERSION = 1 };
+
+struct hello_wire {
+	uint8_t magic[4];
+	uint8_t version;
+	uint8_t tool;
+	uint8_t reserved[2];
+	uint32_t capacity;
+	uint32_t connections;
+	uint64_t count;
+};
+
+_Static_assert(sizeof(struct hello_wire) == HELLO_SIZE, "the hello on the wire has no padding");
+
+void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE])
+{
+	struct hello_wire wire = {
+		.version = HELLO_VERSION,
+		.tool = (uint8_t)hello->tool,
+		.capacity = htobe32(hello->capacity),
+		.connections = htobe32(hello->connections),
+		.count = htobe64(hello->count),
+	};
+
+	memcpy(wire.magic, magic, sizeof(magic));
+	memcpy(bytes, &wire, sizeof(wire));
+}
+
+bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello)
+{
+	struct hello_wire wire;
+
+	if (!bytes || length < sizeof(wire))
+		return false;
+	memcpy(&wire, bytes, sizeof(wire));
+	if (memcmp(wire.magic, magic, sizeof(magic)) || wire.version < HELLO_VERSION || wire.tool != tool)
+		return false;
+	*hello = (struct hello){
+		.tool = tool,
+		.capacity = be32toh(wire.capacity),
+		.connections = be32toh(wire.connections),
+		.count = be64toh(wire.count),
+	};
+	return true;
+}

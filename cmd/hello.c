@@ -16,6 +16,8 @@ struct hello_wire {
 	uint32_t capacity;
 	uint32_t connections;
 	uint64_t count;
+	uint32_t connection;
+	uint32_t reserved_too;
 };
 
 _Static_assert(sizeof(struct hello_wire) == HELLO_SIZE, "the hello on the wire has no padding");
@@ -28,6 +30,7 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE])
 		.capacity = htobe32(hello->capacity),
 		.connections = htobe32(hello->connections),
 		.count = htobe64(hello->count),
+		.connection = htobe32(hello->connection),
 	};
 
 	memcpy(wire.magic, magic, sizeof(magic));
@@ -48,6 +51,7 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 		.capacity = be32toh(wire.capacity),
 		.connections = be32toh(wire.connections),
 		.count = be64toh(wire.count),
+		.connection = be32toh(wire.connection),
 	};
 	return true;
 }

@@ -3,8 +3,8 @@
  * What our own tools tell each other in the connect and accept data of the connection manager, so that the two ends
  * agree on sizes and counts before data moves. A stock peer ignores it and sends none; a hostile one may send anything.
  *
- *   0      4       5      6        8          12            16        24 bytes
- *   | magic | version | tool | 0, 0 | capacity | connections | count |      all numbers in network order
+ *   0       4         5      6      8          12            16      24           28     32 bytes
+ *   | magic | version | tool | 0, 0 | capacity | connections | count | connection | 0 |     numbers in network order
  */
 #ifndef CMD_HELLO_H
 #define CMD_HELLO_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HELLO_SIZE = 24 };
+enum { HELLO_SIZE = 32 };
 
 enum hello_tool {
 	HELLO_RPING = 1,
@@ -25,6 +25,7 @@ struct hello {
 	uint32_t capacity;    /* rping: the longest ping taken; ucmatose: bytes of each message */
 	uint32_t connections; /* ucmatose: -c; else 0 */
 	uint64_t count;	      /* ucmatose: -C; else 0 */
+	uint32_t connection;  /* ucmatose: which of the connections this is, from 0; the seed of its payload */
 };
 
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Time and process state without starting a process: forks are dear under emulation.
+
+# Sets now to hundredths of a second since boot.
+now() {
+	read -r lab_uptime _ </proc/uptime
+	now=${lab_uptime%.*}${lab_uptime#*.}
+}
+
+# Prints hundredths as seconds with one decimal.
+seconds() {
+	echo "$(($1 / 100)).$(($1 % 100 / 10))"
+}
+
+# A process waiting to be reaped has ended too.
+has_ended() {
+	{ read -r lab_stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	case ${lab_stat##*) } in
+	Z* | X*) return 0 ;;
+	esac
+	return 1
+}

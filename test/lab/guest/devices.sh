@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Network and RDMA devices of a scenario.
+
+# busybox has an ip of its own which knows less.
+ip() { /usr/bin/ip "$@"; }
+tc() { /usr/bin/tc "$@"; }
+rdma() { /usr/bin/rdma "$@"; }
+
+# Everything a scenario could have left: RDMA links, network devices, namespaces.
+reset_state() {
+	load_modules || fail "the kernel modules cannot be loaded"
+	for lab_link in $(rdma link show | sed -n 's/^link \([^/]*\).*/\1/p'); do
+		rdma link delete "$lab_link" || fail "RDMA link $lab_link cannot be removed"
+	done
+	for lab_link in $(ip -o link show | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p'); do
+		case $lab_link in
+		lo | sit0 | ip6tnl0 | tunl0) ;;
+		eth0)
+			ip address flush dev eth0
+			tc qdisc delete dev eth0 root 2>/dev/null || :
+			;;
+		*) ip link delete "$lab_link" 2>/dev/null || : ;;
+		esac
+	done
+	for lab_space in $(ip netns list | cut -d' ' -f1); do
+		ip netns delete "$lab_space"
+	done
+}
+
+# device_up rxe|siw: one RDMA device with two IPv4 and two IPv6 addresses, so that
+# client and server can differ. rxe0 is on d0 with 10.0.0.1, 10.0.0.2, fd00::1, fd00::2;
+# siw0 on e0 with 10.1.0.1 and so on. With two guests the device is on eth0 and each
+# guest has one address: a the .1, b the .2.
+device_up() {
+	lab_kind=$1
+	case $lab_kind in
+	rxe) lab_netdev=d0 lab_peer=d1 lab_net=0 ;;
+	siw) lab_netdev=e0 lab_peer=e1 lab_net=1 ;;
+	*) fail "device_up: '$lab_kind' is neither rxe nor siw" ;;
+	esac
+	lab_hosts='1 2'
+	case $LAB_ROLE in
+	a) lab_netdev=eth0 lab_hosts=1 ;;
+	b) lab_netdev=eth0 lab_hosts=2 ;;
+	*)
+		ip link add "$lab_netdev" type veth peer name "$lab_peer"
+		ip link set "$lab_peer" up
+		;;
+	esac
+	ip link set "$lab_netdev" up
+	for lab_host in $lab_hosts; do
+		ip address add "10.$lab_net.0.$lab_host/24" dev "$lab_netdev"
+		ip address add "fd0$lab_net::$lab_host/64" dev "$lab_netdev" nodad
+	done
+	# Groups without a bind address go to the first device that came up.
+	ip route add 224.0.0.0/4 dev "$lab_netdev" 2>/dev/null || :
+	rdma link add "${lab_kind}0" type "$lab_kind" netdev "$lab_netdev" ||
+		fail "rdma link add ${lab_kind}0 failed"
+	lab_wait_device "${lab_kind}0" "$lab_kind"
+	say "device ${lab_kind}0 on $lab_netdev is up"
+}
+
+# A port is of use once it is active and, for RoCE, its address table is filled; both
+# happen in the kernel's own time.
+lab_wait_device() {
+	now
+	lab_deadline=$((now + 1000))
+	while :; do
+		lab_state=$(cat "/sys/class/infiniband/$1/ports/1/state" 2>/dev/null || :)
+		lab_gids=$(cat "/sys/class/infiniband/$1/ports/1/gids/"* 2>/dev/null | grep -cv '^[0:]*$' || :)
+		case $lab_state:$2 in
+		*ACTIVE:siw) return 0 ;;
+		# Link-local, and one for each address.
+		*ACTIVE:rxe) [ "$lab_gids" -gt "$((${#lab_hosts} + 1))" ] && return 0 ;;
+		esac
+		now
+		[ "$now" -lt "$lab_deadline" ] || fail "device $1 is not ready: state '$lab_state', $lab_gids addresses"
+		sleep 0.05
+	done
+}
+
+# device_down rxe|siw: takes the device away, under whatever uses it.
+device_down() {
+	step "device_down $1"
+	rdma link delete "${1}0" || fail "rdma link delete ${1}0 failed"
+}
+
+lab_qdisc_device() {
+	case $LAB_ROLE in
+	a | b) echo eth0 ;;
+	*) echo d0 ;;
+	esac
+}
+
+# netem 'loss 5%': what leaves the device suffers. One host talking to itself goes
+# round through lo, which therefore suffers too.
+netem() {
+	step "netem $*"
+	for lab_link in lo "$(lab_qdisc_device)"; do
+		# shellcheck disable=SC2048,SC2086 # the argument is a list of words
+		tc qdisc replace dev "$lab_link" root netem $* || fail "netem $* was refused"
+	done
+	lab_netem=yes
+}
+
+lab_netem=no
+netem_clear() {
+	[ "$lab_netem" = yes ] || return 0
+	for lab_link in lo "$(lab_qdisc_device)"; do
+		tc qdisc delete dev "$lab_link" root 2>/dev/null || :
+	done
+	lab_netem=no
+}
+
+# module_unload NAME...: the next scenario gets them back.
+module_unload() {
+	step "module_unload $*"
+	for lab_module in "$@"; do
+		rmmod "$lab_module" || fail "module $lab_module cannot be unloaded"
+	done
+}

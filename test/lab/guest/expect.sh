@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Expectations. Each is counted, and none can hold for a program that was never run.
+
+expect_status() {
+	lab_checked
+	[ -n "$status" ] || fail "expect_status: nothing has been finished yet"
+	[ "$status" = "$1" ] || fail "status is $status, expected $1"
+}
+
+expect_status_not() {
+	lab_checked
+	[ -n "$status" ] || fail "expect_status_not: nothing has been finished yet"
+	[ "$status" != "$1" ] || fail "status is $status"
+}
+
+# Both streams of NAME are looked at; NAME.out or NAME.err means that one.
+lab_streams() {
+	case $1 in
+	*.out | *.err) lab_files=$1 ;;
+	*) lab_files="$1.out $1.err" ;;
+	esac
+	for lab_file in $lab_files; do
+		[ -f "$lab_file" ] || fail "there is no output of '$1'"
+	done
+}
+
+expect_line() {
+	lab_checked
+	lab_streams "$1"
+	# shellcheck disable=SC2086 # one or two names
+	cat $lab_files | grep -qE -e "$2" || fail "$1 has no line matching: $2"
+}
+
+expect_no_line() {
+	lab_checked
+	lab_streams "$1"
+	# shellcheck disable=SC2086 # one or two names
+	if lab_found=$(cat $lab_files | grep -E -e "$2"); then
+		fail "$1 has a line matching: $2 ($lab_found)"
+	fi
+}
+
+# expect_count NAME REGEX N: exactly N lines match.
+expect_count() {
+	lab_checked
+	lab_streams "$1"
+	# shellcheck disable=SC2086 # one or two names
+	lab_count=$(cat $lab_files | grep -cE -e "$2" || :)
+	[ "$lab_count" = "$3" ] || fail "$1 has $lab_count lines matching '$2', expected $3"
+}
+
+# expect_silent NAME.err: it was written by a program, and it is empty.
+expect_silent() {
+	lab_checked
+	lab_streams "$1"
+	for lab_file in $lab_files; do
+		[ ! -s "$lab_file" ] || fail "$lab_file is not empty: $(head -n 1 "$lab_file")"
+	done
+}
+
+# expect_text_equal WANTED FOUND WHAT
+expect_text_equal() {
+	lab_checked
+	[ "$1" = "$2" ] || fail "${3:-text} is '$2', expected '$1'"
+}
+
+# expect WHAT COMMAND...: the command succeeds.
+expect() {
+	lab_checked
+	lab_what=$1
+	shift
+	step "expect $lab_what: $*"
+	"$@" || fail "not so: $lab_what"
+}
+
+# expect_between LOW FOUND HIGH WHAT: whole numbers.
+expect_between() {
+	lab_checked
+	[ "$1" -le "$2" ] && [ "$2" -le "$3" ] || fail "${4:-number} is $2, expected $1 to $3"
+}
+
+# RDMA objects that belong to a process, that is not to the kernel itself.
+lab_user_resources() {
+	for lab_type in qp cq mr pd cm_id ctx; do
+		rdma resource show "$lab_type" 2>/dev/null | grep -E ' pid [0-9]+' | sed "s/^/$lab_type: /"
+	done
+	return 0
+}
+
+# rdma_leftovers: no process holds an RDMA object. The kernel frees them in its own
+# time after a process ended, hence the second of grace.
+rdma_leftovers() {
+	lab_checked
+	now
+	lab_deadline=$((now + 100))
+	while :; do
+		lab_left=$(lab_user_resources)
+		[ -n "$lab_left" ] || return 0
+		now
+		[ "$now" -lt "$lab_deadline" ] || fail "RDMA objects are left over: $lab_left"
+		sleep 0.1
+	done
+}
+
+# kernel_log_clean: no warning, crash or complaint since the scenario began.
+kernel_log_clean() {
+	lab_checked
+	dmesg >/run/lab/dmesg || fail "the kernel log cannot be read"
+	grep -q "lab: begin $lab_scenario" /run/lab/dmesg || fail "the scenario's beginning is not in the kernel log"
+	if lab_found=$(sed "1,/lab: begin /d" /run/lab/dmesg |
+		grep -E 'WARNING|BUG|Oops|Call Trace|refcount|blocked for more|segfault|general protection|rxe.*(err|fail|invalid)|siw.*(err|fail|invalid)'); then
+		fail "the kernel complained: $lab_found"
+	fi
+}

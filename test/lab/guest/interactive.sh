@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# What a person at the guest's prompt has besides the tools.
+exec 3>&1
+lab_scenario=interactive
+lab_filter=
+. /lab/lib.sh
+
+# A failure ends a scenario, not the prompt.
+fail() {
+	printf 'FAILED: %s\n' "$*"
+	return 1
+}
+
+stock() { (lab_become stock "$@"); }
+ours() { (lab_become ours "$@"); }
+run-scenario() { sh /lab/run-scenario "$@"; }
+PS1='lab# '

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Starting programs, waiting for them, and seeing what they wrote.
+
+lab_started=
+ours_under=
+status=
+out=
+err=
+
+# Turns the words of a scenario into a program and becomes it, so that the process
+# id is the program's own. "stock rping" and "ours rping" say whose; "nobody" before
+# them says which user.
+lab_become() {
+	lab_as=
+	if [ "$1" = nobody ]; then
+		lab_as=-n
+		shift
+	fi
+	case $1 in
+	stock)
+		lab_program=/usr/bin/$2
+		lab_under=
+		shift 2
+		;;
+	ours)
+		lab_program=/opt/rdmatest/bin/$2
+		# For example valgrind and its options.
+		lab_under=$ours_under
+		shift 2
+		;;
+	*)
+		lab_program=$1
+		lab_under=
+		shift
+		;;
+	esac
+	# shellcheck disable=SC2086 # empty or a list of words
+	exec 3>&- /usr/bin/launch $lab_as $lab_under "$lab_program" "$@"
+}
+
+# start NAME COMMAND...: runs in the background with output in NAME.out and NAME.err.
+start() {
+	lab_name=$1
+	shift
+	case $lab_name in
+	*[!a-z0-9_]* | '') fail "start: '$lab_name' is no name (a-z, 0-9, _)" ;;
+	esac
+	step "start $lab_name: $*"
+	rm -f "$lab_name.shown"
+	lab_become "$@" >"$lab_name.out" 2>"$lab_name.err" </dev/null &
+	eval "lab_pid_$lab_name=$!"
+	case " $lab_started " in
+	*" $lab_name "*) ;;
+	*) lab_started="$lab_started $lab_name" ;;
+	esac
+}
+
+# Sets lab_pid to the process started as NAME.
+lab_find() {
+	case " $lab_started " in
+	*" $1 "*) eval "lab_pid=\$lab_pid_$1" ;;
+	*) fail "nothing was started as '$1'" ;;
+	esac
+}
+
+# Shows what NAME wrote, once, cut to a readable length.
+show_output() {
+	[ ! -e "$1.shown" ] || return 0
+	: >"$1.shown"
+	for lab_stream in out err; do
+		if [ -s "$1.$lab_stream" ]; then
+			head -c 16384 "$1.$lab_stream" | head -n 60 | tr -d '\001' | sed "s/^/  $1.$lab_stream| /"
+			# The last line may lack its end.
+			[ -z "$(tail -c 1 "$1.$lab_stream")" ] || echo
+		fi
+	done
+}
+
+# finish NAME SECONDS: waits for the end; its exit code is then in $status, 128+N for
+# signal N. Still running after that long is a failure.
+finish() {
+	lab_find "$1"
+	now
+	lab_begin=$now
+	lab_deadline=$((now + $2 * 100))
+	until has_ended "$lab_pid"; do
+		now
+		if [ "$now" -ge "$lab_deadline" ]; then
+			kill -KILL "$lab_pid" 2>/dev/null || :
+			fail "$1 was still running after $2 s"
+		fi
+		sleep 0.05
+	done
+	status=0
+	wait "$lab_pid" || status=$?
+	now
+	show_output "$1"
+	step "$1 ended with status $status after $(seconds $((now - lab_begin))) s of waiting"
+}
+
+# run SECONDS COMMAND...: in the foreground; $status, $out and $err tell.
+run() {
+	lab_limit=$1
+	shift
+	start run "$@"
+	finish run "$lab_limit"
+	# shellcheck disable=SC2034 # for the scenario
+	out=$(cat run.out)
+	# shellcheck disable=SC2034 # for the scenario
+	err=$(cat run.err)
+}
+
+# send SIGNAL NAME: for example send INT server.
+send() {
+	lab_find "$2"
+	step "send $1 to $2"
+	kill -s "$1" "$lab_pid" || fail "$2 is gone, signal $1 cannot be sent"
+}
+
+# memory_lock_limit KILOBYTES: for everything started from here on, as nobody too.
+memory_lock_limit() {
+	step "memory_lock_limit $1"
+	ulimit -l "$1"
+}

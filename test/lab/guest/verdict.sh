@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# How a scenario or a case of it fails, is skipped, or proves that it checked something.
+
+lab_checks=0
+lab_cases=0
+lab_failed_cases=0
+lab_complete=no
+lab_case=
+
+say() {
+	printf '%s\n' "$*"
+}
+
+step() {
+	printf '> %s\n' "$*"
+}
+
+# One expectation was looked at.
+lab_checked() {
+	lab_checks=$((lab_checks + 1))
+}
+
+# The file outlives a subshell that "exit" would only leave: a failure inside $(...)
+# is found at the end.
+fail() {
+	printf 'FAILED: %s\n' "$*"
+	[ -e /run/lab/reason ] || printf '%s\n' "$*" >/run/lab/reason
+	exit 1
+}
+
+skip() {
+	printf 'SKIPPED: %s\n' "$*"
+	printf '%s\n' "$*" >/run/lab/reason
+	exit 77
+}
+
+# What running programs wrote and no verb has shown yet, for the reader of a failure.
+lab_show_unseen() {
+	for lab_unseen in $lab_started; do
+		show_output "$lab_unseen"
+	done
+}
+
+lab_end_started() {
+	for lab_one in $lab_started; do
+		eval "lab_process=\$lab_pid_$lab_one"
+		has_ended "$lab_process" || kill -KILL "$lab_process" || :
+	done 2>/dev/null
+}
+
+lab_at_exit() {
+	lab_status=$?
+	trap - EXIT
+	set +e
+	if [ "$lab_status" -eq 77 ]; then
+		exit 77
+	fi
+	if [ "$lab_complete" = no ] || [ "$lab_status" -ne 0 ]; then
+		[ -e /run/lab/reason ] || echo "stopped with status $lab_status after $lab_checks checks" >/run/lab/reason
+		lab_show_unseen
+		lab_end_started
+		exit 1
+	fi
+	lab_end_started
+	if [ -e /run/lab/reason ]; then
+		exit 1
+	fi
+	if [ "$lab_cases" -eq 0 ] && [ "$lab_checks" -eq 0 ]; then
+		if [ -n "$lab_filter" ]; then
+			echo "no case matches '$lab_filter'" >/run/lab/reason
+		else
+			echo "the scenario checked nothing" >/run/lab/reason
+		fi
+		exit 1
+	fi
+	exit 0
+}
+
+lab_case_end() {
+	lab_status=$?
+	trap - EXIT
+	set +e
+	if [ "$lab_status" -eq 0 ] && [ -e /run/lab/reason ]; then
+		lab_status=1
+	fi
+	if [ "$lab_status" -eq 0 ] && [ "$lab_checks" -eq 0 ]; then
+		echo "the case checked nothing" >/run/lab/reason
+		lab_status=1
+	fi
+	case $lab_status in
+	0 | 77) ;;
+	*)
+		[ -e /run/lab/reason ] || echo "stopped with status $lab_status after $lab_checks checks" >/run/lab/reason
+		lab_show_unseen
+		;;
+	esac
+	lab_end_started
+	netem_clear
+	exit "$lab_status"
+}
+
+# try NAME FUNCTION [ARGUMENT...]: one case with a verdict of its own, in a subshell:
+# what it starts ends with it, and its failure does not stop the next case.
+try() {
+	lab_case=$1
+	shift
+	if [ -n "$lab_filter" ]; then
+		# shellcheck disable=SC2254 # the filter is a pattern
+		case $lab_case in
+		$lab_filter) ;;
+		*) return 0 ;;
+		esac
+	fi
+	lab_cases=$((lab_cases + 1))
+	printf '%s\n' "$lab_case" >/run/lab/case
+	rm -f /run/lab/reason
+	say "=== $lab_case"
+	now
+	lab_case_begin=$now
+	# In the background, because "set -e" is off inside anything whose status is tested.
+	(
+		trap lab_case_end EXIT
+		mkdir -p "/run/lab/work/$lab_case"
+		cd "/run/lab/work/$lab_case"
+		lab_checks=0
+		lab_started=
+		"$@"
+	) &
+	lab_status=0
+	wait $! || lab_status=$?
+	now
+	case $lab_status in
+	0) lab_verdict=ok ;;
+	77) lab_verdict=skip ;;
+	*) lab_verdict=FAIL lab_failed_cases=$((lab_failed_cases + 1)) ;;
+	esac
+	printf '\001case %s %s %s %s\n' "$lab_verdict" "$(seconds $((now - lab_case_begin)))" \
+		"$lab_case" "$(cat /run/lab/reason 2>/dev/null)" >&3
+	rm -f /run/lab/reason /run/lab/case
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Waiting for something to become true, never for time to pass.
+
+# wait_until SECONDS WHAT COMMAND...: fails when it has not come true by then.
+wait_until() {
+	lab_seconds=$1
+	lab_what=$2
+	shift 2
+	lab_checked
+	step "wait_until $lab_what"
+	now
+	lab_wait_deadline=$((now + lab_seconds * 100))
+	until "$@"; do
+		now
+		[ "$now" -lt "$lab_wait_deadline" ] || fail "not within $lab_seconds s: $lab_what"
+		sleep 0.05
+	done
+}
+
+# wait_for NAME REGEX SECONDS: a line of NAME's output matches. NAME's end before
+# that is a failure at once.
+wait_for() {
+	lab_find "$1"
+	lab_streams "$1"
+	lab_checked
+	step "wait_for $1: $2"
+	now
+	lab_deadline=$((now + $3 * 100))
+	while :; do
+		lab_gone=no
+		! has_ended "$lab_pid" || lab_gone=yes
+		# shellcheck disable=SC2086 # one or two names
+		if cat $lab_files | grep -qE -e "$2"; then
+			return 0
+		fi
+		[ "$lab_gone" = no ] || fail "$1 ended without a line matching: $2"
+		now
+		[ "$now" -lt "$lab_deadline" ] || fail "$1 wrote no line matching within $3 s: $2"
+		sleep 0.05
+	done
+}
+
+# wait_listening NAME SECONDS: NAME holds a listening connection id. Stock servers
+# print nothing when they are ready; the kernel knows.
+wait_listening() {
+	lab_find "$1"
+	lab_checked
+	step "wait_listening $1"
+	now
+	lab_deadline=$((now + $2 * 100))
+	until rdma resource show cm_id 2>/dev/null | grep "pid $lab_pid " | grep -q 'state LISTEN'; do
+		! has_ended "$lab_pid" || fail "$1 ended before it listened"
+		now
+		[ "$now" -lt "$lab_deadline" ] || fail "$1 does not listen after $2 s"
+		sleep 0.05
+	done
+}
+
+# barrier NAME: both guests of a two-guest scenario have got here.
+barrier() {
+	step "barrier $1"
+	printf '\001barrier %s\n' "$1" >&3
+	read -r lab_reply <&3
+	[ "$lab_reply" = go ] || fail "the other guest ended before barrier $1"
+}

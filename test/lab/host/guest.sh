@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# One virtual machine: starting it, talking with it, ending it by its process id.
+# A guest is known by its folder; guest_pid, guest_to and guest_from are per folder.
+
+declare -A guest_pid guest_to guest_from guest_part
+
+accelerator=${LAB_ACCEL:-tcg}
+
+qemu_accelerator() {
+	case $accelerator in
+	tcg) echo tcg,thread=multi ;;
+	kvm) echo kvm ;;
+	*) die "LAB_ACCEL must be tcg or kvm, not '$accelerator'" ;;
+	esac
+}
+
+# guest_start FOLDER OVERLAY ROLE [NETWORK OPTION...]: does not wait for the boot.
+guest_start() {
+	local folder=$1 overlay=$2 role=$3
+	shift 3
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	mkfifo "$folder/control.in" "$folder/control.out"
+	initrd_for "$run_folder" "$overlay"
+	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
+	qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
+		-m "${LAB_MEMORY:-1024}" -smp 2 -display none -no-reboot \
+		-kernel "$artefacts/kernel/vmlinuz" -initrd "$REPLY" \
+		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role" \
+		-serial "file:$folder/console" \
+		-device virtio-serial-pci \
+		-chardev "pipe,id=control,path=$folder/control" \
+		-device virtserialport,chardev=control,name=lab.control \
+		"$@" ${LAB_QEMU:-} </dev/null >"$folder/qemu" 2>&1 9>&- &
+	guest_pid[$folder]=$!
+	guest_part[$folder]=
+	local to from
+	exec {to}<>"$folder/control.in" {from}<>"$folder/control.out"
+	guest_to[$folder]=$to
+	guest_from[$folder]=$from
+}
+
+guest_is_running() {
+	local pid=${guest_pid[$1]:-}
+	[ -n "$pid" ] && kill -0 "$pid" 2>/dev/null
+}
+
+guest_end() {
+	local folder=$1 pid=${guest_pid[$1]:-} to=${guest_to[$1]:-} from=${guest_from[$1]:-}
+	[ -n "$pid" ] || return 0
+	kill -KILL "$pid" 2>/dev/null || :
+	wait "$pid" 2>/dev/null || :
+	exec {to}>&- {from}>&-
+	unset "guest_pid[$folder]" "guest_to[$folder]" "guest_from[$folder]"
+}
+
+guest_end_all() {
+	local folder
+	for folder in "${!guest_pid[@]}"; do
+		guest_end "$folder"
+	done
+}
+
+guest_say() {
+	printf '%s\n' "$2" >&"${guest_to[$1]}"
+}
+
+# guest_line FOLDER SECONDS: the next whole line in REPLY; 1 when there is none yet.
+guest_line() {
+	local folder=$1 text
+	if IFS= read -r -t "$2" -u "${guest_from[$folder]}" text; then
+		REPLY=${guest_part[$folder]}$text
+		guest_part[$folder]=
+		return 0
+	fi
+	# Time is up in the middle of a line: keep what came.
+	guest_part[$folder]+=$text
+	return 1
+}
+
+# guest_wait_ready FOLDER SECONDS
+guest_wait_ready() {
+	local folder=$1 deadline=$((SECONDS + $2))
+	while [ "$SECONDS" -lt "$deadline" ]; do
+		if guest_line "$folder" 1; then
+			[ "$REPLY" = $'\001ready' ] && return 0
+		elif ! guest_is_running "$folder"; then
+			return 1
+		fi
+	done
+	return 1
+}
+
+# KVM hangs on some machines that offer it, so it is believed only after a boot.
+choose_accelerator() {
+	[ "$accelerator" = kvm ] || return 0
+	if [ -w /dev/kvm ]; then
+		guest_start "$run_folder/probe" none none
+		if guest_wait_ready "$run_folder/probe" 20; then
+			guest_end "$run_folder/probe"
+			return 0
+		fi
+		guest_end "$run_folder/probe"
+	fi
+	complain "KVM does not work here; emulating instead"
+	accelerator=tcg
+}

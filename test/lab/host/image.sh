@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Makes the guest's base initramfs: programs, every library they need, and /etc.
+
+library_path=usr/lib/x86_64-linux-gnu
+
+# The programs taken from the unpacked packages; the rest of each package stays out.
+guest_programs='ip tc rdma bridge rping ucmatose mckey cmtime ib_send_bw ib_send_lat
+	ib_write_bw ib_write_lat ib_read_bw ib_read_lat ibv_devinfo ibv_devices strace'
+
+# Libraries that no program names: providers are opened at run time, libgcc_s by
+# pthread_exit, nss modules by name look-ups, libev by the program under test.
+guest_extra_libraries='libibverbs/librxe-rdmav34.so libibverbs/libsiw-rdmav34.so
+	libgcc_s.so.1 libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libev.so.4
+	libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1'
+
+needed_libraries() {
+	objdump -p "$1" 2>/dev/null | sed -n 's/^ *NEEDED *//p'
+}
+
+# Copies to root $1 every library that its file $2 needs, found below $3.
+copy_libraries() {
+	local root=$1 file=$2 from=$3 library found
+	for library in $(needed_libraries "$file"); do
+		if [ -e "$root/$library_path/$library" ]; then
+			continue
+		fi
+		found=
+		for candidate in "$from/$library_path/$library" "$from/lib/x86_64-linux-gnu/$library"; do
+			if [ -e "$candidate" ]; then
+				found=$candidate
+			fi
+		done
+		[ -n "$found" ] ||
+			die "${file##*/} needs $library, which no package of guest/packages holds"
+		cp -L "$found" "$root/$library_path/$library"
+		copy_libraries "$root" "$root/$library_path/$library" "$from"
+	done
+}
+
+copy_program() {
+	local root=$1 name=$2 from=$3 place
+	for place in bin sbin usr/bin usr/sbin; do
+		if [ -e "$from/$place/$name" ]; then
+			cp -L "$from/$place/$name" "$root/usr/bin/$name"
+			copy_libraries "$root" "$root/usr/bin/$name" "$from"
+			return
+		fi
+	done
+	die "no package of guest/packages holds the program $name"
+}
+
+copy_extra_library() {
+	local root=$1 name=$2 from=$3 place
+	for place in "$library_path" lib/x86_64-linux-gnu; do
+		if [ -e "$from/$place/$name" ]; then
+			mkdir -p "$root/$library_path/$(dirname "$name")"
+			cp -L "$from/$place/$name" "$root/$library_path/$name"
+			copy_libraries "$root" "$root/$library_path/$name" "$from"
+			return
+		fi
+	done
+	die "no package of guest/packages holds the library $name"
+}
+
+write_etc() {
+	local etc=$1/etc
+	mkdir -p "$etc/libibverbs.d"
+	printf 'driver rxe\n' >"$etc/libibverbs.d/rxe.driver"
+	printf 'driver siw\n' >"$etc/libibverbs.d/siw.driver"
+	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$etc/passwd"
+	printf 'root:x:0:\nnogroup:x:65534:\n' >"$etc/group"
+	printf 'passwd: files\ngroup: files\nhosts: files\nservices: files\n' >"$etc/nsswitch.conf"
+	# No name service: a name that is not here must fail at once, not after a time-out.
+	: >"$etc/resolv.conf"
+	cat >"$etc/hosts" <<-HOSTS
+		127.0.0.1 localhost
+		::1 localhost
+		10.0.0.1 first
+		10.0.0.2 second
+		fd00::1 first6
+		fd00::2 second6
+	HOSTS
+}
+
+# busybox everywhere a real tool is not: links, because tools may exec each other.
+link_busybox() {
+	local root=$1 applet
+	for applet in $("$root/usr/bin/busybox" --list); do
+		[ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"
+	done
+}
+
+pack() {
+	(cd "$1" && find . -print0 | sort -z |
+		cpio --null --quiet --create --format=newc --owner=0:0 --reproducible)
+}
+
+# Makes base.cpio in $1 from the unpacked packages below $2 and the modules in $3.
+make_image() {
+	local target=$1 from=$2 modules=$3 root=$1.root name
+	mkdir -p "$target" "$root"/{usr/bin,$library_path/libibverbs,usr/lib64,dev,proc,sys,tmp,run,root,lab}
+	for name in bin sbin; do
+		ln -s usr/bin "$root/$name"
+	done
+	ln -s bin "$root/usr/sbin"
+	ln -s usr/lib "$root/lib"
+	ln -s usr/lib64 "$root/lib64"
+	cp "$from/bin/busybox" "$root/usr/bin/busybox"
+	cp -L "$from/lib64/ld-linux-x86-64.so.2" "$root/usr/lib64/"
+	ln -s ../../lib64/ld-linux-x86-64.so.2 "$root/$library_path/ld-linux-x86-64.so.2"
+	for name in $guest_programs; do
+		copy_program "$root" "$name" "$from"
+	done
+	for name in $guest_extra_libraries; do
+		copy_extra_library "$root" "$name" "$from"
+	done
+	gcc -O2 -Wall -Wextra -Werror -o "$root/usr/bin/launch" "$lab_dir/guest/launch.c"
+	link_busybox "$root"
+	write_etc "$root"
+	cp -r "$modules" "$root/lib/modules"
+	# The kernel wants /dev/console before init has mounted anything.
+	mknod "$root/dev/console" c 5 1
+	mknod "$root/dev/null" c 1 3
+	pack "$root" >"$target/base.cpio"
+	rm -rf "$root"
+}
+
+# The overlay for memory checks: valgrind needs the loader's symbols to find its
+# way, and nothing else of the very large debug package.
+make_valgrind() {
+	local target=$1 downloads=$2 root=$1.root work=$1.work build_id
+	mkdir -p "$target" "$root"/{usr/bin,usr/libexec/valgrind,usr/lib/debug} "$work"
+	dpkg-deb -x "$downloads/valgrind.deb" "$work"
+	dpkg-deb -x "$downloads/libc6.deb" "$work/libc"
+	cp "$work/usr/bin/valgrind.bin" "$root/usr/bin/valgrind"
+	cp "$work"/usr/libexec/valgrind/{memcheck-amd64-linux,default.supp,vgpreload_core-amd64-linux.so,vgpreload_memcheck-amd64-linux.so} \
+		"$root/usr/libexec/valgrind/"
+	build_id=$(objdump -s -j .note.gnu.build-id "$work/libc/$loader" |
+		awk '/^ / { for (i = 2; i <= 5 && length($i) == 8; i++) hex = hex $i } END { print substr(hex, 33) }')
+	dpkg-deb --fsys-tarfile "$downloads/libc6-dbg.deb" |
+		tar -x -C "$root" "./usr/lib/debug/.build-id/${build_id:0:2}/${build_id:2}.debug"
+	pack "$root" >"$target/valgrind.cpio"
+	rm -rf "$root" "$work"
+}
+loader=lib/x86_64-linux-gnu/ld-linux-x86-64.so.2

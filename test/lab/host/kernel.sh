@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Unpacks Debian's kernel for the guest and builds the siw (iWARP) module, which
+# Debian leaves out, against the same release.
+
+# The package behind the metapackage linux-image-amd64.
+kernel_package() {
+	apt-cache depends linux-image-amd64 2>/dev/null |
+		awk '!found && /Depends: linux-image-[0-9]/ { print $2; found = 1 }'
+}
+
+# Every package the kernel part is made of; $1 is the image package.
+kernel_packages() {
+	local release=${1#linux-image-}
+	local series
+	series=$(printf '%s' "$release" | cut -d. -f1,2)
+	printf '%s\n' "$1" "linux-headers-$release" \
+		"linux-headers-${release%-amd64}-common" \
+		"linux-kbuild-$series" "linux-source-$series"
+}
+
+unpack_only() {
+	local archive=$1 target=$2
+	mkdir -p "$target"
+	dpkg-deb --fsys-tarfile "$archive" | tar -x -C "$target" --wildcards "${@:3}"
+}
+
+# Only siw's own folder of the kernel source is unpacked, straight from the package.
+unpack_siw() {
+	local archive=$1 target=$2
+	dpkg-deb --fsys-tarfile "$archive" |
+		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		tar -xJ -C "$target" --strip-components=5 --wildcards \
+			'linux-source-*/drivers/infiniband/sw/siw/*'
+}
+
+# Headers are used where they were unpacked: their one absolute path is redirected.
+build_siw() {
+	local work=$1 release=$2 target=$3
+	local headers=$work/headers/usr/src/linux-headers-$release
+	printf 'include %s/usr/src/linux-headers-%s-common/Makefile\n' \
+		"$work/headers" "${release%-amd64}" >"$headers/Makefile"
+	make -s -C "$headers" M="$work/siw" CONFIG_RDMA_SIW=m modules >"$work/siw.log" 2>&1 ||
+		{ tail -n 20 "$work/siw.log" >&2; die "building siw.ko failed"; }
+	strip --strip-debug -o "$target/siw.ko" "$work/siw/siw.ko"
+	printf 'siw.ko\n' >>"$target/order"
+	tr '\0' '\n' <"$target/siw.ko" | grep -c "^vermagic=$release " >/dev/null ||
+		die "siw.ko was not built for kernel $release"
+}
+
+# Makes vmlinuz and modules/ in $1 from the packages in $2, for image package $3.
+make_kernel() {
+	local target=$1 downloads=$2 release=${3#linux-image-}
+	local work=$target.work archive kernel_version source_version
+	mkdir -p "$target/modules" "$work/siw" "$work/headers" "$work/image"
+	kernel_version=$(dpkg-deb -f "$downloads/$3".deb Version)
+	archive=$downloads/linux-source-$(printf '%s' "$release" | cut -d. -f1,2).deb
+	source_version=$(dpkg-deb -f "$archive" Version)
+	[ "$kernel_version" = "$source_version" ] ||
+		die "kernel is $kernel_version but its source is $source_version"
+
+	unpack_siw "$archive" "$work/siw" &
+	local unpacking=$!
+	unpack_only "$downloads/$3.deb" "$work/image" './boot/vmlinuz-*' './lib/modules/*'
+	cp "$work/image/boot/vmlinuz-$release" "$target/vmlinuz"
+	collect_modules "$work/image/lib/modules/$release" "$target/modules"
+	for archive in "$downloads"/linux-headers-*.deb "$downloads"/linux-kbuild-*.deb; do
+		dpkg-deb -x "$archive" "$work/headers"
+	done
+	wait "$unpacking" || die "unpacking siw's source failed"
+	build_siw "$work" "$release" "$target/modules"
+	rm -rf "$work"
+}

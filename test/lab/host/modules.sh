@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Finds the kernel modules the guest needs and the order in which they load.
+# The dependencies are read from each module itself, so no kmod is needed on the host.
+
+# crc32_generic and crc32c_generic are asked for by name at run time (rxe at
+# "rdma link add", siw at its first connection), which no dependency tells.
+wanted_modules='virtio_pci virtio_console virtio_net crc32_generic crc32c_generic
+	ib_uverbs rdma_ucm rdma_rxe veth sch_netem dummy bridge tun'
+
+module_order=()
+
+module_file() {
+	local name=$1 tree=$2
+	find "$tree" \( -name "$name.ko" -o -name "${name//_/-}.ko" \) -print -quit
+}
+
+# Built in means there is no file to load.
+is_builtin() {
+	grep -qE "/(${1}|${1//_/-})\.ko$" "$2/modules.builtin"
+}
+
+# Appends a module after everything it depends on.
+add_module() {
+	local name=$1 tree=$2 file depends part known
+	for known in "${module_order[@]}"; do
+		if [ "$(basename "$known" .ko | tr - _)" = "${name//-/_}" ]; then
+			return
+		fi
+	done
+	file=$(module_file "$name" "$tree")
+	if [ -z "$file" ]; then
+		is_builtin "$name" "$tree" && return
+		die "kernel module $name is not in the kernel package"
+	fi
+	depends=$(tr '\0' '\n' <"$file" | awk '!found && sub(/^depends=/, "") { print; found = 1 }')
+	for part in ${depends//,/ }; do
+		add_module "$part" "$tree"
+	done
+	module_order+=("$file")
+}
+
+# Copies the wanted modules of the kernel tree $1 to $2 with a file "order".
+collect_modules() {
+	local tree=$1 target=$2 name file
+	module_order=()
+	mkdir -p "$target"
+	for name in $wanted_modules; do
+		add_module "$name" "$tree"
+	done
+	# siw comes from our own build, but what it depends on does not.
+	add_module libcrc32c "$tree"
+	for file in "${module_order[@]}"; do
+		cp "$file" "$target/"
+		basename "$file" >>"$target/order"
+	done
+}

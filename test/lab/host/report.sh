@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# What a person sees of a run, and the results as files:
+#   results/summary              one line a result: verdict, seconds, name, reason
+#   results/GROUP/NAME           the transcript
+
+# report_result VERDICT SECONDS NAME REASON [TRANSCRIPT FILE]: one line, and for a
+# failure its transcript, never mixed with another worker's.
+report_result() {
+	local verdict=$1 took=$2 name=$3 reason=$4 transcript=${5:-} lock
+	exec {lock}<"$run_folder/print.lock"
+	flock "$lock"
+	printf '%s %s %s %s\n' "$verdict" "$took" "$name" "$reason" >>"$results/summary"
+	if [ -n "$reason" ]; then
+		printf '%-4s %6ss %s: %s\n' "$verdict" "$took" "$name" "$reason"
+	else
+		printf '%-4s %6ss %s\n' "$verdict" "$took" "$name"
+	fi
+	if [ "$verdict" = FAIL ] && [ -n "$transcript" ]; then
+		sed 's/^/    /' "$transcript"
+	fi
+	exec {lock}<&-
+}
+
+# Adds a console's end to a transcript: a panic is told nowhere else.
+append_console() {
+	printf '%s\n' '--- the end of the guest console:'
+	tail -n 40 "$1/console" | tr -d '\000-\010\013-\037'
+	tail -n 5 "$1/qemu"
+}
+
+# Every scenario asked for must have left a result: one that has none has failed.
+report_totals() {
+	local name passed failed skipped
+	for name in "$@"; do
+		if ! grep -qE "^[a-zA-Z]+ [0-9.]+ ${name%%@*}[@ ]" "$results/summary"; then
+			report_result FAIL 0.0 "$name" "the lab lost it: no result came"
+		fi
+	done
+	passed=$(grep -c '^ok ' "$results/summary" || :)
+	failed=$(grep -c '^FAIL ' "$results/summary" || :)
+	skipped=$(grep -c '^skip ' "$results/summary" || :)
+	rm -rf "$artefacts/results"
+	mv "$results" "$artefacts/results"
+	if [ "$skipped" -gt 0 ]; then
+		printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+	else
+		printf '%d passed, %d failed\n' "$passed" "$failed"
+	fi
+	[ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
+}

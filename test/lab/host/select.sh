@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Which scenarios to run, and the queue the guests take them from.
+
+single_scenarios=()
+pair_scenarios=()
+
+# scenario_header NAME KEY DEFAULT
+scenario_header() {
+	REPLY=$(sed -n "s/^# $2: *//p" "$lab_dir/scenarios/${1%%@*}")
+	REPLY=${REPLY%%$'\n'*}
+	REPLY=${REPLY:-$3}
+}
+
+all_scenarios() {
+	(cd "$lab_dir/scenarios" && find . -mindepth 2 -type f ! -name '*.*' | sed 's#^\./##' | sort)
+}
+
+list_scenarios() {
+	local name
+	for name in $(all_scenarios); do
+		scenario_header "$name" what '(says nothing of itself)'
+		printf '%-36s %s\n' "$name" "$REPLY"
+	done
+}
+
+# Sorts the scenarios named by the arguments into single and pair, longest first, so
+# that no guest starts a long one when the others are done.
+select_scenarios() {
+	local wanted name chosen=()
+	[ $# -gt 0 ] || mapfile -t chosen < <(all_scenarios)
+	for wanted in "$@"; do
+		if [ -f "$lab_dir/scenarios/${wanted%%@*}" ]; then
+			chosen+=("$wanted")
+		elif [ -d "$lab_dir/scenarios/$wanted" ]; then
+			mapfile -t -O "${#chosen[@]}" chosen < <(all_scenarios | grep "^${wanted%/}/")
+		else
+			die "there is no scenario $wanted; -l lists them"
+		fi
+	done
+	[ "${#chosen[@]}" -gt 0 ] || die "there is no scenario to run"
+	while read -r _ name; do
+		scenario_header "$name" guests 1
+		case $REPLY in
+		1) single_scenarios+=("$name") ;;
+		2) pair_scenarios+=("$name") ;;
+		*) die "$name: the header '# guests:' must be 1 or 2, not '$REPLY'" ;;
+		esac
+	done < <(for name in "${chosen[@]}"; do
+		scenario_header "$name" overlay none
+		[ "$REPLY" = none ] && plain=1 || plain=0
+		scenario_header "$name" time 60
+		# Those with an overlay come last: they need another boot.
+		printf '%s%05d %s\n' "$plain" "$REPLY" "$name"
+	done | sort -r -s -k1,1)
+}
+
+queue_write() {
+	local file=$1
+	shift
+	printf '%s\n' "$@" >"$file"
+	: >"$file.lock"
+}
+
+# The next scenario in REPLY; 1 when there is none.
+queue_take() {
+	local file=$1
+	exec {queue_lock}<"$file.lock"
+	flock "$queue_lock"
+	REPLY=$(head -n 1 "$file")
+	sed -i 1d "$file"
+	exec {queue_lock}<&-
+	[ -n "$REPLY" ]
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The row of every command. A new command adds one line here and one in table.c. */
+#ifndef CMD_TABLE_H
+#define CMD_TABLE_H
+
+#include "cmd/command.h"
+
+extern const struct command rping_command;
+extern const struct command ucmatose_command;
+extern const struct command mckey_command;
+
+#endif

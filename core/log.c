@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	LINE_MOST = 1024
+};
+
+/* A line under construction. What does not fit is cut, and the cut is marked. */
+struct line {
+	char text[LINE_MOST];
+	size_t length;
+};
+
+static void __attribute__((format(printf, 2, 0))) append_list(struct line *line, const char *format, va_list list)
+{
+	size_t room = sizeof(line->text) - line->length;
+	int length = vsnprintf(line->text + line->length, room, format, list);
+
+	if (length > 0)
+		line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void __attribute__((format(printf, 2, 3))) append(struct line *line, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	append_list(line, format, list);
+	va_end(list);
+}
+
+/* One write, so that the lines of several processes on one terminal or log do not mix. */
+static void print(struct line *line)
+{
+	static const char cut[] = "...";
+	ssize_t ignored;
+
+	if (line->length == sizeof(line->text) - 1)
+		memcpy(line->text + line->length - (sizeof(cut) - 1), cut, sizeof(cut) - 1);
+	/* What a user or a peer sent must not move the cursor or forge a line of its own. */
+	for (size_t i = 0; i < line->length; i++) {
+		unsigned char byte = (unsigned char)line->text[i];
+
+		if (byte < ' ' || byte == 0x7f)
+			line->text[i] = '?';
+	}
+	line->text[line->length++] = '\n';
+	ignored = write(STDERR_FILENO, line->text, line->length);
+	(void)ignored;
+}
+
+static void begin(struct line *line, const struct log *log, const char *object)
+{
+	line->length = 0;
+	append(line, "%s: ", log->name);
+	if (object)
+		append(line, "%s: ", object);
+}
+
+void log_error(const struct log *log, const char *object, const char *format, ...)
+{
+	int kept = errno;
+	struct line line;
+	va_list list;
+
+	begin(&line, log, object);
+	va_start(list, format);
+	append_list(&line, format, list);
+	va_end(list);
+	print(&line);
+	errno = kept;
+}
+
+void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
+{
+	int kept = errno;
+	struct line line;
+	va_list list;
+
+	begin(&line, log, object);
+	va_start(list, format);
+	append_list(&line, format, list);
+	va_end(list);
+	append(&line, ": %s (%d)", strerror(error), error);
+	print(&line);
+	errno = kept;
+}
+
+void log_hint(const struct log *log, const char *format, ...)
+{
+	int kept = errno;
+	struct line line;
+	va_list list;
+
+	begin(&line, log, "hint");
+	va_start(list, format);
+	append_list(&line, format, list);
+	va_end(list);
+	print(&line);
+	errno = kept;
+}
+
+void log_debug(const struct log *log, const char *format, ...)
+{
+	int kept = errno;
+	struct line line;
+	va_list list;
+
+	if (!log->debug)
+		return;
+	begin(&line, log, "debug");
+	va_start(list, format);
+	append_list(&line, format, list);
+	va_end(list);
+	print(&line);
+	errno = kept;
+}

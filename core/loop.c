@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/loop.h"
+
+#include <stdlib.h>
+
+/* libev's macros were not written for our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wundef"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#define EV_COMPAT3 0
+#include <ev.h>
+#pragma GCC diagnostic pop
+
+#include "core/clock.h"
+
+/*
+ * A non-blocking turn of libev costs a system call, some twenty times an empty look at a completion queue. So pollers
+ * get many rounds for one turn, which keeps the cost of the turns to a few per cent - but no more rounds once they have
+ * taken SPIN_LONGEST, because rounds that find work are slow, and timers and signals must not wait for them.
+ */
+enum {
+	SPIN_ROUNDS = 256,
+	SPIN_ROUNDS_UNTIMED = 16, /* between two looks at the clock */
+};
+#define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
+
+/*
+ * What has arrived counts before a time limit that passed while the loop was busy: descriptors are served before the
+ * timers of the same turn.
+ */
+enum {
+	PRIORITY_IO = 1
+};
+
+struct loop {
+	struct ev_loop *ev;
+	struct loop_poller *pollers;
+	struct loop_poller *next_poller; /* of the round under way */
+	bool stopped;
+};
+
+#define FITS(ours, libevs)                                                                                             \
+	_Static_assert(sizeof(libevs) <= sizeof(((ours *)0)->storage), "libev's " #libevs " fits into " #ours)
+
+FITS(struct loop_io, ev_io);
+FITS(struct loop_timer, ev_timer);
+FITS(struct loop_signal, ev_signal);
+
+struct loop *loop_create(void)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return NULL;
+	loop->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
+	if (!loop->ev) {
+		free(loop);
+		return NULL;
+	}
+	return loop;
+}
+
+void loop_destroy(struct loop *loop)
+{
+	if (!loop)
+		return;
+	ev_loop_destroy(loop->ev);
+	free(loop);
+}
+
+static void run_pollers(struct loop *loop)
+{
+	loop->next_poller = loop->pollers;
+	while (loop->next_poller) {
+		struct loop_poller *poller = loop->next_poller;
+
+		loop->next_poller = poller->next;
+		poller->callback(poller->owner);
+	}
+}
+
+static void spin(struct loop *loop)
+{
+	int64_t end = clock_now() + SPIN_LONGEST;
+
+	for (int round = 0; round < SPIN_ROUNDS && loop->pollers && !loop->stopped; round++) {
+		run_pollers(loop);
+		if (round % SPIN_ROUNDS_UNTIMED == SPIN_ROUNDS_UNTIMED - 1 && clock_now() >= end)
+			break;
+	}
+}
+
+void loop_run(struct loop *loop)
+{
+	while (!loop->stopped) {
+		if (loop->pollers) {
+			spin(loop);
+			if (!loop->stopped)
+				ev_run(loop->ev, EVRUN_NOWAIT);
+			continue;
+		}
+		/* Comes back for loop_stop(), for a new poller, or when nothing is left that could call back. */
+		if (!ev_run(loop->ev, 0) && !loop->pollers)
+			break;
+	}
+	/* Cleared only now: a stop asked for before the run must not get lost. */
+	loop->stopped = false;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+	ev_break(loop->ev, EVBREAK_ONE);
+}
+
+static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
+{
+	struct loop_io *io = watcher->data;
+
+	(void)ev;
+	(void)events;
+	io->callback(io->owner);
+}
+
+void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
+{
+	ev_io *watcher = (ev_io *)io->storage;
+
+	loop_io_stop(io);
+	io->loop = loop;
+	io->callback = callback;
+	io->owner = owner;
+	ev_io_init(watcher, io_ready, fd, EV_READ);
+	ev_set_priority(watcher, PRIORITY_IO);
+	watcher->data = io;
+	ev_io_start(loop->ev, watcher);
+}
+
+void loop_io_stop(struct loop_io *io)
+{
+	if (io->loop)
+		ev_io_stop(io->loop->ev, (ev_io *)io->storage);
+}
+
+static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
+{
+	struct loop_timer *timer = watcher->data;
+
+	(void)ev;
+	(void)events;
+	timer->callback(timer->owner);
+}
+
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+		      void *owner)
+{
+	ev_timer *watcher = (ev_timer *)timer->storage;
+
+	loop_timer_stop(timer);
+	timer->loop = loop;
+	timer->callback = callback;
+	timer->owner = owner;
+	ev_timer_init(watcher, timer_expired, (double)nanoseconds / (double)CLOCK_NS_PER_S, 0.);
+	watcher->data = timer;
+	/* libev counts from the start of its turn, which may be long ago when a call-back was slow. */
+	ev_now_update(loop->ev);
+	ev_timer_start(loop->ev, watcher);
+}
+
+void loop_timer_stop(struct loop_timer *timer)
+{
+	if (timer->loop)
+		ev_timer_stop(timer->loop->ev, (ev_timer *)timer->storage);
+}
+
+static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)
+{
+	struct loop_signal *caught = watcher->data;
+
+	(void)ev;
+	(void)events;
+	caught->callback(caught->owner);
+}
+
+void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback, void *owner)
+{
+	ev_signal *signal_watcher = (ev_signal *)watcher->storage;
+
+	loop_signal_stop(watcher);
+	watcher->loop = loop;
+	watcher->callback = callback;
+	watcher->owner = owner;
+	ev_signal_init(signal_watcher, signal_caught, number);
+	signal_watcher->data = watcher;
+	ev_signal_start(loop->ev, signal_watcher);
+}
+
+void loop_signal_stop(struct loop_signal *watcher)
+{
+	if (watcher->loop)
+		ev_signal_stop(watcher->loop->ev, (ev_signal *)watcher->storage);
+}
+
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_callback *callback, void *owner)
+{
+	poller->callback = callback;
+	poller->owner = owner;
+	if (poller->active)
+		return;
+	poller->active = true;
+	/* In front, so that it is not called in the round under way. */
+	poller->next = loop->pollers;
+	loop->pollers = poller;
+	/* loop_run() may sleep in libev. */
+	ev_break(loop->ev, EVBREAK_ONE);
+}
+
+void loop_poller_stop(struct loop *loop, struct loop_poller *poller)
+{
+	struct loop_poller **link = &loop->pollers;
+
+	if (!poller->active)
+		return;
+	while (*link != poller)
+		link = &(*link)->next;
+	*link = poller->next;
+	if (loop->next_poller == poller)
+		loop->next_poller = poller->next;
+	poller->next = NULL;
+	poller->active = false;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The handlers change each other's place instead of keeping a state, so that nothing writable is needed at file scope:
+ *
+ *   first signal ---> first(): wakes the loop through WAKE, ignores further ones for GRACE
+ *   GRACE is over --> arm():   puts second() in place
+ *   next signal ----> second(): ends the process
+ *
+ * The grace is there because one request to stop often arrives as two signals: timeout(1) signals its child, and right
+ * after that the whole process group.
+ */
+#include "cmd/interruption.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "core/outcome.h"
+
+enum {
+	GRACE_US = 300 * 1000
+};
+
+/* The signal that libev hears of. Not constant in glibc, which takes some real-time signals for itself. */
+#define WAKE SIGRTMIN
+
+static void handle(int number, void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(number, &action, NULL);
+}
+
+static void second(int number)
+{
+	static const char text[] = "rdmatest: interrupted again: ended at once\n";
+	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)number;
+	(void)ignored;
+	_exit(OUTCOME_INTERRUPTED);
+}
+
+static void arm(int number)
+{
+	(void)number;
+	handle(SIGINT, second);
+	handle(SIGTERM, second);
+}
+
+static void first(int number)
+{
+	const struct itimerval grace = { .it_value.tv_usec = GRACE_US };
+	int kept = errno;
+
+	(void)number;
+	handle(SIGINT, SIG_IGN);
+	handle(SIGTERM, SIG_IGN);
+	handle(SIGALRM, arm);
+	setitimer(ITIMER_REAL, &grace, NULL);
+	raise(WAKE);
+	errno = kept;
+}
+
+void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner)
+{
+	handle(SIGPIPE, SIG_IGN);
+	loop_signal_start(loop, watcher, WAKE, callback, owner);
+	handle(SIGINT, first);
+	handle(SIGTERM, first);
+}

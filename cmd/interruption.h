@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SIGINT and SIGTERM: the first one ends the run in order, the second one at once, even if a library call blocks.
+ */
+#ifndef CMD_INTERRUPTION_H
+#define CMD_INTERRUPTION_H
+
+#include "core/loop.h"
+
+/* Calls back from the loop, once, for the first signal. SIGPIPE is ignored from here on: writes report it. */
+void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner);
+
+#endif

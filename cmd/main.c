@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdmatest: several commands in one file. Which one runs is told by the name the file was called by (a link named
+ * "rping" is rping), else by the first argument.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/run.h"
+#include "core/spelling.h"
+
+enum {
+	NAME_MOST = 256
+};
+
+/* The program's own options; everything else belongs to a command. */
+struct main_options {
+	bool list;
+	bool help;
+	bool version;
+};
+
+/* clang-format off */
+static const struct option main_options[] = {
+	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list, .help = "List the commands, one name a line"),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct main_options, help, .help = "Print this help"),
+	OPTION_ROW(OPTION_FLAG, 0, "version", struct main_options, version, .help = "Print the version"),
+	{ .name = NULL },
+};
+/* clang-format on */
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command *const *row = command_table; *row; row++)
+		if (!strcmp((*row)->name, name))
+			return *row;
+	return NULL;
+}
+
+static enum outcome unknown_command(const struct log *log, const char *name)
+{
+	const struct command *nearest = NULL;
+	unsigned least = SPELLING_FAR;
+
+	log_error(log, name, "unknown command");
+	for (const struct command *const *row = command_table; *row; row++) {
+		unsigned distance = spelling_distance(name, (*row)->name);
+
+		if (distance >= least)
+			continue;
+		least = distance;
+		nearest = *row;
+	}
+	if (nearest)
+		log_hint(log, "did you mean %s? %s --list lists the commands", nearest->name, log->name);
+	else
+		log_hint(log, "%s --list lists the commands", log->name);
+	return OUTCOME_UNKNOWN_COMMAND;
+}
+
+static void print_usage(FILE *stream, const char *name)
+{
+	fprintf(stream,
+		"Usage: %s COMMAND [OPTION]...\n"
+		"       %s help COMMAND\n"
+		"       COMMAND [OPTION]...    through a link of that name\n"
+		"\n"
+		"Tests of RDMA connections and multicast.\n"
+		"\n"
+		"Commands:\n",
+		name, name);
+	for (const struct command *const *row = command_table; *row; row++)
+		fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
+	fprintf(stream, "\nOptions:\n");
+	options_help(main_options, stream);
+}
+
+/* "rdmatest --list" and the like. */
+static enum outcome run_options(const struct log *log, int argc, char *const *argv)
+{
+	struct main_options options;
+	uint64_t given;
+	enum outcome outcome = options_parse(main_options, NULL, log, argc, argv, &options, &given);
+
+	if (outcome)
+		return outcome;
+	if (options.help)
+		print_usage(stdout, log->name);
+	else if (options.version)
+		printf("rdmatest %s\n", VERSION);
+	else if (options.list)
+		for (const struct command *const *row = command_table; *row; row++)
+			printf("%s\n", (*row)->name);
+	return OUTCOME_OK;
+}
+
+/* "rdmatest help" and "rdmatest help COMMAND". */
+static enum outcome run_help(const struct log *log, int argc, char *const *argv)
+{
+	const struct command *command;
+	char name[NAME_MOST];
+
+	if (argc < 2) {
+		print_usage(stdout, log->name);
+		return OUTCOME_OK;
+	}
+	if (argc > 2) {
+		log_error(log, argv[2], "help takes one command");
+		return OUTCOME_USAGE;
+	}
+	command = find_command(argv[1]);
+	if (!command)
+		return unknown_command(log, argv[1]);
+	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
+	command_help(command, name);
+	return OUTCOME_OK;
+}
+
+static enum outcome dispatch(struct log *log, int argc, char *const *argv)
+{
+	const struct command *command = find_command(log->name);
+	char name[NAME_MOST];
+
+	if (command)
+		return command_run(command, log->name, argc, argv);
+	if (argc < 2) {
+		print_usage(stderr, log->name);
+		return OUTCOME_USAGE;
+	}
+	if (argv[1][0] == '-')
+		return run_options(log, argc, argv);
+	if (!strcmp(argv[1], "help"))
+		return run_help(log, argc - 1, argv + 1);
+	command = find_command(argv[1]);
+	if (!command)
+		return unknown_command(log, argv[1]);
+	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
+	return command_run(command, name, argc - 1, argv + 1);
+}
+
+/*
+ * A caller may have closed a standard descriptor. Left alone, the next file opened - a device - would take its number,
+ * and be written to. What was closed stays unusable: reading from descriptor 1 is all that is allowed.
+ */
+static void occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+			return;
+}
+
+int main(int argc, char **argv)
+{
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	struct log log = { .name = slash ? slash + 1 : argc ? argv[0] : "rdmatest" };
+	enum outcome outcome;
+
+	occupy_standard_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	outcome = dispatch(&log, argc, argv);
+	return (int)output_finish(&log, outcome);
+}

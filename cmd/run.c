@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/interruption.h"
+
+struct run {
+	struct environment environment;
+	const struct command *command;
+	const struct common_options *common;
+	void *state;
+	struct loop_signal signal;
+	struct loop_timer deadline;
+	struct loop_timer ending; /* limits how long the orderly end may take */
+	bool interrupted;
+};
+
+void command_help(const struct command *command, const char *name)
+{
+	const char *line = command->synopsis;
+	const char *before = "Usage: ";
+
+	while (*line) {
+		size_t length = strcspn(line, "\n");
+
+		printf("%s%s %.*s\n", before, name, (int)length, line);
+		before = "       ";
+		line += length + (line[length] == '\n');
+	}
+	printf("\n%s.\n\nOptions:\n", command->summary);
+	options_help(command->options, stdout);
+}
+
+enum outcome output_finish(const struct log *log, enum outcome outcome)
+{
+	int error = 0;
+
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout))
+		error = errno ? errno : EIO;
+	if (fclose(stdout) && !error)
+		error = errno;
+	if (!error)
+		return outcome;
+	log_errno(log, "standard output", error, "write failed");
+	return outcome == OUTCOME_OK ? OUTCOME_INTERNAL : outcome;
+}
+
+/* "1500ms" reads worse than "1.5s". */
+static const char *seconds_text(int64_t nanoseconds, char text[32])
+{
+	snprintf(text, 32, "%.9g s", (double)nanoseconds / (double)CLOCK_NS_PER_S);
+	return text;
+}
+
+static void ending_takes_too_long(void *owner)
+{
+	struct run *run = owner;
+	char text[32];
+
+	log_error(&run->environment.log, NULL, "the end in order took longer than --timeout (%s): cut short",
+		  seconds_text(run->common->timeout, text));
+	environment_finish(&run->environment, OUTCOME_FAILED);
+}
+
+static void interrupt(struct run *run, enum interruption reason)
+{
+	if (run->interrupted)
+		return;
+	run->interrupted = true;
+	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout, ending_takes_too_long, run);
+	run->command->interrupt(run->state, reason);
+}
+
+static void signal_came(void *owner)
+{
+	interrupt(owner, INTERRUPTION_SIGNAL);
+}
+
+static void deadline_passed(void *owner)
+{
+	struct run *run = owner;
+	char text[32];
+
+	/* An end under way has its own limit. */
+	if (run->interrupted)
+		return;
+	log_error(&run->environment.log, NULL, "the deadline passed: the run is not done after %s",
+		  seconds_text(run->common->deadline, text));
+	environment_note(&run->environment, OUTCOME_FAILED);
+	interrupt(run, INTERRUPTION_DEADLINE);
+}
+
+/* The run proper: the transport is open, the loop stands. */
+static void run_loop(struct run *run, const void *options)
+{
+	struct environment *environment = &run->environment;
+	enum outcome outcome;
+
+	if (run->common->deadline)
+		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_passed, run);
+	interruption_catch(environment->loop, &run->signal, signal_came, run);
+	outcome = run->command->start(environment, options, &run->state);
+	environment_note(environment, outcome);
+	if (outcome == OUTCOME_OK) {
+		loop_run(environment->loop);
+		run->command->stop(run->state);
+	}
+	loop_timer_stop(&run->deadline);
+	loop_timer_stop(&run->ending);
+	loop_signal_stop(&run->signal);
+}
+
+static enum outcome run_command(struct run *run, const void *options)
+{
+	struct environment *environment = &run->environment;
+	enum outcome outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
+
+	if (outcome)
+		return outcome;
+	environment->loop = loop_create();
+	if (!environment->loop) {
+		log_errno(&environment->log, "event loop", errno, "cannot be made");
+		return OUTCOME_INTERNAL;
+	}
+	outcome = transport_open("verbs", environment->loop, &environment->log, &environment->transport);
+	if (outcome == OUTCOME_OK)
+		run_loop(run, options);
+	environment_note(environment, outcome);
+	transport_close(environment->transport);
+	loop_destroy(environment->loop);
+	return environment->outcome;
+}
+
+enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
+{
+	struct run run = { .environment.log.name = name, .command = command };
+	void *options = calloc(1, command->options_size);
+	enum outcome outcome;
+
+	if (!options) {
+		log_errno(&run.environment.log, NULL, ENOMEM, "start");
+		return OUTCOME_INTERNAL;
+	}
+	run.common = options;
+	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,
+				&run.environment.given);
+	run.environment.log.debug = run.common->debug;
+	if (outcome == OUTCOME_OK && run.common->help)
+		command_help(command, name);
+	else if (outcome == OUTCOME_OK && run.common->version)
+		printf("%s (rdmatest) %s\n", command->name, VERSION);
+	else if (outcome == OUTCOME_OK)
+		outcome = run_command(&run, options);
+	free(options);
+	return outcome;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One run of one command, from its arguments to its exit code. */
+#ifndef CMD_RUN_H
+#define CMD_RUN_H
+
+#include "cmd/command.h"
+
+/*
+ * Parses argv (argv[0] is skipped), answers --help and --version, else opens the transport and runs the command to its
+ * end. name is what the user typed: "rping", "rdmatest rping".
+ */
+enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv);
+
+/* Prints the help of a command on stdout. */
+void command_help(const struct command *command, const char *name);
+
+/*
+ * Last step of the program: writes out what stdout still holds. What could not be written makes the outcome
+ * OUTCOME_INTERNAL, unless the run has already failed.
+ */
+enum outcome output_finish(const struct log *log, enum outcome outcome);
+
+#endif

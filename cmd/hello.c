@@ -6,7 +6,9 @@
 
 static const uint8_t magic[4] = { 0xd7, 'r', 'd', 't' };
 
-enum { HELLO_VERSION = 1 };
+enum {
+	HELLO_VERSION = 1
+};
 
 struct hello_wire {
 	uint8_t magic[4];

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HELLO_SIZE = 32 };
+enum {
+	HELLO_SIZE = 32
+};
 
 enum hello_tool {
 	HELLO_RPING = 1,
@@ -31,8 +33,8 @@ struct hello {
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
 
 /*
- * Reads private data of any length (bytes may be NULL), which may carry padding behind the hello. Returns false if it is
- * not a hello for that tool; a later version's hello begins with the same fields and is read as this one.
+ * Reads private data of any length (bytes may be NULL), which may carry padding behind the hello. Returns false if it
+ * is not a hello for that tool; a later version's hello begins with the same fields and is read as this one.
  */
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
 

@@ -72,7 +72,9 @@ struct resolver;
 
 /*
  * The answer: count addresses (port 0) that stay valid only during the call, or count 0 after the resolver has said why
- * on stderr, with the outcome for the exit code: OUTCOME_NO_CONNECTION if the name is unknown or the time is up.
+ * on stderr, with the outcome for the exit code: OUTCOME_NO_CONNECTION if the name is unknown or the time is up,
+ * OUTCOME_USAGE if the text is a wrong number or not of the format. The callback may start the resolver anew, or free
+ * it.
  */
 typedef void resolver_callback(void *owner, enum outcome outcome, const struct address *addresses, size_t count);
 
@@ -84,7 +86,8 @@ struct resolver {
 	resolver_callback *callback;
 	void *owner;
 	struct loop_io readable;
-	struct loop_timer deadline; /* of the child, or the next turn for a numeric address */
+	struct loop_timer deadline; /* of the child, or the next turn for an early answer */
+	enum outcome early;	    /* of an answer that needs no child: a numeric address, or a failure */
 	pid_t child;
 	int pipe;
 	size_t received; /* bytes of answer so far */

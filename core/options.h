@@ -72,7 +72,8 @@ enum {
  * twice takes the later value.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
  * *given gets bit N for every row N that was on the command line.
- * "--help" and "-h" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong behind them.
+ * "--help", "-h" and "--version" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong
+ * behind them.
  */
 enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
 			   char *const *argv, void *options, uint64_t *given);

@@ -44,7 +44,7 @@ struct transport {
 /* Opens the backend of that name ("verbs"). Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. */
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
 
-/* Frees everything that is left: endpoints, regions, domains and channels. NULL is fine. */
+/* Frees what is left: endpoints, domains and channels; the regions were destroyed by their owners. NULL is fine. */
 void transport_close(struct transport *transport);
 
 enum outcome channel_create(struct transport *transport, struct channel **channel);
@@ -129,7 +129,8 @@ enum event_kind {
 	EVENT_ESTABLISHED,
 	EVENT_DISCONNECTED, /* the peer went in order, or our own disconnect is done */
 	EVENT_JOINED,
-	EVENT_FAILED, /* the endpoint is of no more use; event->outcome says for which exit code */
+	EVENT_FAILED, /* the endpoint is of no more use but for endpoint_destroy(); event->outcome: for which exit code
+		       */
 };
 
 /* What a join brought: where the group's datagrams go. */
@@ -232,7 +233,7 @@ struct endpoint_options {
 	bool no_loopback;    /* a group's datagrams do not come back to this host */
 };
 
-/* Base of the backend's own struct; commands read it, and write only handlers and owner. */
+/* Base of the backend's own struct; commands read it, and write only handlers, owner and, before the queue, options. */
 struct endpoint {
 	struct transport *transport;
 	struct channel *channel;
@@ -247,6 +248,7 @@ struct endpoint {
 	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
 	uint32_t queue_number;	      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
+	struct loop_timer deadline;   /* of the phase under way */
 };
 
 /* options are copied. Nothing happens on the wire yet. */
@@ -293,6 +295,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 /* Moves the endpoint and its waiting events to another channel. Not from inside one of its event call-backs. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 
+/* "resolving the address", "connecting": what an endpoint in that state is doing. */
 const char *endpoint_state_text(enum endpoint_state state);
 const char *completion_status_text(enum completion_status status);
 const char *work_kind_text(enum work_kind kind);

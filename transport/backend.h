@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of the transport: what a backend provides, and what it gets for its work. Commands do not include this.
+ */
+#ifndef TRANSPORT_BACKEND_H
+#define TRANSPORT_BACKEND_H
+
+#include "transport/transport.h"
+
+/* The functions of transport.h that differ between backends; the contracts are written there. */
+struct backend {
+	const char *name;
+	enum outcome (*open)(struct loop *loop, const struct log *log, struct transport **transport);
+	void (*close)(struct transport *transport);
+	enum outcome (*channel_create)(struct transport *transport, struct channel **channel);
+	void (*channel_destroy)(struct channel *channel);
+	enum outcome (*region_create)(struct domain *domain, size_t length, unsigned access, struct region **region);
+	void (*region_destroy)(struct region *region);
+	/* Allocates the backend's struct around an endpoint whose base the caller then fills. */
+	enum outcome (*endpoint_create)(struct channel *channel, enum endpoint_kind kind,
+					const struct endpoint_options *options, struct endpoint **endpoint);
+	void (*endpoint_destroy)(struct endpoint *endpoint);
+	enum outcome (*listen)(struct endpoint *endpoint, const struct address *address);
+	enum outcome (*resolve)(struct endpoint *endpoint, const struct address *source,
+				const struct address *destination);
+	enum outcome (*open_queue)(struct endpoint *endpoint);
+	enum outcome (*connect)(struct endpoint *endpoint, const void *data, size_t length);
+	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);
+	enum outcome (*reject)(struct endpoint *endpoint, const void *data, size_t length);
+	enum outcome (*disconnect)(struct endpoint *endpoint);
+	enum outcome (*join)(struct endpoint *endpoint, void *context);
+	enum outcome (*leave)(struct endpoint *endpoint);
+	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
+	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel);
+};
+
+/* Every channel begins with this. */
+struct channel {
+	struct transport *transport;
+};
+
+/* Sets the fields of a new endpoint's base. */
+void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
+			 const struct endpoint_options *options);
+
+/*
+ * The one setter of an endpoint's state: refuses a transition that has no place in its life (which is a defect of
+ * ours, and said so), traces the others, and starts or stops the deadline of the phase.
+ */
+bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
+
+/* Names the endpoint after its peer, or a listener after its own address. */
+void endpoint_name(struct endpoint *endpoint);
+
+/* Hands an event to the command, unless the endpoint is gone. */
+void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
+
+/*
+ * Hands EVENT_FAILED to the command, once; the cause was printed by the caller. Harmless on an endpoint that has failed
+ * or is gone.
+ */
+void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
+
+/*
+ * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status).
+ * Work of an endpoint that is not, or no longer, established is dropped. On the accepting end the first message may
+ * come before the news that the connection is established: then this reports EVENT_ESTABLISHED first.
+ */
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw);
+
+/* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
+void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
+
+/* The exit code of a failure in this phase of an endpoint's life. */
+enum outcome endpoint_outcome(const struct endpoint *endpoint);
+
+/* Every backend that was built in, ending with NULL: transport/registry.c. */
+extern const struct backend *const backend_registry[];
+
+#endif

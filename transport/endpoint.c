@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of an endpoint, the same on every backend: its states, their deadlines, and the order in which its events
+ * and completions reach the command.
+ *
+ *   connection:  IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> RESOLVING_ROUTE -> ROUTE_RESOLVED -> CONNECTING -.
+ *                                                            REQUESTED -> ACCEPTING ------------------------------+
+ *                                                                                                                 v
+ *                                                      DISCONNECTED <- (DISCONNECTING <-) ESTABLISHED <-----------'
+ *   listener:    IDLE -> LISTENING
+ *   group:       IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> JOINING -> JOINED -> ADDRESS_RESOLVED
+ *
+ * Any of them may become FAILED, and every one ends as DESTROYED.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transport/backend.h"
+
+#define BIT(state) (1u << (state))
+
+struct state_row {
+	const char *text;
+	unsigned next; /* the states that may follow, besides FAILED and DESTROYED */
+	bool waits;    /* for the peer, the fabric or the kernel: has a deadline */
+};
+
+static const struct state_row states[] = {
+	[ENDPOINT_IDLE] = { "idle",
+			    BIT(ENDPOINT_RESOLVING_ADDRESS) | BIT(ENDPOINT_LISTENING) | BIT(ENDPOINT_REQUESTED) },
+	[ENDPOINT_RESOLVING_ADDRESS] = { "resolving the address", BIT(ENDPOINT_ADDRESS_RESOLVED), true },
+	[ENDPOINT_ADDRESS_RESOLVED] = { "address resolved", BIT(ENDPOINT_RESOLVING_ROUTE) | BIT(ENDPOINT_JOINING) },
+	[ENDPOINT_RESOLVING_ROUTE] = { "resolving the route", BIT(ENDPOINT_ROUTE_RESOLVED), true },
+	[ENDPOINT_ROUTE_RESOLVED] = { "route resolved", BIT(ENDPOINT_CONNECTING) },
+	[ENDPOINT_CONNECTING] = { "connecting", BIT(ENDPOINT_ESTABLISHED), true },
+	[ENDPOINT_LISTENING] = { "listening", 0 },
+	[ENDPOINT_REQUESTED] = { "asked to connect", BIT(ENDPOINT_ACCEPTING) },
+	[ENDPOINT_ACCEPTING] = { "accepting", BIT(ENDPOINT_ESTABLISHED), true },
+	[ENDPOINT_ESTABLISHED] = { "established", BIT(ENDPOINT_DISCONNECTING) | BIT(ENDPOINT_DISCONNECTED) },
+	[ENDPOINT_DISCONNECTING] = { "disconnecting", BIT(ENDPOINT_DISCONNECTED), true },
+	[ENDPOINT_DISCONNECTED] = { "disconnected", 0 },
+	[ENDPOINT_JOINING] = { "joining", BIT(ENDPOINT_JOINED), true },
+	[ENDPOINT_JOINED] = { "joined", BIT(ENDPOINT_ADDRESS_RESOLVED) },
+	[ENDPOINT_FAILED] = { "failed", 0 },
+	[ENDPOINT_DESTROYED] = { "destroyed", 0 },
+};
+
+const char *endpoint_state_text(enum endpoint_state state)
+{
+	return states[state].text;
+}
+
+void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
+			 const struct endpoint_options *options)
+{
+	endpoint->transport = channel->transport;
+	endpoint->channel = channel;
+	endpoint->kind = kind;
+	endpoint->options = *options;
+}
+
+static void phase_timed_out(void *owner)
+{
+	struct endpoint *endpoint = owner;
+
+	log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s", states[endpoint->state].text,
+		  (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S);
+	endpoint_fail(endpoint, endpoint_outcome(endpoint));
+}
+
+bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
+{
+	const struct log *log = endpoint->transport->log;
+	unsigned next = states[endpoint->state].next | BIT(ENDPOINT_FAILED) | BIT(ENDPOINT_DESTROYED);
+
+	if (endpoint->state >= ENDPOINT_FAILED)
+		next = BIT(ENDPOINT_DESTROYED);
+	if (!(next & BIT(state))) {
+		log_error(log, endpoint->name, "defect: %s cannot follow %s", states[state].text,
+			  states[endpoint->state].text);
+		return false;
+	}
+	log_debug(log, "%s: %s -> %s", endpoint->name[0] ? endpoint->name : "endpoint", states[endpoint->state].text,
+		  states[state].text);
+	endpoint->state = state;
+	if (states[state].waits && endpoint->options.timeout)
+		loop_timer_start(endpoint->transport->loop, &endpoint->deadline, endpoint->options.timeout,
+				 phase_timed_out, endpoint);
+	else
+		loop_timer_stop(&endpoint->deadline);
+	return true;
+}
+
+void endpoint_name(struct endpoint *endpoint)
+{
+	if (endpoint->kind == ENDPOINT_LISTENER)
+		address_text(&endpoint->local, endpoint->name);
+	else if (endpoint->kind == ENDPOINT_GROUP)
+		address_host(&endpoint->peer, endpoint->name);
+	else
+		address_text(&endpoint->peer, endpoint->name);
+}
+
+enum outcome endpoint_outcome(const struct endpoint *endpoint)
+{
+	switch (endpoint->state) {
+	case ENDPOINT_ESTABLISHED:
+	case ENDPOINT_DISCONNECTING:
+	case ENDPOINT_DISCONNECTED:
+	case ENDPOINT_JOINED:
+	case ENDPOINT_LISTENING:
+		return OUTCOME_FAILED;
+	default:
+		return OUTCOME_NO_CONNECTION;
+	}
+}
+
+void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	if (endpoint->state != ENDPOINT_DESTROYED)
+		endpoint->handlers->event(endpoint->owner, endpoint, event);
+}
+
+void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
+{
+	if (endpoint->state == ENDPOINT_FAILED || endpoint->state == ENDPOINT_DESTROYED)
+		return;
+	endpoint_enter(endpoint, ENDPOINT_FAILED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+}
+
+void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
+{
+	if (endpoint->state != ENDPOINT_CONNECTING && endpoint->state != ENDPOINT_ACCEPTING)
+		return;
+	endpoint_enter(endpoint, ENDPOINT_ESTABLISHED);
+	endpoint_report(endpoint, &(struct endpoint_event){
+					  .kind = EVENT_ESTABLISHED,
+					  .private_data = private_data,
+					  .private_length = length,
+				  });
+}
+
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw)
+{
+	if (endpoint->state == ENDPOINT_ACCEPTING && completion->status == COMPLETION_OK)
+		endpoint_established(endpoint, NULL, 0);
+	if (endpoint->kind == ENDPOINT_CONNECTION && endpoint->state != ENDPOINT_ESTABLISHED)
+		return;
+	if (endpoint->kind == ENDPOINT_GROUP && endpoint->state >= ENDPOINT_FAILED)
+		return;
+	if (completion->status != COMPLETION_OK)
+		log_error(endpoint->transport->log, endpoint->name, "%s failed: %s (completion status %u)",
+			  work_kind_text(completion->kind), completion_status_text(completion->status), raw);
+	endpoint->handlers->completion(endpoint->owner, endpoint, completion);
+}
+
+const char *completion_status_text(enum completion_status status)
+{
+	static const char *const texts[] = {
+		[COMPLETION_OK] = "success",
+		[COMPLETION_LENGTH] = "the message is longer than the receive buffer",
+		[COMPLETION_PROTECTION] = "local memory protection error",
+		[COMPLETION_REMOTE_ACCESS] = "the peer's memory refused the access",
+		[COMPLETION_REMOTE_REQUEST] =
+			"the peer rejected the request as invalid, or as too long for its receive",
+		[COMPLETION_REMOTE_OPERATION] = "the peer failed to carry it out",
+		[COMPLETION_RETRY_EXCEEDED] = "the peer does not answer, retries exceeded",
+		[COMPLETION_RNR_EXCEEDED] = "the peer has no receive posted, retries exceeded",
+		[COMPLETION_OTHER] = "the queue pair failed",
+	};
+
+	return texts[status];
+}
+
+const char *work_kind_text(enum work_kind kind)
+{
+	static const char *const texts[] = {
+		[WORK_SEND] = "send",
+		[WORK_RECEIVE] = "receive",
+		[WORK_READ] = "RDMA READ",
+		[WORK_WRITE] = "RDMA WRITE",
+	};
+
+	return texts[kind];
+}

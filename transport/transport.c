@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of transport.h: check what is the same for every backend, then go through its table. */
+#include "transport/transport.h"
+
+#include <string.h>
+
+#include "transport/backend.h"
+
+enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
+{
+	*transport = NULL;
+	for (const struct backend *const *backend = backend_registry; *backend; backend++)
+		if (!strcmp((*backend)->name, name))
+			return (*backend)->open(loop, log, transport);
+	log_error(log, "transport", "%s: not built into this program", name);
+	return OUTCOME_USAGE;
+}
+
+void transport_close(struct transport *transport)
+{
+	if (transport)
+		transport->backend->close(transport);
+}
+
+enum outcome channel_create(struct transport *transport, struct channel **channel)
+{
+	return transport->backend->channel_create(transport, channel);
+}
+
+void channel_destroy(struct channel *channel)
+{
+	channel->transport->backend->channel_destroy(channel);
+}
+
+enum outcome region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
+{
+	return domain->transport->backend->region_create(domain, length, access, region);
+}
+
+void region_destroy(struct region *region)
+{
+	if (region)
+		region->domain->transport->backend->region_destroy(region);
+}
+
+enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, const struct endpoint_options *options,
+			     const struct endpoint_handlers *handlers, void *owner, struct endpoint **endpoint)
+{
+	enum outcome outcome = channel->transport->backend->endpoint_create(channel, kind, options, endpoint);
+
+	if (outcome)
+		return outcome;
+	(*endpoint)->handlers = handlers;
+	(*endpoint)->owner = owner;
+	return OUTCOME_OK;
+}
+
+void endpoint_destroy(struct endpoint *endpoint)
+{
+	if (!endpoint || endpoint->state == ENDPOINT_DESTROYED)
+		return;
+	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
+	endpoint->transport->backend->endpoint_destroy(endpoint);
+}
+
+enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
+{
+	endpoint->local = *address;
+	endpoint_name(endpoint);
+
+	enum outcome outcome = endpoint->transport->backend->listen(endpoint, address);
+
+	if (outcome)
+		return outcome;
+	endpoint_name(endpoint);
+	endpoint_enter(endpoint, ENDPOINT_LISTENING);
+	return OUTCOME_OK;
+}
+
+enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
+			      const struct address *destination)
+{
+	endpoint->peer = *destination;
+	endpoint_name(endpoint);
+
+	enum outcome outcome = endpoint->transport->backend->resolve(endpoint, source, destination);
+
+	if (!outcome)
+		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ADDRESS);
+	return outcome;
+}
+
+enum outcome endpoint_open_queue(struct endpoint *endpoint)
+{
+	return endpoint->transport->backend->open_queue(endpoint);
+}
+
+enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
+{
+	enum outcome outcome = endpoint->transport->backend->connect(endpoint, data, length);
+
+	if (!outcome)
+		endpoint_enter(endpoint, ENDPOINT_CONNECTING);
+	return outcome;
+}
+
+enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
+{
+	enum outcome outcome = endpoint->transport->backend->accept(endpoint, data, length);
+
+	if (!outcome)
+		endpoint_enter(endpoint, ENDPOINT_ACCEPTING);
+	return outcome;
+}
+
+void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
+{
+	endpoint->transport->backend->reject(endpoint, data, length);
+	endpoint_destroy(endpoint);
+}
+
+enum outcome endpoint_disconnect(struct endpoint *endpoint)
+{
+	enum outcome outcome = endpoint->transport->backend->disconnect(endpoint);
+
+	if (!outcome)
+		endpoint_enter(endpoint, ENDPOINT_DISCONNECTING);
+	return outcome;
+}
+
+enum outcome endpoint_join(struct endpoint *endpoint, void *context)
+{
+	enum outcome outcome = endpoint->transport->backend->join(endpoint, context);
+
+	if (!outcome)
+		endpoint_enter(endpoint, ENDPOINT_JOINING);
+	return outcome;
+}
+
+enum outcome endpoint_leave(struct endpoint *endpoint)
+{
+	if (endpoint->state != ENDPOINT_JOINED)
+		return OUTCOME_OK;
+
+	enum outcome outcome = endpoint->transport->backend->leave(endpoint);
+
+	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
+	return outcome;
+}
+
+enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
+{
+	return endpoint->transport->backend->post(endpoint, work, count);
+}
+
+enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)
+{
+	enum outcome outcome = endpoint->transport->backend->migrate(endpoint, channel);
+
+	if (!outcome)
+		endpoint->channel = channel;
+	return outcome;
+}

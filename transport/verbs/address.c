@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our addresses as librdmacm takes them: IPv4 and IPv6 as ever, a native GID as AF_IB with a service id. */
+#include <endian.h>
+#include <infiniband/ib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "transport/verbs/verbs.h"
+
+struct sockaddr *verbs_socket_address(const struct address *address, enum port_space port_space,
+				      struct sockaddr_storage *socket_address)
+{
+	if (!address || address->family == ADDRESS_NONE)
+		return NULL;
+	if (address->family == ADDRESS_GID) {
+		struct sockaddr_ib *native = (struct sockaddr_ib *)socket_address;
+
+		memset(socket_address, 0, sizeof(*socket_address));
+		native->sib_family = AF_IB;
+		native->sib_pkey = htobe16(0xffff);
+		memcpy(native->sib_addr.sib_raw, address->bytes, sizeof(address->bytes));
+		native->sib_scope_id = address->scope;
+		/* The service id of a port, and which of its bits count: rdma_getaddrinfo(3) makes it so. */
+		native->sib_sid = htobe64(((uint64_t)port_space << 16) + address->port);
+		native->sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK | (address->port ? RDMA_IB_IP_PORT_MASK : 0));
+	} else {
+		address_to_socket(address, socket_address);
+	}
+	return (struct sockaddr *)socket_address;
+}
+
+void verbs_address(const struct sockaddr *socket_address, struct address *address)
+{
+	if (socket_address->sa_family == AF_IB) {
+		const struct sockaddr_ib *native = (const struct sockaddr_ib *)socket_address;
+
+		*address = (struct address){ .family = ADDRESS_GID, .port = (uint16_t)be64toh(native->sib_sid) };
+		memcpy(address->bytes, native->sib_addr.sib_raw, sizeof(address->bytes));
+	} else {
+		address_from_socket((const struct sockaddr_storage *)socket_address, address);
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rdma_cm event channel on the loop: copy what is needed, acknowledge, then act. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+/*
+ * librdmacm's rdma_destroy_id(), rdma_leave_multicast() and rdma_migrate_id() block until the id's events are
+ * acknowledged, and the handlers below call them: so the event is copied and acknowledged first. Only the private data
+ * lies in the event itself and has to be copied with it.
+ */
+static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *event, uint8_t data[UINT8_MAX])
+{
+	struct rdma_cm_event *taken;
+
+	if (rdma_get_cm_event(events, &taken))
+		return false;
+	*event = *taken;
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_REJECTED:
+		if (taken->param.conn.private_data && taken->param.conn.private_data_len) {
+			memcpy(data, taken->param.conn.private_data, taken->param.conn.private_data_len);
+			event->param.conn.private_data = data;
+			break;
+		}
+		event->param.conn.private_data = NULL;
+		event->param.conn.private_data_len = 0;
+		break;
+	default:
+		break;
+	}
+	rdma_ack_cm_event(taken);
+	return true;
+}
+
+static void channel_readable(void *owner)
+{
+	struct verbs_channel *channel = owner;
+	const struct log *log = channel->base.transport->log;
+	struct rdma_cm_event event;
+	uint8_t data[UINT8_MAX];
+
+	/* To empty: the requests beyond a listener's backlog are dropped, and cost their senders seconds. */
+	while (take_event(channel->events, &event, data)) {
+		struct verbs_endpoint *endpoint = event.id->context;
+
+		log_debug(log, "%s: %s, status %d", endpoint->base.name[0] ? endpoint->base.name : "endpoint",
+			  rdma_event_str(event.event), event.status);
+		/* A new connection's id begins with its listener's context. */
+		if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			verbs_endpoint_event(NULL, &event, endpoint);
+		else
+			verbs_endpoint_event(endpoint, &event, NULL);
+	}
+	if (errno != EAGAIN && errno != EINTR)
+		log_errno(log, "event channel", errno, "reading an event");
+}
+
+enum outcome verbs_channel_create(struct transport *transport, struct channel **result)
+{
+	struct verbs_transport *verbs = verbs_of(transport);
+	enum outcome outcome = verbs_explain_devices(transport->log);
+	struct verbs_channel *channel;
+	int flags;
+
+	if (outcome)
+		return outcome;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return verbs_explain_resources(transport->log, NULL, "creating an event channel", ENOMEM);
+	channel->base.transport = transport;
+	channel->events = rdma_create_event_channel();
+	if (!channel->events) {
+		int error = errno;
+
+		free(channel);
+		return verbs_explain_no_channel(transport->log, error);
+	}
+	flags = fcntl(channel->events->fd, F_GETFL);
+	fcntl(channel->events->fd, F_SETFL, flags | O_NONBLOCK);
+	fcntl(channel->events->fd, F_SETFD, FD_CLOEXEC);
+	loop_io_start(transport->loop, &channel->readable, channel->events->fd, channel_readable, channel);
+	channel->next = verbs->channels;
+	verbs->channels = channel;
+	*result = &channel->base;
+	return OUTCOME_OK;
+}
+
+void verbs_channel_destroy(struct channel *base)
+{
+	struct verbs_channel *channel = (struct verbs_channel *)base;
+	struct verbs_channel **link = &verbs_of(base->transport)->channels;
+
+	while (*link != channel)
+		link = &(*link)->next;
+	*link = channel->next;
+	loop_io_stop(&channel->readable);
+	rdma_destroy_event_channel(channel->events);
+	free(channel);
+}

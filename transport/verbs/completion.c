@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: shared by the queue pairs of a device, woken by one channel, polled in batches. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/verbs/verbs.h"
+
+enum {
+	CAPACITY_FIRST = 256, /* entries of a device's first queue; each further one has twice as many */
+	CAPACITY_MOST = 65536,
+	BATCH = 32,	     /* completions taken in one call */
+	BUDGET = 16 * BATCH, /* and in one turn of the loop, so that a flood does not starve the rest */
+	ACKNOWLEDGE_AT = 64, /* events paid back at once: each acknowledgement takes a mutex */
+};
+
+static enum completion_status status_of(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_SUCCESS:
+		return COMPLETION_OK;
+	case IBV_WC_LOC_LEN_ERR:
+		return COMPLETION_LENGTH;
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+		return COMPLETION_PROTECTION;
+	case IBV_WC_REM_ACCESS_ERR:
+		return COMPLETION_REMOTE_ACCESS;
+	case IBV_WC_REM_INV_REQ_ERR:
+		return COMPLETION_REMOTE_REQUEST;
+	case IBV_WC_REM_OP_ERR:
+		return COMPLETION_REMOTE_OPERATION;
+	case IBV_WC_RETRY_EXC_ERR:
+		return COMPLETION_RETRY_EXCEEDED;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return COMPLETION_RNR_EXCEEDED;
+	default:
+		return COMPLETION_OTHER;
+	}
+}
+
+static struct verbs_endpoint *endpoint_of(struct verbs_transport *transport, uint64_t number)
+{
+	uint32_t slot = (number >> (VERBS_TAG_BITS + VERBS_KIND_BITS)) & ((1u << VERBS_SLOT_BITS) - 1);
+	uint16_t generation = (uint16_t)(number >> (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS));
+
+	if (slot >= transport->slot_count || transport->slots[slot].generation != generation)
+		return NULL;
+	return transport->slots[slot].endpoint;
+}
+
+static void dispatch(struct verbs_transport *transport, const struct ibv_wc *taken)
+{
+	struct verbs_endpoint *endpoint = endpoint_of(transport, taken->wr_id);
+	struct completion completion = {
+		.kind = (taken->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
+		.tag = taken->wr_id & WORK_TAG_MOST,
+		.status = status_of(taken->status),
+	};
+
+	/* Flushed work only follows what brought the queue down, and that is reported by itself. */
+	if (!endpoint || taken->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	if (taken->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
+		completion.length = taken->byte_len;
+		if (endpoint->base.kind == ENDPOINT_GROUP)
+			completion.length -= DATAGRAM_HEADER_SIZE;
+		completion.source_queue_number = taken->src_qp;
+		if (taken->wc_flags & IBV_WC_WITH_IMM) {
+			completion.has_immediate = true;
+			completion.immediate = be32toh(taken->imm_data);
+		}
+	}
+	endpoint_complete(&endpoint->base, &completion, taken->status);
+}
+
+/* Returns the number of completions handled: BUDGET if there may be more. */
+static int poll_batches(struct verbs_completion_queue *completions)
+{
+	struct verbs_transport *transport = verbs_of(completions->domain->base.transport);
+	struct ibv_wc taken[BATCH];
+	int handled = 0;
+
+	while (handled < BUDGET) {
+		int count = ibv_poll_cq(completions->queue, BATCH, taken);
+
+		if (count < 0) {
+			log_error(transport->base.log, completions->domain->base.device,
+				  "polling a completion queue failed (%d)", count);
+			verbs_domain_removed(completions->domain);
+			return 0;
+		}
+		for (int index = 0; index < count; index++)
+			dispatch(transport, &taken[index]);
+		handled += count;
+		if (count < BATCH)
+			break;
+	}
+	return handled;
+}
+
+static void poll_again(void *owner)
+{
+	struct verbs_completion_queue *completions = owner;
+
+	if (poll_batches(completions) >= BUDGET)
+		loop_timer_start(completions->domain->base.transport->loop, &completions->again, 0, poll_again,
+				 completions);
+}
+
+/*
+ * One event a wake-up: the watcher is level-triggered and comes back if more wait. The queue is armed again before it
+ * is polled, so that what arrives in between raises the next event.
+ */
+void verbs_completion_readable(void *owner)
+{
+	struct verbs_domain *domain = owner;
+	struct verbs_completion_queue *completions;
+	struct ibv_cq *queue;
+	void *context;
+	int error;
+
+	if (ibv_get_cq_event(domain->completions, &queue, &context)) {
+		if (errno != EAGAIN && errno != EINTR)
+			verbs_domain_removed(domain);
+		return;
+	}
+	completions = context;
+	if (++completions->unacknowledged >= ACKNOWLEDGE_AT) {
+		ibv_ack_cq_events(queue, completions->unacknowledged);
+		completions->unacknowledged = 0;
+	}
+	error = ibv_req_notify_cq(queue, 0);
+	if (error) {
+		log_errno(domain->base.transport->log, domain->base.device, error, "arming a completion queue");
+		verbs_domain_removed(domain);
+		return;
+	}
+	poll_again(completions);
+}
+
+void verbs_completion_drain(struct verbs_domain *domain)
+{
+	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+		while (poll_batches(completions) >= BUDGET)
+			;
+}
+
+static enum outcome queue_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
+{
+	const struct log *log = domain->base.transport->log;
+	uint32_t most = (uint32_t)domain->limits.max_cqe;
+	uint32_t capacity = domain->queues ? 2 * domain->queues->capacity : CAPACITY_FIRST;
+	struct verbs_completion_queue *completions;
+	int error;
+
+	if (capacity > CAPACITY_MOST)
+		capacity = CAPACITY_MOST;
+	if (capacity < entries)
+		capacity = entries;
+	if (capacity > most)
+		capacity = most;
+	if (capacity < entries) {
+		log_error(log, domain->base.device, "a completion queue has at most %u entries, %u are needed", most,
+			  entries);
+		return OUTCOME_INTERNAL;
+	}
+	completions = calloc(1, sizeof(*completions));
+	if (!completions)
+		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", ENOMEM);
+	completions->domain = domain;
+	completions->capacity = capacity;
+	completions->queue = ibv_create_cq(domain->context, (int)capacity, completions, domain->completions, 0);
+	if (!completions->queue) {
+		error = errno;
+		free(completions);
+		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", error);
+	}
+	error = ibv_req_notify_cq(completions->queue, 0);
+	if (error) {
+		verbs_completion_queue_destroy(completions);
+		return verbs_explain_resources(log, domain->base.device, "arming a completion queue", error);
+	}
+	completions->next = domain->queues;
+	domain->queues = completions;
+	*result = completions;
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries)
+{
+	struct verbs_domain *domain = verbs_domain_of(endpoint);
+	struct verbs_completion_queue *completions = domain->queues;
+
+	while (completions && completions->capacity - completions->reserved < entries)
+		completions = completions->next;
+	if (!completions) {
+		enum outcome outcome = queue_create(domain, entries, &completions);
+
+		if (outcome)
+			return outcome;
+	}
+	completions->reserved += entries;
+	endpoint->completions = completions;
+	endpoint->reserved = entries;
+	return OUTCOME_OK;
+}
+
+void verbs_completion_release(struct verbs_endpoint *endpoint)
+{
+	struct verbs_completion_queue *completions = endpoint->completions;
+
+	if (!completions)
+		return;
+	while (poll_batches(completions) >= BUDGET)
+		;
+	completions->reserved -= endpoint->reserved;
+	endpoint->completions = NULL;
+	endpoint->reserved = 0;
+}
+
+/* ibv_destroy_cq() waits until as many events were acknowledged as were taken: no fewer, and no more. */
+void verbs_completion_queue_destroy(struct verbs_completion_queue *completions)
+{
+	loop_timer_stop(&completions->again);
+	if (completions->unacknowledged)
+		ibv_ack_cq_events(completions->queue, completions->unacknowledged);
+	ibv_destroy_cq(completions->queue);
+	free(completions);
+}

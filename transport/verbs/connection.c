@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connecting, accepting, disconnecting. */
+#include <errno.h>
+
+#include "transport/verbs/verbs.h"
+
+enum {
+	READS_AT_ONCE = 1, /* RDMA READs under way in each direction; a stock rping asks for as many */
+	RETRY_COUNT = 7,
+	RNR_RETRY_FOR_EVER = 7,
+};
+
+static enum outcome failed(const struct verbs_endpoint *endpoint, int error, const char *what)
+{
+	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "%s", what);
+	return OUTCOME_NO_CONNECTION;
+}
+
+enum outcome verbs_connect(struct endpoint *base, const void *data, size_t length)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	struct rdma_conn_param parameters = {
+		.private_data = data,
+		.private_data_len = (uint8_t)length,
+		.responder_resources = READS_AT_ONCE,
+		.initiator_depth = READS_AT_ONCE,
+		.retry_count = RETRY_COUNT,
+		.rnr_retry_count = RNR_RETRY_FOR_EVER,
+		.qp_num = endpoint->queue->qp_num,
+	};
+
+	return rdma_connect(endpoint->id, &parameters) ? failed(endpoint, errno, "connecting") : OUTCOME_OK;
+}
+
+static uint8_t least(uint8_t asked, int device)
+{
+	return asked < device ? asked : (uint8_t)device;
+}
+
+enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	const struct ibv_device_attr *limits = &verbs_domain_of(endpoint)->limits;
+	struct rdma_conn_param parameters = endpoint->request;
+	enum outcome outcome;
+
+	/* From the request, because a zeroed one means no READ credits and no retries for the peer. */
+	parameters.responder_resources = least(parameters.responder_resources, limits->max_qp_rd_atom);
+	parameters.initiator_depth = least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
+	parameters.rnr_retry_count = RNR_RETRY_FOR_EVER;
+	parameters.private_data = data;
+	parameters.private_data_len = (uint8_t)length;
+	parameters.qp_num = endpoint->queue->qp_num;
+	endpoint->request = parameters;
+	if (base->options.own_queue) {
+		outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+		if (!outcome)
+			outcome = verbs_queue_move(endpoint, IBV_QPS_RTR);
+		if (!outcome)
+			outcome = verbs_queue_move(endpoint, IBV_QPS_RTS);
+		if (outcome)
+			return outcome;
+	}
+	if (rdma_accept(endpoint->id, &parameters))
+		return failed(endpoint, errno, "accepting");
+	verbs_queue_hasten(endpoint);
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_establish(struct verbs_endpoint *endpoint)
+{
+	enum outcome outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+
+	if (!outcome)
+		outcome = verbs_queue_move(endpoint, IBV_QPS_RTR);
+	if (!outcome)
+		outcome = verbs_queue_move(endpoint, IBV_QPS_RTS);
+	if (!outcome && rdma_establish(endpoint->id))
+		outcome = failed(endpoint, errno, "establishing");
+	return outcome;
+}
+
+enum outcome verbs_reject(struct endpoint *base, const void *data, size_t length)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+
+	/* Nothing is lost if it fails: destroying the id refuses the request too. */
+	rdma_reject(endpoint->id, data, (uint8_t)length);
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_disconnect(struct endpoint *base)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+
+	if (base->options.own_queue)
+		verbs_queue_move(endpoint, IBV_QPS_ERR);
+	return rdma_disconnect(endpoint->id) ? failed(endpoint, errno, "disconnecting") : OUTCOME_OK;
+}
+
+void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint)
+{
+	if (endpoint->base.options.own_queue)
+		verbs_queue_move(endpoint, IBV_QPS_ERR);
+	rdma_disconnect(endpoint->id);
+}

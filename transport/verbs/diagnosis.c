@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why something is not there, in words, with the command that mends it. */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "transport/verbs/verbs.h"
+
+#define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
+
+/* True if the directory has an entry whose name begins with prefix. */
+static bool has_entry(const char *directory, const char *prefix)
+{
+	DIR *entries = opendir(directory);
+	struct dirent *entry;
+	bool found = false;
+
+	if (!entries)
+		return false;
+	while (!found && (entry = readdir(entries)))
+		found = entry->d_name[0] != '.' && !strncmp(entry->d_name, prefix, strlen(prefix));
+	closedir(entries);
+	return found;
+}
+
+enum outcome verbs_explain_devices(const struct log *log)
+{
+	if (!has_entry("/sys/class/infiniband", "")) {
+		log_error(log, NULL, "no RDMA device on this machine (%s)", "/sys/class/infiniband is empty");
+		log_hint(log, "a software one on a network interface: rdma link add rxe0 type rxe netdev INTERFACE");
+		return OUTCOME_NO_DEVICE;
+	}
+	if (!has_entry("/sys/class/infiniband_verbs", "uverbs")) {
+		log_error(log, NULL,
+			  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)");
+		log_hint(log, "modprobe ib_uverbs");
+		return OUTCOME_NO_DEVICE;
+	}
+	if (!has_entry("/dev/infiniband", "uverbs")) {
+		log_error(log, NULL, "the verbs devices are missing (no /dev/infiniband/uverbs*)");
+		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
+		return OUTCOME_NO_DEVICE;
+	}
+	if (!access(CONNECTION_MANAGER, R_OK | W_OK))
+		return OUTCOME_OK;
+	if (errno != ENOENT) {
+		log_errno(log, CONNECTION_MANAGER, errno, "opening the RDMA connection manager");
+		log_hint(log, "run as root, or give this user the right: chmod a+rw /dev/infiniband/rdma_cm");
+	} else if (has_entry("/sys/class/misc", "rdma_cm")) {
+		log_error(log, CONNECTION_MANAGER, "the device file is missing");
+		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
+	} else {
+		log_error(log, NULL, "the RDMA connection manager is not loaded (no " CONNECTION_MANAGER ")");
+		log_hint(log, "modprobe rdma_ucm");
+	}
+	return OUTCOME_NO_DEVICE;
+}
+
+enum outcome verbs_explain_no_channel(const struct log *log, int error)
+{
+	log_errno(log, CONNECTION_MANAGER, error, "creating an event channel");
+	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
+}
+
+enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error)
+{
+	struct rlimit locked;
+
+	log_errno(log, object, error, "%s", what);
+	if ((error == ENOMEM || error == EAGAIN || error == EPERM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
+	    locked.rlim_cur != RLIM_INFINITY)
+		log_hint(log,
+			 "at most %llu KiB of memory may be locked, and RDMA locks its memory: ulimit -l unlimited",
+			 (unsigned long long)locked.rlim_cur / 1024);
+	return OUTCOME_INTERNAL;
+}
+
+const char *verbs_error_cause(int error)
+{
+	switch (error) {
+	case ENODEV:
+		return "no RDMA device leads there";
+	case ETIMEDOUT:
+		return "no answer in time";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "no route to the host";
+	case EADDRNOTAVAIL:
+		return "not an address of this host with an RDMA device";
+	case EADDRINUSE:
+		return "the port is in use";
+	case ECONNREFUSED:
+		return "nobody listens there, or the peer refused";
+	case ECONNRESET:
+		return "the peer closed the connection";
+	default:
+		return strerror(error);
+	}
+}
+
+/* The reasons a peer's connection manager gives: InfiniBand Architecture volume 1, 12.6.7.2. */
+static const char *reject_cause(int reason)
+{
+	switch (reason) {
+	case 1:
+	case 3:
+		return "the peer is out of resources";
+	case 4:
+		return "the peer's connection manager gave up waiting";
+	case 5:
+	case 9:
+		return "the peer does not support the request";
+	case 8:
+		return "nobody listens there";
+	case 10:
+		return "the peer still remembers an older connection of this queue pair";
+	case 12:
+	case 13:
+		return "the peer does not accept the address";
+	case 14:
+		return "the peer does not accept the service level";
+	case 15:
+		return "the peer does not accept the traffic class";
+	case 24:
+	case 25:
+		return "the peer sends us elsewhere";
+	case 26:
+		return "the peer does not accept the path MTU";
+	case 27:
+		return "the peer has too few resources for RDMA READs";
+	case 28:
+		return "refused by the peer";
+	default:
+		return "the peer's connection manager refused";
+	}
+}
+
+const char *verbs_event_cause(const struct rdma_cm_event *event)
+{
+	/* A reject has a reason on InfiniBand and RoCE, and a negative errno on iWARP; so has every other event. */
+	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
+		return reject_cause(event->status);
+	if (event->status < 0)
+		return verbs_error_cause(-event->status);
+	return "the connection manager gave up";
+}

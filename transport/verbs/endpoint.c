@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An rdma_cm id: made, resolved, driven by its events, moved to another channel, freed. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transport/verbs/verbs.h"
+
+enum {
+	BACKLOG = 1024
+}; /* of a listener; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
+
+/* Around an id that exists, or none yet. */
+static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind kind,
+				   const struct endpoint_options *options, struct rdma_cm_id *id)
+{
+	struct verbs_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+
+	if (!endpoint)
+		return NULL;
+	endpoint_initialise(&endpoint->base, channel, kind, options);
+	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
+		free(endpoint);
+		return NULL;
+	}
+	endpoint->id = id;
+	if (id)
+		id->context = endpoint;
+	return endpoint;
+}
+
+enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind kind,
+				   const struct endpoint_options *options, struct endpoint **result)
+{
+	struct verbs_endpoint *endpoint = wrap(channel, kind, options, NULL);
+	const struct log *log = channel->transport->log;
+	int error;
+
+	if (!endpoint)
+		return verbs_explain_resources(log, NULL, "creating an endpoint", ENOMEM);
+	if (rdma_create_id(((struct verbs_channel *)channel)->events, &endpoint->id, endpoint,
+			   (enum rdma_port_space)options->port_space)) {
+		error = errno;
+		endpoint->id = NULL;
+		verbs_endpoint_free(endpoint);
+		return verbs_explain_resources(log, NULL, "creating a connection identifier", error);
+	}
+	*result = &endpoint->base;
+	return OUTCOME_OK;
+}
+
+void verbs_endpoint_destroy(struct endpoint *base)
+{
+	struct verbs_transport *transport = verbs_of(base->transport);
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+
+	endpoint->next = transport->destroyed;
+	transport->destroyed = endpoint;
+	verbs_reap_later(transport);
+}
+
+void verbs_endpoint_free(struct verbs_endpoint *endpoint)
+{
+	loop_timer_stop(&endpoint->base.deadline);
+	loop_timer_stop(&endpoint->later);
+	verbs_abandon(endpoint);
+	verbs_queue_destroy(endpoint);
+	if (endpoint->group_handle)
+		ibv_destroy_ah(endpoint->group_handle);
+	if (endpoint->id)
+		rdma_destroy_id(endpoint->id);
+	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
+	free(endpoint);
+}
+
+enum outcome verbs_set_options(struct verbs_endpoint *endpoint)
+{
+	const struct endpoint_options *options = &endpoint->base.options;
+	const struct log *log = endpoint->base.transport->log;
+	uint8_t type_of_service = (uint8_t)options->type_of_service;
+	uint8_t ack_timeout = (uint8_t)options->ack_timeout;
+
+	if (options->type_of_service != ENDPOINT_UNSET &&
+	    rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &type_of_service,
+			    sizeof(type_of_service))) {
+		log_errno(log, endpoint->base.name, errno, "setting the type of service to %u", type_of_service);
+		return OUTCOME_FAILED;
+	}
+	if (options->ack_timeout == ENDPOINT_UNSET)
+		return OUTCOME_OK;
+	if (endpoint->base.domain->fabric == FABRIC_IWARP) {
+		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
+		return OUTCOME_FAILED;
+	}
+	if (rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
+			    sizeof(ack_timeout))) {
+		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);
+		return OUTCOME_FAILED;
+	}
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_listen(struct endpoint *base, const struct address *address)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	const struct log *log = base->transport->log;
+	struct sockaddr_storage storage;
+	int error;
+
+	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, base->options.port_space, &storage))) {
+		error = errno;
+		log_error(log, base->name, "binding: %s (%d)", verbs_error_cause(error), error);
+		return OUTCOME_NO_CONNECTION;
+	}
+	if (rdma_listen(endpoint->id, BACKLOG)) {
+		error = errno;
+		log_error(log, base->name, "listening: %s (%d)", verbs_error_cause(error), error);
+		return OUTCOME_NO_CONNECTION;
+	}
+	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
+	return OUTCOME_OK;
+}
+
+/* For librdmacm, which counts milliseconds in an int; 0 would mean none at all. */
+static int milliseconds(int64_t timeout)
+{
+	int64_t value = timeout / CLOCK_NS_PER_MS;
+
+	if (!timeout || value > INT32_MAX)
+		return INT32_MAX;
+	return value ? (int)value : 1;
+}
+
+static void fail_with(struct verbs_endpoint *endpoint, enum outcome outcome)
+{
+	if (outcome)
+		endpoint_fail(&endpoint->base, outcome);
+}
+
+static void resolve_route(struct verbs_endpoint *endpoint)
+{
+	if (rdma_resolve_route(endpoint->id, milliseconds(endpoint->base.options.timeout))) {
+		log_errno(endpoint->base.transport->log, endpoint->base.name, errno, "resolving the route");
+		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		return;
+	}
+	endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
+}
+
+static void address_resolved(void *owner)
+{
+	struct verbs_endpoint *endpoint = owner;
+	enum outcome outcome = verbs_domain_attach(endpoint);
+
+	if (!outcome)
+		outcome = verbs_set_options(endpoint);
+	if (outcome) {
+		endpoint_fail(&endpoint->base, outcome);
+		return;
+	}
+	verbs_address(rdma_get_local_addr(endpoint->id), &endpoint->base.local);
+	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED)
+		resolve_route(endpoint);
+}
+
+/* A native multicast GID has no route: the source says which device, and that is known at once. */
+static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
+{
+	if (rdma_bind_addr(endpoint->id, source)) {
+		int error = errno;
+
+		log_error(endpoint->base.transport->log, endpoint->base.name, "binding: %s (%d)",
+			  verbs_error_cause(error), error);
+		return OUTCOME_NO_CONNECTION;
+	}
+	if (!endpoint->id->verbs) {
+		log_error(endpoint->base.transport->log, endpoint->base.name,
+			  "binding: the address does not belong to an RDMA device (%d)", ENODEV);
+		return OUTCOME_NO_CONNECTION;
+	}
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->later, 0, address_resolved, endpoint);
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	enum port_space port_space = base->options.port_space;
+	struct sockaddr_storage source_storage, destination_storage;
+	struct sockaddr *from = verbs_socket_address(source, port_space, &source_storage);
+	struct sockaddr *to = verbs_socket_address(destination, port_space, &destination_storage);
+
+	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
+		return bind_group(endpoint, from);
+	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout))) {
+		int error = errno;
+
+		log_error(base->transport->log, base->name, "resolving the address: %s (%d)", verbs_error_cause(error),
+			  error);
+		return OUTCOME_NO_CONNECTION;
+	}
+	return OUTCOME_OK;
+}
+
+enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+
+	if (!rdma_migrate_id(endpoint->id, ((struct verbs_channel *)channel)->events))
+		return OUTCOME_OK;
+	log_errno(base->transport->log, base->name, errno, "migrating to another event channel");
+	return OUTCOME_FAILED;
+}
+
+static void requested(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
+{
+	struct verbs_endpoint *endpoint = NULL;
+	struct endpoint_options options = listener->base.options;
+
+	if (listener->base.state == ENDPOINT_LISTENING)
+		endpoint = wrap(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
+	if (!endpoint) {
+		rdma_reject(event->id, NULL, 0);
+		rdma_destroy_id(event->id);
+		return;
+	}
+	endpoint->base.handlers = listener->base.handlers;
+	endpoint->base.owner = listener->base.owner;
+	endpoint->request = event->param.conn;
+	verbs_address(rdma_get_local_addr(event->id), &endpoint->base.local);
+	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
+	endpoint_name(&endpoint->base);
+	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
+	if (verbs_domain_attach(endpoint) || verbs_set_options(endpoint)) {
+		endpoint_reject(&endpoint->base, NULL, 0);
+		return;
+	}
+	endpoint_report(&listener->base, &(struct endpoint_event){
+						 .kind = EVENT_REQUEST,
+						 .request = &endpoint->base,
+						 .private_data = event->param.conn.private_data,
+						 .private_length = event->param.conn.private_data_len,
+					 });
+}
+
+/* A refusing peer of ours says why in plain letters; a stock one sends nothing or zeros. Anything else is not shown. */
+static const char *refusal_text(const struct rdma_cm_event *event, char text[PRIVATE_DATA_MOST + 4])
+{
+	const char *data = event->param.conn.private_data;
+	size_t length = event->param.conn.private_data_len;
+	int count = 0;
+
+	if (event->event != RDMA_CM_EVENT_REJECTED || !data)
+		return "";
+	while (count < PRIVATE_DATA_MOST && (size_t)count < length && isprint((unsigned char)data[count]))
+		count++;
+	if (!count)
+		return "";
+	snprintf(text, PRIVATE_DATA_MOST + 4, ": \"%.*s\"", count, data);
+	return text;
+}
+
+static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+{
+	char refusal[PRIVATE_DATA_MOST + 4];
+
+	if (endpoint->base.state >= ENDPOINT_FAILED)
+		return;
+	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
+		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event), refusal_text(event, refusal),
+		  rdma_event_str(event->event), event->status);
+	endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
+}
+
+static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+{
+	bool connecting = endpoint->base.state == ENDPOINT_CONNECTING;
+
+	if (connecting)
+		verbs_queue_hasten(endpoint);
+	endpoint_established(&endpoint->base, connecting ? event->param.conn.private_data : NULL,
+			     connecting ? event->param.conn.private_data_len : 0);
+}
+
+/* The last messages may still lie in the completion queue: they come first. */
+static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+{
+	verbs_completion_drain(verbs_domain_of(endpoint));
+	switch (endpoint->base.state) {
+	case ENDPOINT_ESTABLISHED:
+		verbs_acknowledge_disconnect(endpoint);
+		/* fall through */
+	case ENDPOINT_DISCONNECTING:
+		endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
+		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+		break;
+	case ENDPOINT_CONNECTING:
+	case ENDPOINT_ACCEPTING:
+		failed(endpoint, event);
+		break;
+	default:
+		break;
+	}
+}
+
+void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
+			  struct verbs_endpoint *listener)
+{
+	if (endpoint && endpoint->base.state >= ENDPOINT_FAILED)
+		return;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		address_resolved(endpoint);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
+		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		requested(listener, event);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		fail_with(endpoint, verbs_establish(endpoint));
+		if (endpoint->base.state == ENDPOINT_CONNECTING)
+			established(endpoint, event);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		established(endpoint, event);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		disconnected(endpoint, event);
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		verbs_joined(endpoint, &event->param.ud);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		failed(endpoint, event);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		if (endpoint->base.domain)
+			verbs_domain_removed(verbs_domain_of(endpoint));
+		else
+			failed(endpoint, event);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Multicast: joining, attaching, leaving. */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+enum outcome verbs_join(struct endpoint *base, void *context)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	struct sockaddr *address =
+		verbs_socket_address(&base->peer, base->options.port_space, &endpoint->group_socket_address);
+	struct rdma_cm_join_mc_attr_ex attributes = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+		.addr = address,
+	};
+	int failed = base->options.send_only ? rdma_join_multicast_ex(endpoint->id, &attributes, context)
+					     : rdma_join_multicast(endpoint->id, address, context);
+	int error = errno;
+
+	endpoint->member = !failed;
+	if (!failed)
+		return OUTCOME_OK;
+	log_errno(base->transport->log, base->name, error, "joining the group");
+	if (base->options.send_only && (error == EOPNOTSUPP || error == EINVAL))
+		log_hint(base->transport->log,
+			 "joining as a send-only full member needs a subnet manager that supports it");
+	return OUTCOME_NO_CONNECTION;
+}
+
+/* librdmacm attaches a queue it knows; one of our own is ours to attach, and a send-only member's stays detached. */
+static int attach_own_queue(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
+{
+	int error;
+
+	if (!endpoint->base.options.own_queue || endpoint->base.options.send_only)
+		return 0;
+	error = ibv_attach_mcast(endpoint->queue, &parameters->ah_attr.grh.dgid, parameters->ah_attr.dlid);
+	endpoint->attached = !error;
+	return error;
+}
+
+void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
+{
+	const struct log *log = endpoint->base.transport->log;
+	struct ibv_ah_attr attributes = parameters->ah_attr;
+	int error = attach_own_queue(endpoint, parameters);
+
+	/* Joined from here on, whatever fails below: it will have to be left. */
+	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
+	if (error) {
+		log_errno(log, endpoint->base.name, error, "attaching the queue to the group");
+		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		return;
+	}
+	endpoint->group = (struct group_address){
+		.lid = parameters->ah_attr.dlid,
+		.service_level = parameters->ah_attr.sl,
+		.queue_number = parameters->qp_num,
+		.queue_key = parameters->qkey,
+		.context = (void *)(uintptr_t)parameters->private_data,
+	};
+	memcpy(endpoint->group.gid, parameters->ah_attr.grh.dgid.raw, sizeof(endpoint->group.gid));
+	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->protection, &attributes);
+	if (!endpoint->group_handle) {
+		log_errno(log, endpoint->base.name, errno, "creating the group's address handle");
+		endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+		return;
+	}
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
+}
+
+enum outcome verbs_leave(struct endpoint *base)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	const struct log *log = base->transport->log;
+	enum outcome outcome = OUTCOME_OK;
+
+	if (endpoint->attached) {
+		union ibv_gid gid;
+		int error;
+
+		memcpy(gid.raw, endpoint->group.gid, sizeof(gid.raw));
+		error = ibv_detach_mcast(endpoint->queue, &gid, endpoint->group.lid);
+		if (error) {
+			log_errno(log, base->name, error, "detaching the queue from the group");
+			outcome = OUTCOME_FAILED;
+		}
+		endpoint->attached = false;
+	}
+	endpoint->member = false;
+	if (rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address)) {
+		log_errno(log, base->name, errno, "leaving the group");
+		outcome = OUTCOME_FAILED;
+	}
+	return outcome;
+}
+
+void verbs_abandon(struct verbs_endpoint *endpoint)
+{
+	if (!endpoint->member)
+		return;
+	endpoint->member = false;
+	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: made by the connection manager, or by ourselves and then moved through their states by hand. */
+#include <errno.h>
+
+#include "transport/verbs/verbs.h"
+
+enum {
+	/*
+	 * 0.01 ms (ibv_modify_qp(3), min_rnr_timer). librdmacm leaves 0, which is the longest, 655 ms: 64 sends into a
+	 * window of 4 receives then take ten seconds.
+	 */
+	SOONEST_RETRY = 1,
+};
+
+static struct ibv_qp *create_queue(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
+{
+	if (endpoint->base.options.own_queue)
+		return ibv_create_qp_ex(endpoint->id->verbs, attributes);
+	if (rdma_create_qp_ex(endpoint->id, attributes))
+		return NULL;
+	return endpoint->id->qp;
+}
+
+/* An own datagram queue needs no peer, and is made ready at once; one for a connection waits for the peer's data. */
+static enum outcome move_own_queue(struct verbs_endpoint *endpoint)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RTR };
+	enum outcome outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+	int error;
+
+	if (outcome || endpoint->base.kind != ENDPOINT_GROUP)
+		return outcome;
+	error = ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_STATE);
+	attributes.qp_state = IBV_QPS_RTS;
+	if (!error)
+		error = ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	if (!error)
+		return OUTCOME_OK;
+	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "making the queue pair ready");
+	return OUTCOME_INTERNAL;
+}
+
+enum outcome verbs_open_queue(struct endpoint *base)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	const struct endpoint_options *options = &base->options;
+	const struct log *log = base->transport->log;
+	struct verbs_domain *domain = verbs_domain_of(endpoint);
+	struct ibv_qp_init_attr_ex attributes = {
+		.cap = { .max_send_wr = options->send_depth,
+			 .max_recv_wr = options->receive_depth,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = domain->protection,
+	};
+	enum outcome outcome;
+	int error;
+
+	if (base->kind == ENDPOINT_GROUP && !base->domain->multicast) {
+		log_error(log, base->domain->device, "iWARP has no datagrams and so no multicast");
+		return OUTCOME_NO_DEVICE;
+	}
+	if (options->no_loopback) {
+		attributes.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+		attributes.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	}
+	outcome = verbs_completion_reserve(endpoint, options->send_depth + options->receive_depth);
+	if (outcome)
+		return outcome;
+	attributes.send_cq = endpoint->completions->queue;
+	attributes.recv_cq = endpoint->completions->queue;
+	endpoint->queue = create_queue(endpoint, &attributes);
+	if (!endpoint->queue) {
+		error = errno;
+		verbs_completion_release(endpoint);
+		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
+			log_errno(log, base->domain->device, error,
+				  "the device cannot keep multicast from looping back");
+			return OUTCOME_NO_DEVICE;
+		}
+		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
+	}
+	base->queue_number = endpoint->queue->qp_num;
+	return options->own_queue ? move_own_queue(endpoint) : OUTCOME_OK;
+}
+
+enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attributes = { .qp_state = state };
+	int mask = IBV_QP_STATE;
+	int error = 0;
+
+	/* The error state has no attributes, and the connection manager knows none for it. */
+	if (state != IBV_QPS_ERR && rdma_init_qp_attr(endpoint->id, &attributes, &mask))
+		error = errno;
+	/* What the peer asks for may be more than the device has. */
+	if (!error && (mask & IBV_QP_MAX_DEST_RD_ATOMIC) && endpoint->request.responder_resources)
+		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
+	if (!error && (mask & IBV_QP_MAX_QP_RD_ATOMIC) && endpoint->request.initiator_depth)
+		attributes.max_rd_atomic = endpoint->request.initiator_depth;
+	if (!error)
+		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
+	if (!error)
+		return OUTCOME_OK;
+	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",
+		  (int)state);
+	return OUTCOME_INTERNAL;
+}
+
+void verbs_queue_hasten(struct verbs_endpoint *endpoint)
+{
+	struct ibv_qp_attr attributes = { .min_rnr_timer = SOONEST_RETRY };
+
+	/* iWARP has neither the timer nor the problem: TCP holds the sender back. */
+	if (endpoint->base.domain->fabric == FABRIC_IWARP)
+		return;
+	if (ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_MIN_RNR_TIMER))
+		log_debug(endpoint->base.transport->log, "%s: the device keeps its receiver-not-ready timer",
+			  endpoint->base.name);
+}
+
+void verbs_queue_destroy(struct verbs_endpoint *endpoint)
+{
+	if (!endpoint->queue)
+		return;
+	if (endpoint->base.options.own_queue)
+		ibv_destroy_qp(endpoint->queue);
+	else
+		rdma_destroy_qp(endpoint->id);
+	endpoint->queue = NULL;
+	endpoint->base.queue_number = 0;
+	verbs_completion_release(endpoint);
+}

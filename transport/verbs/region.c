@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory registered with a device. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/verbs/verbs.h"
+
+static unsigned verbs_access(const struct domain *domain, unsigned access)
+{
+	unsigned flags = IBV_ACCESS_LOCAL_WRITE;
+
+	if (access & REGION_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	if (access & REGION_REMOTE_WRITE)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	/* On iWARP a READ response is a write of the peer's into the sink: RFC 5040, section 5.1. */
+	if ((access & REGION_READ_SINK) && domain->fabric == FABRIC_IWARP)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	return flags;
+}
+
+enum outcome verbs_region_create(struct domain *base, size_t length, unsigned access, struct region **result)
+{
+	struct verbs_domain *domain = (struct verbs_domain *)base;
+	const struct log *log = base->transport->log;
+	struct verbs_region *region = calloc(1, sizeof(*region));
+
+	if (!region)
+		return verbs_explain_resources(log, base->device, "allocating memory", ENOMEM);
+	region->base.domain = base;
+	region->base.length = length;
+	region->base.memory = calloc(1, length);
+	if (!region->base.memory) {
+		verbs_region_free(region);
+		return verbs_explain_resources(log, base->device, "allocating memory", ENOMEM);
+	}
+	region->registration = ibv_reg_mr(domain->protection, region->base.memory, length, verbs_access(base, access));
+	if (!region->registration) {
+		int error = errno;
+
+		verbs_region_free(region);
+		return verbs_explain_resources(log, base->device, "registering memory", error);
+	}
+	region->base.local_key = region->registration->lkey;
+	region->base.remote_key = region->registration->rkey;
+	*result = &region->base;
+	return OUTCOME_OK;
+}
+
+void verbs_region_free(struct verbs_region *region)
+{
+	if (region->registration)
+		ibv_dereg_mr(region->registration);
+	free(region->base.memory);
+	free(region);
+}
+
+void verbs_region_destroy(struct region *base)
+{
+	struct verbs_transport *transport = verbs_of(base->domain->transport);
+	struct verbs_region *region = (struct verbs_region *)base;
+
+	region->next = transport->unwanted;
+	transport->unwanted = region;
+	verbs_reap_later(transport);
+}

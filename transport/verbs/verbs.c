@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rdma-core backend: opening, closing, the table of endpoints and the reaper. */
+#include "transport/verbs/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	SLOTS_FIRST = 16,
+	SLOTS_MOST = 1 << VERBS_SLOT_BITS
+};
+
+static enum outcome verbs_open(struct loop *loop, const struct log *log, struct transport **transport)
+{
+	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
+
+	if (!verbs)
+		return verbs_explain_resources(log, NULL, "opening the transport", ENOMEM);
+	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
+	*transport = &verbs->base;
+	return OUTCOME_OK;
+}
+
+bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
+{
+	if (transport->first_free == transport->slot_count) {
+		uint32_t count = transport->slot_count ? 2 * transport->slot_count : SLOTS_FIRST;
+		struct verbs_slot *slots;
+
+		if (count > SLOTS_MOST)
+			return false;
+		slots = realloc(transport->slots, count * sizeof(*slots));
+		if (!slots)
+			return false;
+		for (uint32_t slot = transport->slot_count; slot < count; slot++)
+			slots[slot] = (struct verbs_slot){ .next_free = slot + 1 };
+		transport->slots = slots;
+		transport->slot_count = count;
+	}
+	endpoint->slot = transport->first_free;
+	transport->first_free = transport->slots[endpoint->slot].next_free;
+	transport->slots[endpoint->slot].endpoint = endpoint;
+	return true;
+}
+
+void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
+{
+	struct verbs_slot *slot = &transport->slots[endpoint->slot];
+
+	slot->endpoint = NULL;
+	slot->generation++;
+	slot->next_free = transport->first_free;
+	transport->first_free = endpoint->slot;
+}
+
+/* Endpoints before regions: a queue pair may use a region until it is gone. */
+static void reap(void *owner)
+{
+	struct verbs_transport *transport = owner;
+
+	while (transport->destroyed) {
+		struct verbs_endpoint *endpoint = transport->destroyed;
+
+		transport->destroyed = endpoint->next;
+		verbs_endpoint_free(endpoint);
+	}
+	while (transport->unwanted) {
+		struct verbs_region *region = transport->unwanted;
+
+		transport->unwanted = region->next;
+		verbs_region_free(region);
+	}
+}
+
+void verbs_reap_later(struct verbs_transport *transport)
+{
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
+}
+
+static void verbs_close(struct transport *transport)
+{
+	struct verbs_transport *verbs = verbs_of(transport);
+
+	for (uint32_t slot = 0; slot < verbs->slot_count; slot++)
+		if (verbs->slots[slot].endpoint)
+			endpoint_destroy(&verbs->slots[slot].endpoint->base);
+	reap(verbs);
+	loop_timer_stop(&verbs->reaper);
+	while (verbs->domains) {
+		struct verbs_domain *domain = verbs->domains;
+
+		verbs->domains = domain->next;
+		verbs_domain_destroy(domain);
+	}
+	while (verbs->channels)
+		verbs_channel_destroy(&verbs->channels->base);
+	free(verbs->slots);
+	free(verbs);
+}
+
+const struct backend verbs_backend = {
+	.name = "verbs",
+	.open = verbs_open,
+	.close = verbs_close,
+	.channel_create = verbs_channel_create,
+	.channel_destroy = verbs_channel_destroy,
+	.region_create = verbs_region_create,
+	.region_destroy = verbs_region_destroy,
+	.endpoint_create = verbs_endpoint_create,
+	.endpoint_destroy = verbs_endpoint_destroy,
+	.listen = verbs_listen,
+	.resolve = verbs_resolve,
+	.open_queue = verbs_open_queue,
+	.connect = verbs_connect,
+	.accept = verbs_accept,
+	.reject = verbs_reject,
+	.disconnect = verbs_disconnect,
+	.join = verbs_join,
+	.leave = verbs_leave,
+	.post = verbs_post,
+	.migrate = verbs_migrate,
+};

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rdma-core backend, as its own files and the registry see it. */
+#ifndef TRANSPORT_VERBS_VERBS_H
+#define TRANSPORT_VERBS_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "transport/backend.h"
+
+extern const struct backend verbs_backend;
+
+struct verbs_endpoint;
+
+/*
+ * Who a completion belongs to. A work request carries a number, never a pointer, because a device may leave the
+ * completions of a destroyed queue pair in a shared completion queue: an index into this table, with a generation that
+ * tells a slot's earlier users apart.
+ */
+struct verbs_slot {
+	struct verbs_endpoint *endpoint; /* NULL if free */
+	uint32_t next_free;
+	uint16_t generation;
+};
+
+struct verbs_transport {
+	struct transport base;
+	struct verbs_channel *channels;
+	struct verbs_domain *domains;
+	struct verbs_slot *slots;
+	uint32_t slot_count;
+	uint32_t first_free;		  /* slot_count if none */
+	struct verbs_endpoint *destroyed; /* wait for the reaper */
+	struct verbs_region *unwanted;	  /* wait for it too, behind the endpoints */
+	struct loop_timer reaper;
+};
+
+/* An rdma_cm event channel on the loop. */
+struct verbs_channel {
+	struct channel base;
+	struct rdma_event_channel *events;
+	struct loop_io readable;
+	struct verbs_channel *next;
+};
+
+/*
+ * A completion queue shared by many queue pairs. Each reserves as many entries as it can have work requests, so that
+ * the queue never overflows.
+ */
+struct verbs_completion_queue {
+	struct verbs_domain *domain;
+	struct ibv_cq *queue;
+	uint32_t capacity;
+	uint32_t reserved;
+	unsigned unacknowledged; /* completion events to pay back with ibv_ack_cq_events() */
+	struct loop_timer again; /* the rest of a batch that was larger than its budget */
+	struct verbs_completion_queue *next;
+};
+
+/* One device: what librdmacm opened, with our protection domain and completion queues on it. */
+struct verbs_domain {
+	struct domain base;
+	struct ibv_context *context; /* librdmacm's, for the life of the process */
+	struct ibv_pd *protection;
+	struct ibv_comp_channel *completions;
+	struct loop_io completion_readable;
+	struct loop_io asynchronous_readable; /* errors of the device and of queue pairs */
+	struct verbs_completion_queue *queues;
+	struct ibv_device_attr limits;
+	struct verbs_domain *next;
+};
+
+struct verbs_region {
+	struct region base;
+	struct ibv_mr *registration;
+	struct verbs_region *next; /* among the unwanted */
+};
+
+struct verbs_endpoint {
+	struct endpoint base;
+	struct rdma_cm_id *id;
+	uint32_t slot;
+	struct ibv_qp *queue; /* the id's, or our own with options.own_queue */
+	struct verbs_completion_queue *completions;
+	uint32_t reserved;		/* of their entries */
+	struct rdma_conn_param request; /* what the peer asked for, when accepting */
+	struct loop_timer later;	/* an event of ours that the kernel does not send */
+	bool member;			/* librdmacm keeps a membership that has to be left */
+	bool attached;			/* our own queue is attached to the group */
+	struct group_address group;
+	struct sockaddr_storage group_socket_address; /* as joined: the key for leaving */
+	struct ibv_ah *group_handle;
+	struct verbs_endpoint *next; /* among the destroyed */
+};
+
+static inline struct verbs_transport *verbs_of(struct transport *transport)
+{
+	return (struct verbs_transport *)transport;
+}
+
+static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *endpoint)
+{
+	return (struct verbs_domain *)endpoint->base.domain;
+}
+
+/* verbs.c: the table of endpoints. verbs_slot_take() returns false when memory is short. */
+bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
+void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
+/* Schedules the clean-up of what was destroyed for the next turn of the loop. */
+void verbs_reap_later(struct verbs_transport *transport);
+
+/* diagnosis.c: says why there is no event channel, or no memory, with the command that mends it. */
+enum outcome verbs_explain_no_channel(const struct log *log, int error);
+enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error);
+/* Says why there is no usable device, before librdmacm prints words of its own; OUTCOME_OK if there is one. */
+enum outcome verbs_explain_devices(const struct log *log);
+/* "nobody listens there" and the like, for a connection event that failed. */
+const char *verbs_event_cause(const struct rdma_cm_event *event);
+/* The same for an errno value of a resolve or join. */
+const char *verbs_error_cause(int error);
+
+/* address.c: to and from what librdmacm takes; the port space makes a GID's service id. */
+struct sockaddr *verbs_socket_address(const struct address *address, enum port_space port_space,
+				      struct sockaddr_storage *socket_address);
+void verbs_address(const struct sockaddr *socket_address, struct address *address);
+
+/* channel.c */
+enum outcome verbs_channel_create(struct transport *transport, struct channel **channel);
+void verbs_channel_destroy(struct channel *channel);
+
+/* device.c: finds or makes the domain of the device an id is bound to, and sets it in the endpoint. */
+enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
+void verbs_domain_destroy(struct verbs_domain *domain);
+/* The device is gone: fails all its endpoints, and says so once. */
+void verbs_domain_removed(struct verbs_domain *domain);
+
+/* completion.c */
+enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries);
+/* Gives the entries back; what the device left in the queue is drained first. */
+void verbs_completion_release(struct verbs_endpoint *endpoint);
+/* Polls every completion queue of the domain to empty. */
+void verbs_completion_drain(struct verbs_domain *domain);
+void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
+void verbs_completion_readable(void *domain);
+
+/* region.c */
+enum outcome verbs_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
+void verbs_region_destroy(struct region *region);
+void verbs_region_free(struct verbs_region *region);
+
+/* endpoint.c */
+enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind kind,
+				   const struct endpoint_options *options, struct endpoint **endpoint);
+void verbs_endpoint_destroy(struct endpoint *endpoint);
+/* Frees everything of an endpoint in one order; only the reaper and verbs_close() call it. */
+void verbs_endpoint_free(struct verbs_endpoint *endpoint);
+/* Handles one event of the rdma_cm, which is already acknowledged. */
+void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
+			  struct verbs_endpoint *listener);
+enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
+enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
+enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
+/* Applies type of service and ack time-out to the id. */
+enum outcome verbs_set_options(struct verbs_endpoint *endpoint);
+
+/* connection.c */
+enum outcome verbs_connect(struct endpoint *endpoint, const void *data, size_t length);
+enum outcome verbs_accept(struct endpoint *endpoint, const void *data, size_t length);
+enum outcome verbs_reject(struct endpoint *endpoint, const void *data, size_t length);
+enum outcome verbs_disconnect(struct endpoint *endpoint);
+/* The connecting side with its own queue: the peer has answered, move the queue and say so. */
+enum outcome verbs_establish(struct verbs_endpoint *endpoint);
+/* The peer went: answer, so that it need not wait for its time-out. */
+void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint);
+
+/* queue.c */
+enum outcome verbs_open_queue(struct endpoint *endpoint);
+void verbs_queue_destroy(struct verbs_endpoint *endpoint);
+/* Moves our own queue pair to a state, with the attributes the connection manager knows. */
+enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state state);
+/* Makes the peer's sender retry soon when no receive is posted; the default is its slowest. */
+void verbs_queue_hasten(struct verbs_endpoint *endpoint);
+
+/* group.c */
+enum outcome verbs_join(struct endpoint *endpoint, void *context);
+enum outcome verbs_leave(struct endpoint *endpoint);
+/* Gives up a membership in whatever state it is, without a word. */
+void verbs_abandon(struct verbs_endpoint *endpoint);
+void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters);
+
+/* work.c */
+enum outcome verbs_post(struct endpoint *endpoint, const struct work *work, size_t count);
+
+/*
+ * A work request's number, high bits first: generation 16, slot 20, kind 4, tag 24. The kind is in it because a failed
+ * completion says nothing else of use.
+ */
+enum {
+	VERBS_TAG_BITS = 24,
+	VERBS_KIND_BITS = 4,
+	VERBS_SLOT_BITS = 20
+};
+
+static inline uint64_t verbs_number(uint16_t generation, uint32_t slot, enum work_kind kind, uint32_t tag)
+{
+	return ((uint64_t)generation << (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS)) |
+	       ((uint64_t)slot << (VERBS_TAG_BITS + VERBS_KIND_BITS)) | ((uint64_t)kind << VERBS_TAG_BITS) |
+	       (tag & WORK_TAG_MOST);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting work: chains of requests, one library call for many. */
+#include <endian.h>
+
+#include "transport/verbs/verbs.h"
+
+enum {
+	CHAIN = 16
+};
+
+static const enum ibv_wr_opcode send_opcodes[] = {
+	[WORK_SEND] = IBV_WR_SEND,
+	[WORK_READ] = IBV_WR_RDMA_READ,
+	[WORK_WRITE] = IBV_WR_RDMA_WRITE,
+};
+
+static uint64_t number_of(const struct verbs_endpoint *endpoint, const struct work *work)
+{
+	uint16_t generation = verbs_of(endpoint->base.transport)->slots[endpoint->slot].generation;
+
+	return verbs_number(generation, endpoint->slot, work->kind, work->tag);
+}
+
+static struct ibv_sge element_of(const struct work *work)
+{
+	return (struct ibv_sge){
+		.addr = (uintptr_t)(work->region->memory + work->offset),
+		.length = work->length,
+		.lkey = work->region->local_key,
+	};
+}
+
+static int post_receives(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
+{
+	struct ibv_recv_wr requests[CHAIN], *bad;
+	struct ibv_sge elements[CHAIN];
+
+	for (size_t index = 0; index < count; index++) {
+		elements[index] = element_of(&work[index]);
+		requests[index] = (struct ibv_recv_wr){
+			.wr_id = number_of(endpoint, &work[index]),
+			.next = index + 1 < count ? &requests[index + 1] : NULL,
+			.sg_list = &elements[index],
+			.num_sge = 1,
+		};
+	}
+	return ibv_post_recv(endpoint->queue, requests, &bad);
+}
+
+static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
+{
+	struct ibv_send_wr requests[CHAIN], *bad;
+	struct ibv_sge elements[CHAIN];
+
+	for (size_t index = 0; index < count; index++) {
+		struct ibv_send_wr *request = &requests[index];
+
+		elements[index] = element_of(&work[index]);
+		*request = (struct ibv_send_wr){
+			.wr_id = number_of(endpoint, &work[index]),
+			.next = index + 1 < count ? &requests[index + 1] : NULL,
+			.sg_list = &elements[index],
+			.num_sge = work[index].length ? 1 : 0,
+			.opcode = send_opcodes[work[index].kind],
+			.send_flags = work[index].silent ? 0 : IBV_SEND_SIGNALED,
+		};
+		if (work[index].has_immediate) {
+			request->opcode = IBV_WR_SEND_WITH_IMM;
+			request->imm_data = htobe32(work[index].immediate);
+		}
+		if (endpoint->base.kind == ENDPOINT_GROUP) {
+			request->wr.ud.ah = endpoint->group_handle;
+			request->wr.ud.remote_qpn = endpoint->group.queue_number;
+			request->wr.ud.remote_qkey = endpoint->group.queue_key;
+		} else {
+			request->wr.rdma.remote_addr = work[index].remote_address;
+			request->wr.rdma.rkey = work[index].remote_key;
+		}
+	}
+	return ibv_post_send(endpoint->queue, requests, &bad);
+}
+
+enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t count)
+{
+	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+
+	while (count) {
+		size_t chain = count < CHAIN ? count : CHAIN;
+		int error = work->kind == WORK_RECEIVE ? post_receives(endpoint, work, chain)
+						       : post_sends(endpoint, work, chain);
+
+		if (error) {
+			log_errno(base->transport->log, base->name, error, "posting a %s", work_kind_text(work->kind));
+			return OUTCOME_INTERNAL;
+		}
+		work += chain;
+		count -= chain;
+	}
+	return OUTCOME_OK;
+}

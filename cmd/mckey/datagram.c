@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/mckey/datagram.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum {
+	MAGIC = 0x726d636b, /* "rmck" */
+	VERSION_1 = 1,
+
+	OFFSET_MAGIC = 0,
+	OFFSET_VERSION = 4,
+	OFFSET_SEQUENCE = 8,
+	OFFSET_TOTAL = 12,
+	OFFSET_CHECKSUM = 16,
+
+	IP4_HEADER_OFFSET = 20,
+	IP4_SOURCE_OFFSET = IP4_HEADER_OFFSET + 12,
+	IP4_VERSION_AND_LENGTH = 0x45,
+	ROUTE_SOURCE_OFFSET = 8,
+};
+
+static void put32(uint8_t *bytes, uint32_t value)
+{
+	value = htonl(value);
+	memcpy(bytes, &value, sizeof(value));
+}
+
+static uint32_t get32(const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return ntohl(value);
+}
+
+/* FNV-1a: plenty against heap garbage and stale buffers, which is all it is for. */
+static uint32_t checksum(const uint8_t mark[OFFSET_CHECKSUM], size_t size, uint32_t queue_number)
+{
+	uint8_t covered[OFFSET_CHECKSUM + 8];
+	uint32_t sum = 0x811c9dc5;
+
+	memcpy(covered, mark, OFFSET_CHECKSUM);
+	put32(covered + OFFSET_CHECKSUM, (uint32_t)size);
+	put32(covered + OFFSET_CHECKSUM + 4, queue_number);
+	for (size_t i = 0; i < sizeof(covered); i++)
+		sum = (sum ^ covered[i]) * 0x01000193;
+	return sum;
+}
+
+void datagram_write(uint8_t *memory, size_t size, uint32_t queue_number, const struct datagram_mark *mark)
+{
+	size_t start = 0;
+
+	if (size >= DATAGRAM_MARK_SIZE) {
+		memset(memory, 0, DATAGRAM_MARK_SIZE);
+		put32(memory + OFFSET_MAGIC, MAGIC);
+		memory[OFFSET_VERSION] = VERSION_1;
+		put32(memory + OFFSET_SEQUENCE, mark->sequence);
+		put32(memory + OFFSET_TOTAL, mark->total);
+		put32(memory + OFFSET_CHECKSUM, checksum(memory, size, queue_number));
+		start = DATAGRAM_MARK_SIZE;
+	}
+	payload_pattern_fill(memory + start, size - start, queue_number, mark->sequence);
+}
+
+static bool mark_read(const uint8_t *memory, size_t size, uint32_t queue_number, struct datagram_mark *mark)
+{
+	struct datagram_mark found;
+
+	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION_1 ||
+	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, queue_number))
+		return false;
+	found.sequence = get32(memory + OFFSET_SEQUENCE);
+	found.total = get32(memory + OFFSET_TOTAL);
+	if (found.total > DATAGRAM_TOTAL_MOST || found.sequence >= found.total)
+		return false;
+	*mark = found;
+	return true;
+}
+
+enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t queue_number,
+				    struct datagram_mark *mark, struct payload_difference *difference)
+{
+	if (!mark_read(memory, size, queue_number, mark))
+		return DATAGRAM_PLAIN;
+	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, queue_number, mark->sequence,
+				  difference))
+		return DATAGRAM_INTACT;
+	difference->position += DATAGRAM_MARK_SIZE;
+	return DATAGRAM_DAMAGED;
+}
+
+static bool ip4_checksum_fits(const uint8_t *header)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < 20; i += 2)
+		sum += (uint32_t)header[i] << 8 | header[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
+}
+
+bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address *source)
+{
+	const uint8_t *ip4 = header + IP4_HEADER_OFFSET;
+	bool long_form = header[0] >> 4 == 6;
+
+	memset(source, 0, sizeof(*source));
+	/*
+	 * The bytes in front of an IPv4 header are undefined and may look like a route header, hence the checksum; but
+	 * soft-RoCE leaves the checksum out of what it loops back, hence not the checksum alone.
+	 */
+	if (ip4[0] == IP4_VERSION_AND_LENGTH && (!long_form || ip4_checksum_fits(ip4))) {
+		source->family = ADDRESS_IP4;
+		memcpy(source->bytes, header + IP4_SOURCE_OFFSET, 4);
+	} else if (long_form) {
+		source->family = ADDRESS_IP6;
+		memcpy(source->bytes, header + ROUTE_SOURCE_OFFSET, 16);
+	}
+	return source->family != ADDRESS_NONE;
+}

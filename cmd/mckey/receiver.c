@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending queue. It waits
+ * for its first datagram as long as it is let, and ends when all that was expected came, or nothing useful has come
+ * for --idle-timeout.
+ *
+ * What does not look as if an mckey had sent it (its immediate value is not the number of its sending queue, as the
+ * stock tool's is too) is foreign traffic in the group: told, but neither a result nor a failure. A datagram of a known
+ * sender whose immediate was damaged is missing from its stream.
+ */
+#include <inttypes.h>
+
+#include "cmd/mckey/mckey.h"
+
+enum {
+	BATCH = 64,
+	DEPTH_LEAST = 64,
+	DEPTH_MOST = 2048,	       /* below every device's limit */
+	BURSTS = 4,		       /* senders whose -C datagrams may come faster than they are counted */
+	SLOTS_LEAST = 16,	       /* of a member, however many there are */
+	MEMORY_MOST = 4 * 1024 * 1024, /* for the slots of all members: half of the usual memlock limit */
+};
+
+/*
+ * A run ends this long after everything that was expected came: the queues of a stock sender with -c start one after
+ * another, and the second may begin when the first is through.
+ */
+#define GRACE (200 * CLOCK_NS_PER_MS)
+
+uint32_t receiver_depth(const struct mckey_run *run)
+{
+	uint64_t depth = (uint64_t)run->count * BURSTS;
+
+	if (!run->count)
+		return 1;
+	return depth < DEPTH_LEAST ? DEPTH_LEAST : depth > DEPTH_MOST ? DEPTH_MOST : (uint32_t)depth;
+}
+
+static struct work receive_work(const struct member *member, uint32_t slot)
+{
+	return (struct work){
+		.kind = WORK_RECEIVE,
+		.tag = slot,
+		.region = member->region,
+		.offset = (size_t)slot * member->slot_size,
+		.length = member->slot_size,
+	};
+}
+
+enum outcome receiver_prepare(struct member *member)
+{
+	const struct mckey_run *run = member->run;
+	uint32_t affordable, slot = 0;
+	struct work works[BATCH];
+	enum outcome outcome;
+
+	if (!run->count)
+		return OUTCOME_OK;
+	/* Room for the longest datagram, not just for -S bytes: one that is too long is to be told, not to be lost. */
+	member->slot_size = DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
+	member->slots = member->endpoint->options.receive_depth;
+	affordable = (uint32_t)(MEMORY_MOST / run->member_count / member->slot_size);
+	if (affordable < SLOTS_LEAST)
+		affordable = SLOTS_LEAST;
+	if (member->slots > affordable)
+		member->slots = affordable;
+	outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
+				&member->region);
+	while (!outcome && slot < member->slots) {
+		uint32_t batch = 0;
+
+		while (batch < BATCH && slot < member->slots)
+			works[batch++] = receive_work(member, slot++);
+		outcome = endpoint_post(member->endpoint, works, batch);
+	}
+	return outcome;
+}
+
+static bool source_complete(const struct mckey_run *run, const struct source *source)
+{
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].state == MEMBER_JOINED && !stream_complete(&source->streams[i], run->count))
+			return false;
+	return true;
+}
+
+static bool everything_came(const struct mckey_run *run)
+{
+	for (size_t i = 0; i < run->heard.count; i++)
+		if (!source_complete(run, run->heard.sources[i]))
+			return false;
+	return run->heard.count > 0;
+}
+
+static void grace_over(void *owner)
+{
+	run_end(owner, OUTCOME_OK);
+}
+
+static void watch(void *owner)
+{
+	struct mckey_run *run = owner;
+	int64_t timeout = run->options->idle_timeout, silence = clock_now() - run->progress;
+
+	if (silence < timeout)
+		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
+	else
+		run_end(run, OUTCOME_OK);
+}
+
+/* After something changed that may complete the run, or make it incomplete. */
+static void judge(struct mckey_run *run)
+{
+	if (run->phase != RUN_RECEIVING)
+		return;
+	if (everything_came(run))
+		loop_timer_start(run->environment->loop, &run->grace, GRACE, grace_over, run);
+	else
+		loop_timer_stop(&run->grace);
+}
+
+void receiver_settled(struct mckey_run *run)
+{
+	if (run->phase == RUN_RECEIVING && !run->joined)
+		run_end(run, OUTCOME_OK);
+	else
+		judge(run);
+}
+
+void receiver_start(struct mckey_run *run)
+{
+	run->phase = RUN_RECEIVING;
+	run_say("receiving data transfers");
+	if (!run->heard.count)
+		return;
+	/* A sender was faster than our own last member. */
+	run->progress = clock_now();
+	watch(run);
+	judge(run);
+}
+
+/* What is wrong with a datagram is told once for each sender, and counted. */
+static void check_content(struct mckey_run *run, struct source *source, struct stream *stream, uint32_t length,
+			  bool damaged, const struct payload_difference *difference)
+{
+	char name[SOURCE_TEXT_SIZE];
+
+	if (length != run->size) {
+		stream->wrong_length++;
+		if (!source->wrong_length_told)
+			log_error(run->log, source_text(source, name), "sends datagrams of %u bytes: expected %u (-S)",
+				  length, run->size);
+		source->wrong_length_told = true;
+	}
+	if (damaged) {
+		stream->damaged++;
+		if (!source->damage_told)
+			log_error(run->log, source_text(source, name),
+				  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference->position,
+				  difference->found, difference->expected);
+		source->damage_told = true;
+	}
+}
+
+static void count(struct member *member, const struct completion *completion, const uint8_t *slot)
+{
+	struct mckey_run *run = member->run;
+	struct payload_difference difference;
+	enum datagram_content content;
+	struct datagram_mark mark;
+	struct address address;
+	struct source *source;
+	struct stream *stream;
+	bool was_complete;
+	size_t before = run->heard.count;
+
+	if (completion->length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
+	    completion->immediate != completion->source_queue_number) {
+		run->foreign++;
+		return;
+	}
+	datagram_source(slot, &address);
+	source = source_find(&run->heard, completion->source_queue_number, &address);
+	if (!source)
+		return;
+	stream = &source->streams[member - run->members];
+	was_complete = stream_complete(stream, run->count);
+	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_queue_number, &mark,
+				&difference);
+	if (!stream_count(stream, content == DATAGRAM_PLAIN ? NULL : &mark))
+		return;
+	check_content(run, source, stream, completion->length, content == DATAGRAM_DAMAGED, &difference);
+	/* A sender that goes on after its -C must not keep us waiting for another's. */
+	if (!was_complete)
+		run->progress = clock_now();
+	if (run->phase != RUN_RECEIVING)
+		return;
+	if (!before)
+		watch(run);
+	if (run->heard.count > before || stream_complete(stream, run->count) != was_complete)
+		judge(run);
+}
+
+void receiver_completion(struct member *member, const struct completion *completion)
+{
+	struct work work = receive_work(member, completion->tag);
+	enum outcome outcome;
+
+	count(member, completion, member->region->memory + work.offset);
+	outcome = endpoint_post(member->endpoint, &work, 1);
+	if (outcome)
+		member_fail(member, outcome);
+}
+
+/* What came from one sender to all members. */
+struct summary {
+	uint64_t arrived;
+	uint64_t missing;
+	uint64_t repeated;
+	uint64_t late;
+	uint64_t out_of_order;
+	uint64_t wrong_length;
+	uint64_t damaged;
+	uint32_t total; /* that the sender sends to each; 0 if it does not say */
+	bool good;
+};
+
+static struct summary summarise(const struct mckey_run *run, const struct source *source)
+{
+	struct summary summary = { .good = true };
+
+	for (size_t i = 0; i < run->member_count; i++) {
+		const struct stream *stream = &source->streams[i];
+
+		if (!run->members[i].took_part)
+			continue;
+		summary.arrived += stream_arrived(stream);
+		summary.missing += stream_missing(stream, run->count);
+		summary.repeated += stream->repeated;
+		summary.late += stream->late;
+		summary.out_of_order += stream->out_of_order;
+		summary.wrong_length += stream->wrong_length;
+		summary.damaged += stream_damaged(stream);
+		summary.good = summary.good && stream_good(stream, run->count);
+		if (stream->numbered)
+			summary.total = stream->total;
+	}
+	return summary;
+}
+
+static void complain(const struct mckey_run *run, const char *name, const struct summary *summary)
+{
+	const char *cause = run->interrupted ? run->interrupted : "nothing more came for --idle-timeout";
+
+	if (summary->missing)
+		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagrams did not arrive: %s", summary->missing,
+			  summary->arrived + summary->missing, everything_came(run) ? "lost" : cause);
+	if (summary->total && summary->total < run->count)
+		log_error(run->log, name, "sends only %u datagrams: expected %u (-C)", summary->total, run->count);
+	if (summary->wrong_length)
+		log_error(run->log, name, "%" PRIu64 " datagrams have a wrong length", summary->wrong_length);
+	if (summary->damaged)
+		log_error(run->log, name, "%" PRIu64 " datagrams are damaged", summary->damaged);
+}
+
+static void report_source(const struct mckey_run *run, const struct source *source, struct summary *all)
+{
+	struct summary summary = summarise(run, source);
+	char name[SOURCE_TEXT_SIZE];
+
+	source_text(source, name);
+	if (summary.total)
+		run_say("mckey: %" PRIu64 " datagrams of %u bytes from %s received, %" PRIu64 " lost, %" PRIu64
+			" out of order, %" PRIu64 " repeated",
+			summary.arrived, run->size, name, summary.missing, summary.out_of_order,
+			summary.repeated + summary.late);
+	else
+		run_say("mckey: %" PRIu64 " datagrams of %u bytes from %s received, %" PRIu64
+			" lost, order unknown: not numbered",
+			summary.arrived, run->size, name, summary.missing);
+	complain(run, name, &summary);
+	all->arrived += summary.arrived;
+	all->missing += summary.missing;
+	if (!summary.total)
+		all->total = 0;
+}
+
+static bool everything_verified(const struct mckey_run *run)
+{
+	for (size_t i = 0; i < run->heard.count; i++)
+		if (!summarise(run, run->heard.sources[i]).good)
+			return false;
+	return run->heard.count > 0 && !run->heard.unfollowed;
+}
+
+void receiver_report(struct mckey_run *run)
+{
+	bool verified = everything_verified(run);
+	struct summary all = { .total = run->count };
+
+	if (verified)
+		run_say("data transfers complete");
+	for (size_t i = 0; i < run->heard.count; i++)
+		report_source(run, run->heard.sources[i], &all);
+	if (run->foreign)
+		run_say("mckey: %" PRIu64 " datagrams that no mckey sent were ignored", run->foreign);
+	if (run->heard.unfollowed)
+		log_error(run->log, run->group_text, "%" PRIu64 " datagrams were not checked: more than %zu senders",
+			  run->heard.unfollowed, run->heard.count);
+	if (!run->heard.count)
+		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
+			  run->interrupted ? run->interrupted : "");
+	if (!verified) {
+		run_say("mckey: %" PRIu64 " of %" PRIu64 " datagrams arrived (%s)", all.arrived,
+			all.arrived + all.missing, run_device(run));
+		environment_note(run->environment, OUTCOME_FAILED);
+	} else if (all.total) {
+		run_say("mckey: all %" PRIu64 " datagrams arrived, every byte verified (%s)", all.arrived,
+			run_device(run));
+	} else {
+		run_say("mckey: all %" PRIu64 " datagrams arrived, number and length verified (%s)", all.arrived,
+			run_device(run));
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/mckey/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t hash(uint32_t queue_number, const struct address *address)
+{
+	uint32_t sum = 0x811c9dc5 ^ queue_number;
+
+	for (size_t i = 0; i < sizeof(address->bytes); i++)
+		sum = (sum ^ address->bytes[i]) * 0x01000193;
+	return (sum ^ sum >> 16) % SOURCE_INDEX_SIZE;
+}
+
+static struct source *source_create(struct source_table *table, uint32_t queue_number, const struct address *address)
+{
+	struct source *source;
+
+	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->streams > SOURCE_STREAMS_MOST))
+		return NULL;
+	source = calloc(1, sizeof(*source) + table->streams * sizeof(source->streams[0]));
+	if (!source)
+		return NULL;
+	source->queue_number = queue_number;
+	source->address = *address;
+	table->sources[table->count++] = source;
+	return source;
+}
+
+/* Open addressing; the index is at most half full, so that the search ends. */
+struct source *source_find(struct source_table *table, uint32_t queue_number, const struct address *address)
+{
+	size_t slot = hash(queue_number, address);
+	struct source *source;
+
+	for (; table->index[slot]; slot = (slot + 1) % SOURCE_INDEX_SIZE) {
+		source = table->sources[table->index[slot] - 1];
+		if (source->queue_number == queue_number && address_same_host(&source->address, address))
+			return source;
+	}
+	source = source_create(table, queue_number, address);
+	if (source)
+		table->index[slot] = (uint16_t)table->count;
+	else
+		table->unfollowed++;
+	return source;
+}
+
+const char *source_text(const struct source *source, char text[SOURCE_TEXT_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (source->address.family == ADDRESS_NONE)
+		snprintf(text, SOURCE_TEXT_SIZE, "QP %u", source->queue_number);
+	else
+		snprintf(text, SOURCE_TEXT_SIZE, "QP %u at %s", source->queue_number,
+			 address_host(&source->address, host));
+	return text;
+}
+
+void source_table_clear(struct source_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->sources[i]);
+	memset(table, 0, sizeof(*table));
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/mckey/stream.h"
+
+#include <string.h>
+
+enum {
+	WORD_BITS = 64,
+	WORDS = STREAM_WINDOW / WORD_BITS,
+};
+
+static void window_shift(struct stream *stream, uint32_t distance)
+{
+	uint32_t words = distance / WORD_BITS, bits = distance % WORD_BITS;
+
+	if (distance >= STREAM_WINDOW) {
+		memset(stream->seen, 0, sizeof(stream->seen));
+		return;
+	}
+	for (uint32_t i = WORDS; i-- > 0;) {
+		uint64_t word = i >= words ? stream->seen[i - words] << bits : 0;
+
+		if (bits && i > words)
+			word |= stream->seen[i - words - 1] >> (WORD_BITS - bits);
+		stream->seen[i] = word;
+	}
+}
+
+/* Returns false if that number was seen already. */
+static bool window_mark(struct stream *stream, uint32_t distance)
+{
+	uint64_t bit = UINT64_C(1) << (distance % WORD_BITS);
+	uint64_t *word = &stream->seen[distance / WORD_BITS];
+
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	return true;
+}
+
+static bool count_number(struct stream *stream, uint32_t sequence)
+{
+	if (!stream->numbered) {
+		stream->lowest = stream->highest = sequence;
+	} else if (sequence > stream->highest) {
+		window_shift(stream, sequence - stream->highest);
+		stream->highest = sequence;
+	} else if (stream->highest - sequence >= STREAM_WINDOW) {
+		stream->late++;
+		return false;
+	}
+	if (!window_mark(stream, stream->highest - sequence)) {
+		stream->repeated++;
+		return false;
+	}
+	if (sequence < stream->highest)
+		stream->out_of_order++;
+	if (sequence < stream->lowest)
+		stream->lowest = sequence;
+	stream->numbered++;
+	return true;
+}
+
+bool stream_count(struct stream *stream, const struct datagram_mark *mark)
+{
+	if (!mark) {
+		stream->plain++;
+		return true;
+	}
+	stream->total = mark->total;
+	return count_number(stream, mark->sequence);
+}
+
+uint64_t stream_arrived(const struct stream *stream)
+{
+	return stream->numbered + stream->plain;
+}
+
+static bool sends_less(const struct stream *stream, uint64_t expected)
+{
+	return stream->numbered && stream->total < expected;
+}
+
+bool stream_complete(const struct stream *stream, uint64_t expected)
+{
+	return stream_arrived(stream) >= (sends_less(stream, expected) ? stream->total : expected);
+}
+
+uint64_t stream_missing(const struct stream *stream, uint64_t expected)
+{
+	uint64_t arrived = stream_arrived(stream), gaps = 0, short_of = 0;
+
+	if (sends_less(stream, expected))
+		expected = stream->total;
+	if (expected > arrived)
+		short_of = expected - arrived;
+	/* A datagram with a damaged mark fills one of the gaps. */
+	if (stream->numbered && stream->highest - stream->lowest >= arrived)
+		gaps = (uint64_t)stream->highest - stream->lowest + 1 - arrived;
+	return gaps > short_of ? gaps : short_of;
+}
+
+uint64_t stream_damaged(const struct stream *stream)
+{
+	return stream->damaged + (stream->numbered ? stream->plain : 0);
+}
+
+bool stream_good(const struct stream *stream, uint64_t expected)
+{
+	return !stream_missing(stream, expected) && !stream_damaged(stream) && !stream->wrong_length &&
+	       !sends_less(stream, expected);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of mckey that need no device: the mark in a datagram, the bookkeeping of a stream, the table of senders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cmd/mckey/source.h"
+
+enum {
+	QUEUE = 17,
+	SIZE = 100
+};
+
+static void a_datagram_is_read_as_it_was_written(void **state)
+{
+	static const size_t sizes[] = { DATAGRAM_MARK_SIZE, DATAGRAM_MARK_SIZE + 1, SIZE, 1024, 4096 };
+	struct datagram_mark written = { .sequence = 41, .total = 1000 }, found;
+	struct payload_difference difference;
+	uint8_t memory[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		datagram_write(memory, sizes[i], QUEUE, &written);
+		assert_int_equal(datagram_read(memory, sizes[i], QUEUE, &found, &difference), DATAGRAM_INTACT);
+		assert_int_equal(found.sequence, 41);
+		assert_int_equal(found.total, 1000);
+	}
+}
+
+static void a_short_datagram_is_plain(void **state)
+{
+	struct datagram_mark mark = { .sequence = 0, .total = 1 };
+	struct payload_difference difference;
+	uint8_t memory[DATAGRAM_MARK_SIZE + 1];
+
+	(void)state;
+	for (size_t size = 0; size < DATAGRAM_MARK_SIZE; size++) {
+		memset(memory, 0xee, sizeof(memory));
+		datagram_write(memory, size, QUEUE, &mark);
+		assert_int_equal(memory[size], 0xee);
+		assert_int_equal(datagram_read(memory, size, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	}
+}
+
+static void a_mark_fits_its_queue_length_and_range_only(void **state)
+{
+	struct datagram_mark mark = { .sequence = 3, .total = 10 };
+	struct payload_difference difference;
+	uint8_t memory[SIZE];
+
+	(void)state;
+	datagram_write(memory, SIZE, QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE + 1, &mark, &difference), DATAGRAM_PLAIN);
+	assert_int_equal(datagram_read(memory, SIZE - 1, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	for (size_t byte = 0; byte < DATAGRAM_MARK_SIZE; byte++) {
+		datagram_write(memory, SIZE, QUEUE, &mark);
+		memory[byte] ^= 0x40;
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	}
+	mark = (struct datagram_mark){ .sequence = 10, .total = 10 };
+	datagram_write(memory, SIZE, QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	mark = (struct datagram_mark){ .sequence = 1, .total = UINT32_MAX };
+	datagram_write(memory, SIZE, QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+}
+
+static void damage_is_found_at_its_place(void **state)
+{
+	struct datagram_mark mark = { .sequence = 3, .total = 10 };
+	struct payload_difference difference;
+	uint8_t memory[SIZE];
+
+	(void)state;
+	for (size_t byte = DATAGRAM_MARK_SIZE; byte < SIZE; byte++) {
+		datagram_write(memory, SIZE, QUEUE, &mark);
+		memory[byte] ^= 1;
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_DAMAGED);
+		assert_int_equal(difference.position, byte);
+		assert_int_equal(difference.found, memory[byte]);
+	}
+}
+
+static void heap_garbage_has_no_mark(void **state)
+{
+	uint8_t memory[SIZE];
+	struct datagram_mark mark;
+	struct payload_difference difference;
+
+	(void)state;
+	for (unsigned byte = 0; byte < 256; byte++) {
+		memset(memory, (int)byte, sizeof(memory));
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	}
+}
+
+static void the_source_address_is_found(void **state)
+{
+	uint8_t header[DATAGRAM_HEADER_SIZE] = { 0 };
+	struct address address;
+	char text[ADDRESS_TEXT_SIZE];
+
+	(void)state;
+	assert_false(datagram_source(header, &address));
+	assert_int_equal(address.family, ADDRESS_NONE);
+
+	/* IPv4 as soft-RoCE loops it back: without a checksum. */
+	header[20] = 0x45;
+	memcpy(header + 32, (const uint8_t[]){ 10, 77, 0, 1, 239, 1, 1, 1 }, 8);
+	assert_true(datagram_source(header, &address));
+	assert_string_equal(address_host(&address, text), "10.77.0.1");
+
+	/* A route header in front of it wins unless the IPv4 checksum fits. */
+	header[0] = 0x60;
+	header[8] = 0xfd;
+	assert_true(datagram_source(header, &address));
+	assert_int_equal(address.family, ADDRESS_IP6);
+	assert_int_equal(address.bytes[0], 0xfd);
+	memcpy(header + 20, (const uint8_t[]){ 0x45, 0,	   0,	0x73, 0, 0, 0x40, 0,   0x40, 0x11,
+					       0xb8, 0x61, 192, 168,  0, 1, 192,  168, 0,    199 },
+	       20);
+	assert_true(datagram_source(header, &address));
+	assert_string_equal(address_host(&address, text), "192.168.0.1");
+}
+
+static bool number(struct stream *stream, uint32_t sequence, uint32_t total)
+{
+	return stream_count(stream, &(struct datagram_mark){ .sequence = sequence, .total = total });
+}
+
+static void a_full_stream_is_good(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	assert_int_equal(stream_missing(&stream, 10), 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_false(stream_complete(&stream, 10));
+		assert_true(number(&stream, i, 10));
+	}
+	assert_true(stream_complete(&stream, 10));
+	assert_true(stream_good(&stream, 10));
+	assert_int_equal(stream.out_of_order, 0);
+}
+
+static void a_gap_is_missing(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		if (i != 3)
+			number(&stream, i, 20);
+	assert_int_equal(stream_missing(&stream, 20), 1);
+	assert_false(stream_complete(&stream, 20));
+	/* Also for a receiver that wanted fewer than the sender sends: it got its ten, but not ten in a row. */
+	assert_true(stream_complete(&stream, 10));
+	assert_int_equal(stream_missing(&stream, 10), 1);
+	assert_false(stream_good(&stream, 10));
+}
+
+static void a_receiver_may_come_late_to_a_long_stream(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 5000; i < 5010; i++)
+		number(&stream, i, 1000000);
+	assert_true(stream_complete(&stream, 10));
+	assert_true(stream_good(&stream, 10));
+}
+
+static void a_sender_of_fewer_is_complete_but_not_good(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		number(&stream, i, 5);
+	assert_true(stream_complete(&stream, 10));
+	assert_int_equal(stream_missing(&stream, 10), 0);
+	assert_false(stream_good(&stream, 10));
+}
+
+static void order_and_repetition_are_told_apart(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	assert_true(number(&stream, 1, 1000));
+	assert_true(number(&stream, 0, 1000));
+	assert_int_equal(stream.out_of_order, 1);
+	assert_false(number(&stream, 0, 1000));
+	assert_false(number(&stream, 1, 1000));
+	assert_int_equal(stream.repeated, 2);
+	assert_true(number(&stream, 65, 1000));
+	assert_false(number(&stream, 1, 1000));
+	assert_true(number(&stream, 64, 1000));
+	assert_false(number(&stream, 64, 1000));
+	assert_true(number(&stream, 200, 1000));
+	assert_false(number(&stream, 65, 1000));
+	assert_false(number(&stream, 0, 1000));
+	assert_int_equal(stream.repeated, 6);
+	assert_int_equal(stream.numbered, 5);
+	assert_true(number(&stream, 0 + STREAM_WINDOW, 1000));
+	assert_false(number(&stream, 0, 1000));
+	assert_int_equal(stream.late, 1);
+	assert_true(number(&stream, 999, 1000));
+	assert_true(number(&stream, 999 - STREAM_WINDOW + 1, 1000));
+	assert_false(number(&stream, 999 - STREAM_WINDOW, 1000));
+	assert_int_equal(stream.late, 2);
+}
+
+/* Every number of a window in every order that a stride makes, against a plain table. */
+static void the_window_agrees_with_a_table(void **state)
+{
+	(void)state;
+	for (uint32_t stride = 1; stride < 251; stride += 2) {
+		struct stream stream = { 0 };
+		bool came[256] = { false };
+		uint64_t different = 0;
+
+		for (uint32_t i = 0; i < 512; i++) {
+			uint32_t sequence = i * stride % 251;
+
+			assert_int_equal(number(&stream, sequence, 256), !came[sequence]);
+			different += !came[sequence];
+			came[sequence] = true;
+		}
+		assert_int_equal(stream.numbered, different);
+		assert_int_equal(stream.repeated, 512 - different);
+		assert_int_equal(stream.late, 0);
+	}
+}
+
+static void a_damaged_mark_fills_the_gap_it_left(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++) {
+		if (i == 4)
+			stream_count(&stream, NULL);
+		else
+			number(&stream, i, 10);
+	}
+	assert_true(stream_complete(&stream, 10));
+	assert_int_equal(stream_missing(&stream, 10), 0);
+	assert_int_equal(stream_damaged(&stream), 1);
+	assert_false(stream_good(&stream, 10));
+}
+
+static void a_stock_sender_is_counted(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++)
+		stream_count(&stream, NULL);
+	assert_int_equal(stream_missing(&stream, 10), 1);
+	assert_false(stream_complete(&stream, 10));
+	stream_count(&stream, NULL);
+	assert_true(stream_complete(&stream, 10));
+	assert_true(stream_good(&stream, 10));
+	assert_int_equal(stream_damaged(&stream), 0);
+}
+
+static void senders_are_told_apart_by_queue_and_address(void **state)
+{
+	struct source_table table = { .streams = 2 };
+	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+	struct source *first = source_find(&table, 17, &here);
+	char text[SOURCE_TEXT_SIZE];
+
+	(void)state;
+	assert_non_null(first);
+	assert_ptr_equal(source_find(&table, 17, &here), first);
+	assert_ptr_not_equal(source_find(&table, 17, &there), first);
+	assert_ptr_not_equal(source_find(&table, 18, &here), first);
+	assert_int_equal(table.count, 3);
+	assert_string_equal(source_text(first, text), "QP 17 at 10.0.0.1");
+	source_table_clear(&table);
+}
+
+static void the_table_of_senders_is_bounded(void **state)
+{
+	struct source_table *table = calloc(1, sizeof(*table));
+	struct address address = { .family = ADDRESS_NONE };
+	char text[SOURCE_TEXT_SIZE];
+
+	(void)state;
+	assert_non_null(table);
+	table->streams = 1;
+	for (uint32_t i = 0; i < 2 * SOURCES_MOST; i++) {
+		struct source *source = source_find(table, i, &address);
+
+		assert_int_equal(source != NULL, i < SOURCES_MOST);
+	}
+	assert_int_equal(table->unfollowed, SOURCES_MOST);
+	for (uint32_t i = 0; i < SOURCES_MOST; i++)
+		assert_int_equal(source_find(table, i, &address)->queue_number, i);
+	assert_string_equal(source_text(table->sources[5], text), "QP 5");
+	source_table_clear(table);
+
+	table->streams = SOURCE_STREAMS_MOST / 4;
+	for (uint32_t i = 0; i < 10; i++)
+		source_find(table, i, &address);
+	assert_int_equal(table->count, 4);
+	source_table_clear(table);
+	free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_datagram_is_read_as_it_was_written),
+		cmocka_unit_test(a_short_datagram_is_plain),
+		cmocka_unit_test(a_mark_fits_its_queue_length_and_range_only),
+		cmocka_unit_test(damage_is_found_at_its_place),
+		cmocka_unit_test(heap_garbage_has_no_mark),
+		cmocka_unit_test(the_source_address_is_found),
+		cmocka_unit_test(a_full_stream_is_good),
+		cmocka_unit_test(a_gap_is_missing),
+		cmocka_unit_test(a_receiver_may_come_late_to_a_long_stream),
+		cmocka_unit_test(a_sender_of_fewer_is_complete_but_not_good),
+		cmocka_unit_test(order_and_repetition_are_told_apart),
+		cmocka_unit_test(the_window_agrees_with_a_table),
+		cmocka_unit_test(a_damaged_mark_fills_the_gap_it_left),
+		cmocka_unit_test(a_stock_sender_is_counted),
+		cmocka_unit_test(senders_are_told_apart_by_queue_and_address),
+		cmocka_unit_test(the_table_of_senders_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -26,7 +26,7 @@ struct hello {
 	enum hello_tool tool;
 	uint32_t capacity;    /* rping: the longest ping taken; ucmatose: bytes of each message */
 	uint32_t connections; /* ucmatose: -c; else 0 */
-	uint64_t count;	      /* ucmatose: -C; else 0 */
+	uint64_t count;	      /* ucmatose: -C; rping's client: the pings it will ask for, 0 for no end */
 	uint32_t connection;  /* ucmatose: which of the connections this is, from 0; the seed of its payload */
 };
 

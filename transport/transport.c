@@ -16,6 +16,11 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	return OUTCOME_USAGE;
 }
 
+const char *transport_name(const struct transport *transport)
+{
+	return transport->backend->name;
+}
+
 void transport_close(struct transport *transport)
 {
 	if (transport)

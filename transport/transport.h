@@ -44,6 +44,9 @@ struct transport {
 /* Opens the backend of that name ("verbs"). Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. */
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
 
+/* The name of its backend. */
+const char *transport_name(const struct transport *transport);
+
 /* Frees what is left: endpoints, domains and channels; the regions were destroyed by their owners. NULL is fine. */
 void transport_close(struct transport *transport);
 

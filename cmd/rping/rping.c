@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rping: pings a server with RDMA. The server READs each ping out of the client's memory and WRITEs it back into
+ * another place there (protocol.h draws it); the client compares. This file has what both ends share: the options and
+ * the way in; the ends are client.c and server.c.
+ */
+#include "cmd/rping/rping.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cmd/rping/mailbox.h"
+#include "cmd/rping/protocol.h"
+#include "cmd/table.h"
+
+/* clang-format off */
+static const struct option rping_option_table[] = {
+	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, .help = "Be the server"),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .help = "Be the client"),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct rping_options, address, .argument = "ADDRESS",
+		   .help = "Client: the server to ping; server: the address to listen on, ::0 for any IPv6 one",
+		   .initial_text = "for a server any IPv4 one"),
+	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
+		   .help = "Client: the local address to connect from", .initial_text = "as the route says"),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct rping_options, port, .argument = "PORT",
+		   .minimum = 1, .maximum = UINT16_MAX, .initial = PING_PORT, .help = "Port of the server"),
+	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct rping_options, verbose, .help = "Print the data of every ping"),
+	OPTION_ROW(OPTION_FLAG, 'V', "validate", struct rping_options, validate,
+		   .help = "Compare every byte: the client what came back, the server what it read"),
+	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct rping_options, count, .argument = "N",
+		   .minimum = 0, .maximum = INT64_MAX, .initial = 0, .initial_text = "0, until interrupted",
+		   .help = "Client: end after N pings (a server ends with its client)"),
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct rping_options, size, .argument = "BYTES",
+		   .minimum = 1, .maximum = PING_SIZE_MOST, .initial = 0,
+		   .initial_text = "100, or 64 with a stock server",
+		   .help = "Client: length of a ping (a server takes any)"),
+	OPTION_ROW(OPTION_FLAG, 'P', "persistent", struct rping_options, persistent,
+		   .help = "Server: serve any number of clients, until interrupted"),
+	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_queue,
+		   .help = "Create and move the queue pair without the help of the connection manager"),
+	COMMON_OPTIONS(struct rping_options, 'd'),
+	{ .name = NULL },
+};
+
+static const struct option_rule rping_rules[] = {
+	{ OPTION_EXCLUDES, "server", "client" },
+	{ OPTION_ONE_OF, "server", "client" },
+	{ OPTION_NEEDS, "client", "address" },
+	{ OPTION_EXCLUDES, "persistent", "client" },
+	{ OPTION_EXCLUDES, "source", "server" },
+	{ 0 },
+};
+/* clang-format on */
+
+const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE])
+{
+	if (asked)
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, asked);
+	else
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, answered == 1 ? "" : "s");
+	return text;
+}
+
+struct endpoint_options rping_endpoint_options(const struct rping_options *options)
+{
+	return (struct endpoint_options){
+		.port_space = PORT_SPACE_TCP,
+		.timeout = options->common.timeout,
+		/* At most four are under way: a READ, a go-ahead, a WRITE and its go-ahead. */
+		.send_depth = 8,
+		.receive_depth = MAILBOX_RECEIVES,
+		.type_of_service = ENDPOINT_UNSET,
+		.ack_timeout = ENDPOINT_UNSET,
+		.own_queue = options->own_queue,
+	};
+}
+
+/* Of addresses that need no look-up what cannot work is said before a device is touched. */
+static enum outcome rping_check(struct environment *environment, const void *command_options)
+{
+	const struct rping_options *options = command_options;
+	const struct log *log = &environment->log;
+	struct address address;
+	struct address source;
+	bool numeric = options->address && address_parse(options->address, ADDRESS_FORMAT_IP, &address);
+	bool numeric_source = options->source && address_parse(options->source, ADDRESS_FORMAT_IP, &source);
+
+	if (numeric && address_is_multicast(&address)) {
+		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", options->address);
+		return OUTCOME_USAGE;
+	}
+	if (numeric_source && address_is_multicast(&source)) {
+		log_error(log, "-I", "%s is a multicast group, not an address of this host", options->source);
+		return OUTCOME_USAGE;
+	}
+	if (numeric && numeric_source && address.family != source.family) {
+		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, options->address);
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
+/* One of the two. */
+struct rping {
+	struct rping_client *client;
+	struct rping_server *server;
+};
+
+static enum outcome rping_start(struct environment *environment, const void *command_options, void **state)
+{
+	const struct rping_options *options = command_options;
+	struct rping *rping = calloc(1, sizeof(*rping));
+	enum outcome outcome;
+
+	*state = NULL;
+	if (!rping) {
+		log_error(&environment->log, NULL, "out of memory");
+		return OUTCOME_INTERNAL;
+	}
+	if (options->server)
+		outcome = rping_server_start(environment, options, &rping->server);
+	else
+		outcome = rping_client_start(environment, options, &rping->client);
+	if (outcome) {
+		free(rping);
+		return outcome;
+	}
+	*state = rping;
+	return OUTCOME_OK;
+}
+
+static void rping_interrupt(void *state, enum interruption reason)
+{
+	struct rping *rping = state;
+
+	rping_client_interrupt(rping->client, reason);
+	rping_server_interrupt(rping->server, reason);
+}
+
+static void rping_stop(void *state)
+{
+	struct rping *rping = state;
+
+	rping_client_stop(rping->client);
+	rping_server_stop(rping->server);
+	free(rping);
+}
+
+const struct command rping_command = {
+	.name = "rping",
+	.summary = "ping over a reliable connection, with RDMA READ and WRITE",
+	.synopsis = "-s [-vVdPq] [-a ADDRESS] [-p PORT]\n"
+		    "-c [-vVdq] [-C N] [-S BYTES] [-I ADDRESS] -a ADDRESS [-p PORT]\n",
+	.options = rping_option_table,
+	.rules = rping_rules,
+	.options_size = sizeof(struct rping_options),
+	.check = rping_check,
+	.start = rping_start,
+	.interrupt = rping_interrupt,
+	.stop = rping_stop,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of rping share: its options and its two roles. */
+#ifndef CMD_RPING_RPING_H
+#define CMD_RPING_RPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/command.h"
+
+struct rping_options {
+	struct common_options common;
+	bool server;
+	bool client;
+	const char *address;
+	const char *source;
+	int64_t port;
+	bool verbose;
+	bool validate;
+	int64_t count; /* 0 for no end */
+	int64_t size;  /* 0 if not given */
+	bool persistent;
+	bool own_queue;
+};
+
+enum {
+	PINGS_TEXT_SIZE = 64
+};
+
+/* Writes "1 ping", "3 pings", or with a count asked for "3 of 10 pings". Returns text. */
+const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE]);
+
+/* What every connection of a run is made with. */
+struct endpoint_options rping_endpoint_options(const struct rping_options *options);
+
+struct rping_client;
+struct rping_server;
+
+/* As start, interrupt and stop of struct command; stop and interrupt are harmless on NULL. */
+enum outcome rping_client_start(struct environment *environment, const struct rping_options *options,
+				struct rping_client **client);
+void rping_client_interrupt(struct rping_client *client, enum interruption reason);
+void rping_client_stop(struct rping_client *client);
+
+enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
+				struct rping_server **server);
+void rping_server_interrupt(struct rping_server *server, enum interruption reason);
+void rping_server_stop(struct rping_server *server);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The wire format of rping, the choice of the size, and what is shown of a peer's bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cmd/rping/protocol.h"
+#include "core/payload.h"
+
+static void advertisement_is_as_stock_tools_write_it(void **state)
+{
+	static const uint8_t wire[ADVERTISEMENT_SIZE] = { 0x00, 0x00, 0x7f, 0x12, 0x34, 0x56, 0x78, 0x9a,
+							  0x00, 0x00, 0x0b, 0xcd, 0x00, 0x00, 0x00, 0x40 };
+	struct advertisement advertisement = { .address = 0x7f123456789a, .key = 0xbcd, .size = 64 };
+	struct advertisement read;
+	uint8_t written[ADVERTISEMENT_SIZE];
+
+	(void)state;
+	advertisement_write(&advertisement, written);
+	assert_memory_equal(written, wire, sizeof(wire));
+	advertisement_read(wire, &read);
+	assert_true(read.address == advertisement.address);
+	assert_int_equal(read.key, advertisement.key);
+	assert_int_equal(read.size, advertisement.size);
+}
+
+static const char *fault(uint64_t address, uint32_t size, uint32_t least)
+{
+	struct advertisement advertisement = { .address = address, .key = 1, .size = size };
+
+	return advertisement_fault(&advertisement, least, PING_SIZE_MOST);
+}
+
+static void memory_is_judged_before_use(void **state)
+{
+	(void)state;
+	assert_null(fault(0x1000, 1, 1));
+	assert_null(fault(0x1000, 64, 64));
+	assert_null(fault(0x1000, PING_SIZE_MOST, 1));
+	assert_null(fault(UINT64_MAX - 64, 64, 64));
+	assert_string_equal(fault(0x1000, 0, 0), "it is empty");
+	assert_string_equal(fault(0x1000, 0, 1), "it is empty");
+	assert_string_equal(fault(0x1000, 63, 64), "it is smaller than the ping");
+	assert_string_equal(fault(0x1000, PING_SIZE_MOST + 1, 1), "it is longer than a ping may be");
+	assert_string_equal(fault(0x1000, UINT32_MAX, 1), "it is longer than a ping may be");
+	assert_string_equal(fault(UINT64_MAX - 63, 64, 64), "it goes beyond the last address");
+	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
+}
+
+static void size_depends_on_what_the_server_said(void **state)
+{
+	struct hello ours = { .tool = HELLO_RPING, .capacity = PING_SIZE_MOST };
+	struct hello small = { .tool = HELLO_RPING, .capacity = 50 };
+	struct hello none = { .tool = HELLO_RPING, .capacity = 0 };
+	struct hello boasting = { .tool = HELLO_RPING, .capacity = UINT32_MAX };
+
+	(void)state;
+	assert_int_equal(ping_size(0, NULL), 64);
+	assert_int_equal(ping_size(0, &ours), 100);
+	assert_int_equal(ping_size(0, &small), 50);
+	assert_int_equal(ping_size(0, &boasting), 100);
+	assert_int_equal(ping_size(0, &none), 0);
+	assert_int_equal(ping_size(1, NULL), 1);
+	assert_int_equal(ping_size(PING_SIZE_MOST, NULL), PING_SIZE_MOST);
+	assert_int_equal(ping_size(PING_SIZE_MOST, &ours), PING_SIZE_MOST);
+	assert_int_equal(ping_size(50, &small), 50);
+	assert_int_equal(ping_size(51, &small), 0);
+	assert_int_equal(ping_size(1, &none), 0);
+}
+
+static void number_is_never_negative(void **state)
+{
+	(void)state;
+	assert_int_equal(ping_number(0), 0);
+	assert_int_equal(ping_number(INT32_MAX), INT32_MAX);
+	assert_int_equal(ping_number((uint64_t)INT32_MAX + 1), 0);
+	assert_int_equal(ping_number(UINT64_C(1) << 40 | 7), 7);
+}
+
+static void assert_prints(const void *ping, size_t size, const char *wanted)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	assert_non_null(stream);
+	ping_print(stream, "ping data", ping, size);
+	assert_int_equal(fclose(stream), 0);
+	assert_int_equal(length, strlen(wanted));
+	assert_memory_equal(text, wanted, length);
+	free(text);
+}
+
+static void ping_is_printed_as_stock_tools_do(void **state)
+{
+	uint8_t ping[64];
+
+	(void)state;
+	payload_ping_fill(ping, sizeof(ping), 0);
+	assert_prints(ping, sizeof(ping),
+		      "ping data: rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqr\n");
+	payload_ping_fill(ping, 32, 2);
+	assert_prints(ping, 32, "ping data: rdma-ping-2: CDEFGHIJKLMNOPQRST\n");
+}
+
+static void hostile_bytes_are_harmless(void **state)
+{
+	(void)state;
+	assert_prints("", 1, "ping data: \n");
+	assert_prints("no end", 6, "ping data: no end\n");
+	assert_prints("one\0two", 8, "ping data: one\n");
+	assert_prints("a\x1b[2Jb\n\x7f\xff\x80!", 12, "ping data: a?[2Jb???" "?!\n");
+	assert_prints("\r\n", 3, "ping data: ??\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(advertisement_is_as_stock_tools_write_it),
+		cmocka_unit_test(memory_is_judged_before_use),
+		cmocka_unit_test(size_depends_on_what_the_server_said),
+		cmocka_unit_test(number_is_never_negative),
+		cmocka_unit_test(ping_is_printed_as_stock_tools_do),
+		cmocka_unit_test(hostile_bytes_are_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

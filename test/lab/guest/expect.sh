@@ -77,7 +77,7 @@ expect() {
 # expect_between LOW FOUND HIGH WHAT: whole numbers.
 expect_between() {
 	lab_checked
-	[ "$1" -le "$2" ] && [ "$2" -le "$3" ] || fail "${4:-number} is $2, expected $1 to $3"
+	{ [ "$1" -le "$2" ] && [ "$2" -le "$3" ]; } || fail "${4:-number} is $2, expected $1 to $3"
 }
 
 # RDMA objects that belong to a process, that is not to the kernel itself.

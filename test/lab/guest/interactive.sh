@@ -14,5 +14,5 @@ fail() {
 
 stock() { (lab_become stock "$@"); }
 ours() { (lab_become ours "$@"); }
-run-scenario() { sh /lab/run-scenario "$@"; }
+alias run-scenario="sh /lab/run-scenario"
 PS1='lab# '

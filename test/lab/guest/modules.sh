@@ -4,8 +4,7 @@
 # unloaded something; the next one gets it back.
 
 load_modules() {
-	while read -r lab_module_file; do
-		lab_module_name=$(echo "${lab_module_file%.ko}" | tr - _)
-		[ -d "/sys/module/$lab_module_name" ] || insmod "/lib/modules/$lab_module_file" || return 1
+	while read -r lab_module; do
+		[ -d "/sys/module/$lab_module" ] || insmod "/lib/modules/$lab_module.ko" || return 1
 	done </lib/modules/order
 }

@@ -22,6 +22,8 @@ lab_become() {
 		lab_program=/usr/bin/$2
 		lab_under=
 		shift 2
+		# Else what it writes to a file comes at its end, or never if it is killed.
+		export LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libstdbuf.so _STDBUF_O=L
 		;;
 	ours)
 		lab_program=/opt/rdmatest/bin/$2
@@ -39,6 +41,23 @@ lab_become() {
 	exec 3>&- /usr/bin/launch $lab_as $lab_under "$lab_program" "$@"
 }
 
+# Until the shell's child has become the program, SIGINT would still be ignored and the
+# process be known under the shell's name.
+lab_wait_become() {
+	now
+	lab_deadline=$((now + 500))
+	while [ "$now" -lt "$lab_deadline" ]; do
+		lab_command=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null || :)
+		case $lab_command in
+		"sh /lab/scenario-main "* | "/usr/bin/launch "*) ;;
+		*) return 0 ;;
+		esac
+		sleep 0.01
+		now
+	done
+	fail "the program did not start within 5 s"
+}
+
 # start NAME COMMAND...: runs in the background with output in NAME.out and NAME.err.
 start() {
 	lab_name=$1
@@ -50,6 +69,7 @@ start() {
 	rm -f "$lab_name.shown"
 	lab_become "$@" >"$lab_name.out" 2>"$lab_name.err" </dev/null &
 	eval "lab_pid_$lab_name=$!"
+	lab_wait_become $!
 	case " $lab_started " in
 	*" $lab_name "*) ;;
 	*) lab_started="$lab_started $lab_name" ;;
@@ -105,9 +125,7 @@ run() {
 	shift
 	start run "$@"
 	finish run "$lab_limit"
-	# shellcheck disable=SC2034 # for the scenario
 	out=$(cat run.out)
-	# shellcheck disable=SC2034 # for the scenario
 	err=$(cat run.err)
 }
 

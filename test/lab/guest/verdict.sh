@@ -122,7 +122,7 @@ try() {
 	(
 		trap lab_case_end EXIT
 		mkdir -p "/run/lab/work/$lab_case"
-		cd "/run/lab/work/$lab_case"
+		cd "/run/lab/work/$lab_case" || exit
 		lab_checks=0
 		lab_started=
 		"$@"
@@ -136,6 +136,6 @@ try() {
 	*) lab_verdict=FAIL lab_failed_cases=$((lab_failed_cases + 1)) ;;
 	esac
 	printf '\001case %s %s %s %s\n' "$lab_verdict" "$(seconds $((now - lab_case_begin)))" \
-		"$lab_case" "$(cat /run/lab/reason 2>/dev/null)" >&3
+		"$lab_case" "$(cat /run/lab/reason 2>/dev/null | tr '\n\001' '  ')" >&3
 	rm -f /run/lab/reason /run/lab/case
 }

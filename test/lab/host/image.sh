@@ -10,6 +10,7 @@ guest_programs='ip tc rdma bridge rping ucmatose mckey cmtime ib_send_bw ib_send
 
 # Libraries that no program names: providers are opened at run time, libgcc_s by
 # pthread_exit, nss modules by name look-ups, libev by the program under test.
+# libstdbuf makes stock tools write line by line, so that a scenario can wait for one.
 guest_extra_libraries='libibverbs/librxe-rdmav34.so libibverbs/libsiw-rdmav34.so
 	libgcc_s.so.1 libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libev.so.4
 	libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1'
@@ -115,6 +116,7 @@ make_image() {
 	for name in $guest_extra_libraries; do
 		copy_extra_library "$root" "$name" "$from"
 	done
+	cp "$from/usr/libexec/coreutils/libstdbuf.so" "$root/$library_path/"
 	gcc -O2 -Wall -Wextra -Werror -o "$root/usr/bin/launch" "$lab_dir/guest/launch.c"
 	link_busybox "$root"
 	write_etc "$root"

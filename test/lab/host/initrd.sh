@@ -24,7 +24,7 @@ make_run_archive() {
 	mv "$root/lab/init" "$root/init"
 	mv "$root/lab/run-scenario" "$root/usr/bin/run-scenario"
 	ln -s /usr/bin/run-scenario "$root/lab/run-scenario"
-	cp -r "$lab_dir/scenarios" "$root/scenarios"
+	cp -r "$scenario_dir" "$root/scenarios"
 	if [ -x "$program" ]; then
 		cp -L "$program" "$bin/rdmatest"
 		for name in rping ucmatose mckey; do
@@ -34,6 +34,10 @@ make_run_archive() {
 		add_program_libraries "$root" "$program" "$work/base.names"
 	else
 		complain "there is no program under test at $program; scenarios that use it will fail"
+	fi
+	# The conformance suite of transport.h is a program of its own, built beside it.
+	if [ -x "${program%/*}/test/conformance" ]; then
+		cp -L "${program%/*}/test/conformance" "$bin/conformance"
 	fi
 	(cd "$root" && find . -print0 | cpio --null --quiet --create --format=newc --owner=0:0) >"$work/run.cpio"
 	rm -rf "$root"

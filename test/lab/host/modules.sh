@@ -50,8 +50,10 @@ collect_modules() {
 	done
 	# siw comes from our own build, but what it depends on does not.
 	add_module libcrc32c "$tree"
+	# Under the name the kernel lists them by, so that the guest need not translate.
 	for file in "${module_order[@]}"; do
-		cp "$file" "$target/"
-		basename "$file" >>"$target/order"
+		name=$(basename "$file" .ko | tr - _)
+		cp "$file" "$target/$name.ko"
+		printf '%s\n' "$name" >>"$target/order"
 	done
 }

@@ -35,7 +35,7 @@ pair_end() {
 }
 
 pair_worker() {
-	local folder=$1 queue=$2 overlay= name
+	local folder=$1 queue=$2 overlay='' name
 	trap 'guest_end_all; exit 143' TERM
 	while queue_take "$queue"; do
 		name=$REPLY
@@ -80,7 +80,7 @@ pair_barriers() {
 }
 
 run_in_pair() {
-	local folder=$1 name=$2 role line verdict took reason deadline
+	local folder=$1 name=$2 role line verdict took reason deadline begin=$SECONDS
 	local transcript=$results/$name
 	local -A at_barrier=([a]='' [b]='') verdict_of=([a]='' [b]='') took_by reason_of
 	mkdir -p "${transcript%/*}"
@@ -110,7 +110,7 @@ run_in_pair() {
 				append_console "$folder.a" >>"$transcript"
 				append_console "$folder.b" >>"$transcript"
 				pair_end "$folder"
-				report_result FAIL "$SECONDS" "$name" "guest $role died or hung" "$transcript"
+				report_result FAIL "$((SECONDS - begin)).0" "$name" "guest $role died or hung" "$transcript"
 				return
 			fi
 		done

@@ -7,13 +7,13 @@ pair_scenarios=()
 
 # scenario_header NAME KEY DEFAULT
 scenario_header() {
-	REPLY=$(sed -n "s/^# $2: *//p" "$lab_dir/scenarios/${1%%@*}")
+	REPLY=$(sed -n "s/^# $2: *//p" "$scenario_dir/${1%%@*}")
 	REPLY=${REPLY%%$'\n'*}
 	REPLY=${REPLY:-$3}
 }
 
 all_scenarios() {
-	(cd "$lab_dir/scenarios" && find . -mindepth 2 -type f ! -name '*.*' | sed 's#^\./##' | sort)
+	(cd "$scenario_dir" && find . -mindepth 2 -type f ! -name '*.*' | sed 's#^\./##' | sort)
 }
 
 list_scenarios() {
@@ -30,9 +30,9 @@ select_scenarios() {
 	local wanted name chosen=()
 	[ $# -gt 0 ] || mapfile -t chosen < <(all_scenarios)
 	for wanted in "$@"; do
-		if [ -f "$lab_dir/scenarios/${wanted%%@*}" ]; then
+		if [ -f "$scenario_dir/${wanted%%@*}" ]; then
 			chosen+=("$wanted")
-		elif [ -d "$lab_dir/scenarios/$wanted" ]; then
+		elif [ -d "$scenario_dir/$wanted" ]; then
 			mapfile -t -O "${#chosen[@]}" chosen < <(all_scenarios | grep "^${wanted%/}/")
 		else
 			die "there is no scenario $wanted; -l lists them"

@@ -8,7 +8,7 @@ boot_limit=90
 guest_grace=30
 
 single_worker() {
-	local folder=$1 queue=$2 overlay= name
+	local folder=$1 queue=$2 overlay='' name
 	trap 'guest_end_all; exit 143' TERM
 	while queue_take "$queue"; do
 		name=$REPLY
@@ -47,7 +47,7 @@ boot_failed() {
 # ends; the scenario itself only if it has no cases, or failed outside them.
 run_in_guest() {
 	local folder=$1 name=$2 deadline=0 line cases=0 verdict took case_name reason
-	local transcript=$results/${name%%@*} part=$folder/part
+	local transcript=$results/${name%%@*} part=$folder/part blank='' begin=$SECONDS
 	mkdir -p "${transcript%/*}"
 	: >"$transcript"
 	: >"$part"
@@ -57,11 +57,11 @@ run_in_guest() {
 	while :; do
 		if ! guest_line "$folder" 1; then
 			if ! guest_is_running "$folder"; then
-				lost_guest "$folder" "$name" "the guest died"
+				lost_guest "$folder" "$name" "$begin" "the guest died"
 				return
 			fi
 			if [ "$SECONDS" -ge "$deadline" ]; then
-				lost_guest "$folder" "$name" "the guest hung: no result within its limit"
+				lost_guest "$folder" "$name" "$begin" "the guest hung: no result within its limit"
 				return
 			fi
 			continue
@@ -82,8 +82,15 @@ run_in_guest() {
 			return
 			;;
 		*)
-			printf '%s\n' "$line" >>"$part"
-			printf '%s\n' "$line" >>"$transcript"
+			# The guest ends a line that may not have had an end; where it had one,
+			# that leaves a blank line, which is held back until more follows.
+			if [ -z "$line" ]; then
+				blank+=$'\n'
+				continue
+			fi
+			printf '%s%s\n' "$blank" "$line" >>"$part"
+			printf '%s%s\n' "$blank" "$line" >>"$transcript"
+			blank=
 			;;
 		esac
 	done
@@ -94,5 +101,5 @@ lost_guest() {
 	append_console "$folder" >>"$folder/part"
 	append_console "$folder" >>"$results/${name%%@*}"
 	guest_end "$folder"
-	report_result FAIL "$SECONDS" "$name" "$3" "$folder/part"
+	report_result FAIL "$((SECONDS - $3)).0" "$name" "$4" "$folder/part"
 }

@@ -1,32 +1,129 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rdmatest: `make help` lists the targets.
+# rdmatest. `make help` lists the targets and settings.
 
-VERSION  := 0.1.0
-BUILD    ?= build
-CROSS_COMPILE ?=
-CC       := $(if $(filter default,$(origin CC)),$(CROSS_COMPILE)gcc,$(CC))
-CFLAGS   ?= -O2 -g
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	    -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros -Werror
-ALL_CFLAGS  := -std=gnu11 $(WARNINGS) -I. -DVERSION='"$(VERSION)"' -D_GNU_SOURCE -fno-strict-aliasing $(CFLAGS)
-ALL_LDFLAGS := -Wl,--as-needed $(LDFLAGS)
-LIBS     := -lrdmacm -libverbs -lev
+VERSION := 0.1.0
 
-SOURCES  := $(sort $(wildcard core/*.c transport/*.c transport/verbs/*.c cmd/*.c cmd/*/*.c))
-OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
+# Settings, for the command line or the environment:
+BUILD  ?= build#      where everything that is made goes
+PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
+CFLAGS ?= -O2 -g#       optimisation and debugging; LDFLAGS too
+CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
+SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
+LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
+V ?=#                   1: show the commands
+SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
+
+override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)
+bin := $(DESTDIR)$(PREFIX)/bin
+man := $(DESTDIR)$(PREFIX)/share/man/man1
+
+ifeq ($(origin CC),default)
+CC := $(CROSS_COMPILE)gcc
+endif
+AR := $(CROSS_COMPILE)ar
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros -Werror
+sanitizers := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+comma := ,
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -fno-strict-aliasing \
+	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
+link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
+libraries := -lrdmacm -libverbs -lev
+Q := $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
+
+# Everything but main is an archive, so that unit tests can link to it.
+sources := $(sort $(wildcard core/*.c transport/*.c transport/*/*.c cmd/*.c cmd/*/*.c))
+objects := $(sources:%.c=$(BUILD)/%.o)
+archive := $(BUILD)/librdmatest.a
+units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 
 all: $(BUILD)/rdmatest ## build the program
 
-$(BUILD)/rdmatest: $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/rdmatest: $(BUILD)/cmd/main.o $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+$(archive): $(filter-out $(BUILD)/cmd/main.o,$(objects))
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
--include $(OBJECTS:.o=.d)
+# A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
+$(units): $(BUILD)/test/unit/%: $(BUILD)/test/unit/%.o $(archive)
+	$(call say,LINK)
+	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
+
+-include $(objects:.o=.d) $(units:=.d)
+
+units: $(units)
+
+demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) test/demo
+
+check: setup ## run every test
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) test/run style unit cli layers lab
+
+check-fast: setup-fast ## run every test but the lab's, within a minute
+	+@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) test/run style unit cli layers
+
+check-unit check-cli check-style check-layers: check-%: all ## run one part of the tests
+	@BUILD=$(BUILD) test/$*/run
+
+style: check-style ## clang-format, shellcheck and the licence lines
+
+lab check-lab: all ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
+
+lab-shell: all ## a shell in a lab guest with everything in it
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
+
+setup: ## install what building and testing need, if it is missing
+	@test/setup test/packages/build test/packages/check test/lab/packages
+
+setup-fast:
+	@test/setup test/packages/build test/packages/check
+
+setup-demo:
+	@test/setup test/packages/build test/lab/packages
+
+size: all ## the size of the program next to the stock tools, as docs/size.md has it
+	@BUILD=$(BUILD) test/size
+
+# A program built for another machine cannot list its commands here.
+install: all ## install the program, the links and the manual pages (DESTDIR, PREFIX, LINKS=no)
+	install -D -m 755 $(BUILD)/rdmatest $(bin)/rdmatest
+	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
+	$(if $(wildcard docs/man/*.1),install -D -m 644 -t $(man) $(wildcard docs/man/*.1))
+
+ifneq ($(CROSS_COMPILE),)
+install: $(BUILD)/commands
+endif
+
+uninstall: $(BUILD)/commands ## remove what install has put there
+	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
+	rm -f $(bin)/rdmatest $(patsubst docs/man/%,$(man)/%,$(wildcard docs/man/*.1))
+
+$(BUILD)/commands: cmd/table.c
+	@mkdir -p $(@D)
+	@sed -n 's/^\t&\(.*\)_command,$$/\1/p' $< >$@
 
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
-.PHONY: all clean
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):[^#=]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r names text; do \
+		[ $${#names} -le 14 ] || { echo "  $$names"; names=; }; printf '  %-14s %s\n' "$$names" "$$text"; done
+	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
+		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
+
+.PHONY: all units demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell \
+	setup setup-fast setup-demo size install uninstall clean help

@@ -203,7 +203,7 @@ static void time_is_up(void *owner)
 {
 	struct resolver *resolver = owner;
 
-	log_error(resolver->log, resolver->text, "look-up failed: no answer in time (ETIMEDOUT %d)", ETIMEDOUT);
+	log_error(resolver->log, resolver->text, "look-up failed: no answer in time (%d)", ETIMEDOUT);
 	finish(resolver, OUTCOME_NO_CONNECTION);
 }
 

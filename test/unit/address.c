@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "core/address.h"
+
+static struct address parse_fine(const char *text, enum address_format format)
+{
+	struct address address;
+
+	memset(&address, 0xee, sizeof(address));
+	assert_true(address_parse(text, format, &address));
+	return address;
+}
+
+static void check_refused(const char *text, enum address_format format)
+{
+	struct address address;
+	struct address before;
+
+	memset(&address, 0xee, sizeof(address));
+	before = address;
+	assert_false(address_parse(text, format, &address));
+	assert_memory_equal(&address, &before, sizeof(address));
+}
+
+static void ip4(void **state)
+{
+	static const uint8_t bytes[16] = { 10, 0, 0, 1 };
+	struct address address = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
+
+	(void)state;
+	assert_int_equal(address.family, ADDRESS_IP4);
+	assert_int_equal(address.port, 0);
+	assert_int_equal(address.scope, 0);
+	assert_memory_equal(address.bytes, bytes, sizeof(bytes));
+	parse_fine("10.0.0.1", ADDRESS_FORMAT_IP);
+	parse_fine("10.0.0.1", ADDRESS_FORMAT_IP4);
+	check_refused("10.0.0.1", ADDRESS_FORMAT_IP6);
+	check_refused("10.0.0.1", ADDRESS_FORMAT_GID);
+	check_refused("10.0.0", ADDRESS_FORMAT_ANY);
+	check_refused("10.0.0.256", ADDRESS_FORMAT_ANY);
+	check_refused("10.0.0.1 ", ADDRESS_FORMAT_ANY);
+	check_refused("10.0.0.1:7174", ADDRESS_FORMAT_ANY);
+	check_refused("", ADDRESS_FORMAT_ANY);
+	check_refused("localhost", ADDRESS_FORMAT_ANY);
+}
+
+static void ip6(void **state)
+{
+	struct address address = parse_fine("fd00::1", ADDRESS_FORMAT_ANY);
+
+	(void)state;
+	assert_int_equal(address.family, ADDRESS_IP6);
+	assert_int_equal(address.bytes[0], 0xfd);
+	assert_int_equal(address.bytes[15], 1);
+	parse_fine("::0", ADDRESS_FORMAT_IP);
+	parse_fine("::ffff:10.0.0.1", ADDRESS_FORMAT_IP6);
+	check_refused("fd00::1", ADDRESS_FORMAT_IP4);
+	check_refused("fd00:::1", ADDRESS_FORMAT_ANY);
+	check_refused("[fd00::1]", ADDRESS_FORMAT_ANY);
+	check_refused("00000000000000000000000000000000000000000000000000001::", ADDRESS_FORMAT_ANY);
+}
+
+static void scopes(void **state)
+{
+	unsigned index = if_nametoindex("lo");
+	char text[ADDRESS_TEXT_SIZE];
+	struct address address;
+
+	(void)state;
+	assert_true(index > 0);
+	address = parse_fine("fe80::1%lo", ADDRESS_FORMAT_ANY);
+	assert_int_equal(address.scope, index);
+	assert_string_equal(address_text(&address, text), "fe80::1%lo");
+	address.port = 7174;
+	assert_string_equal(address_text(&address, text), "[fe80::1%lo]:7174");
+	address = parse_fine("fe80::1%4000000", ADDRESS_FORMAT_ANY);
+	assert_int_equal(address.scope, 4000000);
+	assert_string_equal(address_text(&address, text), "fe80::1%4000000");
+	check_refused("fe80::1%nosuch", ADDRESS_FORMAT_ANY);
+	check_refused("fe80::1%", ADDRESS_FORMAT_ANY);
+	check_refused("fe80::1%0", ADDRESS_FORMAT_ANY);
+	check_refused("fe80::1%-1", ADDRESS_FORMAT_ANY);
+	check_refused("fe80::1%4294967296", ADDRESS_FORMAT_ANY);
+	check_refused("fe80::1%1x", ADDRESS_FORMAT_ANY);
+	check_refused("10.0.0.1%lo", ADDRESS_FORMAT_ANY);
+}
+
+static void gid(void **state)
+{
+	struct address address = parse_fine("fe80::1", ADDRESS_FORMAT_GID);
+	struct sockaddr_storage socket_address;
+	char text[ADDRESS_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(address.family, ADDRESS_GID);
+	assert_string_equal(address_text(&address, text), "fe80::1");
+	assert_int_equal(address_to_socket(&address, &socket_address), 0);
+	check_refused("fe80::1%lo", ADDRESS_FORMAT_GID);
+}
+
+static void texts(void **state)
+{
+	struct address none = { .family = ADDRESS_NONE };
+	struct address address;
+	char text[ADDRESS_TEXT_SIZE];
+
+	(void)state;
+	address = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
+	assert_string_equal(address_text(&address, text), "10.0.0.1");
+	address.port = 7174;
+	assert_string_equal(address_text(&address, text), "10.0.0.1:7174");
+	assert_string_equal(address_host(&address, text), "10.0.0.1");
+	address = parse_fine("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", ADDRESS_FORMAT_ANY);
+	address.port = 65535;
+	address.scope = UINT32_MAX;
+	assert_string_equal(address_text(&address, text), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%4294967295]:65535");
+	assert_string_equal(address_host(&address, text), "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%4294967295");
+	assert_string_equal(address_text(&none, text), "no address");
+}
+
+static void kinds(void **state)
+{
+	struct address any4 = parse_fine("0.0.0.0", ADDRESS_FORMAT_ANY);
+	struct address any6 = parse_fine("::0", ADDRESS_FORMAT_ANY);
+	struct address group4 = parse_fine("239.1.1.1", ADDRESS_FORMAT_ANY);
+	struct address group6 = parse_fine("ff0e::1:1", ADDRESS_FORMAT_ANY);
+	struct address group_gid = parse_fine("ff0e::1:1", ADDRESS_FORMAT_GID);
+	struct address host4 = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
+	struct address host6 = parse_fine("fe80::1", ADDRESS_FORMAT_ANY);
+	struct address again = host6;
+
+	(void)state;
+	assert_true(address_is_any(&any4));
+	assert_true(address_is_any(&any6));
+	assert_false(address_is_any(&host4));
+	assert_false(address_is_any(&host6));
+	assert_true(address_is_multicast(&group4));
+	assert_true(address_is_multicast(&group6));
+	assert_true(address_is_multicast(&group_gid));
+	assert_false(address_is_multicast(&host4));
+	assert_false(address_is_multicast(&host6));
+	again.port = 5;
+	assert_true(address_same_host(&host6, &again));
+	again.scope = 5;
+	assert_false(address_same_host(&host6, &again));
+	assert_false(address_same_host(&group6, &group_gid));
+	assert_false(address_same_host(&any4, &any6));
+}
+
+static void socket_addresses(void **state)
+{
+	static const char *const hosts[] = { "10.0.0.1", "fd00::1", "fe80::1%lo" };
+	struct sockaddr_storage socket_address;
+	struct address address;
+	struct address back;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(hosts); i++) {
+		address = parse_fine(hosts[i], ADDRESS_FORMAT_ANY);
+		address.port = 7174;
+		assert_int_equal(address_to_socket(&address, &socket_address), address.family == ADDRESS_IP4
+										       ? sizeof(struct sockaddr_in)
+										       : sizeof(struct sockaddr_in6));
+		assert_true(address_from_socket(&socket_address, &back));
+		assert_true(address_same_host(&back, &address));
+		assert_int_equal(back.port, address.port);
+	}
+	socket_address.ss_family = AF_UNIX;
+	assert_false(address_from_socket(&socket_address, &back));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ip4),
+		cmocka_unit_test(ip6),
+		cmocka_unit_test(scopes),
+		cmocka_unit_test(gid),
+		cmocka_unit_test(texts),
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(socket_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/loop.h"
+
+/* What a test's call-backs write down. */
+struct trace {
+	struct loop *loop;
+	char letters[64];
+	size_t length;
+	int64_t time;
+};
+
+/* A watcher of every kind with a letter of its own. */
+struct actor {
+	struct trace *trace;
+	char letter;
+	int fd;
+	unsigned left; /* rounds before it stops the loop */
+	struct loop_io io;
+	struct loop_timer timer;
+	struct loop_signal signal;
+	struct loop_poller poller;
+	struct actor *other;
+};
+
+static void note(struct actor *actor)
+{
+	struct trace *trace = actor->trace;
+
+	if (trace->length < sizeof(trace->letters) - 1)
+		trace->letters[trace->length++] = actor->letter;
+}
+
+static void note_only(void *owner)
+{
+	note(owner);
+}
+
+static void note_and_stop(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	actor->trace->time = clock_now();
+	loop_stop(actor->trace->loop);
+}
+
+static void never(void *owner)
+{
+	(void)owner;
+	fail_msg("a stopped watcher called back");
+}
+
+static int create(void **state)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+
+	trace->loop = loop_create();
+	*state = trace;
+	return trace->loop ? 0 : -1;
+}
+
+static int destroy(void **state)
+{
+	struct trace *trace = *state;
+
+	loop_destroy(trace->loop);
+	free(trace);
+	return 0;
+}
+
+static void burn(int64_t nanoseconds)
+{
+	int64_t end = clock_now() + nanoseconds;
+
+	while (clock_now() < end)
+		continue;
+}
+
+static void timer_waits_its_time(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'a' };
+	int64_t start = clock_now();
+
+	loop_timer_start(trace->loop, &one.timer, 20 * CLOCK_NS_PER_MS, note_and_stop, &one);
+	loop_run(trace->loop);
+	assert_true(trace->time - start >= 20 * CLOCK_NS_PER_MS);
+	assert_string_equal(trace->letters, "a");
+}
+
+static void start_timer_late(void *owner)
+{
+	struct actor *actor = owner;
+
+	burn(50 * CLOCK_NS_PER_MS);
+	actor->trace->time = clock_now();
+	loop_timer_start(actor->trace->loop, &actor->other->timer, 30 * CLOCK_NS_PER_MS, note_and_stop, actor->other);
+}
+
+/* libev's own time stands still during a call-back: a timer started at the end of a slow one would come early. */
+static void timer_counts_from_its_start(void **state)
+{
+	struct trace *trace = *state;
+	struct actor late = { .trace = trace, .letter = 'l' };
+	struct actor slow = { .trace = trace, .letter = 's', .other = &late };
+	int64_t started;
+
+	loop_timer_start(trace->loop, &slow.timer, 0, start_timer_late, &slow);
+	started = clock_now() + 50 * CLOCK_NS_PER_MS;
+	loop_run(trace->loop);
+	assert_true(trace->time - started >= 30 * CLOCK_NS_PER_MS);
+}
+
+static void timers_in_order_of_time(void **state)
+{
+	struct trace *trace = *state;
+	struct actor actors[3] = { { .trace = trace, .letter = 'c' },
+				   { .trace = trace, .letter = 'a' },
+				   { .trace = trace, .letter = 'b' } };
+	static const int64_t milliseconds[] = { 30, 10, 20 };
+
+	for (int i = 0; i < 3; i++)
+		loop_timer_start(trace->loop, &actors[i].timer, milliseconds[i] * CLOCK_NS_PER_MS,
+				 i == 0 ? note_and_stop : note_only, &actors[i]);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "abc");
+}
+
+static void defer_other(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	loop_timer_start(actor->trace->loop, &actor->other->timer, 0, note_and_stop, actor->other);
+	actor->letter = '-';
+	note(actor);
+}
+
+/* A time of 0 puts an action off until the starter has returned, and keeps the order of several. */
+static void deferral(void **state)
+{
+	struct trace *trace = *state;
+	struct actor last = { .trace = trace, .letter = 'z' };
+	struct actor first = { .trace = trace, .letter = 'a', .other = &last };
+	struct actor second = { .trace = trace, .letter = 'b' };
+
+	loop_timer_start(trace->loop, &first.timer, 0, defer_other, &first);
+	loop_timer_start(trace->loop, &second.timer, 0, note_only, &second);
+	assert_string_equal(trace->letters, "");
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "a-bz");
+}
+
+static void restart_itself(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	if (--actor->left)
+		loop_timer_start(actor->trace->loop, &actor->timer, CLOCK_NS_PER_MS, restart_itself, actor);
+	else
+		loop_stop(actor->trace->loop);
+}
+
+static void timer_restarts(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'a', .left = 5 };
+	struct actor moved = { .trace = trace, .letter = 'm' };
+
+	loop_timer_start(trace->loop, &moved.timer, 0, never, &moved);
+	loop_timer_start(trace->loop, &moved.timer, CLOCK_NS_PER_MS / 2, note_only, &moved);
+	loop_timer_start(trace->loop, &one.timer, CLOCK_NS_PER_MS, restart_itself, &one);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "maaaaa");
+}
+
+static void stop_other(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	loop_timer_stop(&actor->other->timer);
+	loop_io_stop(&actor->other->io);
+}
+
+/* Also one that is already due in the same turn. */
+static void stopped_watchers_stay_silent(void **state)
+{
+	struct trace *trace = *state;
+	struct actor end = { .trace = trace, .letter = 'z' };
+	struct actor victim = { .trace = trace };
+	struct actor one = { .trace = trace, .letter = 'a', .other = &victim };
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_timer_stop(&victim.timer);
+	loop_io_stop(&victim.io);
+	loop_signal_stop(&victim.signal);
+	loop_poller_stop(trace->loop, &victim.poller);
+	loop_timer_start(trace->loop, &one.timer, 0, stop_other, &one);
+	loop_timer_start(trace->loop, &victim.timer, 1, never, &victim);
+	loop_timer_start(trace->loop, &end.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	burn(CLOCK_NS_PER_MS);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "az");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void read_byte(void *owner)
+{
+	struct actor *actor = owner;
+	char byte;
+
+	note(actor);
+	assert_int_equal(read(actor->fd, &byte, 1), 1);
+	if (!--actor->left)
+		loop_stop(actor->trace->loop);
+}
+
+static void io_is_level_triggered(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'r', .left = 3 };
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "xyz", 3), 3);
+	one.fd = ends[0];
+	loop_io_start(trace->loop, &one.io, ends[0], read_byte, &one);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "rrr");
+	loop_io_stop(&one.io);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A limit that passed while the loop was busy must not win over data that is there. */
+static void io_comes_before_timers(void **state)
+{
+	struct trace *trace = *state;
+	struct actor reader = { .trace = trace, .letter = 'r', .left = 9 };
+	struct actor limit = { .trace = trace, .letter = 'l' };
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	reader.fd = ends[0];
+	loop_timer_start(trace->loop, &limit.timer, CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
+	burn(3 * CLOCK_NS_PER_MS);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "rl");
+	loop_io_stop(&reader.io);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void signal_is_caught(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 's' };
+
+	loop_signal_start(trace->loop, &one.signal, SIGUSR1, note_and_stop, &one);
+	raise(SIGUSR1);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "s");
+	loop_signal_stop(&one.signal);
+}
+
+static void count_down(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	if (!--actor->left)
+		loop_stop(actor->trace->loop);
+}
+
+static void poller_spins(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
+
+	loop_poller_start(trace->loop, &one.poller, count_down, &one);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "ppppp");
+	loop_poller_stop(trace->loop, &one.poller);
+}
+
+static void timers_go_on_while_pollers_spin(void **state)
+{
+	struct trace *trace = *state;
+	struct actor poller = { .trace = trace, .letter = 'p' };
+	struct actor limit = { .trace = trace, .letter = 'l' };
+	int64_t start = clock_now();
+
+	loop_poller_start(trace->loop, &poller.poller, note_only, &poller);
+	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_run(trace->loop);
+	assert_true(trace->time - start >= 5 * CLOCK_NS_PER_MS);
+	loop_poller_stop(trace->loop, &poller.poller);
+	loop_poller_stop(trace->loop, &poller.poller);
+}
+
+static void work_slowly(void *owner)
+{
+	(void)owner;
+	burn(CLOCK_NS_PER_MS);
+}
+
+/* Rounds that find work take long; the timers must not wait for hundreds of them. */
+static void slow_pollers_do_not_starve_timers(void **state)
+{
+	struct trace *trace = *state;
+	struct actor poller = { .trace = trace };
+	struct actor limit = { .trace = trace, .letter = 'l' };
+	int64_t start = clock_now();
+
+	loop_poller_start(trace->loop, &poller.poller, work_slowly, &poller);
+	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_run(trace->loop);
+	assert_true(trace->time - start < 150 * CLOCK_NS_PER_MS);
+	loop_poller_stop(trace->loop, &poller.poller);
+}
+
+static void start_poller(void *owner)
+{
+	struct actor *actor = owner;
+
+	loop_poller_start(actor->trace->loop, &actor->poller, count_down, actor);
+}
+
+/* libev sleeps at that moment, with nothing else to wait for. */
+static void poller_starts_in_a_callback(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'p', .left = 3 };
+	struct actor idle = { .trace = trace };
+
+	loop_timer_start(trace->loop, &one.timer, 0, start_poller, &one);
+	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "ppp");
+	loop_timer_stop(&idle.timer);
+	loop_poller_stop(trace->loop, &one.poller);
+}
+
+static void stop_both_pollers(void *owner)
+{
+	struct actor *actor = owner;
+
+	note(actor);
+	loop_poller_stop(actor->trace->loop, &actor->other->poller);
+	loop_poller_stop(actor->trace->loop, &actor->poller);
+}
+
+static void poller_stops_another(void **state)
+{
+	struct trace *trace = *state;
+	struct actor actors[3] = { { .trace = trace, .letter = 'a' },
+				   { .trace = trace, .letter = 'b' },
+				   { .trace = trace, .letter = 'c' } };
+	struct actor end = { .trace = trace, .letter = 'z' };
+
+	/* Called in the order c, b, a: c ends itself and b, and a goes on. */
+	actors[2].other = &actors[1];
+	actors[0].left = 2;
+	loop_poller_start(trace->loop, &actors[0].poller, count_down, &actors[0]);
+	loop_poller_start(trace->loop, &actors[1].poller, never, &actors[1]);
+	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, &actors[2]);
+	loop_timer_start(trace->loop, &end.timer, 3600 * CLOCK_NS_PER_S, never, &end);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "caa");
+	loop_timer_stop(&end.timer);
+	loop_poller_stop(trace->loop, &actors[0].poller);
+}
+
+static void stop_before_the_run_is_kept(void **state)
+{
+	struct trace *trace = *state;
+	struct actor idle = { .trace = trace };
+
+	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
+	loop_stop(trace->loop);
+	loop_run(trace->loop);
+	loop_timer_stop(&idle.timer);
+}
+
+static void loop_runs_again(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'a' };
+
+	for (int i = 0; i < 3; i++) {
+		loop_timer_start(trace->loop, &one.timer, 0, note_and_stop, &one);
+		loop_run(trace->loop);
+	}
+	assert_string_equal(trace->letters, "aaa");
+}
+
+/* Nothing could ever stop it. */
+static void empty_loop_ends(void **state)
+{
+	struct trace *trace = *state;
+
+	loop_run(trace->loop);
+}
+
+#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOOP_TEST(timer_waits_its_time),
+		LOOP_TEST(timer_counts_from_its_start),
+		LOOP_TEST(timers_in_order_of_time),
+		LOOP_TEST(deferral),
+		LOOP_TEST(timer_restarts),
+		LOOP_TEST(stopped_watchers_stay_silent),
+		LOOP_TEST(io_is_level_triggered),
+		LOOP_TEST(io_comes_before_timers),
+		LOOP_TEST(signal_is_caught),
+		LOOP_TEST(poller_spins),
+		LOOP_TEST(timers_go_on_while_pollers_spin),
+		LOOP_TEST(slow_pollers_do_not_starve_timers),
+		LOOP_TEST(poller_starts_in_a_callback),
+		LOOP_TEST(poller_stops_another),
+		LOOP_TEST(stop_before_the_run_is_kept),
+		LOOP_TEST(loop_runs_again),
+		LOOP_TEST(empty_loop_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

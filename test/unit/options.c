@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include "core/clock.h"
+#include "core/options.h"
+
+struct settings {
+	int64_t port;
+	int64_t size;
+	int64_t wait;
+	int64_t format;
+	int64_t offset;
+	const char *address;
+	bool verbose;
+	bool server;
+	bool client;
+	bool help;
+	bool version;
+};
+
+static const struct option_word formats[] = {
+	{ "name", 1 },
+	{ "ip", 2 },
+	{ "gid", 0x111 },
+	{ NULL, 0 },
+};
+
+/* clang-format off */
+static const struct option table[] = {
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .minimum = 1, .maximum = 65535,
+		   .initial = 7174, .argument = "PORT", .help = "Port"),
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, .minimum = 0, .maximum = INT64_C(1) << 30,
+		   .initial = 65536, .argument = "BYTES", .help = "Size"),
+	OPTION_ROW(OPTION_DURATION, 0, "wait", struct settings, wait, .minimum = CLOCK_NS_PER_US,
+		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
+		   .help = "A wait that is described at such length that its help does not fit into one line, nor even two"),
+	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, .words = formats, .initial = 2,
+		   .argument = "FORMAT", .help = "Format"),
+	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, .minimum = -5, .maximum = INT64_MAX,
+		   .initial = -1, .argument = "N", .help = "Offset"),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS", .help = "Address"),
+	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
+	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .help = "Serve"),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .help = "Ask"),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, .help = "Print this help"),
+	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, .help = "Print the version"),
+	{ .name = NULL },
+};
+/* clang-format on */
+
+static const struct option_rule rules[] = {
+	{ OPTION_EXCLUDES, "server", "client" },
+	{ OPTION_ONE_OF, "server", "client" },
+	{ OPTION_NEEDS, "address", "client" },
+	{ 0, NULL, NULL },
+};
+
+static const struct log log = { .name = "tool" };
+
+/* Parses a line, cut at its spaces; "''" stands for an empty argument. Returns what was printed on stderr. */
+static enum outcome parse(const char *line, const struct option_rule *with_rules, struct settings *settings,
+			  uint64_t *given, struct capture *capture)
+{
+	static char words[256];
+	char name[] = "tool";
+	char empty[] = "";
+	char *argv[32] = { name };
+	char *rest = NULL;
+	int argc = 1;
+	enum outcome outcome;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = strcmp(word, "''") ? word : empty;
+	memset(settings, 0xee, sizeof(*settings));
+	capture_begin(capture);
+	outcome = options_parse(table, with_rules, &log, argc, argv, settings, given);
+	capture_end(capture);
+	return outcome;
+}
+
+static struct settings parse_fine(const char *line)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	assert_int_equal(parse(line, NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_string_equal(capture.text, "");
+	return settings;
+}
+
+static void check_refused(const char *line, const struct option_rule *with_rules, const char *message)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	assert_int_equal(parse(line, with_rules, &settings, &given, &capture), OUTCOME_USAGE);
+	assert_string_equal(capture.text, message);
+}
+
+static void initial_values(void **state)
+{
+	struct settings settings = parse_fine("");
+
+	(void)state;
+	assert_int_equal(settings.port, 7174);
+	assert_int_equal(settings.size, 65536);
+	assert_int_equal(settings.wait, 0);
+	assert_int_equal(settings.format, 2);
+	assert_int_equal(settings.offset, -1);
+	assert_null(settings.address);
+	assert_false(settings.verbose);
+	assert_false(settings.help);
+}
+
+static void spellings(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_fine("-p5").port, 5);
+	assert_int_equal(parse_fine("-p 5").port, 5);
+	assert_int_equal(parse_fine("-vp5").port, 5);
+	assert_true(parse_fine("-vp5").verbose);
+	assert_true(parse_fine("-vs").server);
+	assert_int_equal(parse_fine("--port=5").port, 5);
+	assert_int_equal(parse_fine("--port 5").port, 5);
+	assert_int_equal(parse_fine("-p 5 -p 6").port, 6);
+	assert_string_equal(parse_fine("--address=a=b").address, "a=b");
+	assert_string_equal(parse_fine("-a -v").address, "-v");
+	assert_string_equal(parse_fine("-a --").address, "--");
+	assert_true(parse_fine("-v --").verbose);
+}
+
+static void numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_fine("-p 65535").port, 65535);
+	assert_int_equal(parse_fine("-p 0x10").port, 16);
+	assert_int_equal(parse_fine("-p 0XfF").port, 255);
+	assert_int_equal(parse_fine("-p 010").port, 10);
+	assert_int_equal(parse_fine("--offset -5").offset, -5);
+	assert_int_equal(parse_fine("--offset=9223372036854775807").offset, INT64_MAX);
+}
+
+static void sizes(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_fine("-S 0").size, 0);
+	assert_int_equal(parse_fine("-S 3").size, 3);
+	assert_int_equal(parse_fine("-S 3K").size, 3072);
+	assert_int_equal(parse_fine("-S 3k").size, 3072);
+	assert_int_equal(parse_fine("-S 2M").size, 2 << 20);
+	assert_int_equal(parse_fine("-S 1G").size, 1 << 30);
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		const char *line;
+		int64_t nanoseconds;
+	} cases[] = {
+		{ "--wait 5", 5 * CLOCK_NS_PER_S },
+		{ "--wait 5s", 5 * CLOCK_NS_PER_S },
+		{ "--wait 1500ns", 1500 },
+		{ "--wait 7us", 7 * CLOCK_NS_PER_US },
+		{ "--wait 7ms", 7 * CLOCK_NS_PER_MS },
+		{ "--wait 2m", 120 * CLOCK_NS_PER_S },
+		{ "--wait 2h", 7200 * CLOCK_NS_PER_S },
+		{ "--wait 0.5", CLOCK_NS_PER_S / 2 },
+		{ "--wait .25s", CLOCK_NS_PER_S / 4 },
+		{ "--wait 1.000000001s", CLOCK_NS_PER_S + 1 },
+		{ "--wait 1.0000000001s", CLOCK_NS_PER_S },
+		{ "--wait 1.5h", 5400 * CLOCK_NS_PER_S },
+		{ "--wait 0.1234567899999999999999999999999999s", 123456789 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++)
+		assert_int_equal(parse_fine(cases[i].line).wait, cases[i].nanoseconds);
+}
+
+static void words(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_fine("-f name").format, 1);
+	assert_int_equal(parse_fine("-f gid").format, 0x111);
+	assert_int_equal(parse_fine("-f 0x0111").format, 0x111);
+	assert_int_equal(parse_fine("-f 273").format, 0x111);
+}
+
+static void given_options(void **state)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	assert_int_equal(parse("-p 7174 --version", NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_true(options_given(table, given, "port"));
+	assert_true(options_given(table, given, "version"));
+	assert_false(options_given(table, given, "size"));
+	assert_false(options_given(table, given, "wait"));
+}
+
+static void help_ends_the_parse(void **state)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	assert_int_equal(parse("-h -p banana --nonsense operand", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_true(settings.help);
+	assert_int_equal(parse("-vhx", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_true(settings.help);
+	assert_int_equal(parse("--version -s -c", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_true(settings.version);
+	assert_int_equal(parse("-p banana -h", rules, &settings, &given, &capture), OUTCOME_USAGE);
+}
+
+static void refusals(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *message;
+	} cases[] = {
+		{ "-p 0", "tool: -p, --port: 0 is out of range: 1 to 65535\n" },
+		{ "-p 99999", "tool: -p, --port: 99999 is out of range: 1 to 65535\n" },
+		{ "-p -1", "tool: -p, --port: -1 is out of range: 1 to 65535\n" },
+		{ "-p 99999999999999999999", "tool: -p, --port: 99999999999999999999 is out of range: 1 to 65535\n" },
+		{ "-p 0x1ffffffffffffffff", "tool: -p, --port: 0x1ffffffffffffffff is out of range: 1 to 65535\n" },
+		{ "-p banana", "tool: -p, --port: 'banana' is not a whole number: 1 to 65535\n" },
+		{ "-p 23x", "tool: -p, --port: '23x' is not a whole number: 1 to 65535\n" },
+		{ "-p 0x", "tool: -p, --port: '0x' is not a whole number: 1 to 65535\n" },
+		{ "-p 5K", "tool: -p, --port: '5K' is not a whole number: 1 to 65535\n" },
+		{ "-p +5", "tool: -p, --port: '+5' is not a whole number: 1 to 65535\n" },
+		{ "-p ''", "tool: -p, --port: '' is not a whole number: 1 to 65535\n" },
+		{ "-p -", "tool: -p, --port: '-' is not a whole number: 1 to 65535\n" },
+		{ "--port=", "tool: -p, --port: '' is not a whole number: 1 to 65535\n" },
+		{ "-p", "tool: -p, --port: PORT is missing: 1 to 65535\n" },
+		{ "-vp", "tool: -p, --port: PORT is missing: 1 to 65535\n" },
+		{ "--port", "tool: -p, --port: PORT is missing: 1 to 65535\n" },
+		{ "-S 2G", "tool: -S, --size: 2G is out of range: 0 to 1G\n" },
+		{ "-S 99999999999G", "tool: -S, --size: 99999999999G is out of range: 0 to 1G\n" },
+		{ "-S 5KB", "tool: -S, --size: '5KB' is not a size in bytes: 0 to 1G\n" },
+		{ "-S 1.5K", "tool: -S, --size: '1.5K' is not a size in bytes: 0 to 1G\n" },
+		{ "-S K", "tool: -S, --size: 'K' is not a size in bytes: 0 to 1G\n" },
+		{ "--wait 0", "tool: --wait: 0 is out of range: 1us to 24h\n" },
+		{ "--wait -1s", "tool: --wait: -1s is out of range: 1us to 24h\n" },
+		{ "--wait 0.1ns", "tool: --wait: 0.1ns is out of range: 1us to 24h\n" },
+		{ "--wait 25h", "tool: --wait: 25h is out of range: 1us to 24h\n" },
+		{ "--wait 9999999999h", "tool: --wait: 9999999999h is out of range: 1us to 24h\n" },
+		{ "--wait 99999999999999999999.5",
+		  "tool: --wait: 99999999999999999999.5 is out of range: 1us to 24h\n" },
+		{ "--wait soon", "tool: --wait: 'soon' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait 5d", "tool: --wait: '5d' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait 5.", "tool: --wait: '5.' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait .", "tool: --wait: '.' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait 1.5.5s", "tool: --wait: '1.5.5s' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait s", "tool: --wait: 's' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "--wait ''", "tool: --wait: '' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
+		{ "-f ipx", "tool: -f, --format: 'ipx' is not known: one of name, ip, gid\n" },
+		{ "-f 3", "tool: -f, --format: '3' is not known: one of name, ip, gid\n" },
+		{ "-f ''", "tool: -f, --format: '' is not known: one of name, ip, gid\n" },
+		{ "-f", "tool: -f, --format: FORMAT is missing: one of name, ip, gid\n" },
+		{ "--offset -6", "tool: --offset: -6 is out of range: -5 to 9223372036854775807\n" },
+		{ "-a ''", "tool: -a, --address: ADDRESS is empty\n" },
+		{ "-a", "tool: -a, --address: ADDRESS is missing\n" },
+		{ "--verbose=yes", "tool: -v, --verbose: takes no value\n" },
+		{ "--verbose=", "tool: -v, --verbose: takes no value\n" },
+		{ "-x", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
+		{ "-vx5", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
+		{ "--prot 5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },
+		{ "--prot=5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },
+		{ "--frobnicate", "tool: --frobnicate: unknown option\ntool: hint: tool --help lists the options\n" },
+		{ "--=5", "tool: --: unknown option\ntool: hint: tool --help lists the options\n" },
+		{ "-v there", "tool: 'there' belongs to no option, and operands are not taken\n"
+			      "tool: hint: tool --help lists the options\n" },
+		{ "-- -v", "tool: '-v' belongs to no option, and operands are not taken\n"
+			   "tool: hint: tool --help lists the options\n" },
+		{ "-", "tool: '-' belongs to no option, and operands are not taken\n"
+		       "tool: hint: tool --help lists the options\n" },
+		{ "''", "tool: '' belongs to no option, and operands are not taken\n"
+			"tool: hint: tool --help lists the options\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++)
+		check_refused(cases[i].line, NULL, cases[i].message);
+}
+
+static void relations(void **state)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	check_refused("-s -c", rules, "tool: -s, --server and -c, --client exclude each other\n");
+	check_refused("-v", rules,
+		      "tool: -s, --server or -c, --client is needed\ntool: hint: tool --help lists the options\n");
+	check_refused("-s -a x", rules, "tool: -a, --address needs -c, --client\n");
+	assert_int_equal(parse("-c -a x", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-s", rules, &settings, &given, &capture), OUTCOME_OK);
+}
+
+static void first_error_ends_the_parse(void **state)
+{
+	(void)state;
+	check_refused("-p 0 -S banana --nonsense", rules, "tool: -p, --port: 0 is out of range: 1 to 65535\n");
+}
+
+static void help_text(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(stream);
+	options_help(table, stream);
+	fclose(stream);
+	assert_string_equal(
+		text,
+		"  -p, --port PORT        Port (1 to 65535; default 7174)\n"
+		"  -S, --size BYTES       Size (0 to 1G; default 64K)\n"
+		"      --wait TIME        A wait that is described at such length that its help does not fit into one\n"
+		"                         line, nor even two (1us to 24h; default none)\n"
+		"  -f, --format FORMAT    Format (one of name, ip, gid; default ip)\n"
+		"      --offset N         Offset (-5 to 9223372036854775807; default -1)\n"
+		"  -a, --address ADDRESS  Address\n"
+		"  -v, --verbose          Say more\n"
+		"  -s, --server           Serve\n"
+		"  -c, --client           Ask\n"
+		"  -h, --help             Print this help\n"
+		"      --version          Print the version\n");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(initial_values),
+		cmocka_unit_test(spellings),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(words),
+		cmocka_unit_test(given_options),
+		cmocka_unit_test(help_ends_the_parse),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(relations),
+		cmocka_unit_test(first_error_ends_the_parse),
+		cmocka_unit_test(help_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the unit tests share: cmocka with the headers it wants before it, and a look at what goes to stderr. */
+#ifndef TEST_UNIT_H
+#define TEST_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/log.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+struct capture {
+	int file;
+	int kept;
+	char text[4096];
+};
+
+/* From here to capture_end() stderr goes into a file in memory. */
+static inline void capture_begin(struct capture *capture)
+{
+	capture->file = memfd_create("stderr", 0);
+	capture->kept = dup(STDERR_FILENO);
+	assert_true(capture->file >= 0 && capture->kept >= 0);
+	dup2(capture->file, STDERR_FILENO);
+}
+
+/* Returns what was written. */
+static inline const char *capture_end(struct capture *capture)
+{
+	ssize_t length;
+
+	dup2(capture->kept, STDERR_FILENO);
+	close(capture->kept);
+	length = pread(capture->file, capture->text, sizeof(capture->text) - 1, 0);
+	close(capture->file);
+	assert_true(length >= 0);
+	capture->text[length] = 0;
+	return capture->text;
+}
+
+#endif

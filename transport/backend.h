@@ -60,13 +60,17 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
  * or is gone.
  */
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
+/* The same for a connection that the peer refused with some words. */
+void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
- * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status).
+ * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status,
+ * and its words for one that has none in the common vocabulary).
  * Work of an endpoint that is not, or no longer, established is dropped. On the accepting end the first message may
  * come before the news that the connection is established: then this reports EVENT_ESTABLISHED first.
  */
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw);
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw,
+		       const char *raw_text);
 
 /* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);

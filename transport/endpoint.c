@@ -122,12 +122,27 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 		endpoint->handlers->event(endpoint->owner, endpoint, event);
 }
 
-void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
+static void fail_with(struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	if (endpoint->state == ENDPOINT_FAILED || endpoint->state == ENDPOINT_DESTROYED)
 		return;
 	endpoint_enter(endpoint, ENDPOINT_FAILED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+	endpoint_report(endpoint, event);
+}
+
+void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
+{
+	fail_with(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+}
+
+void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
+{
+	fail_with(endpoint, &(struct endpoint_event){
+				    .kind = EVENT_FAILED,
+				    .outcome = endpoint_outcome(endpoint),
+				    .private_data = private_data,
+				    .private_length = length,
+			    });
 }
 
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
@@ -142,7 +157,8 @@ void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data
 				  });
 }
 
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw)
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw,
+		       const char *raw_text)
 {
 	if (endpoint->state == ENDPOINT_ACCEPTING && completion->status == COMPLETION_OK)
 		endpoint_established(endpoint, NULL, 0);
@@ -152,7 +168,10 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 		return;
 	if (completion->status != COMPLETION_OK)
 		log_error(endpoint->transport->log, endpoint->name, "%s failed: %s (completion status %u)",
-			  work_kind_text(completion->kind), completion_status_text(completion->status), raw);
+			  work_kind_text(completion->kind),
+			  completion->status == COMPLETION_OTHER ? raw_text
+								 : completion_status_text(completion->status),
+			  raw);
 	endpoint->handlers->completion(endpoint->owner, endpoint, completion);
 }
 

@@ -154,7 +154,8 @@ struct endpoint_event {
 		*request; /* of EVENT_REQUEST; the receiver owns it, and its handlers must be set before return */
 	/*
 	 * What the peer said: with EVENT_REQUEST its connect data, with EVENT_ESTABLISHED at the connecting end its
-	 * accept data. May be longer than what was sent, padded with zeros. NULL if there is none.
+	 * accept data, with EVENT_FAILED what it refused with. May be longer than what was sent, padded with zeros.
+	 * NULL if there is none.
 	 */
 	const uint8_t *private_data;
 	size_t private_length;

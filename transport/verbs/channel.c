@@ -101,6 +101,14 @@ void verbs_channel_destroy(struct channel *base)
 		link = &(*link)->next;
 	*link = channel->next;
 	loop_io_stop(&channel->readable);
+	channel->next = verbs_of(base->transport)->left;
+	verbs_of(base->transport)->left = channel;
+	verbs_reap_later(verbs_of(base->transport));
+}
+
+void verbs_channel_free(struct verbs_channel *channel)
+{
+	loop_io_stop(&channel->readable);
 	rdma_destroy_event_channel(channel->events);
 	free(channel);
 }

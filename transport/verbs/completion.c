@@ -71,7 +71,7 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			completion.immediate = be32toh(taken->imm_data);
 		}
 	}
-	endpoint_complete(&endpoint->base, &completion, taken->status);
+	endpoint_complete(&endpoint->base, &completion, taken->status, ibv_wc_status_str(taken->status));
 }
 
 /* Returns the number of completions handled: BUDGET if there may be more. */

@@ -12,7 +12,8 @@ enum {
 
 static enum outcome failed(const struct verbs_endpoint *endpoint, int error, const char *what)
 {
-	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "%s", what);
+	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s (%d)", what, verbs_error_cause(error),
+		  error);
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -12,20 +12,26 @@ static void set_nonblocking(int descriptor)
 	fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
-/* Fails the endpoints of the domain that a test picks. Handlers only mark what they destroy, so the table stays. */
-static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *queue, const struct ibv_cq *completions)
+/*
+ * Fails the endpoints of the domain, or only those of one queue pair or completion queue, with a word on each unless
+ * cause is NULL. Handlers only mark what they destroy, so the table stays as it is.
+ */
+static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *queue, const struct ibv_cq *completions,
+			   const char *cause)
 {
 	struct verbs_transport *transport = verbs_of(domain->base.transport);
 
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
 		struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
 
-		if (!endpoint || endpoint->base.domain != &domain->base)
+		if (!endpoint || endpoint->base.domain != &domain->base || endpoint->base.state >= ENDPOINT_FAILED)
 			continue;
 		if (queue && endpoint->queue != queue)
 			continue;
 		if (completions && (!endpoint->completions || endpoint->completions->queue != completions))
 			continue;
+		if (cause)
+			log_error(transport->base.log, endpoint->base.name, "the queue pair failed: %s", cause);
 		endpoint_fail(&endpoint->base, OUTCOME_FAILED);
 	}
 }
@@ -36,7 +42,7 @@ void verbs_domain_removed(struct verbs_domain *domain)
 		return;
 	domain->base.removed = true;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
-	fail_endpoints(domain, NULL, NULL);
+	fail_endpoints(domain, NULL, NULL, NULL);
 }
 
 static void asynchronous_readable(void *owner)
@@ -53,14 +59,10 @@ static void asynchronous_readable(void *owner)
 		case IBV_EVENT_QP_FATAL:
 		case IBV_EVENT_QP_REQ_ERR:
 		case IBV_EVENT_QP_ACCESS_ERR:
-			log_error(log, domain->base.device, "queue pair %u failed: %s", event.element.qp->qp_num,
-				  ibv_event_type_str(event.event_type));
-			fail_endpoints(domain, event.element.qp, NULL);
+			fail_endpoints(domain, event.element.qp, NULL, ibv_event_type_str(event.event_type));
 			break;
 		case IBV_EVENT_CQ_ERR:
-			log_error(log, domain->base.device, "completion queue failed: %s",
-				  ibv_event_type_str(event.event_type));
-			fail_endpoints(domain, NULL, event.element.cq);
+			fail_endpoints(domain, NULL, event.element.cq, ibv_event_type_str(event.event_type));
 			break;
 		case IBV_EVENT_DEVICE_FATAL:
 			verbs_domain_removed(domain);

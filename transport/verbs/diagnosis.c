@@ -77,6 +77,10 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 	return OUTCOME_INTERNAL;
 }
 
+enum {
+	ERROR_NOT_SUPPORTED = 524 /* the kernel's own ENOTSUPP, which has no name here */
+};
+
 const char *verbs_error_cause(int error)
 {
 	switch (error) {
@@ -92,13 +96,19 @@ const char *verbs_error_cause(int error)
 	case EADDRINUSE:
 		return "the port is in use";
 	case ECONNREFUSED:
-		return "nobody listens there, or the peer refused";
+		return "nobody listens there";
 	case ECONNRESET:
 		return "the peer closed the connection";
+	case ERROR_NOT_SUPPORTED:
+		return "the kernel does not support this";
 	default:
 		return strerror(error);
 	}
 }
+
+enum {
+	REJECT_CONSUMER = 28
+};
 
 /* The reasons a peer's connection manager gives: InfiniBand Architecture volume 1, 12.6.7.2. */
 static const char *reject_cause(int reason)
@@ -130,7 +140,7 @@ static const char *reject_cause(int reason)
 		return "the peer does not accept the path MTU";
 	case 27:
 		return "the peer has too few resources for RDMA READs";
-	case 28:
+	case REJECT_CONSUMER:
 		return "refused by the peer";
 	default:
 		return "the peer's connection manager refused";
@@ -142,6 +152,12 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	/* A reject has a reason on InfiniBand and RoCE, and a negative errno on iWARP; so has every other event. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return reject_cause(event->status);
+	/* iWARP's way to say that the other end's program declined, once TCP had connected. */
+	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
+		return reject_cause(REJECT_CONSUMER);
+	/* librdmacm's own -1, not EPERM: the group was joined, but ibv_attach_mcast() failed. */
+	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1)
+		return "the device does not attach this queue to the group: it may have too many already";
 	if (event->status < 0)
 		return verbs_error_cause(-event->status);
 	return "the connection manager gave up";

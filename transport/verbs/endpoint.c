@@ -274,7 +274,10 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
 		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event), refusal_text(event, refusal),
 		  rdma_event_str(event->event), event->status);
-	endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		endpoint_refused(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);
+	else
+		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
 
 static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)

@@ -22,8 +22,9 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	endpoint->member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	log_errno(base->transport->log, base->name, error, "joining the group");
-	if (base->options.send_only && (error == EOPNOTSUPP || error == EINVAL))
+	log_error(base->transport->log, base->name, "joining the group: %s (%d)", verbs_error_cause(error), error);
+	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
+	    (error == EOPNOTSUPP || error == EINVAL))
 		log_hint(base->transport->log,
 			 "joining as a send-only full member needs a subnet manager that supports it");
 	return OUTCOME_NO_CONNECTION;

@@ -53,7 +53,7 @@ void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint
 	transport->first_free = endpoint->slot;
 }
 
-/* Endpoints before regions: a queue pair may use a region until it is gone. */
+/* Endpoints before regions and channels: they may use them until they are gone. */
 static void reap(void *owner)
 {
 	struct verbs_transport *transport = owner;
@@ -69,6 +69,12 @@ static void reap(void *owner)
 
 		transport->unwanted = region->next;
 		verbs_region_free(region);
+	}
+	while (transport->left) {
+		struct verbs_channel *channel = transport->left;
+
+		transport->left = channel->next;
+		verbs_channel_free(channel);
 	}
 }
 
@@ -92,8 +98,12 @@ static void verbs_close(struct transport *transport)
 		verbs->domains = domain->next;
 		verbs_domain_destroy(domain);
 	}
-	while (verbs->channels)
-		verbs_channel_destroy(&verbs->channels->base);
+	while (verbs->channels) {
+		struct verbs_channel *channel = verbs->channels;
+
+		verbs->channels = channel->next;
+		verbs_channel_free(channel);
+	}
 	free(verbs->slots);
 	free(verbs);
 }

@@ -32,6 +32,7 @@ struct verbs_transport {
 	uint32_t first_free;		  /* slot_count if none */
 	struct verbs_endpoint *destroyed; /* wait for the reaper */
 	struct verbs_region *unwanted;	  /* wait for it too, behind the endpoints */
+	struct verbs_channel *left;	  /* as well: endpoints that wait may still be on them */
 	struct loop_timer reaper;
 };
 
@@ -127,6 +128,7 @@ void verbs_address(const struct sockaddr *socket_address, struct address *addres
 /* channel.c */
 enum outcome verbs_channel_create(struct transport *transport, struct channel **channel);
 void verbs_channel_destroy(struct channel *channel);
+void verbs_channel_free(struct verbs_channel *channel);
 
 /* device.c: finds or makes the domain of the device an id is bound to, and sets it in the endpoint. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);

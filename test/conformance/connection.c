@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conformance: how connections begin and end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "test/conformance/pair.h"
+
+static void listen_on_any_port(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench->listener->local.port != 0);
+	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
+}
+
+static void port_in_use(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	struct endpoint *second;
+	struct address address;
+
+	REQUIRE(bench, bench_listen(bench, &options));
+	address = bench->listener->local;
+	REQUIRE(bench, !endpoint_create(ENDPOINT_LISTENER, bench->channel, &options, bench->listener->handlers,
+					&bench->listening, &second));
+	REQUIRE(bench, endpoint_listen(second, &address) == OUTCOME_NO_CONNECTION);
+	endpoint_destroy(second);
+}
+
+static void resolve_finds_the_device(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, bench->client.records[0].event == EVENT_ADDRESS_RESOLVED);
+	REQUIRE(bench, bench->client.records[1].event == EVENT_ROUTE_RESOLVED);
+	REQUIRE(bench, bench->client.endpoint->domain->device[0] != '\0');
+	REQUIRE(bench, bench->client.endpoint->domain->longest_message >= 65536);
+	REQUIRE(bench, bench->client.endpoint->queue_number != 0);
+	REQUIRE(bench, bench->client.endpoint->local.family == bench->address.family);
+}
+
+static void connect_carries_data_both_ways(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench->listening.private_length >= 5);
+	REQUIRE(bench, !memcmp(bench->listening.private_data, "hello", 5));
+	REQUIRE(bench, bench->client.private_length >= 7);
+	REQUIRE(bench, !memcmp(bench->client.private_data, "welcome", 7));
+	REQUIRE(bench, bench->client.endpoint->state == ENDPOINT_ESTABLISHED);
+	REQUIRE(bench, bench->server.endpoint->peer.port == bench->client.endpoint->local.port);
+}
+
+static void nobody_listens(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	enum outcome outcome;
+
+	REQUIRE(bench, bench_resolve(bench, &options));
+	outcome = endpoint_connect(bench->client.endpoint, NULL, 0);
+	if (!outcome) {
+		REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
+		outcome = bench->client.records[bench->client.count - 1].outcome;
+	}
+	REQUIRE(bench, outcome == OUTCOME_NO_CONNECTION);
+}
+
+static void server_rejects(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	bench->accept = false;
+	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
+	REQUIRE(bench, bench->client.records[bench->client.count - 1].outcome == OUTCOME_NO_CONNECTION);
+	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
+}
+
+static void server_never_answers(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	int64_t start;
+
+	bench->answer_requests = false;
+	REQUIRE(bench, bench_listen(bench, &options));
+	options.timeout = CLOCK_NS_PER_S / 2;
+	REQUIRE(bench, bench_resolve(bench, &options));
+	start = clock_now();
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
+	REQUIRE(bench, bench->client.records[bench->client.count - 1].outcome == OUTCOME_NO_CONNECTION);
+	REQUIRE(bench, clock_now() - start >= CLOCK_NS_PER_S / 2);
+	REQUIRE(bench, clock_now() - start < 3 * CLOCK_NS_PER_S);
+}
+
+static void disconnect_from(struct bench *bench, struct end *leaver, struct end *other)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	bench->accept_receives = 4;
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, !endpoint_disconnect(leaver->endpoint));
+	REQUIRE(bench, bench_await_event(bench, other, EVENT_DISCONNECTED));
+	REQUIRE(bench, bench_await_event(bench, leaver, EVENT_DISCONNECTED));
+	bench_linger(bench, 50);
+	/* The posted receives were flushed: that is no news. */
+	REQUIRE(bench, end_completions(&bench->server, WORK_RECEIVE) == 0);
+	REQUIRE(bench, end_events(leaver, EVENT_DISCONNECTED) == 1);
+	REQUIRE(bench, end_events(other, EVENT_DISCONNECTED) == 1);
+}
+
+static void client_disconnects(struct bench *bench)
+{
+	disconnect_from(bench, &bench->client, &bench->server);
+}
+
+static void server_disconnects(struct bench *bench)
+{
+	disconnect_from(bench, &bench->server, &bench->client);
+}
+
+static void destroying_tells_the_peer(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	endpoint_destroy(bench->client.endpoint);
+	bench->client.endpoint = NULL;
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
+}
+
+/* The endpoint goes inside the call-back that tells of each event; nothing may be told to it afterwards. */
+static void destroyed_inside_its_events(struct bench *bench)
+{
+	static const enum event_kind events[] = { EVENT_ADDRESS_RESOLVED, EVENT_ROUTE_RESOLVED, EVENT_ESTABLISHED };
+	struct endpoint_options options = bench_options(bench);
+
+	REQUIRE(bench, bench_listen(bench, &options));
+	for (size_t index = 0; index < sizeof(events) / sizeof(*events); index++) {
+		struct end *client = &bench->client;
+		size_t told;
+
+		client->count = 0;
+		client->destroy_at = events[index];
+		if (events[index] == EVENT_ESTABLISHED) {
+			REQUIRE(bench, bench_resolve(bench, &options));
+			REQUIRE(bench, !endpoint_connect(client->endpoint, NULL, 0));
+		} else {
+			REQUIRE(bench, bench_start_client(bench, &options));
+		}
+		REQUIRE(bench, bench_await_event(bench, client, events[index]));
+		REQUIRE(bench, client->endpoint == NULL);
+		told = client->count;
+		bench_linger(bench, 50);
+		REQUIRE(bench, client->count == told);
+		region_destroy(bench->client_region);
+		bench->client_region = NULL;
+	}
+}
+
+static void own_queue(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	struct work work;
+
+	options.own_queue = true;
+	bench->accept_receives = 1;
+	REQUIRE(bench, bench_connect(bench, &options));
+	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->length == 100);
+	REQUIRE(bench, !endpoint_disconnect(bench->client.endpoint));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_DISCONNECTED));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
+}
+
+static void type_of_service(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	options.type_of_service = 96;
+	REQUIRE(bench, bench_connect(bench, &options));
+}
+
+static void ack_timeout(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	options.ack_timeout = 14;
+	REQUIRE(bench, bench_connect(bench, &options));
+}
+
+static void migrate_everything(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	struct channel *channel, *old = bench->channel;
+
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, !channel_create(bench->transport, &channel));
+	REQUIRE(bench, !endpoint_migrate(bench->listener, channel));
+	REQUIRE(bench, !endpoint_migrate(bench->client.endpoint, channel));
+	REQUIRE(bench, !endpoint_migrate(bench->server.endpoint, channel));
+	bench->channel = channel;
+	channel_destroy(old);
+	REQUIRE(bench, !endpoint_disconnect(bench->server.endpoint));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_DISCONNECTED));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
+	/* The listener takes a new client on the new channel. */
+	endpoint_destroy(bench->client.endpoint);
+	endpoint_destroy(bench->server.endpoint);
+	bench->client.count = bench->server.count = 0;
+	bench->server.endpoint = NULL;
+	region_destroy(bench->client_region);
+	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
+}
+
+/* The kernel moves the events that wait with the id; they are told on the new channel, once. */
+static void migrate_with_a_waiting_event(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	struct channel *channel;
+
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, !channel_create(bench->transport, &channel));
+	REQUIRE(bench, !endpoint_disconnect(bench->server.endpoint));
+	REQUIRE(bench, !endpoint_migrate(bench->client.endpoint, channel));
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_DISCONNECTED));
+	bench_linger(bench, 50);
+	REQUIRE(bench, end_events(&bench->client, EVENT_DISCONNECTED) == 1);
+}
+
+static void device_removed(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	bench->accept_receives = 4;
+	REQUIRE(bench, bench_connect(bench, &options));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, system(bench->remove_command) == 0);
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_FAILED));
+	REQUIRE(bench, bench->client.records[bench->client.count - 1].outcome == OUTCOME_FAILED);
+	REQUIRE(bench, end_events(&bench->client, EVENT_FAILED) == 1);
+	REQUIRE(bench, bench->client.endpoint->domain->removed);
+}
+
+const struct conformance_case connection_cases[] = {
+	{ .name = "listen_on_any_port", .run = listen_on_any_port },
+	{ .name = "port_in_use", .run = port_in_use },
+	{ .name = "resolve_finds_the_device", .run = resolve_finds_the_device },
+	{ .name = "connect_carries_data_both_ways", .run = connect_carries_data_both_ways },
+	{ .name = "nobody_listens", .run = nobody_listens },
+	{ .name = "server_rejects", .run = server_rejects },
+	{ .name = "server_never_answers", .run = server_never_answers },
+	{ .name = "client_disconnects", .run = client_disconnects },
+	{ .name = "server_disconnects", .run = server_disconnects },
+	{ .name = "destroying_tells_the_peer", .run = destroying_tells_the_peer },
+	{ .name = "destroyed_inside_its_events", .run = destroyed_inside_its_events },
+	{ .name = "own_queue", .run = own_queue },
+	{ .name = "type_of_service", .run = type_of_service },
+	{ .name = "ack_timeout", .run = ack_timeout },
+	{ .name = "migrate_everything", .run = migrate_everything },
+	{ .name = "migrate_with_a_waiting_event", .run = migrate_with_a_waiting_event },
+	{ .name = "device_removed", .run = device_removed, .removal = true },
+	{ 0 },
+};

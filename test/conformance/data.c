@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conformance: what travels over a connection. */
+#include <string.h>
+
+#include "core/payload.h"
+#include "test/conformance/pair.h"
+
+static struct work send_of(const struct bench *bench, uint32_t tag, uint32_t length)
+{
+	return (struct work){ .kind = WORK_SEND, .tag = tag, .region = bench->client_region, .length = length };
+}
+
+static struct work remote_work(const struct bench *bench, enum work_kind kind, size_t offset, uint32_t length)
+{
+	return (struct work){
+		.kind = kind,
+		.region = bench->client_region,
+		.offset = offset,
+		.length = length,
+		.remote_address = (uintptr_t)(bench->server_region->memory + offset),
+		.remote_key = bench->server_region->remote_key,
+	};
+}
+
+static bool both_established(struct bench *bench, size_t receives)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	bench->accept_receives = receives;
+	return bench_connect(bench, &options) && bench_await_event(bench, &bench->server, EVENT_ESTABLISHED);
+}
+
+static void send_every_size(struct bench *bench)
+{
+	static const uint32_t sizes[] = { 0, 1, 3, 4, 100, 1023, 1024, 1025, 4096, 65535, 65536, 1 << 20 };
+	enum {
+		COUNT = sizeof(sizes) / sizeof(*sizes)
+	};
+	struct payload_difference difference;
+
+	bench->region_size = 1 << 20;
+	REQUIRE(bench, both_established(bench, COUNT));
+	for (uint32_t index = 0; index < COUNT; index++) {
+		struct work work = send_of(bench, index, sizes[index]);
+
+		payload_pattern_fill(bench->client_region->memory, sizes[index], 1, index);
+		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+		REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, index + 1));
+		REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, index + 1));
+		REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->status == COMPLETION_OK);
+		REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->tag == index);
+		REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->length == sizes[index]);
+		REQUIRE(bench,
+			payload_pattern_check(bench->server_region->memory, sizes[index], 1, index, &difference));
+	}
+}
+
+/*
+ * The client sends the moment it is connected and leaves at once after: the server must hear of the connection first,
+ * then get the message, then hear of the end, however the kernel's two descriptors raced.
+ */
+static void order_of_news(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	bench->accept_receives = 1;
+	REQUIRE(bench, bench_listen(bench, &options));
+	for (int round = 0; round < 20; round++) {
+		struct work work;
+
+		bench->client.count = bench->server.count = 0;
+		REQUIRE(bench, bench_resolve(bench, &options));
+		REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+		REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
+		work = send_of(bench, 0, 64);
+		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+		REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+		REQUIRE(bench, !endpoint_disconnect(bench->client.endpoint));
+		REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
+		REQUIRE(bench, bench->server.count == 3);
+		REQUIRE(bench, bench->server.records[0].event == EVENT_ESTABLISHED);
+		REQUIRE(bench, bench->server.records[1].completion.kind == WORK_RECEIVE);
+		REQUIRE(bench, bench->server.records[2].event == EVENT_DISCONNECTED);
+		endpoint_destroy(bench->client.endpoint);
+		endpoint_destroy(bench->server.endpoint);
+		bench->client.endpoint = bench->server.endpoint = NULL;
+		region_destroy(bench->client_region);
+		bench->client_region = NULL;
+	}
+}
+
+static void read_and_write(struct bench *bench)
+{
+	struct payload_difference difference;
+	struct work work;
+
+	bench->region_size = 65536;
+	REQUIRE(bench, both_established(bench, 0));
+	payload_pattern_fill(bench->server_region->memory, 65536, 2, 1);
+	work = remote_work(bench, WORK_READ, 100, 60000);
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_READ, 1));
+	REQUIRE(bench, end_last_completion(&bench->client, WORK_READ)->status == COMPLETION_OK);
+	REQUIRE(bench, !memcmp(bench->client_region->memory + 100, bench->server_region->memory + 100, 60000));
+	REQUIRE(bench, bench->client_region->memory[99] == 0 && bench->client_region->memory[60100] == 0);
+	payload_pattern_fill(bench->client_region->memory, 65536, 2, 2);
+	work = remote_work(bench, WORK_WRITE, 5000, 50000);
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_WRITE, 1));
+	REQUIRE(bench, end_last_completion(&bench->client, WORK_WRITE)->status == COMPLETION_OK);
+	REQUIRE(bench, !memcmp(bench->client_region->memory + 5000, bench->server_region->memory + 5000, 50000));
+	REQUIRE(bench, payload_pattern_check(bench->server_region->memory, 5000, 2, 1, &difference));
+}
+
+/* A WRITE that is not reported and the SEND behind it: the message tells that the data is there. */
+static void silent_write_then_send(struct bench *bench)
+{
+	struct work works[2];
+
+	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench,
+		!endpoint_post(bench->server.endpoint,
+			       &(struct work){ .kind = WORK_RECEIVE, .region = bench->server_region, .length = 16 },
+			       1));
+	memset(bench->client_region->memory, 0x5a, 4096);
+	works[0] = remote_work(bench, WORK_WRITE, 100, 3000);
+	works[0].silent = true;
+	works[1] = send_of(bench, 9, 16);
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, works, 2));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
+	REQUIRE(bench, !memcmp(bench->client_region->memory + 100, bench->server_region->memory + 100, 3000));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	REQUIRE(bench, end_completions(&bench->client, WORK_WRITE) == 0);
+	REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->tag == 9);
+}
+
+/*
+ * The peer's memory stays as it is, and the initiator hears of it: as the work's status, or, where a WRITE is done once
+ * it is handed to TCP (iWARP), as the end of the connection.
+ */
+static void refused_access(struct bench *bench, struct work work)
+{
+	static uint8_t before[4096];
+
+	payload_pattern_fill(bench->server_region->memory, 4096, 3, 1);
+	memcpy(before, bench->server_region->memory, 4096);
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_trouble(bench, &bench->client));
+	REQUIRE(bench, !memcmp(bench->server_region->memory, before, 4096));
+}
+
+static void write_beyond_the_region(struct bench *bench)
+{
+	struct work work;
+
+	REQUIRE(bench, both_established(bench, 0));
+	work = remote_work(bench, WORK_WRITE, 0, 4096);
+	work.remote_address += 1;
+	refused_access(bench, work);
+}
+
+static void read_with_a_wrong_key(struct bench *bench)
+{
+	struct work work;
+
+	REQUIRE(bench, both_established(bench, 0));
+	work = remote_work(bench, WORK_READ, 0, 16);
+	work.remote_key ^= 0x5500;
+	refused_access(bench, work);
+}
+
+static void write_without_the_right(struct bench *bench)
+{
+	bench->access = REGION_REMOTE_READ;
+	REQUIRE(bench, both_established(bench, 0));
+	refused_access(bench, remote_work(bench, WORK_WRITE, 0, 16));
+}
+
+static void message_longer_than_the_receive(struct bench *bench)
+{
+	struct work work;
+
+	REQUIRE(bench, both_established(bench, 0));
+	work = (struct work){ .kind = WORK_RECEIVE, .region = bench->server_region, .length = 100 };
+	REQUIRE(bench, !endpoint_post(bench->server.endpoint, &work, 1));
+	work = send_of(bench, 0, 200);
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
+	REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->status != COMPLETION_OK);
+}
+
+/* Sends that come before their receives wait, and not for long. */
+static void receiver_not_ready(struct bench *bench)
+{
+	struct work work;
+
+	REQUIRE(bench, both_established(bench, 0));
+	for (uint32_t index = 0; index < 8; index++) {
+		work = send_of(bench, index, 100);
+		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	}
+	bench_linger(bench, 100);
+	REQUIRE(bench, end_completions(&bench->client, WORK_SEND) == 0);
+	for (size_t index = 0; index < 8; index++) {
+		work = (struct work){ .kind = WORK_RECEIVE, .region = bench->server_region, .length = 100 };
+		REQUIRE(bench, !endpoint_post(bench->server.endpoint, &work, 1));
+		REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, index + 1));
+	}
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 8));
+}
+
+const struct conformance_case data_cases[] = {
+	{ .name = "send_every_size", .run = send_every_size },
+	{ .name = "order_of_news", .run = order_of_news },
+	{ .name = "read_and_write", .run = read_and_write },
+	{ .name = "silent_write_then_send", .run = silent_write_then_send },
+	{ .name = "write_beyond_the_region", .run = write_beyond_the_region },
+	{ .name = "read_with_a_wrong_key", .run = read_with_a_wrong_key },
+	{ .name = "write_without_the_right", .run = write_without_the_right },
+	{ .name = "message_longer_than_the_receive", .run = message_longer_than_the_receive },
+	{ .name = "receiver_not_ready", .run = receiver_not_ready },
+	{ 0 },
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conformance: multicast groups. */
+#include <string.h>
+
+#include "core/payload.h"
+#include "test/conformance/pair.h"
+
+static struct endpoint_options group_options(const struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	options.port_space = PORT_SPACE_UDP;
+	return options;
+}
+
+static bool member_with_receive(struct bench *bench, struct end *end, struct region **region,
+				const struct endpoint_options *options)
+{
+	if (!bench_member(bench, end, region, options))
+		return false;
+	return !endpoint_post(
+		end->endpoint,
+		&(struct work){ .kind = WORK_RECEIVE, .region = *region, .length = DATAGRAM_HEADER_SIZE + 512 }, 1);
+}
+
+static bool joined(struct bench *bench, struct end *end)
+{
+	return !endpoint_join(end->endpoint, end) && bench_await_event(bench, end, EVENT_JOINED);
+}
+
+/* The client sends, the server receives; both are members. */
+static void exchange(struct bench *bench, const struct endpoint_options *sender_options,
+		     const struct endpoint_options *receiver_options)
+{
+	struct payload_difference difference;
+	const struct completion *received;
+	struct work work;
+
+	REQUIRE(bench, member_with_receive(bench, &bench->server, &bench->server_region, receiver_options));
+	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, sender_options));
+	REQUIRE(bench, joined(bench, &bench->server));
+	REQUIRE(bench, joined(bench, &bench->client));
+	REQUIRE(bench, bench->client.group.context == &bench->client);
+	REQUIRE(bench, bench->client.group.queue_number == 0xffffff);
+	payload_pattern_fill(bench->client_region->memory, 500, 4, 1);
+	work = (struct work){
+		.kind = WORK_SEND,
+		.region = bench->client_region,
+		.length = 500,
+		.has_immediate = true,
+		.immediate = bench->client.endpoint->queue_number,
+	};
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
+	received = end_last_completion(&bench->server, WORK_RECEIVE);
+	REQUIRE(bench, received->status == COMPLETION_OK && received->length == 500);
+	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->queue_number);
+	REQUIRE(bench, received->source_queue_number == bench->client.endpoint->queue_number);
+	REQUIRE(bench,
+		payload_pattern_check(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1, &difference));
+	REQUIRE(bench, !endpoint_leave(bench->client.endpoint));
+	REQUIRE(bench, !endpoint_leave(bench->server.endpoint));
+}
+
+static void group_exchange(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+
+	exchange(bench, &options, &options);
+}
+
+static void group_own_queue(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+
+	options.own_queue = true;
+	exchange(bench, &options, &options);
+}
+
+static void group_send_only(struct bench *bench)
+{
+	struct endpoint_options receiver = group_options(bench), sender = receiver;
+
+	sender.send_only = true;
+	exchange(bench, &sender, &receiver);
+}
+
+/* A send-only member's queue is not attached: its own datagram does not come back to it. */
+static void group_send_only_hears_nothing(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+	struct work work;
+
+	options.send_only = true;
+	REQUIRE(bench, member_with_receive(bench, &bench->client, &bench->client_region, &options));
+	REQUIRE(bench, joined(bench, &bench->client));
+	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	bench_linger(bench, 200);
+	REQUIRE(bench, end_completions(&bench->client, WORK_RECEIVE) == 0);
+}
+
+static void group_left_hears_nothing(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+	struct work work;
+
+	REQUIRE(bench, member_with_receive(bench, &bench->server, &bench->server_region, &options));
+	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, &options));
+	REQUIRE(bench, joined(bench, &bench->server));
+	REQUIRE(bench, joined(bench, &bench->client));
+	REQUIRE(bench, !endpoint_leave(bench->server.endpoint));
+	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	bench_linger(bench, 200);
+	REQUIRE(bench, end_completions(&bench->server, WORK_RECEIVE) == 0);
+}
+
+static void group_mtu_is_known(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+
+	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, &options));
+	REQUIRE(bench, bench->client.endpoint->datagram_most >= 256);
+	REQUIRE(bench, bench->client.endpoint->datagram_most <= 4096);
+}
+
+static void group_no_loopback(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+	struct work work;
+
+	options.no_loopback = true;
+	REQUIRE(bench, member_with_receive(bench, &bench->client, &bench->client_region, &options));
+	REQUIRE(bench, joined(bench, &bench->client));
+	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
+	bench_linger(bench, 200);
+	REQUIRE(bench, end_completions(&bench->client, WORK_RECEIVE) == 0);
+}
+
+const struct conformance_case group_cases[] = {
+	{ .name = "group_exchange", .run = group_exchange, .group = true },
+	{ .name = "group_own_queue", .run = group_own_queue, .group = true },
+	{ .name = "group_send_only", .run = group_send_only, .group = true },
+	{ .name = "group_send_only_hears_nothing", .run = group_send_only_hears_nothing, .group = true },
+	{ .name = "group_left_hears_nothing", .run = group_left_hears_nothing, .group = true },
+	{ .name = "group_mtu_is_known", .run = group_mtu_is_known, .group = true },
+	{ .name = "group_no_loopback", .run = group_no_loopback, .group = true },
+	{ 0 },
+};

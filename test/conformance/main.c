@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * conformance TRANSPORT ADDRESS [REMOVE-COMMAND]: puts a backend through the contract of transport.h, over the device
+ * of that address. What a backend or fabric cannot do is the table below; a case that is skipped is not passed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/conformance/pair.h"
+
+struct exclusion {
+	const char *transport;
+	enum fabric fabric;
+	const char *name;
+	const char *reason;
+};
+
+static const struct exclusion exclusions[] = {
+	{ "verbs", FABRIC_IWARP, "ack_timeout", "iWARP has no acknowledgement time-out" },
+	{ "verbs", FABRIC_IWARP, "receiver_not_ready", "siw drops a connection whose receiver is not ready" },
+	{ "verbs", FABRIC_ROCE, "group_no_loopback", "soft-RoCE refuses the flag" },
+};
+
+static const struct conformance_case *const tables[] = { connection_cases, data_cases, group_cases };
+
+static const char *excluded(const char *transport, const struct bench *bench, const struct conformance_case *row)
+{
+	const struct domain *domain = bench->client.endpoint->domain;
+
+	if (row->group && !domain->multicast)
+		return "the device has no multicast";
+	if (row->group && bench->address.family == ADDRESS_IP6 && !strcmp(transport, "verbs"))
+		return "Linux has no IPv6 groups on RoCE";
+	for (size_t index = 0; index < sizeof(exclusions) / sizeof(*exclusions); index++)
+		if (!strcmp(exclusions[index].transport, transport) && exclusions[index].fabric == domain->fabric &&
+		    !strcmp(exclusions[index].name, row->name))
+			return exclusions[index].reason;
+	return NULL;
+}
+
+/* A fresh transport for each case: what one leaves behind must not help or hurt the next. */
+static bool open_bench(struct bench *bench, const char *transport, const char *address, const char *remove_command)
+{
+	memset(bench, 0, sizeof(*bench));
+	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
+	bench->remove_command = remove_command;
+	bench->accept = bench->answer_requests = true;
+	bench->region_size = 4096;
+	bench->access = REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK;
+	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
+	bench->loop = loop_create();
+	return bench->loop && address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
+	       address_parse("239.1.2.3", ADDRESS_FORMAT_IP4, &bench->group) &&
+	       !transport_open(transport, bench->loop, &bench->log, &bench->transport) &&
+	       !channel_create(bench->transport, &bench->channel);
+}
+
+static void close_bench(struct bench *bench)
+{
+	transport_close(bench->transport);
+	loop_destroy(bench->loop);
+}
+
+/* What the device can do, learnt from an endpoint that resolves it. */
+static bool probe(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+
+	return bench_listen(bench, &options) && bench_resolve(bench, &options);
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench bench;
+	const char *remove_command = argc > 3 ? argv[3] : NULL;
+	int passed = 0, failed = 0, skipped = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc < 3) {
+		fprintf(stderr, "usage: conformance TRANSPORT ADDRESS [REMOVE-COMMAND]\n");
+		return 2;
+	}
+	for (size_t table = 0; table < sizeof(tables) / sizeof(*tables); table++) {
+		for (const struct conformance_case *row = tables[table]; row->name; row++) {
+			const char *reason;
+
+			if (row->removal != (remove_command != NULL))
+				continue;
+			if (!open_bench(&bench, argv[1], argv[2], remove_command) || !probe(&bench)) {
+				printf("FAIL %s: cannot reach %s over %s\n", row->name, argv[2], argv[1]);
+				return 1;
+			}
+			reason = excluded(argv[1], &bench, row);
+			bench_clear(&bench);
+			close_bench(&bench);
+			if (reason) {
+				printf("skip %s: %s\n", row->name, reason);
+				skipped++;
+				continue;
+			}
+			if (!open_bench(&bench, argv[1], argv[2], remove_command))
+				return 1;
+			row->run(&bench);
+			bench_clear(&bench);
+			close_bench(&bench);
+			printf("%s %s%s%s\n", bench.why ? "FAIL" : "ok", row->name, bench.why ? ": " : "",
+			       bench.why ? bench.why : "");
+			bench.why ? failed++ : passed++;
+		}
+	}
+	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+	return failed || !passed;
+}

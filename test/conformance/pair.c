@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/conformance/pair.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+static const int64_t patience = 10 * CLOCK_NS_PER_S;
+
+bool bench_require(struct bench *bench, bool condition, const char *text, const char *file, int line)
+{
+	if (condition || bench->why)
+		return condition && !bench->why;
+	snprintf(bench->why_text, sizeof(bench->why_text), "%s:%d: %s", file, line, text);
+	bench->why = bench->why_text;
+	return false;
+}
+
+struct endpoint_options bench_options(const struct bench *bench)
+{
+	(void)bench;
+	return (struct endpoint_options){
+		.port_space = PORT_SPACE_TCP,
+		.timeout = patience,
+		.send_depth = PAIR_DEPTH,
+		.receive_depth = PAIR_DEPTH,
+		.type_of_service = ENDPOINT_UNSET,
+		.ack_timeout = ENDPOINT_UNSET,
+	};
+}
+
+static void note(struct end *end, const struct record *record)
+{
+	if (end->count < RECORD_MOST)
+		end->records[end->count++] = *record;
+	loop_stop(end->bench->loop);
+}
+
+static void note_event(struct end *end, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	if (event->private_data) {
+		end->private_length = event->private_length < sizeof(end->private_data) ? event->private_length
+											: sizeof(end->private_data);
+		memcpy(end->private_data, event->private_data, end->private_length);
+	}
+	if (event->group)
+		end->group = *event->group;
+	note(end, &(struct record){ .event = event->kind, .outcome = event->outcome });
+	if (end->destroy_at == event->kind) {
+		endpoint_destroy(endpoint);
+		end->endpoint = NULL;
+	}
+}
+
+static void end_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	note_event(owner, endpoint, event);
+}
+
+static void end_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)endpoint;
+	note(owner, &(struct record){ .completion = *completion });
+}
+
+static const struct endpoint_handlers end_handlers = { end_event, end_completion };
+
+static bool post_receives(struct endpoint *endpoint, struct region *region, size_t count)
+{
+	for (size_t index = 0; index < count; index++) {
+		struct work work = { .kind = WORK_RECEIVE,
+				     .tag = (uint32_t)index,
+				     .region = region,
+				     .length = (uint32_t)region->length };
+
+		if (endpoint_post(endpoint, &work, 1))
+			return false;
+	}
+	return true;
+}
+
+static void answer(struct bench *bench, struct endpoint *endpoint)
+{
+	struct end *end = &bench->server;
+
+	end->endpoint = endpoint;
+	endpoint->handlers = &end_handlers;
+	endpoint->owner = end;
+	if (!bench->answer_requests)
+		return;
+	if (!bench->accept) {
+		endpoint_reject(endpoint, "not today", 9);
+		end->endpoint = NULL;
+		return;
+	}
+	if (!bench->server_region &&
+	    region_create(endpoint->domain, bench->region_size, bench->access, &bench->server_region))
+		return;
+	if (!endpoint_open_queue(endpoint) && post_receives(endpoint, bench->server_region, bench->accept_receives))
+		endpoint_accept(endpoint, "welcome", 7);
+}
+
+static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct end *end = owner;
+
+	note_event(end, endpoint, event);
+	if (event->kind == EVENT_REQUEST)
+		answer(end->bench, event->request);
+}
+
+static const struct endpoint_handlers listener_handlers = { listener_event, end_completion };
+
+static void patience_ends(void *owner)
+{
+	bool *ended = owner;
+
+	*ended = true;
+}
+
+/* loop_stop() comes with every record, so that the condition is looked at after each. */
+static bool await(struct bench *bench, size_t (*count_of)(const struct end *, int), const struct end *end, int what,
+		  size_t count)
+{
+	struct loop_timer timer = { 0 };
+	bool ended = false;
+
+	loop_timer_start(bench->loop, &timer, patience, patience_ends, &ended);
+	while (!ended && count_of(end, what) < count) {
+		struct loop_timer tick = { 0 };
+
+		loop_timer_start(bench->loop, &tick, CLOCK_NS_PER_S / 10, (loop_callback *)(void (*)(void))loop_stop,
+				 bench->loop);
+		loop_run(bench->loop);
+		loop_timer_stop(&tick);
+	}
+	loop_timer_stop(&timer);
+	return count_of(end, what) >= count;
+}
+
+static size_t count_events(const struct end *end, int event)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < end->count; index++)
+		count += end->records[index].event == (enum event_kind)event;
+	return count;
+}
+
+static size_t count_completions(const struct end *end, int kind)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < end->count; index++)
+		count += !end->records[index].event && end->records[index].completion.kind == (enum work_kind)kind;
+	return count;
+}
+
+size_t end_events(const struct end *end, enum event_kind event)
+{
+	return count_events(end, (int)event);
+}
+
+size_t end_completions(const struct end *end, enum work_kind kind)
+{
+	return count_completions(end, (int)kind);
+}
+
+const struct completion *end_last_completion(const struct end *end, enum work_kind kind)
+{
+	for (size_t index = end->count; index--;)
+		if (!end->records[index].event && end->records[index].completion.kind == kind)
+			return &end->records[index].completion;
+	return NULL;
+}
+
+bool bench_await_event(struct bench *bench, const struct end *end, enum event_kind event)
+{
+	return await(bench, count_events, end, (int)event, 1);
+}
+
+bool bench_await_completions(struct bench *bench, const struct end *end, enum work_kind kind, size_t count)
+{
+	return await(bench, count_completions, end, (int)kind, count);
+}
+
+static size_t count_trouble(const struct end *end, int what)
+{
+	size_t count = count_events(end, EVENT_FAILED) + count_events(end, EVENT_DISCONNECTED);
+
+	(void)what;
+	for (size_t index = 0; index < end->count; index++)
+		count += !end->records[index].event && end->records[index].completion.status != COMPLETION_OK;
+	return count;
+}
+
+bool bench_await_trouble(struct bench *bench, const struct end *end)
+{
+	return await(bench, count_trouble, end, 0, 1);
+}
+
+/* The end is a moment in time here: the wait for it is the same. */
+static size_t reached(const struct end *end, int what)
+{
+	const int64_t *until = (const int64_t *)(const void *)end;
+
+	(void)what;
+	return clock_now() >= *until;
+}
+
+void bench_linger(struct bench *bench, int milliseconds)
+{
+	int64_t until = clock_now() + milliseconds * CLOCK_NS_PER_MS;
+
+	await(bench, reached, (const struct end *)(const void *)&until, 0, 1);
+}
+
+bool bench_listen(struct bench *bench, const struct endpoint_options *options)
+{
+	return !endpoint_create(ENDPOINT_LISTENER, bench->channel, options, &listener_handlers, &bench->listening,
+				&bench->listener) &&
+	       !endpoint_listen(bench->listener, &bench->address);
+}
+
+bool bench_start_client(struct bench *bench, const struct endpoint_options *options)
+{
+	struct address peer = bench->address;
+	struct end *end = &bench->client;
+
+	peer.port = bench->listener ? bench->listener->local.port : 1;
+	return !endpoint_create(ENDPOINT_CONNECTION, bench->channel, options, &end_handlers, end, &end->endpoint) &&
+	       !endpoint_resolve(end->endpoint, NULL, &peer);
+}
+
+bool bench_resolve(struct bench *bench, const struct endpoint_options *options)
+{
+	struct end *end = &bench->client;
+
+	return bench_start_client(bench, options) && bench_await_event(bench, end, EVENT_ROUTE_RESOLVED) &&
+	       !region_create(end->endpoint->domain, bench->region_size, bench->access, &bench->client_region) &&
+	       !endpoint_open_queue(end->endpoint);
+}
+
+bool bench_connect(struct bench *bench, const struct endpoint_options *options)
+{
+	return bench_listen(bench, options) && bench_resolve(bench, options) &&
+	       !endpoint_connect(bench->client.endpoint, "hello", 5) &&
+	       bench_await_event(bench, &bench->client, EVENT_ESTABLISHED);
+}
+
+bool bench_member(struct bench *bench, struct end *end, struct region **region, const struct endpoint_options *options)
+{
+	return !endpoint_create(ENDPOINT_GROUP, bench->channel, options, &end_handlers, end, &end->endpoint) &&
+	       !endpoint_resolve(end->endpoint, &bench->address, &bench->group) &&
+	       bench_await_event(bench, end, EVENT_ADDRESS_RESOLVED) &&
+	       !region_create(end->endpoint->domain, bench->region_size, bench->access, region) &&
+	       !endpoint_open_queue(end->endpoint);
+}
+
+void bench_clear(struct bench *bench)
+{
+	endpoint_destroy(bench->client.endpoint);
+	endpoint_destroy(bench->server.endpoint);
+	endpoint_destroy(bench->listener);
+	region_destroy(bench->client_region);
+	region_destroy(bench->server_region);
+	bench_linger(bench, 5);
+}

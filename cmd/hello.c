@@ -19,7 +19,7 @@ struct hello_wire {
 	uint32_t connections;
 	uint64_t count;
 	uint32_t connection;
-	uint32_t reserved_too;
+	uint32_t window;
 };
 
 _Static_assert(sizeof(struct hello_wire) == HELLO_SIZE, "the hello on the wire has no padding");
@@ -33,6 +33,7 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE])
 		.connections = htobe32(hello->connections),
 		.count = htobe64(hello->count),
 		.connection = htobe32(hello->connection),
+		.window = htobe32(hello->window),
 	};
 
 	memcpy(wire.magic, magic, sizeof(magic));
@@ -54,6 +55,7 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 		.connections = be32toh(wire.connections),
 		.count = be64toh(wire.count),
 		.connection = be32toh(wire.connection),
+		.window = be32toh(wire.window),
 	};
 	return true;
 }

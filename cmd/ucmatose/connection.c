@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of one connection. Client: connecting, established, receiving, sending, transferred, closed (the server
+ * disconnects). Server: connecting (accepting), established until all the others are, sending, receiving, transferred,
+ * disconnecting, closed. Any of them may fail.
+ */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cmd/ucmatose/ucmatose.h"
+
+static const struct {
+	const char *text;
+	unsigned before; /* bit N: may follow state N */
+} states[CONNECTION_STATES] = {
+	[CONNECTION_NEW] = { "new", 0 },
+	[CONNECTION_CONNECTING] = { "connecting", 1 << CONNECTION_NEW },
+	[CONNECTION_ESTABLISHED] = { "established", 1 << CONNECTION_CONNECTING },
+	[CONNECTION_RECEIVING] = { "receiving", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_SENDING },
+	[CONNECTION_SENDING] = { "sending", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING },
+	[CONNECTION_TRANSFERRED] = { "transferred", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING |
+							    1 << CONNECTION_SENDING },
+	[CONNECTION_DISCONNECTING] = { "disconnecting", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING |
+								1 << CONNECTION_SENDING | 1 << CONNECTION_TRANSFERRED },
+	[CONNECTION_CLOSED] = { "closed", 1 << CONNECTION_TRANSFERRED | 1 << CONNECTION_DISCONNECTING },
+	[CONNECTION_FAILED] = { "failed", 1 << CONNECTION_CONNECTING | 1 << CONNECTION_ESTABLISHED |
+						  1 << CONNECTION_RECEIVING | 1 << CONNECTION_SENDING |
+						  1 << CONNECTION_TRANSFERRED | 1 << CONNECTION_DISCONNECTING },
+};
+
+struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
+{
+	struct ucmatose_connection *connection = &run->connections[run->begun];
+
+	assert(run->begun < run->wanted);
+	connection->run = run;
+	connection->index = run->begun++;
+	run->in_state[CONNECTION_NEW]++;
+	ucmatose_connection_set(connection, CONNECTION_CONNECTING);
+	return connection;
+}
+
+void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state)
+{
+	struct ucmatose *run = connection->run;
+
+	log_debug(&run->environment->log, "connection %" PRIu32 ": %s -> %s", connection->index,
+		  states[connection->state].text, states[state].text);
+	assert(states[state].before & 1u << connection->state);
+	run->in_state[connection->state]--;
+	run->in_state[state]++;
+	connection->state = state;
+}
+
+static void drop_endpoint(struct ucmatose_connection *connection)
+{
+	struct endpoint *endpoint = connection->endpoint;
+
+	connection->endpoint = NULL;
+	endpoint_destroy(endpoint);
+}
+
+void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome)
+{
+	ucmatose_note(connection->run, outcome);
+	ucmatose_connection_set(connection, CONNECTION_FAILED);
+	drop_endpoint(connection);
+}
+
+void ucmatose_connection_close(struct ucmatose_connection *connection)
+{
+	ucmatose_connection_set(connection, CONNECTION_CLOSED);
+	drop_endpoint(connection);
+}
+
+void ucmatose_connection_disconnect(struct ucmatose_connection *connection)
+{
+	enum outcome outcome = endpoint_disconnect(connection->endpoint);
+
+	if (outcome)
+		ucmatose_connection_fail(connection, outcome);
+	else
+		ucmatose_connection_set(connection, CONNECTION_DISCONNECTING);
+}
+
+void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
+			  uint8_t bytes[HELLO_SIZE])
+{
+	const struct hello hello = {
+		.tool = HELLO_UCMATOSE,
+		.capacity = (uint32_t)run->options->size,
+		.connections = run->wanted,
+		.count = run->messages,
+		.connection = connection ? connection->index : 0,
+		.window = connection && connection->memory ? connection->memory->slots : 0,
+	};
+
+	hello_write(&hello, bytes);
+}
+
+bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello)
+{
+	/* With no message to send, their size does not matter. */
+	if (hello->connections == run->wanted && hello->count == run->messages &&
+	    (!run->messages || hello->capacity == run->options->size))
+		return true;
+	run->mismatched = true;
+	log_error(&run->environment->log, object,
+		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
+		  ", this end with -c %" PRIu32 " -C %" PRIu64 " -S %" PRId64,
+		  hello->connections, hello->count, hello->capacity, run->wanted, run->messages, run->options->size);
+	return false;
+}
+
+void ucmatose_connection_greet(struct ucmatose_connection *connection, const struct hello *hello)
+{
+	connection->peer_is_ours = true;
+	/* The same message in both directions would hide a device that returns what it was given. */
+	if (connection->run->is_server) {
+		connection->send_seed = ~connection->index;
+		connection->receive_seed = hello->connection;
+	} else {
+		connection->send_seed = connection->index;
+		connection->receive_seed = ~hello->connection;
+	}
+	connection->peer_window = hello->window;
+}
+
+static bool read_hello(const struct endpoint_event *event, struct hello *hello)
+{
+	return hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, hello);
+}
+
+/* The route is known: the client asks for the connection. */
+static void request(struct ucmatose_connection *connection)
+{
+	uint8_t bytes[HELLO_SIZE];
+	enum outcome outcome = ucmatose_transfer_prepare(connection);
+
+	if (!outcome) {
+		ucmatose_hello_write(connection->run, connection, bytes);
+		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
+	}
+	if (outcome)
+		ucmatose_connection_fail(connection, outcome);
+}
+
+static void established(struct ucmatose_connection *connection, const struct endpoint_event *event)
+{
+	struct ucmatose *run = connection->run;
+	struct hello hello;
+
+	if (!run->is_server && read_hello(event, &hello)) {
+		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
+			ucmatose_connection_fail(connection, OUTCOME_FAILED);
+			return;
+		}
+		ucmatose_connection_greet(connection, &hello);
+	}
+	ucmatose_connection_set(connection, CONNECTION_ESTABLISHED);
+	/* A server's first message comes when all the connections are made, and may already be here. */
+	if (!run->is_server)
+		ucmatose_transfer_begin(connection);
+}
+
+static void broken(struct ucmatose_connection *connection, const struct endpoint_event *event)
+{
+	struct hello hello;
+
+	if (connection->state == CONNECTION_CONNECTING && read_hello(event, &hello))
+		ucmatose_hello_agrees(connection->run, connection->endpoint->name, &hello);
+	ucmatose_connection_fail(connection, event->outcome);
+}
+
+static void disconnected(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+
+	switch (connection->state) {
+	case CONNECTION_TRANSFERRED:
+	case CONNECTION_DISCONNECTING:
+		ucmatose_connection_close(connection);
+		return;
+	case CONNECTION_SENDING:
+		log_error(&run->environment->log, connection->endpoint->name,
+			  "connection %" PRIu32 ": the peer left before it had acknowledged message %" PRIu64
+			  " of %" PRIu64,
+			  connection->index, connection->acknowledged + 1, run->messages);
+		break;
+	case CONNECTION_RECEIVING:
+		log_error(&run->environment->log, connection->endpoint->name,
+			  "connection %" PRIu32 ": the peer left after %" PRIu64 " of %" PRIu64 " messages",
+			  connection->index, connection->received, run->messages);
+		break;
+	default:
+		log_error(&run->environment->log, connection->endpoint->name,
+			  "connection %" PRIu32 ": the peer left before the first message", connection->index);
+		break;
+	}
+	ucmatose_connection_fail(connection, OUTCOME_FAILED);
+}
+
+static void connection_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct ucmatose_connection *connection = owner;
+
+	assert(connection->endpoint == endpoint);
+	ucmatose_progressed(connection->run);
+	switch (event->kind) {
+	case EVENT_ROUTE_RESOLVED:
+		request(connection);
+		break;
+	case EVENT_ESTABLISHED:
+		established(connection, event);
+		break;
+	case EVENT_DISCONNECTED:
+		disconnected(connection);
+		break;
+	case EVENT_FAILED:
+		broken(connection, event);
+		break;
+	default:
+		break;
+	}
+	ucmatose_advance(connection->run);
+}
+
+const struct endpoint_handlers ucmatose_connection_handlers = {
+	.event = connection_event,
+	.completion = ucmatose_transfer_completion,
+};

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The phases that all connections go through together:
+ *
+ *   connecting     until every connection is made, has failed, or is waited for no longer
+ *   transferring   until every connection has all its messages or has failed
+ *   settling       -m moves everything to a new event channel; a server waits for the last acknowledgements
+ *   closing        the server disconnects, the client is disconnected
+ *
+ * and the verdict.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cmd/ucmatose/ucmatose.h"
+
+/*
+ * A message is complete here before its acknowledgement has left the device, and a disconnect at that moment would
+ * make the client's last send fail.
+ */
+#define SETTLE_TIME (10 * CLOCK_NS_PER_MS)
+/* A client whose options differ asks for several connections at once: long enough to tell each of them. */
+#define MISMATCH_TIME (500 * CLOCK_NS_PER_MS)
+
+enum {
+	FAILED_LISTED_MOST = 16
+};
+
+void ucmatose_say(const char *line)
+{
+	puts(line);
+	fflush(stdout);
+}
+
+void ucmatose_note(struct ucmatose *run, enum outcome outcome)
+{
+	if (!run->outcome)
+		run->outcome = outcome;
+}
+
+void ucmatose_progressed(struct ucmatose *run)
+{
+	run->progress = clock_now();
+}
+
+static uint32_t connections_alive(const struct ucmatose *run)
+{
+	return run->begun - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
+}
+
+/* How long nothing may happen. */
+static int64_t patience(const struct ucmatose *run)
+{
+	int64_t timeout = run->options->common.timeout;
+
+	if (run->is_server && run->phase == RUN_CONNECTING && run->mismatched && !connections_alive(run))
+		return timeout < MISMATCH_TIME ? timeout : MISMATCH_TIME;
+	/* The server waits that long for a connection that failed on its way, before it sends to the others. */
+	if (!run->is_server && run->in_state[CONNECTION_FAILED])
+		return 2 * timeout;
+	return timeout;
+}
+
+static double timeout_seconds(const struct ucmatose *run)
+{
+	return (double)patience(run) / (double)CLOCK_NS_PER_S;
+}
+
+static void fail_silent(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	const struct log *log = &run->environment->log;
+	const char *name = connection->endpoint->name;
+	double seconds = timeout_seconds(run);
+
+	switch (connection->state) {
+	case CONNECTION_SENDING:
+		log_error(log, name,
+			  "connection %" PRIu32 ": the peer took %" PRIu64 " of %" PRIu64
+			  " messages, then none for %g s",
+			  connection->index, connection->acknowledged, run->messages, seconds);
+		break;
+	case CONNECTION_RECEIVING:
+		log_error(log, name,
+			  "connection %" PRIu32 ": %" PRIu64 " of %" PRIu64 " messages came, then none for %g s",
+			  connection->index, connection->received, run->messages, seconds);
+		break;
+	case CONNECTION_TRANSFERRED:
+		log_error(log, name,
+			  "connection %" PRIu32
+			  ": all messages went through, but the server has not disconnected for %g s",
+			  connection->index, seconds);
+		break;
+	default:
+		return; /* the transport minds the time of the others */
+	}
+	ucmatose_connection_fail(connection, OUTCOME_FAILED);
+}
+
+static void give_up_waiting(struct ucmatose *run)
+{
+	if (run->begun || !run->mismatched) /* else all is told */
+		log_error(&run->environment->log, NULL,
+			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", run->begun,
+			  run->wanted, timeout_seconds(run));
+	ucmatose_note(run, OUTCOME_FAILED);
+	run->arrivals_over = true;
+}
+
+static void watch_expired(void *owner)
+{
+	struct ucmatose *run = owner;
+	int64_t left = run->progress + patience(run) - clock_now();
+
+	if (left > 0) {
+		loop_timer_start(run->environment->loop, &run->watch, left, watch_expired, run);
+		return;
+	}
+	if (run->phase == RUN_CONNECTING && run->is_server && !run->arrivals_over)
+		give_up_waiting(run);
+	else if (run->phase == RUN_TRANSFERRING || run->phase == RUN_CLOSING)
+		for (uint32_t i = 0; i < run->begun; i++)
+			fail_silent(&run->connections[i]);
+	ucmatose_progressed(run);
+	ucmatose_watch(run);
+	ucmatose_advance(run);
+}
+
+void ucmatose_watch(struct ucmatose *run)
+{
+	loop_timer_start(run->environment->loop, &run->watch, patience(run), watch_expired, run);
+}
+
+static void begin_transfer(struct ucmatose *run)
+{
+	run->phase = RUN_TRANSFERRING;
+	ucmatose_progressed(run);
+	ucmatose_watch(run);
+	if (!connections_alive(run))
+		return;
+	if (!run->is_server) {
+		if (run->messages)
+			ucmatose_say("receiving data transfers");
+		return;
+	}
+	if (run->messages)
+		ucmatose_say("initiating data transfers");
+	for (uint32_t i = 0; i < run->begun; i++)
+		if (run->connections[i].state == CONNECTION_ESTABLISHED)
+			ucmatose_transfer_begin(&run->connections[i]);
+	if (run->messages)
+		ucmatose_say("completing sends");
+}
+
+static enum outcome migrate(struct ucmatose *run)
+{
+	struct channel *channel;
+	enum outcome outcome;
+
+	ucmatose_say("migrating to new event channel");
+	outcome = channel_create(run->environment->transport, &channel);
+	if (outcome)
+		return outcome;
+	if (run->listener)
+		outcome = endpoint_migrate(run->listener, channel);
+	for (uint32_t i = 0; !outcome && i < run->begun; i++)
+		if (run->connections[i].endpoint)
+			outcome = endpoint_migrate(run->connections[i].endpoint, channel);
+	if (outcome)
+		return outcome; /* some are here and some there: the transport frees both channels in the end */
+	channel_destroy(run->channel);
+	run->channel = channel;
+	return OUTCOME_OK;
+}
+
+static void disconnect_all(struct ucmatose *run)
+{
+	ucmatose_say("cmatose: disconnecting");
+	for (uint32_t i = 0; i < run->begun; i++)
+		if (run->connections[i].state == CONNECTION_TRANSFERRED)
+			ucmatose_connection_disconnect(&run->connections[i]);
+}
+
+static void close_down(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	run->phase = RUN_CLOSING;
+	ucmatose_progressed(run);
+	if (run->options->migrate && connections_alive(run))
+		ucmatose_note(run, migrate(run));
+	if (run->is_server)
+		disconnect_all(run);
+	ucmatose_advance(run);
+}
+
+static void transferred(struct ucmatose *run)
+{
+	run->phase = RUN_SETTLING;
+	if (run->messages && !run->outcome)
+		ucmatose_say("data transfers complete");
+	loop_timer_start(run->environment->loop, &run->step, run->is_server ? SETTLE_TIME : 0, close_down, run);
+}
+
+/* The line between the two halves of the transfer. */
+static void say_half(struct ucmatose *run)
+{
+	enum connection_state first_half = run->is_server ? CONNECTION_SENDING : CONNECTION_RECEIVING;
+
+	if (run->half_said || !run->messages || run->in_state[first_half] ||
+	    run->in_state[CONNECTION_FAILED] == run->begun)
+		return;
+	run->half_said = true;
+	ucmatose_say(run->is_server ? "receiving data transfers" : "sending replies");
+}
+
+void ucmatose_begin_connecting(struct ucmatose *run)
+{
+	run->phase = RUN_CONNECTING;
+	ucmatose_advance(run);
+}
+
+void ucmatose_advance(struct ucmatose *run)
+{
+	if (run->phase == RUN_CONNECTING) {
+		if (!run->is_server)
+			ucmatose_client_continue(run);
+		if (!run->arrivals_over || run->in_state[CONNECTION_CONNECTING])
+			return;
+		begin_transfer(run);
+	}
+	if (run->phase == RUN_TRANSFERRING) {
+		say_half(run);
+		if (run->in_state[CONNECTION_ESTABLISHED] || run->in_state[CONNECTION_SENDING] ||
+		    run->in_state[CONNECTION_RECEIVING])
+			return;
+		if (connections_alive(run) || run->in_state[CONNECTION_CLOSED])
+			transferred(run);
+		else
+			ucmatose_finish(run);
+	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
+		if (run->is_server && run->phase == RUN_CLOSING)
+			ucmatose_say("disconnected");
+		ucmatose_finish(run);
+	}
+}
+
+void ucmatose_cut_short(struct ucmatose *run)
+{
+	if (run->phase == RUN_ENDED)
+		return;
+	ucmatose_note(run, OUTCOME_FAILED);
+	run->cut_short = true;
+	run->phase = RUN_INTERRUPTED;
+	run->arrivals_over = true;
+	loop_timer_stop(&run->step);
+	loop_timer_stop(&run->watch);
+	resolver_stop(&run->bind_resolver);
+	resolver_stop(&run->server_resolver);
+	endpoint_destroy(run->listener);
+	run->listener = NULL;
+	for (uint32_t i = 0; i < run->begun; i++) {
+		struct ucmatose_connection *connection = &run->connections[i];
+
+		if (connection->state == CONNECTION_CONNECTING)
+			ucmatose_connection_fail(connection, OUTCOME_FAILED);
+		else if (connection->endpoint && connection->state != CONNECTION_DISCONNECTING)
+			ucmatose_connection_disconnect(connection);
+	}
+	ucmatose_advance(run);
+}
+
+static bool is_verified(const struct ucmatose_connection *connection)
+{
+	return connection->state == CONNECTION_CLOSED && connection->received == connection->run->messages &&
+	       connection->acknowledged == connection->run->messages;
+}
+
+/* What did not go well, beyond what each connection has said for itself. */
+static void tell_failures(const struct ucmatose *run, uint32_t verified)
+{
+	const struct log *log = &run->environment->log;
+	char list[FAILED_LISTED_MOST * 12 + 8] = "";
+	size_t length = 0;
+	uint32_t failed = run->in_state[CONNECTION_FAILED];
+	uint32_t listed = 0;
+
+	if (run->cut_short) {
+		log_error(log, NULL, "ended early: %" PRIu32 " of %" PRIu32 " connections were through", verified,
+			  run->wanted);
+		return;
+	}
+	if (run->wanted == 1)
+		return;
+	for (uint32_t i = 0; i < run->begun && listed < FAILED_LISTED_MOST; i++)
+		if (run->connections[i].state == CONNECTION_FAILED) {
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%" PRIu32,
+						   listed ? ", " : "", i);
+			listed++;
+		}
+	if (failed)
+		log_error(log, NULL,
+			  "%" PRIu32 " of %" PRIu32 " connections failed (number %s%s); %" PRIu32 " went well", failed,
+			  run->wanted, list, listed < failed ? ", ..." : "", verified);
+	if (!run->is_server && run->begun < run->wanted)
+		log_error(log, NULL, "%" PRIu32 " connections were not tried after the first one failed",
+			  run->wanted - run->begun);
+}
+
+static void tell_success(const struct ucmatose *run)
+{
+	const char *plural = run->wanted == 1 ? "" : "s";
+	const char *device = NULL;
+	uint32_t ours = 0;
+
+	for (const struct ucmatose_memory *memory = run->memory; memory; memory = memory->next)
+		device = device && device != memory->region->domain->device ? "several devices"
+									    : memory->region->domain->device;
+	for (uint32_t i = 0; i < run->begun; i++)
+		ours += run->connections[i].peer_is_ours;
+	printf("%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted, plural);
+	if (!run->messages)
+		printf(" made and ended");
+	else
+		printf(", %" PRIu64 " messages of %" PRId64 " bytes each way %s", run->messages * run->wanted,
+		       run->options->size, ours ? "verified" : "came, their lengths checked");
+	if (run->messages && ours && ours < run->wanted)
+		printf(" (%" PRIu32 " of the connections lead to a stock tool: lengths only)", run->wanted - ours);
+	if (device)
+		printf(" (%s, %s)", transport_name(run->environment->transport), device);
+	if (run->refused)
+		printf(", %" PRIu32 " more refused", run->refused);
+	putchar('\n');
+}
+
+void ucmatose_finish(struct ucmatose *run)
+{
+	struct environment *environment = run->environment;
+	uint32_t verified = 0;
+
+	run->phase = RUN_ENDED;
+	loop_timer_stop(&run->watch);
+	for (uint32_t i = 0; i < run->begun; i++)
+		verified += is_verified(&run->connections[i]);
+	if (run->mismatched)
+		run->outcome = OUTCOME_FAILED;
+	environment_note(environment, run->outcome);
+	if (!run->cut_short)
+		ucmatose_say("test complete");
+	if (environment->outcome)
+		tell_failures(run, verified);
+	else
+		tell_success(run);
+	printf("return status %d\n", (int)environment->outcome);
+	fflush(stdout);
+	environment_finish(environment, environment->outcome);
+}

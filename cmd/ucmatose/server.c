@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The server takes its connections. It waits for the first one without a limit; after that the next must come within
+ * --timeout, or the run goes on with those that came and fails in the end.
+ */
+#include <stdio.h>
+
+#include "cmd/ucmatose/ucmatose.h"
+
+/* What a client of ours prints. */
+static const char reason_full[] = "all connections of -c are taken";
+static const char reason_resources[] = "out of resources";
+
+static void take(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
+{
+	struct ucmatose_connection *connection = ucmatose_connection_new(run);
+	uint8_t bytes[HELLO_SIZE];
+	enum outcome outcome;
+
+	connection->endpoint = request;
+	request->handlers = &ucmatose_connection_handlers;
+	request->owner = connection;
+	if (hello)
+		ucmatose_connection_greet(connection, hello);
+	outcome = ucmatose_transfer_prepare(connection);
+	if (!outcome) {
+		ucmatose_hello_write(run, connection, bytes);
+		outcome = endpoint_accept(request, bytes, sizeof(bytes));
+	}
+	if (outcome) {
+		connection->endpoint = NULL;
+		endpoint_reject(request, reason_resources, sizeof(reason_resources) - 1);
+		ucmatose_connection_fail(connection, outcome);
+	}
+}
+
+static void requested(struct ucmatose *run, const struct endpoint_event *event)
+{
+	uint8_t bytes[HELLO_SIZE];
+	struct hello hello;
+	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
+
+	if (run->phase != RUN_CONNECTING || run->arrivals_over) {
+		if (!run->refused++)
+			ucmatose_say("cmatose: refusing a connection beyond the number of -c");
+		endpoint_reject(event->request, reason_full, sizeof(reason_full) - 1);
+		return;
+	}
+	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
+		ucmatose_hello_write(run, NULL, bytes); /* so that the client can tell the difference too */
+		endpoint_reject(event->request, bytes, sizeof(bytes));
+	} else {
+		take(run, event->request, said_hello ? &hello : NULL);
+		run->arrivals_over = run->begun == run->wanted;
+	}
+	ucmatose_watch(run);
+}
+
+static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct ucmatose *run = owner;
+
+	(void)endpoint;
+	ucmatose_progressed(run);
+	if (event->kind == EVENT_REQUEST) {
+		requested(run, event);
+	} else if (event->kind == EVENT_FAILED) {
+		ucmatose_note(run, event->outcome);
+		run->arrivals_over = true;
+	}
+	ucmatose_advance(run);
+}
+
+enum outcome ucmatose_server_listen(struct ucmatose *run)
+{
+	static const struct endpoint_handlers handlers = { .event = listener_event };
+	char text[ADDRESS_TEXT_SIZE];
+	enum outcome outcome;
+
+	outcome = endpoint_create(ENDPOINT_LISTENER, run->channel, &run->endpoint_options, &handlers, run,
+				  &run->listener);
+	if (!outcome)
+		outcome = endpoint_listen(run->listener, &run->source);
+	if (outcome)
+		return outcome;
+	printf("cmatose: listening on %s", address_text(&run->listener->local, text));
+	ucmatose_say("");
+	return OUTCOME_OK;
+}

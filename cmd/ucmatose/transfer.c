@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The messages of a connection: any number of them in bounded memory.
+ *
+ * Receives are posted in a ring of slots and again as they complete; sends go out of a ring of slots in batches whose
+ * last one reports. Each message is looked at before its slot is used again.
+ *
+ * What holds a sender back whose peer has fewer slots than there are messages:
+ *  - with a peer of ours, grants. It may send as many messages as the hello says, and half of that again for every
+ *    message of zero bytes that comes back. The two directions take turns and the last grant of one is spent before
+ *    the other starts, so grants and messages never share a ring at the same time. The device could hold the sender
+ *    back by itself, but at the price of a pause for every window (and iWARP cannot: there the connection breaks).
+ *  - with a stock peer, the device (receiver not ready), which retries for as long as it takes.
+ *  - with a stock peer on iWARP, nothing: all receives are posted beforehand. They may share slots, because a stock
+ *    peer's bytes are arbitrary and only their number can be checked.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cmd/ucmatose/ucmatose.h"
+#include "core/payload.h"
+
+/* What all slots of a run may take together, unless one a connection is more: harmless on any machine with a device. */
+#define MEMORY_BUDGET (UINT64_C(64) << 20)
+/* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
+#define MEMORY_PIECE ((size_t)4 << 20)
+
+enum {
+	WINDOW_MOST = 64, /* deep enough to hide a round trip, shallow enough to queue a thousand of */
+	BATCH_MOST = WINDOW_MOST / 2,
+	TAG_GRANT = WORK_TAG_MOST,
+};
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+static uint32_t half_of(uint32_t window)
+{
+	return window > 1 ? window / 2 : 1;
+}
+
+static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
+{
+	const uint64_t size = (uint64_t)run->options->size;
+	struct ucmatose_memory *memory = calloc(1, sizeof(*memory));
+	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
+	size_t directions =
+		run->is_server ? 2 : 1; /* a client has all its messages before it uses the slots to reply */
+
+	*outcome = OUTCOME_INTERNAL;
+	if (!memory) {
+		log_error(&run->environment->log, NULL, "out of memory");
+		return NULL;
+	}
+	slots = least(least(slots ? slots : 1, WINDOW_MOST), least(run->messages, domain->most_queue_entries));
+	memory->slots = (uint32_t)slots;
+	memory->depth = memory->slots;
+	if (domain->fabric == FABRIC_IWARP)
+		memory->depth = (uint32_t)least(run->messages, domain->most_queue_entries);
+	memory->stride = directions * memory->slots * (size_t)size;
+	memory->capacity = (uint32_t)least(MEMORY_PIECE / memory->stride, run->wanted);
+	if (!memory->capacity)
+		memory->capacity = 1;
+	*outcome = region_create(domain, memory->capacity * memory->stride, REGION_LOCAL, &memory->region);
+	if (*outcome) {
+		free(memory);
+		return NULL;
+	}
+	return memory;
+}
+
+static enum outcome take_memory(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	struct domain *domain = connection->endpoint->domain;
+	struct ucmatose_memory *memory = run->memory;
+	enum outcome outcome;
+
+	while (memory && (memory->region->domain != domain || memory->used == memory->capacity))
+		memory = memory->next;
+	if (!memory) {
+		memory = memory_create(run, domain, &outcome);
+		if (!memory)
+			return outcome;
+		memory->next = run->memory;
+		run->memory = memory;
+	}
+	connection->memory = memory;
+	connection->receive_offset = memory->used++ * memory->stride;
+	connection->send_offset = connection->receive_offset;
+	if (run->is_server)
+		connection->send_offset += memory->slots * (size_t)run->options->size;
+	return OUTCOME_OK;
+}
+
+static size_t receive_slot(const struct ucmatose_connection *connection, uint64_t number)
+{
+	return connection->receive_offset +
+	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
+}
+
+static size_t send_slot(const struct ucmatose_connection *connection, uint64_t number)
+{
+	return connection->send_offset +
+	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
+}
+
+/* A peer that waits for grants gets receives for as long as it may send some. */
+static bool needs_grants(const struct ucmatose_connection *connection)
+{
+	return connection->peer_window && connection->run->messages > connection->peer_window;
+}
+
+static enum outcome post_receives(struct ucmatose_connection *connection)
+{
+	const struct ucmatose_memory *memory = connection->memory;
+	struct work work[BATCH_MOST];
+	uint64_t room = memory->depth - (connection->posted - connection->consumed);
+	enum outcome outcome;
+
+	if (!needs_grants(connection))
+		room = least(room, connection->run->messages - connection->posted);
+	while (room) {
+		uint32_t count = (uint32_t)least(room, BATCH_MOST);
+
+		for (uint32_t i = 0; i < count; i++)
+			work[i] = (struct work){
+				.kind = WORK_RECEIVE,
+				.region = memory->region,
+				.offset = receive_slot(connection, connection->posted + i),
+				.length = (uint32_t)connection->run->options->size,
+			};
+		outcome = endpoint_post(connection->endpoint, work, count);
+		if (outcome)
+			return outcome;
+		connection->posted += count;
+		room -= count;
+	}
+	return OUTCOME_OK;
+}
+
+enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	struct endpoint *endpoint = connection->endpoint;
+	enum outcome outcome;
+
+	connection->granted = run->messages;
+	connection->allowed = run->messages;
+	endpoint->options.send_depth = 1;
+	endpoint->options.receive_depth = 1;
+	if (!run->messages)
+		return endpoint_open_queue(endpoint);
+	if (run->options->size > endpoint->domain->longest_message) {
+		log_error(&run->environment->log, endpoint->name,
+			  "-S %" PRId64 ": the longest message of device %s has %" PRIu32 " bytes", run->options->size,
+			  endpoint->domain->device, endpoint->domain->longest_message);
+		return OUTCOME_USAGE;
+	}
+	outcome = take_memory(connection);
+	if (outcome)
+		return outcome;
+	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */
+	endpoint->options.receive_depth = connection->memory->depth;
+	outcome = endpoint_open_queue(endpoint);
+	return outcome ? outcome : post_receives(connection);
+}
+
+static enum outcome post_sends(struct ucmatose_connection *connection)
+{
+	const struct ucmatose_memory *memory = connection->memory;
+	const uint32_t size = (uint32_t)connection->run->options->size;
+	struct work work[BATCH_MOST];
+	enum outcome outcome;
+
+	for (;;) {
+		uint64_t under_way = connection->sent - connection->acknowledged;
+		uint64_t left = connection->run->messages - connection->sent;
+		uint64_t count = least(connection->allowed - connection->sent, memory->slots - under_way);
+
+		count = least(count, half_of(memory->slots));
+		/* Small batches cost a call and a report each: wait for a larger one, if something else comes first. */
+		if (!count || (under_way && count < half_of(memory->slots) && count < left))
+			return OUTCOME_OK;
+		for (uint32_t i = 0; i < count; i++) {
+			size_t offset = send_slot(connection, connection->sent + i);
+
+			/* A stock peer looks at no byte, so there the first round of messages is sent again. */
+			if (connection->peer_is_ours || connection->sent + i < memory->slots)
+				payload_pattern_fill(memory->region->memory + offset, size, connection->send_seed,
+						     (uint32_t)(connection->sent + i));
+			work[i] = (struct work){
+				.kind = WORK_SEND,
+				.tag = (uint32_t)count,
+				.region = memory->region,
+				.offset = offset,
+				.length = size,
+				.silent = i + 1 < count,
+			};
+		}
+		outcome = endpoint_post(connection->endpoint, work, (size_t)count);
+		if (outcome)
+			return outcome;
+		connection->sent += count;
+	}
+}
+
+/* Lets the peer send more, once half of what it was granted has been looked at. */
+static enum outcome post_grant(struct ucmatose_connection *connection)
+{
+	const struct ucmatose_memory *memory = connection->memory;
+	const uint32_t half = half_of(memory->slots);
+	uint64_t room = least(memory->slots, connection->posted - connection->consumed);
+	struct work work = {
+		.kind = WORK_SEND,
+		.tag = TAG_GRANT,
+		.region = memory->region,
+		.offset = connection->send_offset,
+	};
+	enum outcome outcome;
+
+	if (!connection->peer_window || connection->grant_in_flight ||
+	    connection->granted >= connection->run->messages ||
+	    connection->received + room < connection->granted + half)
+		return OUTCOME_OK;
+	outcome = endpoint_post(connection->endpoint, &work, 1);
+	if (outcome)
+		return outcome;
+	connection->grant_in_flight = true;
+	connection->granted += half;
+	return OUTCOME_OK;
+}
+
+static enum outcome start_sending(struct ucmatose_connection *connection)
+{
+	ucmatose_connection_set(connection, CONNECTION_SENDING);
+	return post_sends(connection);
+}
+
+void ucmatose_transfer_begin(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	enum outcome outcome = OUTCOME_OK;
+
+	if (!run->messages) {
+		ucmatose_connection_set(connection, CONNECTION_TRANSFERRED);
+		return;
+	}
+	if (connection->peer_window) {
+		connection->granted = least(run->messages, connection->memory->slots);
+		connection->allowed = least(run->messages, connection->peer_window);
+	} else if (connection->endpoint->domain->fabric == FABRIC_IWARP && run->messages > connection->memory->depth) {
+		log_error(&run->environment->log, connection->endpoint->name,
+			  "-C %" PRIu64 ": iWARP holds no sender back, and device %s takes %" PRIu32
+			  " messages ahead from a stock peer",
+			  run->messages, connection->endpoint->domain->device, connection->memory->depth);
+		outcome = OUTCOME_FAILED;
+	}
+	if (!outcome && run->is_server)
+		outcome = start_sending(connection);
+	else if (!outcome)
+		ucmatose_connection_set(connection, CONNECTION_RECEIVING);
+	if (!outcome && !run->is_server) /* some receives may be posted only now that the peer is known */
+		outcome = post_receives(connection);
+	if (outcome)
+		ucmatose_connection_fail(connection, outcome);
+}
+
+static enum outcome check_message(const struct ucmatose_connection *connection, uint32_t length)
+{
+	const struct ucmatose *run = connection->run;
+	const struct log *log = &run->environment->log;
+	const char *name = connection->endpoint->name;
+	struct payload_difference difference;
+
+	if (connection->received == run->messages) {
+		log_error(log, name, "connection %" PRIu32 ": a message came beyond the %" PRIu64 " of -C",
+			  connection->index, run->messages);
+		return OUTCOME_FAILED;
+	}
+	if (length != run->options->size) {
+		log_error(log, name,
+			  "connection %" PRIu32 ": message %" PRIu64 " has %" PRIu32 " bytes instead of %" PRId64,
+			  connection->index, connection->received + 1, length, run->options->size);
+		log_hint(log, "give both ends the same -S");
+		return OUTCOME_FAILED;
+	}
+	if (connection->peer_is_ours &&
+	    !payload_pattern_check(connection->memory->region->memory + receive_slot(connection, connection->consumed),
+				   length, connection->receive_seed, (uint32_t)connection->received, &difference)) {
+		log_error(log, name,
+			  "connection %" PRIu32 ": message %" PRIu64
+			  " differs at byte %zu: 0x%02x came, 0x%02x was sent",
+			  connection->index, connection->received + 1, difference.position, difference.found,
+			  difference.expected);
+		return OUTCOME_FAILED;
+	}
+	return OUTCOME_OK;
+}
+
+static enum outcome received(struct ucmatose_connection *connection, uint32_t length)
+{
+	const struct ucmatose *run = connection->run;
+	uint64_t free_receives;
+	bool granted = false;
+	enum outcome outcome;
+
+	if (!length && needs_grants(connection) && connection->allowed < run->messages) {
+		connection->allowed = least(connection->allowed + half_of(connection->peer_window), run->messages);
+		granted = true;
+	} else {
+		outcome = check_message(connection, length);
+		if (outcome)
+			return outcome;
+		connection->received++;
+	}
+	connection->consumed++;
+	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
+	/* A grant's receive is back in its place before the messages that come next may need it. */
+	if (granted || free_receives >= half_of(connection->memory->slots)) {
+		outcome = post_receives(connection);
+		if (outcome)
+			return outcome;
+	}
+	outcome = post_grant(connection);
+	if (!outcome && granted && connection->state == CONNECTION_SENDING)
+		outcome = post_sends(connection);
+	return outcome;
+}
+
+/* One direction may have ended: the other begins, or the connection is through. */
+static enum outcome turn(struct ucmatose_connection *connection)
+{
+	const struct ucmatose *run = connection->run;
+	const bool all_sent = connection->acknowledged == run->messages;
+	const bool all_received = connection->received == run->messages;
+
+	if (run->is_server && connection->state == CONNECTION_SENDING && all_sent)
+		ucmatose_connection_set(connection, CONNECTION_RECEIVING);
+	else if (!run->is_server && connection->state == CONNECTION_RECEIVING && all_received)
+		return start_sending(connection);
+	if ((connection->state == CONNECTION_SENDING || connection->state == CONNECTION_RECEIVING) && all_sent &&
+	    all_received)
+		ucmatose_connection_set(connection, CONNECTION_TRANSFERRED);
+	return OUTCOME_OK;
+}
+
+static void hint_of_failure(const struct ucmatose_connection *connection, const struct completion *completion)
+{
+	if ((completion->kind == WORK_RECEIVE && completion->status == COMPLETION_LENGTH) ||
+	    (completion->kind == WORK_SEND && completion->status == COMPLETION_REMOTE_REQUEST))
+		log_hint(&connection->run->environment->log,
+			 "the other end may run with another -S than the %" PRId64 " of this one",
+			 connection->run->options->size);
+}
+
+void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	struct ucmatose_connection *connection = owner;
+	enum outcome outcome;
+
+	(void)endpoint;
+	ucmatose_progressed(connection->run);
+	if (connection->state == CONNECTION_DISCONNECTING)
+		return; /* an interrupted run: nobody asks any more */
+	if (completion->status) {
+		hint_of_failure(connection, completion);
+		outcome = OUTCOME_FAILED;
+	} else if (completion->kind == WORK_RECEIVE) {
+		outcome = received(connection, completion->length);
+	} else if (completion->tag == TAG_GRANT) {
+		connection->grant_in_flight = false;
+		outcome = post_grant(connection);
+	} else {
+		connection->acknowledged += completion->tag;
+		outcome = post_sends(connection);
+	}
+	if (!outcome)
+		outcome = turn(connection);
+	if (outcome)
+		ucmatose_connection_fail(connection, outcome);
+	ucmatose_advance(connection->run);
+}

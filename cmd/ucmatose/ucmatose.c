@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ucmatose: makes any number of connections between two hosts, sends messages from the server to the client and then
+ * back on each of them, and ends them.
+ *
+ *   client                                   server
+ *     |  connect, with the hello               |
+ *     |--------------------------------------->|  for each connection; nothing moves
+ *     |               accept, with the hello   |  before all of them are made
+ *     |<---------------------------------------|
+ *     |                    count messages      |
+ *     |<=======================================|
+ *     |  count messages                        |
+ *     |=======================================>|
+ *     |                         disconnect     |
+ *     |<---------------------------------------|
+ *
+ * A stock tool at the other end says no hello. What it sends is arbitrary, so there only the number and the lengths of
+ * the messages can be checked.
+ */
+#include "cmd/ucmatose/ucmatose.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/table.h"
+
+static const struct option_word formats[] = {
+	{ "name", ADDRESS_FORMAT_ANY },
+	{ "ip", ADDRESS_FORMAT_IP },
+	{ "ipv6", ADDRESS_FORMAT_IP6 },
+	{ "gid", ADDRESS_FORMAT_GID },
+	{ NULL, 0 },
+};
+
+static const struct option_word port_spaces[] = {
+	{ "tcp", PORT_SPACE_TCP },
+	{ "ib", PORT_SPACE_IB },
+	{ NULL, 0 },
+};
+
+/* clang-format off */
+static const struct option options_table[] = {
+	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS",
+		   .help = "Be the client of the server there"),
+	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
+		   .help = "Local address to connect from or to listen on (::0 for any)"),
+	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
+		   .words = formats, .argument = "FORMAT", .help = "What addresses are: name, ip, ipv6 or gid"),
+	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
+		   .words = port_spaces, .argument = "SPACE", .help = "RDMA port space: tcp or ib"),
+	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct ucmatose_options, connections, .minimum = 1,
+		   .maximum = 65535, .initial = 1, .argument = "N", .help = "Connections to make or to take"),
+	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct ucmatose_options, count, .minimum = 0,
+		   .maximum = INT64_C(1) << 31, .initial = 10, .argument = "N",
+		   .help = "Messages each way on each connection; 0 only connects"),
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct ucmatose_options, size, .minimum = 0,
+		   .maximum = INT64_C(1) << 30, .initial = 100, .argument = "BYTES",
+		   .help = "Bytes of each message; 0 only connects"),
+	OPTION_ROW(OPTION_INTEGER, 't', "tos", struct ucmatose_options, type_of_service, .minimum = 0, .maximum = 255,
+		   .initial = ENDPOINT_UNSET, .initial_text = "the system's", .argument = "N",
+		   .help = "Type of service of the connections"),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 1, .maximum = 65535,
+		   .initial = 7471, .argument = "PORT", .help = "Port of the server"),
+	OPTION_ROW(OPTION_INTEGER, 'a', "ack-timeout", struct ucmatose_options, ack_timeout, .minimum = 0,
+		   .maximum = 31, .initial = ENDPOINT_UNSET, .initial_text = "the system's", .argument = "N",
+		   .help = "Wait 4.096 us x 2^N for an acknowledgement; 0 waits for ever"),
+	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
+		   .help = "Move everything to a new event channel before the disconnect"),
+	COMMON_OPTIONS(struct ucmatose_options, 0),
+	{ .name = NULL },
+};
+/* clang-format on */
+
+static const struct option_rule rules[] = {
+	{ 0, NULL, NULL },
+};
+
+static bool spelled_right(const struct environment *environment, const struct ucmatose_options *options,
+			  const char *letter, const char *text)
+{
+	static const char *const kinds[] = {
+		[ADDRESS_FORMAT_IP] = "an IPv4 or IPv6 address in numbers (-f ip)",
+		[ADDRESS_FORMAT_IP6] = "an IPv6 address in numbers (-f ipv6)",
+		[ADDRESS_FORMAT_GID] = "a GID, written like an IPv6 address (-f gid)",
+	};
+	struct address address;
+
+	if (!text || options->format == ADDRESS_FORMAT_ANY)
+		return true;
+	if (!address_parse(text, (enum address_format)options->format, &address)) {
+		log_error(&environment->log, letter, "'%s' is not %s", text, kinds[options->format]);
+		return false;
+	}
+	return true;
+}
+
+static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
+{
+	const struct ucmatose_options *options = all_options;
+
+	if (!spelled_right(environment, options, "-s", options->server) ||
+	    !spelled_right(environment, options, "-b", options->bind))
+		return OUTCOME_USAGE;
+	return OUTCOME_OK;
+}
+
+static void fail_early(struct ucmatose *run, enum outcome outcome)
+{
+	ucmatose_note(run, outcome);
+	ucmatose_finish(run);
+}
+
+static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct ucmatose *run = owner;
+	size_t chosen = 0;
+
+	if (!count) {
+		fail_early(run, outcome);
+		return;
+	}
+	while (run->source.family && chosen < count && addresses[chosen].family != run->source.family)
+		chosen++;
+	if (chosen == count) {
+		log_error(&run->environment->log, "-s", "'%s' has no address of the same family as '%s' of -b",
+			  run->options->server, run->options->bind);
+		fail_early(run, OUTCOME_USAGE);
+		return;
+	}
+	if (address_is_multicast(&addresses[chosen])) {
+		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+		fail_early(run, OUTCOME_USAGE);
+		return;
+	}
+	run->destination = addresses[chosen];
+	run->destination.port = (uint16_t)run->options->port;
+	ucmatose_say("cmatose: connecting");
+	ucmatose_begin_connecting(run);
+}
+
+static void resolve_server(struct ucmatose *run)
+{
+	resolver_start(&run->server_resolver, run->environment->loop, &run->environment->log, run->options->server,
+		       (enum address_format)run->options->format, run->options->common.timeout, server_known, run);
+}
+
+static void start_listening(struct ucmatose *run)
+{
+	enum outcome outcome;
+
+	run->source.port = (uint16_t)run->options->port;
+	outcome = ucmatose_server_listen(run);
+	if (outcome)
+		fail_early(run, outcome);
+	else
+		ucmatose_begin_connecting(run);
+}
+
+static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct ucmatose *run = owner;
+
+	if (!count) {
+		fail_early(run, outcome);
+		return;
+	}
+	run->source = addresses[0];
+	if (run->is_server)
+		start_listening(run);
+	else
+		resolve_server(run);
+}
+
+static void first_step(void *owner)
+{
+	struct ucmatose *run = owner;
+	const struct ucmatose_options *options = run->options;
+
+	if (options->bind) {
+		resolver_start(&run->bind_resolver, run->environment->loop, &run->environment->log, options->bind,
+			       (enum address_format)options->format, options->common.timeout, bind_known, run);
+	} else if (run->is_server) {
+		/* Any address: the IPv6 one also takes IPv4 connections. */
+		run->source.family = options->format == ADDRESS_FORMAT_GID ? ADDRESS_GID : ADDRESS_IP6;
+		start_listening(run);
+	} else {
+		resolve_server(run);
+	}
+}
+
+static void say_ack_timeout(int64_t exponent)
+{
+	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
+
+	printf("cmatose: ack timeout %" PRId64 ": ", exponent);
+	if (!exponent)
+		printf("an acknowledgement is waited for without a limit");
+	else if (microseconds < 1e3)
+		printf("4.096 us x 2^%" PRId64 " = %.4g us", exponent, microseconds);
+	else if (microseconds < 1e6)
+		printf("4.096 us x 2^%" PRId64 " = %.4g ms", exponent, microseconds / 1e3);
+	else
+		printf("4.096 us x 2^%" PRId64 " = %.4g s", exponent, microseconds / 1e6);
+	ucmatose_say("");
+}
+
+static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
+{
+	const struct ucmatose_options *options = all_options;
+	struct ucmatose *run = calloc(1, sizeof(*run));
+	enum outcome outcome = OUTCOME_INTERNAL;
+
+	*state = NULL;
+	if (!run)
+		goto no_memory;
+	run->environment = environment;
+	run->options = options;
+	run->is_server = !options->server;
+	run->wanted = (uint32_t)options->connections;
+	run->messages = options->size ? (uint64_t)options->count : 0;
+	run->connections = calloc(run->wanted, sizeof(*run->connections));
+	if (!run->connections)
+		goto no_memory;
+	run->endpoint_options = (struct endpoint_options){
+		.port_space = (enum port_space)options->port_space,
+		.timeout = options->common.timeout,
+		.send_depth = 1,
+		.receive_depth = 1,
+		.type_of_service = (int)options->type_of_service,
+		.ack_timeout = (int)options->ack_timeout,
+	};
+	outcome = channel_create(environment->transport, &run->channel);
+	if (outcome)
+		goto failed;
+	ucmatose_say(run->is_server ? "cmatose: starting server" : "cmatose: starting client");
+	if (options->ack_timeout != ENDPOINT_UNSET)
+		say_ack_timeout(options->ack_timeout);
+	loop_timer_start(environment->loop, &run->step, 0, first_step, run);
+	*state = run;
+	return OUTCOME_OK;
+
+no_memory:
+	log_error(&environment->log, NULL, "out of memory for %" PRId64 " connections", options->connections);
+failed:
+	if (run)
+		free(run->connections);
+	free(run);
+	return outcome;
+}
+
+static void ucmatose_interrupt(void *state, enum interruption reason)
+{
+	(void)reason; /* main has told of a deadline, and of a signal everybody knows */
+	ucmatose_cut_short(state);
+}
+
+static void ucmatose_stop(void *state)
+{
+	struct ucmatose *run = state;
+
+	loop_timer_stop(&run->step);
+	loop_timer_stop(&run->watch);
+	resolver_stop(&run->bind_resolver);
+	resolver_stop(&run->server_resolver);
+	for (uint32_t i = 0; i < run->begun; i++)
+		endpoint_destroy(run->connections[i].endpoint);
+	endpoint_destroy(run->listener);
+	while (run->memory) {
+		struct ucmatose_memory *memory = run->memory;
+
+		run->memory = memory->next;
+		region_destroy(memory->region);
+		free(memory);
+	}
+	channel_destroy(run->channel);
+	free(run->connections);
+	free(run);
+}
+
+const struct command ucmatose_command = {
+	.name = "ucmatose",
+	.summary = "make many connections, send messages both ways on each, and end them",
+	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
+		    "-s SERVER [-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n",
+	.options = options_table,
+	.rules = rules,
+	.options_size = sizeof(struct ucmatose_options),
+	.check = ucmatose_check,
+	.start = ucmatose_start,
+	.interrupt = ucmatose_interrupt,
+	.stop = ucmatose_stop,
+};

@@ -59,7 +59,15 @@ $(units): $(BUILD)/test/unit/%: $(BUILD)/test/unit/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
 
--include $(objects:.o=.d) $(units:=.d)
+# The suite that any backend of transport.h is put through; the lab runs it.
+suite := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard test/conformance/*.c)))
+$(BUILD)/conformance: $(suite) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+conformance: $(BUILD)/conformance ## build the conformance suite of transport.h
+
+-include $(objects:.o=.d) $(units:=.d) $(suite:.o=.d)
 
 units: $(units)
 
@@ -68,7 +76,7 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 	@BUILD=$(BUILD) test/demo
 
 check: setup ## run every test
-	+@$(MAKE) --no-print-directory all
+	+@$(MAKE) --no-print-directory all conformance
 	@BUILD=$(BUILD) test/run style unit cli layers lab
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
@@ -80,7 +88,7 @@ check-unit check-cli check-style check-layers: check-%: all ## run one part of t
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
-lab check-lab: all ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
+lab check-lab: all conformance ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
 
 lab-shell: all ## a shell in a lab guest with everything in it
@@ -125,5 +133,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell \
+.PHONY: all units demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
 	setup setup-fast setup-demo size install uninstall clean help

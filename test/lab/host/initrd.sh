@@ -36,8 +36,8 @@ make_run_archive() {
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
 	# The conformance suite of transport.h is a program of its own, built beside it.
-	if [ -x "${program%/*}/test/conformance" ]; then
-		cp -L "${program%/*}/test/conformance" "$bin/conformance"
+	if [ -x "${program%/*}/conformance" ]; then
+		cp -L "${program%/*}/conformance" "$bin/conformance"
 	fi
 	(cd "$root" && find . -print0 | cpio --null --quiet --create --format=newc --owner=0:0) >"$work/run.cpio"
 	rm -rf "$root"

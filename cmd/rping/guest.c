@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/rping/guest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/hello.h"
+#include "core/payload.h"
+
+enum guest_state {
+	GUEST_ASKING,
+	GUEST_ACCEPTING,
+	GUEST_GREETED,
+	GUEST_IDLE,
+	GUEST_READING,
+	GUEST_AWAITING_SINK,
+	GUEST_WRITING,
+	GUEST_LEAVING,
+};
+
+/*
+ * A client may take its time between two pings, but not in the middle of one, nor before the first: who connects and
+ * says nothing would hold a server without -P for ever. Accepting and leaving have the transport's deadlines.
+ */
+static const struct phase_row guest_states[] = {
+	[GUEST_ASKING] = { "asking to connect", PHASE_BIT(GUEST_ACCEPTING) },
+	[GUEST_ACCEPTING] = { "accepting", PHASE_BIT(GUEST_GREETED) },
+	[GUEST_GREETED] = { "waiting for it to begin", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING), true },
+	[GUEST_IDLE] = { "waiting for the next ping", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING) },
+	[GUEST_READING] = { "reading it", PHASE_BIT(GUEST_AWAITING_SINK) | PHASE_BIT(GUEST_LEAVING), true },
+	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_WRITING) | PHASE_BIT(GUEST_LEAVING),
+				  true },
+	[GUEST_WRITING] = { "writing it back", PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_LEAVING), true },
+	[GUEST_LEAVING] = { "disconnecting", 0 },
+};
+
+/* The one message of a server, in its mailbox: a go-ahead is all zeros. */
+enum {
+	GO_AHEAD
+};
+
+static void enter(struct guest *guest, enum guest_state state)
+{
+	phase_enter(&guest->phase, state, guest->endpoint->name);
+}
+
+/* Nothing may touch the guest after this: its owner has freed it. */
+static void end(struct guest *guest, enum outcome outcome)
+{
+	guest->ended(guest->owner, guest, outcome, guest->phase.state >= GUEST_GREETED);
+}
+
+/* What a guest was worth that has gone in order. */
+static enum outcome verdict(const struct guest *guest)
+{
+	const struct endpoint *endpoint = guest->endpoint;
+	bool dismissed = guest->phase.state == GUEST_LEAVING;
+	/* A server with -P is ended from outside by its nature, and its clients with it. */
+	bool by_nature = dismissed && guest->options->persistent;
+	bool cut_off = guest->overdue || (dismissed && !by_nature && !guest->answered);
+	char pings[PINGS_TEXT_SIZE];
+	char sizes[48];
+
+	if (cut_off || (guest->answered < guest->promised && !by_nature)) {
+		log_error(guest->log, endpoint->name, "%s ended early, after %s", dismissed ? "we" : "the client",
+			  rping_pings_text(guest->answered, guest->promised, pings));
+		return OUTCOME_FAILED;
+	}
+	if (!guest->answered) {
+		printf("%s: %s came and went without a ping (%s, %s)\n", guest->log->name, endpoint->name,
+		       transport_name(endpoint->transport), endpoint->domain->device);
+		return OUTCOME_OK;
+	}
+	if (guest->shortest == guest->longest)
+		snprintf(sizes, sizeof(sizes), "%" PRIu32, guest->longest);
+	else
+		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, guest->shortest, guest->longest);
+	printf("%s: %s of %s bytes from %s %s (%s, %s)\n", guest->log->name,
+	       rping_pings_text(guest->answered, 0, pings), sizes, endpoint->name,
+	       guest->options->validate ? "verified and answered" : "answered (not compared; -V compares)",
+	       transport_name(endpoint->transport), endpoint->domain->device);
+	return OUTCOME_OK;
+}
+
+static void timed_out(void *owner)
+{
+	struct guest *guest = owner;
+
+	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s", guest->answered,
+		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S);
+	end(guest, OUTCOME_FAILED);
+}
+
+/* The cycle of a ping. Every step returns how it went; guest_completed() ends the guest if it went wrong. */
+
+static enum outcome out_of_order(struct guest *guest)
+{
+	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": a message out of order, while %s",
+		  guest->answered, phase_text(&guest->phase));
+	return OUTCOME_FAILED;
+}
+
+static enum outcome check_advertisement(struct guest *guest, const char *what, const struct advertisement *memory,
+					uint32_t least)
+{
+	const char *fault = advertisement_fault(memory, least, PING_SIZE_MOST);
+
+	if (!fault)
+		return OUTCOME_OK;
+	log_error(guest->log, guest->endpoint->name,
+		  "ping %" PRIu64 ": the client's %s of %" PRIu32 " bytes cannot be used: %s", guest->answered, what,
+		  memory->size, fault);
+	return OUTCOME_FAILED;
+}
+
+/*
+ * Makes the buffer long enough. It grows by doubling, so that a client whose pings get longer and longer does not make
+ * us register memory for each.
+ */
+static enum outcome reserve(struct guest *guest, uint32_t length)
+{
+	size_t room = guest->buffer ? guest->buffer->length : 0;
+
+	if (room >= length)
+		return OUTCOME_OK;
+	room *= 2;
+	if (room < length)
+		room = length;
+	if (room > PING_SIZE_MOST)
+		room = PING_SIZE_MOST;
+	/* Nothing is under way in the old one: its last WRITE has completed. */
+	region_destroy(guest->buffer);
+	guest->buffer = NULL;
+	free(guest->expected);
+	guest->expected = NULL;
+	if (guest->options->validate) {
+		guest->expected = malloc(room);
+		if (!guest->expected) {
+			log_error(guest->log, guest->endpoint->name, "out of memory");
+			return OUTCOME_INTERNAL;
+		}
+	}
+	return region_create(guest->endpoint->domain, room, REGION_READ_SINK, &guest->buffer);
+}
+
+static enum outcome read_source(struct guest *guest, const struct advertisement *source)
+{
+	enum outcome outcome = check_advertisement(guest, "source", source, 1);
+
+	if (!outcome)
+		outcome = reserve(guest, source->size);
+	if (outcome)
+		return outcome;
+	guest->length = source->size;
+	enter(guest, GUEST_READING);
+	return endpoint_post(guest->endpoint,
+			     &(struct work){
+				     .kind = WORK_READ,
+				     .region = guest->buffer,
+				     .length = guest->length,
+				     .remote_address = source->address,
+				     .remote_key = source->key,
+			     },
+			     1);
+}
+
+/* A ping's text follows from its number alone, whoever sends it. */
+static enum outcome compare(struct guest *guest)
+{
+	struct payload_difference difference;
+
+	payload_ping_fill(guest->expected, guest->length, ping_number(guest->answered));
+	if (payload_equal(guest->expected, guest->buffer->memory, guest->length, &difference))
+		return OUTCOME_OK;
+	log_error(guest->log, guest->endpoint->name,
+		  "ping %" PRIu64 ": what was read differs at byte %zu of %" PRIu32 ": expected 0x%02x, found 0x%02x",
+		  guest->answered, difference.position, guest->length, difference.expected, difference.found);
+	return OUTCOME_FAILED;
+}
+
+static enum outcome source_read(struct guest *guest)
+{
+	const struct rping_options *options = guest->options;
+	struct work go_ahead = mailbox_send(&guest->mailbox, GO_AHEAD);
+
+	if (options->validate && compare(guest))
+		return OUTCOME_FAILED;
+	if (options->verbose)
+		ping_print(stdout, "server ping data", guest->buffer->memory, guest->length);
+	/* The second go-ahead is later on the same queue, and its completion covers this one. */
+	go_ahead.silent = true;
+	enter(guest, GUEST_AWAITING_SINK);
+	return endpoint_post(guest->endpoint, &go_ahead, 1);
+}
+
+/* The queue keeps its order, so that the go-ahead may follow the WRITE at once: a round trip less. */
+static enum outcome write_sink(struct guest *guest, const struct advertisement *sink)
+{
+	enum outcome outcome = check_advertisement(guest, "sink", sink, guest->length);
+	struct work works[] = {
+		{
+			.kind = WORK_WRITE,
+			.region = guest->buffer,
+			.length = guest->length,
+			.remote_address = sink->address,
+			.remote_key = sink->key,
+			.silent = true,
+		},
+		mailbox_send(&guest->mailbox, GO_AHEAD),
+	};
+
+	if (outcome)
+		return outcome;
+	enter(guest, GUEST_WRITING);
+	return endpoint_post(guest->endpoint, works, sizeof(works) / sizeof(works[0]));
+}
+
+static void count_answer(struct guest *guest)
+{
+	if (!guest->answered || guest->length < guest->shortest)
+		guest->shortest = guest->length;
+	if (guest->length > guest->longest)
+		guest->longest = guest->length;
+	guest->answered++;
+}
+
+static enum outcome answer_arrived(struct guest *guest)
+{
+	if (guest->phase.state != GUEST_WRITING)
+		return OUTCOME_OK;
+	count_answer(guest);
+	enter(guest, GUEST_IDLE);
+	if (!guest->has_early)
+		return OUTCOME_OK;
+	guest->has_early = false;
+	return read_source(guest, &guest->early);
+}
+
+static enum outcome message_came(struct guest *guest, const struct completion *completion)
+{
+	struct advertisement memory;
+	enum outcome outcome = mailbox_take(&guest->mailbox, guest->endpoint, completion, &memory);
+
+	if (outcome)
+		return outcome;
+	switch ((enum guest_state)guest->phase.state) {
+	case GUEST_GREETED:
+	case GUEST_IDLE:
+		return read_source(guest, &memory);
+	case GUEST_AWAITING_SINK:
+		return write_sink(guest, &memory);
+	case GUEST_WRITING:
+		/* Our go-ahead was there before the news of it was here. */
+		if (guest->has_early)
+			return out_of_order(guest);
+		guest->has_early = true;
+		guest->early = memory;
+		return OUTCOME_OK;
+	default:
+		return out_of_order(guest);
+	}
+}
+
+static void guest_completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	struct guest *guest = owner;
+	enum outcome outcome = OUTCOME_FAILED;
+
+	(void)endpoint;
+	if (completion->status == COMPLETION_OK) {
+		if (completion->kind == WORK_RECEIVE)
+			outcome = message_came(guest, completion);
+		else if (completion->kind == WORK_READ)
+			outcome = source_read(guest);
+		else
+			outcome = answer_arrived(guest);
+	}
+	if (outcome)
+		end(guest, outcome);
+}
+
+/* The connection. */
+
+static void client_left(struct guest *guest)
+{
+	/*
+	 * A client that has its last answer disconnects at once, and the news of its arrival can be lost with the
+	 * connection. Nobody leaves in order a moment too soon, so that this is taken for the news.
+	 */
+	if (guest->phase.state == GUEST_WRITING && !guest->has_early) {
+		count_answer(guest);
+		enter(guest, GUEST_IDLE);
+	}
+	switch ((enum guest_state)guest->phase.state) {
+	case GUEST_GREETED:
+	case GUEST_IDLE:
+	case GUEST_LEAVING:
+		end(guest, verdict(guest));
+		break;
+	default:
+		log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: the client went away in the middle",
+			  guest->answered, phase_text(&guest->phase));
+		end(guest, OUTCOME_FAILED);
+		break;
+	}
+}
+
+static void guest_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct guest *guest = owner;
+
+	(void)endpoint;
+	switch (event->kind) {
+	case EVENT_ESTABLISHED:
+		enter(guest, GUEST_GREETED);
+		break;
+	case EVENT_DISCONNECTED:
+		client_left(guest);
+		break;
+	case EVENT_FAILED:
+		end(guest, event->outcome);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct endpoint_handlers guest_handlers = {
+	.event = guest_event,
+	.completion = guest_completed,
+};
+
+struct guest *guest_create(struct guest **list, struct environment *environment, const struct rping_options *options,
+			   struct endpoint *request, const uint8_t *private_data, size_t length)
+{
+	struct guest *guest = calloc(1, sizeof(*guest));
+	struct hello hello;
+
+	if (!guest)
+		return NULL;
+	guest->options = options;
+	guest->log = &environment->log;
+	guest->endpoint = request;
+	guest->phase = (struct phase){
+		.rows = guest_states,
+		.loop = environment->loop,
+		.log = &environment->log,
+		.timeout = options->common.timeout,
+		.expired = timed_out,
+		.owner = guest,
+	};
+	if (hello_read(private_data, length, HELLO_RPING, &hello))
+		guest->promised = hello.count;
+	guest->link = list;
+	guest->next = *list;
+	if (guest->next)
+		guest->next->link = &guest->next;
+	*list = guest;
+	request->handlers = &guest_handlers;
+	request->owner = guest;
+	return guest;
+}
+
+/* Before the acceptance: the client's first message may come together with the news that it is connected. */
+enum outcome guest_prepare(struct guest *guest)
+{
+	enum outcome outcome = mailbox_create(&guest->mailbox, guest->endpoint->domain);
+
+	if (!outcome)
+		outcome = endpoint_open_queue(guest->endpoint);
+	if (!outcome)
+		outcome = mailbox_open(&guest->mailbox, guest->endpoint);
+	return outcome;
+}
+
+void guest_refuse(struct guest *guest, const char *reason)
+{
+	endpoint_reject(guest->endpoint, reason, strlen(reason) + 1);
+	guest->endpoint = NULL;
+}
+
+enum outcome guest_accept(struct guest *guest, guest_callback *ended, void *owner)
+{
+	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MOST };
+	uint8_t bytes[HELLO_SIZE];
+
+	guest->ended = ended;
+	guest->owner = owner;
+	hello_write(&hello, bytes);
+	enter(guest, GUEST_ACCEPTING);
+	return endpoint_accept(guest->endpoint, bytes, sizeof(bytes));
+}
+
+void guest_dismiss(struct guest *guest, enum interruption reason)
+{
+	enum outcome outcome;
+
+	if (guest->phase.state == GUEST_LEAVING)
+		return;
+	if (guest->phase.state < GUEST_GREETED) {
+		end(guest, OUTCOME_FAILED);
+		return;
+	}
+	guest->overdue = reason == INTERRUPTION_DEADLINE;
+	enter(guest, GUEST_LEAVING);
+	outcome = endpoint_disconnect(guest->endpoint);
+	if (outcome)
+		end(guest, outcome);
+}
+
+void guest_destroy(struct guest *guest)
+{
+	phase_stop(&guest->phase);
+	endpoint_destroy(guest->endpoint);
+	mailbox_destroy(&guest->mailbox);
+	region_destroy(guest->buffer);
+	free(guest->expected);
+	*guest->link = guest->next;
+	if (guest->next)
+		guest->next->link = guest->link;
+	free(guest);
+}

@@ -9,3 +9,4 @@
 . /lab/processes.sh
 . /lab/expect.sh
 . /lab/waiting.sh
+. /lab/peers.sh

@@ -66,7 +66,7 @@ start() {
 	*[!a-z0-9_]* | '') fail "start: '$lab_name' is no name (a-z, 0-9, _)" ;;
 	esac
 	step "start $lab_name: $*"
-	rm -f "$lab_name.shown"
+	eval "lab_shown_$lab_name=no"
 	lab_become "$@" >"$lab_name.out" 2>"$lab_name.err" </dev/null &
 	eval "lab_pid_$lab_name=$!"
 	lab_wait_become $!
@@ -84,15 +84,17 @@ lab_find() {
 	esac
 }
 
-# Shows what NAME wrote, once, cut to a readable length.
+# Shows what NAME wrote, once, cut to a readable length; byte 1 is the lab's own mark.
 show_output() {
-	[ ! -e "$1.shown" ] || return 0
-	: >"$1.shown"
+	eval "lab_shown=\$lab_shown_$1"
+	[ "$lab_shown" = no ] || return 0
+	eval "lab_shown_$1=yes"
 	for lab_stream in out err; do
 		if [ -s "$1.$lab_stream" ]; then
-			head -c 16384 "$1.$lab_stream" | head -n 60 | tr -d '\001' | sed "s/^/  $1.$lab_stream| /"
-			# The last line may lack its end.
-			[ -z "$(tail -c 1 "$1.$lab_stream")" ] || echo
+			awk -v "name=$1.$lab_stream" '
+				NR == 61 { print "  " name "| ... and more" }
+				NR > 60 { next }
+				{ gsub("\001", "?"); print "  " name "| " substr($0, 1, 400) }' "$1.$lab_stream"
 		fi
 	done
 }

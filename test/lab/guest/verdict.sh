@@ -135,7 +135,9 @@ try() {
 	77) lab_verdict=skip ;;
 	*) lab_verdict=FAIL lab_failed_cases=$((lab_failed_cases + 1)) ;;
 	esac
+	lab_reason=
+	[ ! -e /run/lab/reason ] || lab_reason=$(tr '\n\001' '  ' </run/lab/reason)
 	printf '\001case %s %s %s %s\n' "$lab_verdict" "$(seconds $((now - lab_case_begin)))" \
-		"$lab_case" "$(cat /run/lab/reason 2>/dev/null | tr '\n\001' '  ')" >&3
+		"$lab_case" "$lab_reason" >&3
 	rm -f /run/lab/reason /run/lab/case
 }

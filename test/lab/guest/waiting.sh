@@ -21,7 +21,7 @@ wait_until() {
 # wait_for NAME REGEX SECONDS: a line of NAME's output matches. NAME's end before
 # that is a failure at once.
 wait_for() {
-	lab_find "$1"
+	lab_find "${1%.*}"
 	lab_streams "$1"
 	lab_checked
 	step "wait_for $1: $2"
@@ -31,7 +31,7 @@ wait_for() {
 		lab_gone=no
 		! has_ended "$lab_pid" || lab_gone=yes
 		# shellcheck disable=SC2086 # one or two names
-		if cat $lab_files | grep -qE -e "$2"; then
+		if grep -qE -e "$2" $lab_files; then
 			return 0
 		fi
 		[ "$lab_gone" = no ] || fail "$1 ended without a line matching: $2"
@@ -39,6 +39,13 @@ wait_for() {
 		[ "$now" -lt "$lab_deadline" ] || fail "$1 wrote no line matching within $3 s: $2"
 		sleep 0.05
 	done
+}
+
+lab_listens() {
+	case $(rdma resource show cm_id 2>/dev/null) in
+	*"state LISTEN ps TCP pid $1 "* | *"state LISTEN ps IB pid $1 "*) return 0 ;;
+	esac
+	return 1
 }
 
 # wait_listening NAME SECONDS: NAME holds a listening connection id. Stock servers
@@ -49,7 +56,7 @@ wait_listening() {
 	step "wait_listening $1"
 	now
 	lab_deadline=$((now + $2 * 100))
-	until rdma resource show cm_id 2>/dev/null | grep "pid $lab_pid " | grep -q 'state LISTEN'; do
+	until lab_listens "$lab_pid"; do
 		! has_ended "$lab_pid" || fail "$1 ended before it listened"
 		now
 		[ "$now" -lt "$lab_deadline" ] || fail "$1 does not listen after $2 s"

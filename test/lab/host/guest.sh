@@ -26,7 +26,7 @@ guest_start() {
 	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
 	qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
 		-m "${LAB_MEMORY:-1024}" -smp 2 -display none -no-reboot \
-		-kernel "$artefacts/kernel/kernel" -initrd "$REPLY" \
+		-kernel "$run_folder/kernel" -initrd "$REPLY" \
 		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role" \
 		-serial "file:$folder/console" \
 		-device virtio-serial-pci \

@@ -15,6 +15,12 @@ add_program_libraries() {
 	done < <(ldd "$program" 2>/dev/null | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\) (.*/\1 \2/p')
 }
 
+# Links the artefacts into the run's own folder: another run may replace them while
+# this one still boots guests.
+take_artefacts() {
+	ln "$artefacts/kernel/kernel" "$artefacts/image/base.cpio" "$artefacts/valgrind/valgrind.cpio" "$1/"
+}
+
 # Writes $1/run.cpio with the lab's own files, the scenarios and the program under test.
 make_run_archive() {
 	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root name
@@ -30,7 +36,7 @@ make_run_archive() {
 		for name in rping ucmatose mckey; do
 			ln -s rdmatest "$bin/$name"
 		done
-		cpio --list --quiet <"$artefacts/image/base.cpio" >"$work/base.names"
+		cpio --list --quiet <"$work/base.cpio" >"$work/base.names"
 		add_program_libraries "$root" "$program" "$work/base.names"
 	else
 		complain "there is no program under test at $program; scenarios that use it will fail"
@@ -47,10 +53,10 @@ make_run_archive() {
 initrd_for() {
 	local work=$1 overlay=$2 file=$1/initrd.$2 mine=$1/initrd.$2.$BASHPID
 	if [ ! -e "$file" ]; then
-		local parts=("$artefacts/image/base.cpio")
+		local parts=("$work/base.cpio")
 		if [ "$overlay" != none ]; then
-			[ -e "$artefacts/$overlay/$overlay.cpio" ] || die "there is no overlay $overlay"
-			parts+=("$artefacts/$overlay/$overlay.cpio")
+			[ -e "$work/$overlay.cpio" ] || die "there is no overlay $overlay"
+			parts+=("$work/$overlay.cpio")
 		fi
 		cat "${parts[@]}" "$work/run.cpio" >"$mine"
 		mv "$mine" "$file"

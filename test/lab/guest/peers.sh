@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Pairs of tools, for the interoperability matrix. A side is "ours" or "stock".
+
+# matrix NAME FUNCTION [ARGUMENT...]: a case for each way to pair the two sides, named
+# CLIENT-SERVER-NAME; FUNCTION gets the client's side, the server's, and the arguments.
+matrix() {
+	matrix_of 'ours-stock stock-ours ours-ours' "$@"
+}
+
+# matrix_of 'PAIRING...' NAME FUNCTION [ARGUMENT...]: only some of the pairings, where
+# an option is known to one side only.
+matrix_of() {
+	lab_pairings=$1
+	lab_row=$2
+	lab_function=$3
+	shift 3
+	for lab_pairing in $lab_pairings; do
+		try "$lab_pairing-$lab_row" "$lab_function" "${lab_pairing%-*}" "${lab_pairing#*-}" "$@"
+	done
+}
+
+# What both ends of every pair must leave behind: nothing.
+nothing_is_left() {
+	rdma_leftovers
+	kernel_log_clean
+}
+
+# ping_pair CLIENT SERVER COUNT 'SERVER OPTIONS' 'CLIENT OPTIONS'
+ping_pair() {
+	# shellcheck disable=SC2086 # options are lists of words
+	start server "$2" rping -s $4
+	wait_listening server 10
+	# shellcheck disable=SC2086
+	start client "$1" rping -c -v -C "$3" $5
+	finish client 30
+	expect_status 0
+	expect_count client.out '^ping data: ?r' "$3"
+	finish server 10
+	expect_status 0
+	nothing_is_left
+}
+
+# message_pair CLIENT SERVER 'SERVER OPTIONS' 'CLIENT OPTIONS': ucmatose.
+message_pair() {
+	# shellcheck disable=SC2086
+	start server "$2" ucmatose $3
+	wait_listening server 10
+	# shellcheck disable=SC2086
+	start client "$1" ucmatose $4
+	finish client 60
+	expect_status 0
+	expect_line client.out '^return status 0$'
+	finish server 20
+	expect_status 0
+	expect_line server.out '^return status 0$'
+	nothing_is_left
+}
+
+# group_pair SENDER RECEIVER 'RECEIVER OPTIONS' 'SENDER OPTIONS': mckey.
+group_pair() {
+	# shellcheck disable=SC2086
+	start receiver "$2" mckey $3
+	wait_for receiver.out '^mckey: joined dgid: ' 10
+	# shellcheck disable=SC2086
+	start sender "$1" mckey -s $4
+	finish sender 20
+	expect_status 0
+	expect_line sender.out '^mckey: joined dgid: .* mlid .* sl '
+	finish receiver 20
+	expect_status 0
+	nothing_is_left
+}

@@ -23,64 +23,68 @@ endif
 AR := $(CROSS_COMPILE)ar
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros -Werror
-sanitizers := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-comma := ,
+ifneq ($(SANITIZE),)
+sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -fno-strict-aliasing \
 	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 libraries := -lrdmacm -libverbs -lev
+build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
-say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%)))
 
 # Everything but main is an archive, so that unit tests can link to it.
 sources := $(sort $(wildcard core/*.c transport/*.c transport/*/*.c cmd/*.c cmd/*/*.c))
-objects := $(sources:%.c=$(BUILD)/%.o)
-archive := $(BUILD)/librdmatest.a
+object = $(1:%.c=$(BUILD)/objects/%.o)
+main := $(call object,cmd/main.c)
+archive := $(BUILD)/objects/rdmatest.a
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
+conformance := $(sort $(wildcard test/conformance/*.c))
 
 all: $(BUILD)/rdmatest ## build the program
 
-$(BUILD)/rdmatest: $(BUILD)/cmd/main.o $(archive)
+$(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(archive): $(filter-out $(BUILD)/cmd/main.o,$(objects))
+$(archive): $(filter-out $(main),$(call object,$(sources)))
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/%.o: %.c Makefile
+$(BUILD)/objects/%.o: %.c Makefile
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
 
 # A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
-$(units): $(BUILD)/test/unit/%: $(BUILD)/test/unit/%.o $(archive)
+$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(archive)
 	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
 
-# The suite that any backend of transport.h is put through; the lab runs it.
-suite := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard test/conformance/*.c)))
-$(BUILD)/conformance: $(suite) $(archive)
+# The conformance suite of transport.h, which the lab runs.
+$(BUILD)/test/conformance: $(call object,$(conformance)) $(archive)
 	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-conformance: $(BUILD)/conformance ## build the conformance suite of transport.h
-
--include $(objects:.o=.d) $(units:=.d) $(suite:.o=.d)
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(conformance) $(wildcard test/unit/*.c)))
 
 units: $(units)
+lab-programs: $(BUILD)/rdmatest $(BUILD)/test/conformance
 
 demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
-	+@$(MAKE) --no-print-directory all
+	+@$(build) all
 	@BUILD=$(BUILD) test/demo
 
 check: setup ## run every test
-	+@$(MAKE) --no-print-directory all conformance
+	+@$(build) all conformance
 	@BUILD=$(BUILD) test/run style unit cli layers lab
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
-	+@$(MAKE) --no-print-directory all
+	+@$(build) all
 	@BUILD=$(BUILD) test/run style unit cli layers
 
 check-unit check-cli check-style check-layers: check-%: all ## run one part of the tests
@@ -91,7 +95,7 @@ style: check-style ## clang-format, shellcheck and the licence lines
 lab check-lab: all conformance ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
 
-lab-shell: all ## a shell in a lab guest with everything in it
+lab-shell: lab-programs ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
 
 setup: ## install what building and testing need, if it is missing
@@ -133,5 +137,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
+.PHONY: all units lab-programs demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
 	setup setup-fast setup-demo size install uninstall clean help

@@ -32,7 +32,7 @@ void command_help(const struct command *command, const char *name)
 		before = "       ";
 		line += length + (line[length] == '\n');
 	}
-	printf("\n%s.\n\nOptions:\n", command->summary);
+	printf("\n%s - %s\n\nOptions:\n", command->name, command->summary);
 	options_help(command->options, stdout);
 }
 

@@ -22,7 +22,7 @@ static size_t help_left(const struct option *row, char text[OPTION_TEXT_SIZE])
 	return (size_t)snprintf(text, OPTION_TEXT_SIZE, "      --%s%s%s", row->name, space, argument);
 }
 
-/* The right column: the sentence, then the range and the default in brackets. */
+/* The right column: the sentence, then the range and the default in brackets: parentheses may stand in the sentence. */
 static void help_right(const struct option *row, char *text, size_t size)
 {
 	char takes[OPTION_TEXT_SIZE];
@@ -33,14 +33,14 @@ static void help_right(const struct option *row, char *text, size_t size)
 		return;
 	}
 	if (row->type == OPTION_TEXT) {
-		snprintf(text, size, "%s (default %s)", row->help, row->initial_text);
+		snprintf(text, size, "%s [default %s]", row->help, row->initial_text);
 		return;
 	}
 	if (row->initial_text)
 		snprintf(initial, sizeof(initial), "%s", row->initial_text);
 	else
 		option_value_text(row, row->initial, initial);
-	snprintf(text, size, "%s (%s; default %s)", row->help, option_range_text(row, takes), initial);
+	snprintf(text, size, "%s [%s; default %s]", row->help, option_range_text(row, takes), initial);
 }
 
 static size_t help_column(const struct option *table)

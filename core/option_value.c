@@ -78,7 +78,10 @@ const char *option_range_text(const struct option *row, char text[OPTION_TEXT_SI
 	}
 	option_value_text(row, row->minimum, minimum);
 	option_value_text(row, row->maximum, maximum);
-	snprintf(text, OPTION_TEXT_SIZE, "%.70s to %.70s", minimum, maximum);
+	if (row->maximum == INT64_MAX)
+		snprintf(text, OPTION_TEXT_SIZE, "%.70s or more", minimum);
+	else
+		snprintf(text, OPTION_TEXT_SIZE, "%.70s to %.70s", minimum, maximum);
 	return text;
 }
 

@@ -31,7 +31,11 @@ static void read_back(void **state)
 
 	(void)state;
 	assert_true(hello_read(on_the_wire, sizeof(on_the_wire), HELLO_UCMATOSE, &hello));
-	assert_memory_equal(&hello, &sample, sizeof(hello));
+	assert_int_equal(hello.tool, sample.tool);
+	assert_int_equal(hello.capacity, sample.capacity);
+	assert_int_equal(hello.connections, sample.connections);
+	assert_true(hello.count == sample.count);
+	assert_int_equal(hello.connection, sample.connection);
 }
 
 /* InfiniBand pads private data with zeros: 56 bytes in a request, 196 in a reply. */

@@ -21,7 +21,7 @@ struct actor {
 	struct trace *trace;
 	char letter;
 	int fd;
-	unsigned left; /* rounds before it stops the loop */
+	unsigned left; /* rounds before it stops the loop, or a count of them */
 	struct loop_io io;
 	struct loop_timer timer;
 	struct loop_signal signal;
@@ -314,7 +314,9 @@ static void timers_go_on_while_pollers_spin(void **state)
 
 static void work_slowly(void *owner)
 {
-	(void)owner;
+	struct actor *actor = owner;
+
+	actor->left++;
 	burn(CLOCK_NS_PER_MS);
 }
 
@@ -324,12 +326,11 @@ static void slow_pollers_do_not_starve_timers(void **state)
 	struct trace *trace = *state;
 	struct actor poller = { .trace = trace };
 	struct actor limit = { .trace = trace, .letter = 'l' };
-	int64_t start = clock_now();
 
 	loop_poller_start(trace->loop, &poller.poller, work_slowly, &poller);
 	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
 	loop_run(trace->loop);
-	assert_true(trace->time - start < 150 * CLOCK_NS_PER_MS);
+	assert_true(poller.left < 50);
 	loop_poller_stop(trace->loop, &poller.poller);
 }
 

@@ -55,7 +55,7 @@ static const struct option_rule rules[] = {
 	{ 0, NULL, NULL },
 };
 
-static const struct log log = { .name = "tool" };
+static const struct log tool_log = { .name = "tool" };
 
 /* Parses a line, cut at its spaces; "''" stands for an empty argument. Returns what was printed on stderr. */
 static enum outcome parse(const char *line, const struct option_rule *with_rules, struct settings *settings,
@@ -74,7 +74,7 @@ static enum outcome parse(const char *line, const struct option_rule *with_rules
 		argv[argc++] = strcmp(word, "''") ? word : empty;
 	memset(settings, 0xee, sizeof(*settings));
 	capture_begin(capture);
-	outcome = options_parse(table, with_rules, &log, argc, argv, settings, given);
+	outcome = options_parse(table, with_rules, &tool_log, argc, argv, settings, given);
 	capture_end(capture);
 	return outcome;
 }
@@ -264,7 +264,7 @@ static void refusals(void **state)
 		{ "-f 3", "tool: -f, --format: '3' is not known: one of name, ip, gid\n" },
 		{ "-f ''", "tool: -f, --format: '' is not known: one of name, ip, gid\n" },
 		{ "-f", "tool: -f, --format: FORMAT is missing: one of name, ip, gid\n" },
-		{ "--offset -6", "tool: --offset: -6 is out of range: -5 to 9223372036854775807\n" },
+		{ "--offset -6", "tool: --offset: -6 is out of range: -5 or more\n" },
 		{ "-a ''", "tool: -a, --address: ADDRESS is empty\n" },
 		{ "-a", "tool: -a, --address: ADDRESS is missing\n" },
 		{ "--verbose=yes", "tool: -v, --verbose: takes no value\n" },
@@ -323,12 +323,12 @@ static void help_text(void **state)
 	fclose(stream);
 	assert_string_equal(
 		text,
-		"  -p, --port PORT        Port (1 to 65535; default 7174)\n"
-		"  -S, --size BYTES       Size (0 to 1G; default 64K)\n"
+		"  -p, --port PORT        Port [1 to 65535; default 7174]\n"
+		"  -S, --size BYTES       Size [0 to 1G; default 64K]\n"
 		"      --wait TIME        A wait that is described at such length that its help does not fit into one\n"
-		"                         line, nor even two (1us to 24h; default none)\n"
-		"  -f, --format FORMAT    Format (one of name, ip, gid; default ip)\n"
-		"      --offset N         Offset (-5 to 9223372036854775807; default -1)\n"
+		"                         line, nor even two [1us to 24h; default none]\n"
+		"  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
+		"      --offset N         Offset [-5 or more; default -1]\n"
 		"  -a, --address ADDRESS  Address\n"
 		"  -v, --verbose          Say more\n"
 		"  -s, --server           Serve\n"

@@ -99,6 +99,26 @@ static bool is_group(const struct address *address)
 	return address_is_multicast(address) || address_is_any(address);
 }
 
+static enum outcome check_group(const struct mckey_options *options, const struct log *log, const struct address *group)
+{
+	if (is_group(group))
+		return OUTCOME_OK;
+	if (options->gid)
+		log_error(log, "-M, --mgid", "%s is not a multicast GID: those begin with ff", options->gid);
+	else if (group->family == ADDRESS_IP4)
+		log_error(log, "-m, --group", "%s is not a multicast address: those are 224.0.0.0 to 239.255.255.255",
+			  options->group);
+	else
+		log_error(log, "-m, --group", "%s is not a multicast address: those begin with ff", options->group);
+	return OUTCOME_USAGE;
+}
+
+static enum outcome wrong_family(const struct mckey_options *options, const struct log *log)
+{
+	log_error(log, "-b, --bind", "%s and -m %s are not of the same address family", options->bind, options->group);
+	return OUTCOME_USAGE;
+}
+
 static enum outcome check(struct environment *environment, const void *owner)
 {
 	const struct mckey_options *options = owner;
@@ -107,25 +127,20 @@ static enum outcome check(struct environment *environment, const void *owner)
 	bool numeric = parse_group(options, &group);
 
 	if (options->gid && !numeric) {
-		log_error(log, "-M", "%s: not a GID: expected the form of an IPv6 address, or 0", options->gid);
+		log_error(log, "-M, --mgid", "'%s' is not a GID: those are written as IPv6 addresses, or 0",
+			  options->gid);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && !is_group(&group)) {
-		log_error(log, options->gid ? "-M" : "-m", "%s: not a multicast %s: expected %s",
-			  options->gid ? options->gid : options->group, options->gid ? "GID" : "address",
-			  group.family == ADDRESS_IP4 ? "224.0.0.0 to 239.255.255.255, or 0.0.0.0" : "ff00::/8, or ::");
+	if (numeric && check_group(options, log, &group))
 		return OUTCOME_USAGE;
-	}
 	if (!options->bind || !address_parse(options->bind, ADDRESS_FORMAT_IP, &source))
 		return OUTCOME_OK;
 	if (address_is_multicast(&source) || (options->gid && address_is_any(&source))) {
-		log_error(log, "-b", "%s: not the address of a local device", options->bind);
+		log_error(log, "-b, --bind", "%s is not the address of a local device", options->bind);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && !options->gid && source.family != group.family) {
-		log_error(log, "-b", "%s: not of the same address family as -m %s", options->bind, options->group);
-		return OUTCOME_USAGE;
-	}
+	if (numeric && !options->gid && source.family != group.family)
+		return wrong_family(options, log);
 	return OUTCOME_OK;
 }
 
@@ -259,10 +274,9 @@ static void choose(struct mckey_run *run)
 		}
 	}
 	if (any_group)
-		log_error(run->log, "-b", "%s: not of the same address family as -m %s", run->options->bind,
-			  run->group_text);
+		wrong_family(run->options, run->log);
 	else
-		log_error(run->log, "-m", "%s: not the name of a multicast address", run->group_text);
+		log_error(run->log, "-m, --group", "%s has no multicast address", run->group_text);
 	run_end(run, OUTCOME_USAGE);
 }
 

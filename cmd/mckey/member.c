@@ -79,9 +79,9 @@ static void hint(struct member *member)
 	if (domain->fabric == FABRIC_ROCE && address_is_any(&run->group))
 		run_hint(run, "only the subnet manager of an InfiniBand fabric assigns group addresses; name one here");
 	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_IP6)
-		run_hint(run, "Linux's RDMA CM takes no IPv6 groups on RoCE; use an IPv4 group");
-	else if (domain->fabric == FABRIC_INFINIBAND && options->send_only)
-		run_hint(run, "a send-only join needs a subnet manager that supports it; try without -o");
+		run_hint(run, "Linux's RDMA CM takes no IPv6 groups on RoCE v2; use an IPv4 group");
+	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_GID)
+		run_hint(run, "native multicast GIDs are for InfiniBand; on RoCE v2 use an IPv4 group with -m");
 }
 
 static void join(struct member *member)

@@ -9,16 +9,17 @@
  * sender whose immediate was damaged is missing from its stream.
  */
 #include <inttypes.h>
+#include <sys/resource.h>
 
 #include "cmd/mckey/mckey.h"
 
 enum {
 	BATCH = 64,
-	DEPTH_LEAST = 64,
-	DEPTH_MOST = 2048,	       /* below every device's limit */
-	BURSTS = 4,		       /* senders whose -C datagrams may come faster than they are counted */
-	SLOTS_LEAST = 16,	       /* of a member, however many there are */
-	MEMORY_MOST = 4 * 1024 * 1024, /* for the slots of all members: half of the usual memlock limit */
+	DEPTH_LEAST = 512,
+	DEPTH_MOST = 2048,	/* below every device's limit */
+	BURSTS = 4,		/* senders whose -C datagrams may come faster than they are counted */
+	SLOTS_LEAST = 16,	/* of a member, however many there are */
+	MEMORY_MOST = 32 << 20, /* for the slots of all members */
 };
 
 /*
@@ -47,23 +48,34 @@ static struct work receive_work(const struct member *member, uint32_t slot)
 	};
 }
 
+/* What one member may take: registered memory is locked, and users other than root may lock only so much. */
+static uint32_t affordable_slots(const struct member *member)
+{
+	rlim_t memory = MEMORY_MOST, slots;
+	struct rlimit locked;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &locked) && locked.rlim_cur / 2 < memory)
+		memory = locked.rlim_cur / 2;
+	slots = memory / member->run->member_count / member->slot_size;
+	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
+}
+
 enum outcome receiver_prepare(struct member *member)
 {
-	const struct mckey_run *run = member->run;
-	uint32_t affordable, slot = 0;
 	struct work works[BATCH];
 	enum outcome outcome;
+	uint32_t slot = 0;
 
-	if (!run->count)
+	if (!member->run->count)
 		return OUTCOME_OK;
-	/* Room for the longest datagram, not just for -S bytes: one that is too long is to be told, not to be lost. */
+	/*
+	 * Room for the longest datagram, not just for -S bytes: one that does not fit would put the queue pair out of
+	 * order, and anybody may send one. So it is told, and counted.
+	 */
 	member->slot_size = DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
-	member->slots = member->endpoint->options.receive_depth;
-	affordable = (uint32_t)(MEMORY_MOST / run->member_count / member->slot_size);
-	if (affordable < SLOTS_LEAST)
-		affordable = SLOTS_LEAST;
-	if (member->slots > affordable)
-		member->slots = affordable;
+	member->slots = affordable_slots(member);
+	if (member->slots > member->endpoint->options.receive_depth)
+		member->slots = member->endpoint->options.receive_depth;
 	outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
 				&member->region);
 	while (!outcome && slot < member->slots) {

@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/unit/verbs_calls.wrap */
+/*
+ * From the command line to the library call: what reaches librdmacm and libibverbs on an InfiniBand fabric, which no
+ * software device can play. Every call of interest is written down as a line; the fake below answers as an InfiniBand
+ * device would.
+ */
+#include "test/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/ib.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "cmd/run.h"
+#include "cmd/table.h"
+
+enum {
+	EVENTS_MOST = 16,
+	TRACE_SIZE = 4096
+};
+
+/* What the fake remembers of one run. */
+static struct {
+	char trace[TRACE_SIZE];
+	int pipe[2]; /* the event channel's descriptor: a byte for each waiting event */
+	struct rdma_cm_event events[EVENTS_MOST];
+	size_t first, count;
+	struct ibv_device device;
+	struct ibv_context context;
+	struct ibv_qp queue;
+	int completion_pipe[2];
+} fake;
+
+static void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void trace(const char *format, ...)
+{
+	size_t used = strlen(fake.trace);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(fake.trace + used, TRACE_SIZE - used, format, list);
+	va_end(list);
+}
+
+static const char *text_of(const struct sockaddr *address)
+{
+	static char text[4][160];
+	static unsigned turn;
+	char *result = text[turn++ % 4];
+	char host[INET6_ADDRSTRLEN];
+
+	if (!address)
+		return "none";
+	if (address->sa_family == AF_IB) {
+		const struct sockaddr_ib *native = (const struct sockaddr_ib *)(const void *)address;
+
+		inet_ntop(AF_INET6, native->sib_addr.sib_raw, host, sizeof(host));
+		snprintf(result, sizeof(text[0]), "gid %s sid %llx mask %llx", host,
+			 (unsigned long long)be64toh(native->sib_sid),
+			 (unsigned long long)be64toh(native->sib_sid_mask));
+	} else if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+
+		inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof(host));
+		snprintf(result, sizeof(text[0]), "[%s]:%u", host, ntohs(six->sin6_port));
+	} else {
+		const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+
+		inet_ntop(AF_INET, &four->sin_addr, host, sizeof(host));
+		snprintf(result, sizeof(text[0]), "%s:%u", host, ntohs(four->sin_port));
+	}
+	return result;
+}
+
+static struct rdma_cm_event *raise_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct rdma_cm_event *event = &fake.events[fake.count++];
+
+	assert_true(fake.count <= EVENTS_MOST);
+	*event = (struct rdma_cm_event){ .id = id, .event = type, .status = status };
+	assert_int_equal(write(fake.pipe[1], "", 1), 1);
+	return event;
+}
+
+static void bind_to_device(struct rdma_cm_id *id)
+{
+	id->verbs = &fake.context;
+	id->port_num = 1;
+	id->route.addr.src_addr.sa_family = AF_INET;
+}
+
+/* ---- the library, as far as these runs go ---- */
+
+enum outcome __wrap_verbs_explain_devices(const struct log *log);
+enum outcome __wrap_verbs_explain_devices(const struct log *log)
+{
+	(void)log;
+	return OUTCOME_OK;
+}
+
+struct rdma_event_channel *__wrap_rdma_create_event_channel(void);
+struct rdma_event_channel *__wrap_rdma_create_event_channel(void)
+{
+	struct rdma_event_channel *channel = calloc(1, sizeof(*channel));
+
+	assert_non_null(channel);
+	assert_int_equal(pipe(fake.pipe), 0);
+	channel->fd = fake.pipe[0];
+	return channel;
+}
+
+void __wrap_rdma_destroy_event_channel(struct rdma_event_channel *channel);
+void __wrap_rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	close(fake.pipe[0]);
+	close(fake.pipe[1]);
+	free(channel);
+}
+
+int __wrap_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+			  enum rdma_port_space space);
+int __wrap_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+			  enum rdma_port_space space)
+{
+	*id = calloc(1, sizeof(**id));
+	assert_non_null(*id);
+	(*id)->channel = channel;
+	(*id)->context = context;
+	(*id)->ps = space;
+	trace("create_id space %#06x\n", (unsigned)space);
+	return 0;
+}
+
+int __wrap_rdma_destroy_id(struct rdma_cm_id *id);
+int __wrap_rdma_destroy_id(struct rdma_cm_id *id)
+{
+	free(id);
+	return 0;
+}
+
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	char byte;
+
+	if (read(channel->fd, &byte, 1) != 1)
+		return -1;
+	assert_true(fake.first < fake.count);
+	*event = &fake.events[fake.first++];
+	return 0;
+}
+
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event);
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	(void)event;
+	return 0;
+}
+
+int __wrap_rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address);
+int __wrap_rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	trace("bind %s\n", text_of(address));
+	bind_to_device(id);
+	return 0;
+}
+
+int __wrap_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source, struct sockaddr *destination, int timeout);
+int __wrap_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *source, struct sockaddr *destination, int timeout)
+{
+	trace("resolve %s from %s in %d ms\n", text_of(destination), text_of(source), timeout);
+	bind_to_device(id);
+	raise_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	return 0;
+}
+
+int __wrap_rdma_resolve_route(struct rdma_cm_id *id, int timeout);
+int __wrap_rdma_resolve_route(struct rdma_cm_id *id, int timeout)
+{
+	(void)timeout;
+	raise_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+/* A listener has shown its address; nobody will come, so the port is in use. */
+int __wrap_rdma_listen(struct rdma_cm_id *id, int backlog);
+int __wrap_rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	(void)id;
+	(void)backlog;
+	errno = EADDRINUSE;
+	return -1;
+}
+
+int __wrap_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length);
+int __wrap_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length)
+{
+	(void)id;
+	assert_int_equal(level, RDMA_OPTION_ID);
+	assert_int_equal(length, 1);
+	trace("option %s %u\n",
+	      name == RDMA_OPTION_ID_TOS	   ? "tos"
+	      : name == RDMA_OPTION_ID_ACK_TIMEOUT ? "ack"
+						   : "?",
+	      *(uint8_t *)value);
+	return 0;
+}
+
+/* Nobody listens. */
+int __wrap_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters);
+int __wrap_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
+{
+	trace("connect reads %u/%u retry %u rnr %u data %u\n", parameters->initiator_depth,
+	      parameters->responder_resources, parameters->retry_count, parameters->rnr_retry_count,
+	      parameters->private_data_len);
+	raise_event(id, RDMA_CM_EVENT_REJECTED, 8);
+	return 0;
+}
+
+int __wrap_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attributes);
+int __wrap_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attributes)
+{
+	trace("create_qp %s by the manager%s\n", attributes->qp_type == IBV_QPT_UD ? "UD" : "RC",
+	      (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+			      attributes->create_flags == IBV_QP_CREATE_BLOCK_SELF_MCAST_LB
+		      ? ", no loopback"
+		      : "");
+	id->qp = &fake.queue;
+	return 0;
+}
+
+void __wrap_rdma_destroy_qp(struct rdma_cm_id *id);
+void __wrap_rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	id->qp = NULL;
+}
+
+int __wrap_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attributes, int *mask);
+int __wrap_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attributes, int *mask)
+{
+	(void)id;
+	(void)attributes;
+	*mask = IBV_QP_STATE;
+	return 0;
+}
+
+static int join(struct rdma_cm_id *id, const char *how, struct sockaddr *address, void *context)
+{
+	static const uint8_t assigned[16] = { 0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, [15] = 0x77 };
+	struct rdma_cm_event *event;
+
+	trace("join %s %s\n", text_of(address), how);
+	event = raise_event(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event->param.ud = (struct rdma_ud_param){
+		.private_data = context,
+		.ah_attr = { .dlid = 0xc001, .sl = 3, .is_global = 1, .port_num = 1 },
+		.qp_num = 0xffffff,
+		.qkey = 0x01234567,
+	};
+	memcpy(event->param.ud.ah_attr.grh.dgid.raw, assigned, sizeof(assigned));
+	return 0;
+}
+
+int __wrap_rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context);
+int __wrap_rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context)
+{
+	return join(id, "as full member", address, context);
+}
+
+int __wrap_rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attributes, void *context);
+int __wrap_rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attributes, void *context)
+{
+	assert_int_equal(attributes->comp_mask, RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS);
+	assert_int_equal(attributes->join_flags, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
+	return join(id, "as send-only full member", attributes->addr, context);
+}
+
+int __wrap_rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address);
+int __wrap_rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	(void)id;
+	trace("leave %s\n", text_of(address));
+	return 0;
+}
+
+int __wrap_ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attributes);
+int __wrap_ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attributes)
+{
+	(void)context;
+	*attributes = (struct ibv_device_attr){ .max_qp_wr = 1024, .max_cqe = 4096, .max_qp_rd_atom = 16 };
+	return 0;
+}
+
+int __wrap_ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *compatible);
+int __wrap_ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *compatible)
+{
+	struct ibv_port_attr *attributes = (struct ibv_port_attr *)compatible;
+
+	(void)context;
+	(void)port;
+	attributes->active_mtu = IBV_MTU_2048;
+	attributes->max_msg_sz = 1u << 30;
+	attributes->link_layer = IBV_LINK_LAYER_INFINIBAND;
+	return 0;
+}
+
+struct ibv_pd *__wrap_ibv_alloc_pd(struct ibv_context *context);
+struct ibv_pd *__wrap_ibv_alloc_pd(struct ibv_context *context)
+{
+	struct ibv_pd *domain = calloc(1, sizeof(*domain));
+
+	assert_non_null(domain);
+	domain->context = context;
+	return domain;
+}
+
+int __wrap_ibv_dealloc_pd(struct ibv_pd *domain);
+int __wrap_ibv_dealloc_pd(struct ibv_pd *domain)
+{
+	free(domain);
+	return 0;
+}
+
+struct ibv_comp_channel *__wrap_ibv_create_comp_channel(struct ibv_context *context);
+struct ibv_comp_channel *__wrap_ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = calloc(1, sizeof(*channel));
+
+	assert_non_null(channel);
+	channel->context = context;
+	channel->fd = fake.completion_pipe[0];
+	return channel;
+}
+
+int __wrap_ibv_destroy_comp_channel(struct ibv_comp_channel *channel);
+int __wrap_ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	free(channel);
+	return 0;
+}
+
+static int nothing_to_poll(struct ibv_cq *queue, int most, struct ibv_wc *completions)
+{
+	(void)queue;
+	(void)most;
+	(void)completions;
+	return 0;
+}
+
+static int notify(struct ibv_cq *queue, int solicited)
+{
+	(void)queue;
+	(void)solicited;
+	return 0;
+}
+
+static int take_receives(struct ibv_qp *queue, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
+{
+	(void)queue;
+	(void)requests;
+	(void)bad;
+	return 0;
+}
+
+struct ibv_cq *__wrap_ibv_create_cq(struct ibv_context *context, int entries, void *owner,
+				    struct ibv_comp_channel *channel, int vector);
+struct ibv_cq *__wrap_ibv_create_cq(struct ibv_context *context, int entries, void *owner,
+				    struct ibv_comp_channel *channel, int vector)
+{
+	struct ibv_cq *queue = calloc(1, sizeof(*queue));
+
+	(void)entries;
+	(void)vector;
+	assert_non_null(queue);
+	queue->context = context;
+	queue->channel = channel;
+	queue->cq_context = owner;
+	return queue;
+}
+
+int __wrap_ibv_destroy_cq(struct ibv_cq *queue);
+int __wrap_ibv_destroy_cq(struct ibv_cq *queue)
+{
+	free(queue);
+	return 0;
+}
+
+struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *attributes);
+struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *attributes)
+{
+	(void)domain;
+	trace("create_qp %s of our own\n", attributes->qp_type == IBV_QPT_UD ? "UD" : "RC");
+	return &fake.queue;
+}
+
+int __wrap_ibv_modify_qp(struct ibv_qp *queue, struct ibv_qp_attr *attributes, int mask);
+int __wrap_ibv_modify_qp(struct ibv_qp *queue, struct ibv_qp_attr *attributes, int mask)
+{
+	(void)queue;
+	if (mask & IBV_QP_STATE)
+		trace("modify_qp to %d\n", (int)attributes->qp_state);
+	return 0;
+}
+
+int __wrap_ibv_destroy_qp(struct ibv_qp *queue);
+int __wrap_ibv_destroy_qp(struct ibv_qp *queue)
+{
+	(void)queue;
+	return 0;
+}
+
+struct ibv_ah *__wrap_ibv_create_ah(struct ibv_pd *domain, struct ibv_ah_attr *attributes);
+struct ibv_ah *__wrap_ibv_create_ah(struct ibv_pd *domain, struct ibv_ah_attr *attributes)
+{
+	struct ibv_ah *handle = calloc(1, sizeof(*handle));
+
+	(void)domain;
+	assert_non_null(handle);
+	assert_int_equal(attributes->dlid, 0xc001);
+	return handle;
+}
+
+int __wrap_ibv_destroy_ah(struct ibv_ah *handle);
+int __wrap_ibv_destroy_ah(struct ibv_ah *handle)
+{
+	free(handle);
+	return 0;
+}
+
+int __wrap_ibv_attach_mcast(struct ibv_qp *queue, const union ibv_gid *gid, uint16_t lid);
+int __wrap_ibv_attach_mcast(struct ibv_qp *queue, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)queue;
+	trace("attach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
+	return 0;
+}
+
+int __wrap_ibv_detach_mcast(struct ibv_qp *queue, const union ibv_gid *gid, uint16_t lid);
+int __wrap_ibv_detach_mcast(struct ibv_qp *queue, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)queue;
+	trace("detach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
+	return 0;
+}
+
+static struct ibv_mr *registration(void)
+{
+	struct ibv_mr *region = calloc(1, sizeof(*region));
+
+	assert_non_null(region);
+	return region;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *domain, void *memory, size_t length, int access);
+struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *domain, void *memory, size_t length, int access)
+{
+	(void)domain;
+	(void)memory;
+	(void)length;
+	(void)access;
+	return registration();
+}
+
+struct ibv_mr *__wrap_ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t length, uint64_t address,
+				       unsigned int access);
+struct ibv_mr *__wrap_ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t length, uint64_t address,
+				       unsigned int access)
+{
+	(void)domain;
+	(void)memory;
+	(void)length;
+	(void)address;
+	(void)access;
+	return registration();
+}
+
+int __wrap_ibv_dereg_mr(struct ibv_mr *region);
+int __wrap_ibv_dereg_mr(struct ibv_mr *region)
+{
+	free(region);
+	return 0;
+}
+
+/* ---- the runs ---- */
+
+#define ARGUMENTS_MOST 16
+
+/* Runs a command line, checks its exit code, and that the calls were these. */
+static void expect_calls(const struct command *command, const char *line, enum outcome outcome, const char *calls)
+{
+	char words[256], *argv[ARGUMENTS_MOST + 1] = { 0 }, *rest = words;
+	struct capture capture;
+	int argc = 0, out, kept = dup(STDOUT_FILENO);
+	enum outcome ended;
+
+	memset(&fake, 0, sizeof(fake));
+	snprintf(words, sizeof(words), "%s", line);
+	while ((argv[argc] = strsep(&rest, " ")))
+		assert_true(++argc < ARGUMENTS_MOST);
+	assert_int_equal(pipe(fake.completion_pipe), 0);
+	fake.context.device = &fake.device;
+	fake.context.async_fd = dup(fake.completion_pipe[0]);
+	fake.context.ops.poll_cq = nothing_to_poll;
+	fake.context.ops.req_notify_cq = notify;
+	fake.context.ops.post_recv = take_receives;
+	fake.device.transport_type = IBV_TRANSPORT_IB;
+	snprintf(fake.device.name, sizeof(fake.device.name), "ib0");
+	fake.queue = (struct ibv_qp){ .context = &fake.context, .qp_num = 17 };
+	out = memfd_create("stdout", 0);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	capture_begin(&capture);
+	ended = command_run(command, command->name, argc, argv);
+	capture_end(&capture);
+	fflush(stdout);
+	dup2(kept, STDOUT_FILENO);
+	close(out);
+	close(kept);
+	close(fake.context.async_fd);
+	close(fake.completion_pipe[0]);
+	close(fake.completion_pipe[1]);
+	if (ended != outcome)
+		print_message("%s\n", capture.text);
+	assert_int_equal(ended, outcome);
+	assert_string_equal(fake.trace, calls);
+}
+
+static void mckey_native_gid(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "bind 10.0.0.1:0\n"
+		     "create_qp UD by the manager\n"
+		     "join gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000 as full member\n"
+		     "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n");
+}
+
+static void mckey_assigned_gid(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "bind 10.0.0.1:0\n"
+		     "create_qp UD by the manager\n"
+		     "join gid :: sid 1110000 mask ffffffffffff0000 as full member\n"
+		     "leave gid :: sid 1110000 mask ffffffffffff0000\n");
+}
+
+static void mckey_assigned_address(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 0.0.0.0:0 from 10.0.0.1:0 in 10000 ms\n"
+		     "create_qp UD by the manager\n"
+		     "join 0.0.0.0:0 as full member\n"
+		     "leave 0.0.0.0:0\n");
+}
+
+static void mckey_ipoib_space(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++)
+		expect_calls(&mckey_command,
+			     way ? "mckey -m 239.1.2.3 -p ipoib -C 0" : "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK,
+			     "create_id space 0x0002\n"
+			     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+			     "create_qp UD by the manager\n"
+			     "join 239.1.2.3:0 as full member\n"
+			     "leave 239.1.2.3:0\n");
+}
+
+static void mckey_send_only(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD by the manager, no loopback\n"
+		     "join 239.1.2.3:0 as send-only full member\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+static void mckey_own_queue(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD of our own\n"
+		     "modify_qp to 1\n"
+		     "modify_qp to 2\n"
+		     "modify_qp to 3\n"
+		     "join 239.1.2.3:0 as full member\n"
+		     "attach ff..77 lid 0xc001\n"
+		     "detach ff..77 lid 0xc001\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+/* A send-only member's queue is not attached, also when it is our own. */
+static void mckey_own_queue_send_only(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -o -s -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD of our own\n"
+		     "modify_qp to 1\n"
+		     "modify_qp to 2\n"
+		     "modify_qp to 3\n"
+		     "join 239.1.2.3:0 as send-only full member\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+static void ucmatose_native_gid_client(void **state)
+{
+	(void)state;
+	expect_calls(&ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 2",
+		     OUTCOME_NO_CONNECTION,
+		     "create_id space 0x013f\n"
+		     "resolve gid fe80::2:c903:1 sid 13f1d2f mask ffffffffffffffff from "
+		     "gid fe80::2:c903:2 sid 13f0000 mask ffffffffffff0000 in 2000 ms\n"
+		     "create_qp RC by the manager\n"
+		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
+}
+
+static void ucmatose_native_gid_server(void **state)
+{
+	(void)state;
+	expect_calls(&ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
+		     "create_id space 0x0106\n"
+		     "bind gid fe80::2:c903:1 sid 1061388 mask ffffffffffffffff\n");
+}
+
+static void ucmatose_options(void **state)
+{
+	(void)state;
+	expect_calls(&ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
+		     "create_id space 0x013f\n"
+		     "resolve 10.0.0.2:7471 from none in 10000 ms\n"
+		     "option tos 96\n"
+		     "option ack 14\n"
+		     "create_qp RC by the manager\n"
+		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mckey_native_gid),
+		cmocka_unit_test(mckey_assigned_gid),
+		cmocka_unit_test(mckey_assigned_address),
+		cmocka_unit_test(mckey_ipoib_space),
+		cmocka_unit_test(mckey_send_only),
+		cmocka_unit_test(mckey_own_queue),
+		cmocka_unit_test(mckey_own_queue_send_only),
+		cmocka_unit_test(ucmatose_native_gid_client),
+		cmocka_unit_test(ucmatose_native_gid_server),
+		cmocka_unit_test(ucmatose_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

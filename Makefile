@@ -40,7 +40,7 @@ object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
-conformance := $(sort $(wildcard test/conformance/*.c))
+suite := $(sort $(wildcard test/conformance/*.c))
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -64,16 +64,15 @@ $(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(archive)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
 
-# The conformance suite of transport.h, which the lab runs.
-$(BUILD)/test/conformance: $(call object,$(conformance)) $(archive)
+# The suite that any backend of transport.h is put through; the lab runs it.
+$(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(conformance) $(wildcard test/unit/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c)))
 
 units: $(units)
-lab-programs: $(BUILD)/rdmatest $(BUILD)/test/conformance
+conformance: $(BUILD)/conformance
 
 demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
 	+@$(build) all
@@ -81,7 +80,7 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli layers lab
+	@BUILD=$(BUILD) test/run style unit cli memcheck layers lab
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
 	+@$(build) all
@@ -95,7 +94,7 @@ style: check-style ## clang-format, shellcheck and the licence lines
 lab check-lab: all conformance ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
 
-lab-shell: lab-programs ## a shell in a lab guest with everything in it
+lab-shell: all conformance ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
 
 setup: ## install what building and testing need, if it is missing
@@ -106,6 +105,9 @@ setup-fast:
 
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
+
+man: all ## fill the option sections of docs/man from the option tables
+	@docs/man/update $(BUILD)/rdmatest
 
 size: all ## the size of the program next to the stock tools, as docs/size.md has it
 	@BUILD=$(BUILD) test/size
@@ -137,5 +139,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units lab-programs demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
-	setup setup-fast setup-demo size install uninstall clean help
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
+	setup setup-fast setup-demo man size install uninstall clean help

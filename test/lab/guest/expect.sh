@@ -59,6 +59,13 @@ expect_silent() {
 	done
 }
 
+# expect_running NAME: it has not ended.
+expect_running() {
+	lab_checked
+	lab_find "$1"
+	! has_ended "$lab_pid" || fail "$1 has ended"
+}
+
 # expect_text_equal WANTED FOUND WHAT
 expect_text_equal() {
 	lab_checked

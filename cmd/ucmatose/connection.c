@@ -178,6 +178,11 @@ static void disconnected(struct ucmatose_connection *connection)
 
 	switch (connection->state) {
 	case CONNECTION_TRANSFERRED:
+		/* -m moves all the connections, also those that the server has been quick to end. */
+		connection->peer_left = run->options->migrate && run->phase < RUN_CLOSING;
+		if (!connection->peer_left)
+			ucmatose_connection_close(connection);
+		return;
 	case CONNECTION_DISCONNECTING:
 		ucmatose_connection_close(connection);
 		return;

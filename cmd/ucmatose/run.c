@@ -70,7 +70,7 @@ static void fail_silent(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct log *log = &run->environment->log;
-	const char *name = connection->endpoint->name;
+	const char *name = connection->endpoint ? connection->endpoint->name : NULL;
 	double seconds = timeout_seconds(run);
 
 	switch (connection->state) {
@@ -86,6 +86,9 @@ static void fail_silent(struct ucmatose_connection *connection)
 			  connection->index, connection->received, run->messages, seconds);
 		break;
 	case CONNECTION_TRANSFERRED:
+		/* The server disconnects when the last of the others is through. */
+		if (run->phase != RUN_CLOSING)
+			return;
 		log_error(log, name,
 			  "connection %" PRIu32
 			  ": all messages went through, but the server has not disconnected for %g s",
@@ -175,10 +178,16 @@ static enum outcome migrate(struct ucmatose *run)
 
 static void disconnect_all(struct ucmatose *run)
 {
-	ucmatose_say("cmatose: disconnecting");
-	for (uint32_t i = 0; i < run->begun; i++)
-		if (run->connections[i].state == CONNECTION_TRANSFERRED)
-			ucmatose_connection_disconnect(&run->connections[i]);
+	if (run->is_server)
+		ucmatose_say("cmatose: disconnecting");
+	for (uint32_t i = 0; i < run->begun; i++) {
+		struct ucmatose_connection *connection = &run->connections[i];
+
+		if (connection->state == CONNECTION_TRANSFERRED && connection->peer_left)
+			ucmatose_connection_close(connection);
+		else if (connection->state == CONNECTION_TRANSFERRED && run->is_server)
+			ucmatose_connection_disconnect(connection);
+	}
 }
 
 static void close_down(void *owner)
@@ -189,8 +198,7 @@ static void close_down(void *owner)
 	ucmatose_progressed(run);
 	if (run->options->migrate && connections_alive(run))
 		ucmatose_note(run, migrate(run));
-	if (run->is_server)
-		disconnect_all(run);
+	disconnect_all(run);
 	ucmatose_advance(run);
 }
 
@@ -264,6 +272,8 @@ void ucmatose_cut_short(struct ucmatose *run)
 
 		if (connection->state == CONNECTION_CONNECTING)
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
+		else if (connection->endpoint && connection->peer_left)
+			ucmatose_connection_close(connection);
 		else if (connection->endpoint && connection->state != CONNECTION_DISCONNECTING)
 			ucmatose_connection_disconnect(connection);
 	}

@@ -347,10 +347,14 @@ static enum outcome turn(struct ucmatose_connection *connection)
 	return OUTCOME_OK;
 }
 
+/* A message too long for its receive fails at both ends; soft-RoCE calls it a failed queue pair at the receiver. */
 static void hint_of_failure(const struct ucmatose_connection *connection, const struct completion *completion)
 {
-	if ((completion->kind == WORK_RECEIVE && completion->status == COMPLETION_LENGTH) ||
-	    (completion->kind == WORK_SEND && completion->status == COMPLETION_REMOTE_REQUEST))
+	bool too_long = completion->kind == WORK_RECEIVE
+				? completion->status == COMPLETION_LENGTH || completion->status == COMPLETION_OTHER
+				: completion->status == COMPLETION_REMOTE_REQUEST;
+
+	if (too_long && !connection->peer_is_ours)
 		log_hint(&connection->run->environment->log,
 			 "the other end may run with another -S than the %" PRId64 " of this one",
 			 connection->run->options->size);

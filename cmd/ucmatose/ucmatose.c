@@ -47,9 +47,9 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
 		   .help = "Local address to connect from or to listen on (::0 for any)"),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
-		   .words = formats, .argument = "FORMAT", .help = "What addresses are: name, ip, ipv6 or gid"),
+		   .words = formats, .argument = "FORMAT", .help = "How addresses are written"),
 	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
-		   .words = port_spaces, .argument = "SPACE", .help = "RDMA port space: tcp or ib"),
+		   .words = port_spaces, .argument = "SPACE", .help = "RDMA port space"),
 	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct ucmatose_options, connections, .minimum = 1,
 		   .maximum = 65535, .initial = 1, .argument = "N", .help = "Connections to make or to take"),
 	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct ucmatose_options, count, .minimum = 0,
@@ -77,32 +77,46 @@ static const struct option_rule rules[] = {
 	{ 0, NULL, NULL },
 };
 
-static bool spelled_right(const struct environment *environment, const struct ucmatose_options *options,
-			  const char *letter, const char *text)
+/* True if the text may be an address; *address is NONE if it is a name, which only the run looks up. */
+static bool spelled_right(const struct environment *environment, int64_t format, const char *letter, const char *text,
+			  struct address *address)
 {
 	static const char *const kinds[] = {
 		[ADDRESS_FORMAT_IP] = "an IPv4 or IPv6 address in numbers (-f ip)",
 		[ADDRESS_FORMAT_IP6] = "an IPv6 address in numbers (-f ipv6)",
 		[ADDRESS_FORMAT_GID] = "a GID, written like an IPv6 address (-f gid)",
 	};
-	struct address address;
+	bool named = format == ADDRESS_FORMAT_ANY;
 
-	if (!text || options->format == ADDRESS_FORMAT_ANY)
+	address->family = ADDRESS_NONE;
+	if (!text)
 		return true;
-	if (!address_parse(text, (enum address_format)options->format, &address)) {
-		log_error(&environment->log, letter, "'%s' is not %s", text, kinds[options->format]);
+	if (!address_parse(text, named ? ADDRESS_FORMAT_IP : (enum address_format)format, address)) {
+		if (!named)
+			log_error(&environment->log, letter, "'%s' is not %s", text, kinds[format]);
+		return named;
+	}
+	if (address_is_multicast(address)) {
+		log_error(&environment->log, letter, "%s is a multicast group, not a host", text);
 		return false;
 	}
 	return true;
 }
 
+/* Of addresses that need no look-up what cannot work is said before a device is touched. */
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
+	struct address server, source;
 
-	if (!spelled_right(environment, options, "-s", options->server) ||
-	    !spelled_right(environment, options, "-b", options->bind))
+	if (!spelled_right(environment, options->format, "-s", options->server, &server) ||
+	    !spelled_right(environment, options->format, "-b", options->bind, &source))
 		return OUTCOME_USAGE;
+	if (server.family && source.family && server.family != source.family) {
+		log_error(&environment->log, "-b", "%s is not of the same family as -s %s", options->bind,
+			  options->server);
+		return OUTCOME_USAGE;
+	}
 	return OUTCOME_OK;
 }
 

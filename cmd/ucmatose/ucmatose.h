@@ -69,6 +69,7 @@ struct ucmatose_connection {
 	uint32_t index;
 	enum connection_state state;
 	bool peer_is_ours; /* it said hello, so its payload is known */
+	bool peer_left;	   /* and the endpoint waits to be moved to another channel first */
 	bool grant_in_flight;
 	uint32_t send_seed;
 	uint32_t receive_seed;

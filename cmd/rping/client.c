@@ -131,8 +131,9 @@ static enum outcome verdict(const struct rping_client *client)
 		log_error(client->log, endpoint->name, "ended early, after %s", pings_text(client, pings));
 		return OUTCOME_FAILED;
 	}
-	printf("%s: %s of %" PRIu32 " bytes to %s answered %s (%s, %s)\n", client->log->name,
-	       rping_pings_text(client->answered, 0, pings), client->size, address_text(&endpoint->peer, peer),
+	printf("%s: %s of %" PRIu32 " byte%s to %s answered %s (%s, %s)\n", client->log->name,
+	       rping_pings_text(client->answered, 0, pings), client->size, client->size == 1 ? "" : "s",
+	       address_text(&endpoint->peer, peer),
 	       client->options->validate ? "and verified" : "(not compared; -V compares)",
 	       transport_name(endpoint->transport), endpoint->domain->device);
 	return OUTCOME_OK;

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The wire format of rping, the choice of the size, and what is shown of a peer's bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cmd/rping/protocol.h"
 #include "core/payload.h"
+#include "test/unit/unit.h"
 
 static void advertisement_is_as_stock_tools_write_it(void **state)
 {
@@ -115,7 +106,9 @@ static void hostile_bytes_are_harmless(void **state)
 	assert_prints("", 1, "ping data: \n");
 	assert_prints("no end", 6, "ping data: no end\n");
 	assert_prints("one\0two", 8, "ping data: one\n");
-	assert_prints("a\x1b[2Jb\n\x7f\xff\x80!", 12, "ping data: a?[2Jb???" "?!\n");
+	assert_prints("a\x1b[2Jb\n\x7f\xff\x80!", 12,
+		      "ping data: a?[2Jb???"
+		      "?!\n");
 	assert_prints("\r\n", 3, "ping data: ??\n");
 }
 

@@ -4,7 +4,6 @@
  * "rping" is rping), else by the first argument.
  */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,14 +152,21 @@ static void occupy_standard_descriptors(void)
 			return;
 }
 
+static const char *called_name(int argc, char *const *argv)
+{
+	const char *path = argc ? argv[0] : "";
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return *name ? name : "rdmatest";
+}
+
 int main(int argc, char **argv)
 {
-	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
-	struct log log = { .name = slash ? slash + 1 : argc ? argv[0] : "rdmatest" };
+	struct log log = { .name = called_name(argc, argv) };
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
-	signal(SIGPIPE, SIG_IGN);
 	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	outcome = dispatch(&log, argc, argv);

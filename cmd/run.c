@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/interruption.h"
 
@@ -36,13 +37,20 @@ void command_help(const struct command *command, const char *name)
 	options_help(command->options, stdout);
 }
 
+/* Why stdout cannot be written. The reason went with the write that failed; one more write tells it again. */
+static int output_error(void)
+{
+	errno = 0;
+	if (write(STDOUT_FILENO, "\n", 1) < 0 && errno)
+		return errno;
+	return EIO;
+}
+
 enum outcome output_finish(const struct log *log, enum outcome outcome)
 {
-	int error = 0;
+	bool failed = fflush(stdout) || ferror(stdout);
+	int error = failed ? output_error() : 0;
 
-	errno = 0;
-	if (fflush(stdout) || ferror(stdout))
-		error = errno ? errno : EIO;
 	if (fclose(stdout) && !error)
 		error = errno;
 	if (!error)

@@ -118,20 +118,17 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		guest_destroy(guest);
 }
 
-static void server_begin_end(struct rping_server *server, enum interruption reason)
+/* Its device is gone, say. Guests of the same device hear of it themselves; those of another one may finish. */
+static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
-	struct guest *next;
-
+	environment_note(server->environment, outcome);
+	if (!server->guests) {
+		server_finish(server, outcome);
+		return;
+	}
 	server->ending = true;
-	resolver_stop(&server->lookup);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
-	for (struct guest *guest = server->guests; guest; guest = next) {
-		next = guest->next;
-		guest_dismiss(guest, reason);
-	}
-	if (!server->guests)
-		server_ended(server);
 }
 
 static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -139,14 +136,10 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	struct rping_server *server = owner;
 
 	(void)endpoint;
-	if (event->kind == EVENT_REQUEST) {
+	if (event->kind == EVENT_REQUEST)
 		client_asks(server, event);
-	} else if (event->kind == EVENT_FAILED && !server->guests) {
-		server_finish(server, event->outcome);
-	} else if (event->kind == EVENT_FAILED) {
-		environment_note(server->environment, event->outcome);
-		server_begin_end(server, INTERRUPTION_SIGNAL);
-	}
+	else if (event->kind == EVENT_FAILED)
+		listener_failed(server, event->outcome);
 }
 
 static const struct endpoint_handlers listener_handlers = {
@@ -203,9 +196,20 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 
 void rping_server_interrupt(struct rping_server *server, enum interruption reason)
 {
+	struct guest *next;
+
 	if (!server)
 		return;
-	server_begin_end(server, reason);
+	server->ending = true;
+	resolver_stop(&server->lookup);
+	endpoint_destroy(server->listener);
+	server->listener = NULL;
+	for (struct guest *guest = server->guests; guest; guest = next) {
+		next = guest->next;
+		guest_dismiss(guest, reason);
+	}
+	if (!server->guests)
+		server_ended(server);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

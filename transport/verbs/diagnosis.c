@@ -158,6 +158,8 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	/* librdmacm's own -1, not EPERM: the group was joined, but ibv_attach_mcast() failed. */
 	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1)
 		return "the device does not attach this queue to the group: it may have too many already";
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return "the device was removed";
 	if (event->status < 0)
 		return verbs_error_cause(-event->status);
 	return "the connection manager gave up";

@@ -98,6 +98,9 @@ uint64_t soft_random(void);
  */
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path);
+/* The way back to where a packet came from: local is the socket's address, and no port is set. */
+void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+		    struct soft_path *path);
 /* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
@@ -167,6 +170,10 @@ uint8_t *soft_region_reach(struct soft_transport *transport, uint32_t key, uint6
 
 /* ---- manager.c: the connection manager ---- */
 
+/* NULL when memory is short. Closing says a last word to peers that have not answered yet, and flushes. */
+struct soft_manager *soft_manager_open(struct soft_transport *transport);
+void soft_manager_close(struct soft_manager *manager);
+
 /* Active side: sends REQ from the endpoint's queue over its path, and goes on from there. */
 enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *data, size_t length);
 /* Passive side, of an endpoint that soft_requested() was told of. */
@@ -210,6 +217,8 @@ enum soft_event_kind {
  */
 void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
+/* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied. */
+void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
 

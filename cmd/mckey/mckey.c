@@ -8,7 +8,7 @@
  */
 #include "cmd/mckey/mckey.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,19 +156,36 @@ void run_say(const char *format, ...)
 	fflush(stdout);
 }
 
-void run_hint(struct mckey_run *run, const char *text)
-{
-	if (!run->hinted)
-		log_hint(run->log, "%s", text);
-	run->hinted = true;
-}
-
-const char *run_device(const struct mckey_run *run)
+static const char *device(const struct mckey_run *run)
 {
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].endpoint && run->members[i].endpoint->domain)
 			return run->members[i].endpoint->domain->device;
 	return "no device";
+}
+
+void run_tell(const struct mckey_run *run, const char *format, ...)
+{
+	va_list list;
+
+	printf("%s: ", run->log->name);
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+	printf(" (%s, %s)\n", transport_name(run->environment->transport), device(run));
+	fflush(stdout);
+}
+
+const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+void run_hint(struct mckey_run *run, const char *text)
+{
+	if (!run->hinted)
+		log_hint(run->log, "%s", text);
+	run->hinted = true;
 }
 
 static void report(struct mckey_run *run)
@@ -177,8 +194,8 @@ static void report(struct mckey_run *run)
 		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
 			  run->member_count);
 	if (!run->undecided && !run->count && run->join_failures < run->member_count)
-		run_say("mckey: %zu of %zu connections joined, no datagrams asked for (%s)",
-			run->member_count - run->join_failures, run->member_count, run_device(run));
+		run_tell(run, "%zu of %zu connection%s joined, no datagrams asked for",
+			 run->member_count - run->join_failures, run->member_count, plural(run->member_count));
 }
 
 static void finish(void *owner)
@@ -355,7 +372,7 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 
 	*state = NULL;
 	if (!run) {
-		log_error(&environment->log, NULL, "out of memory");
+		log_errno(&environment->log, NULL, ENOMEM, "start");
 		return OUTCOME_INTERNAL;
 	}
 	run->environment = environment;
@@ -368,7 +385,7 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->heard.streams = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
 	if (!run->members) {
-		log_error(&environment->log, NULL, "out of memory");
+		log_errno(&environment->log, NULL, ENOMEM, "start");
 		free(run);
 		return OUTCOME_INTERNAL;
 	}

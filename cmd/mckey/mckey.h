@@ -108,15 +108,18 @@ struct mckey_run {
 };
 
 /* mckey.c */
+/* A line that scripts know from the stock tool, on stdout. */
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line of our own, on stdout: "<name>: <what> (<backend>, <device>)". */
+void run_tell(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A hint under an error; only the first one of a run is printed. */
 void run_hint(struct mckey_run *run, const char *text);
 /* Notes the outcome and ends the run in the next turn of the loop. */
 void run_end(struct mckey_run *run, enum outcome outcome);
 /* A member has joined or failed. */
 void run_settled(struct mckey_run *run);
-/* "rxe0", or "no device". */
-const char *run_device(const struct mckey_run *run);
+/* "s", unless it is one. */
+const char *plural(uint64_t count);
 
 /* member.c */
 void member_start(struct member *member);
@@ -137,7 +140,8 @@ void sender_settled(struct mckey_run *run);
 void sender_report(struct mckey_run *run);
 
 /* receiver.c */
-uint32_t receiver_depth(const struct mckey_run *run);
+/* How many receives the member's queue takes: after the device is known, before the queue is made. */
+uint32_t receiver_depth(const struct member *member);
 /* Makes the member's memory and posts its receives. */
 enum outcome receiver_prepare(struct member *member);
 void receiver_start(struct mckey_run *run);

@@ -84,6 +84,18 @@ static void hint(struct member *member)
 		run_hint(run, "native multicast GIDs are for InfiniBand; on RoCE v2 use an IPv4 group with -m");
 }
 
+static void set_depths(struct member *member)
+{
+	struct endpoint_options *options = &member->endpoint->options;
+	uint32_t most = member->endpoint->domain->most_queue_entries;
+
+	options->send_depth = options->receive_depth = 1;
+	if (!member->run->options->sender)
+		options->receive_depth = receiver_depth(member);
+	else
+		options->send_depth = most < SENDER_SLOTS ? most : SENDER_SLOTS;
+}
+
 static void join(struct member *member)
 {
 	struct mckey_run *run = member->run;
@@ -91,6 +103,7 @@ static void join(struct member *member)
 
 	if (!port_is_fit(member))
 		return;
+	set_depths(member);
 	outcome = endpoint_open_queue(member->endpoint);
 	if (!outcome && !run->options->sender)
 		outcome = receiver_prepare(member);
@@ -171,8 +184,6 @@ void member_start(struct member *member)
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.send_depth = options->sender ? SENDER_SLOTS : 1,
-		.receive_depth = options->sender ? 1 : receiver_depth(run),
 		.type_of_service = ENDPOINT_UNSET,
 		.ack_timeout = ENDPOINT_UNSET,
 		.own_queue = options->own_queue,

@@ -9,6 +9,7 @@
  * sender whose immediate was damaged is missing from its stream.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "cmd/mckey/mckey.h"
@@ -16,7 +17,7 @@
 enum {
 	BATCH = 64,
 	DEPTH_LEAST = 512,
-	DEPTH_MOST = 2048,	/* below every device's limit */
+	DEPTH_MOST = 2048,
 	BURSTS = 4,		/* senders whose -C datagrams may come faster than they are counted */
 	SLOTS_LEAST = 16,	/* of a member, however many there are */
 	MEMORY_MOST = 32 << 20, /* for the slots of all members */
@@ -28,13 +29,40 @@ enum {
  */
 #define GRACE (200 * CLOCK_NS_PER_MS)
 
-uint32_t receiver_depth(const struct mckey_run *run)
+/*
+ * Room for the longest datagram, not just for -S bytes: one that does not fit would put the queue pair out of order,
+ * and anybody may send one. So it is told, and counted.
+ */
+static uint32_t slot_size(const struct member *member)
 {
-	uint64_t depth = (uint64_t)run->count * BURSTS;
+	return DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
+}
 
-	if (!run->count)
+/* What one member may take: registered memory is locked, and users other than root may lock only so much. */
+static uint32_t affordable_slots(const struct member *member)
+{
+	rlim_t memory = MEMORY_MOST, slots;
+	struct rlimit locked;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &locked) && locked.rlim_cur / 2 < memory)
+		memory = locked.rlim_cur / 2;
+	slots = memory / member->run->member_count / slot_size(member);
+	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
+}
+
+static uint32_t least(uint32_t one, uint32_t other)
+{
+	return one < other ? one : other;
+}
+
+uint32_t receiver_depth(const struct member *member)
+{
+	uint64_t burst = (uint64_t)member->run->count * BURSTS;
+	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MOST ? DEPTH_MOST : (uint32_t)burst;
+
+	if (!member->run->count)
 		return 1;
-	return depth < DEPTH_LEAST ? DEPTH_LEAST : depth > DEPTH_MOST ? DEPTH_MOST : (uint32_t)depth;
+	return least(least(depth, affordable_slots(member)), member->endpoint->domain->most_queue_entries);
 }
 
 static struct work receive_work(const struct member *member, uint32_t slot)
@@ -48,18 +76,6 @@ static struct work receive_work(const struct member *member, uint32_t slot)
 	};
 }
 
-/* What one member may take: registered memory is locked, and users other than root may lock only so much. */
-static uint32_t affordable_slots(const struct member *member)
-{
-	rlim_t memory = MEMORY_MOST, slots;
-	struct rlimit locked;
-
-	if (!getrlimit(RLIMIT_MEMLOCK, &locked) && locked.rlim_cur / 2 < memory)
-		memory = locked.rlim_cur / 2;
-	slots = memory / member->run->member_count / member->slot_size;
-	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
-}
-
 enum outcome receiver_prepare(struct member *member)
 {
 	struct work works[BATCH];
@@ -68,14 +84,8 @@ enum outcome receiver_prepare(struct member *member)
 
 	if (!member->run->count)
 		return OUTCOME_OK;
-	/*
-	 * Room for the longest datagram, not just for -S bytes: one that does not fit would put the queue pair out of
-	 * order, and anybody may send one. So it is told, and counted.
-	 */
-	member->slot_size = DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
-	member->slots = affordable_slots(member);
-	if (member->slots > member->endpoint->options.receive_depth)
-		member->slots = member->endpoint->options.receive_depth;
+	member->slot_size = slot_size(member);
+	member->slots = member->endpoint->options.receive_depth;
 	outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
 				&member->region);
 	while (!outcome && slot < member->slots) {
@@ -160,8 +170,8 @@ static void check_content(struct mckey_run *run, struct source *source, struct s
 	if (length != run->size) {
 		stream->wrong_length++;
 		if (!source->wrong_length_told)
-			log_error(run->log, source_text(source, name), "sends datagrams of %u bytes: expected %u (-S)",
-				  length, run->size);
+			log_error(run->log, source_text(source, name), "sends datagrams of %u byte%s: expected %u (-S)",
+				  length, plural(length), run->size);
 		source->wrong_length_told = true;
 	}
 	if (damaged) {
@@ -228,6 +238,7 @@ void receiver_completion(struct member *member, const struct completion *complet
 struct summary {
 	uint64_t arrived;
 	uint64_t missing;
+	uint64_t wanted; /* at least -C from the sender to each member */
 	uint64_t repeated;
 	uint64_t late;
 	uint64_t out_of_order;
@@ -240,14 +251,18 @@ struct summary {
 static struct summary summarise(const struct mckey_run *run, const struct source *source)
 {
 	struct summary summary = { .good = true };
+	uint64_t arrived, missing;
 
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct stream *stream = &source->streams[i];
 
 		if (!run->members[i].took_part)
 			continue;
-		summary.arrived += stream_arrived(stream);
-		summary.missing += stream_missing(stream, run->count);
+		arrived = stream_arrived(stream);
+		missing = stream_missing(stream, run->count);
+		summary.arrived += arrived;
+		summary.missing += missing;
+		summary.wanted += arrived + missing > run->count ? arrived + missing : run->count;
 		summary.repeated += stream->repeated;
 		summary.late += stream->late;
 		summary.out_of_order += stream->out_of_order;
@@ -265,34 +280,42 @@ static void complain(const struct mckey_run *run, const char *name, const struct
 	const char *cause = run->interrupted ? run->interrupted : "nothing more came for --idle-timeout";
 
 	if (summary->missing)
-		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagrams did not arrive: %s", summary->missing,
-			  summary->arrived + summary->missing, everything_came(run) ? "lost" : cause);
+		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s", summary->missing,
+			  summary->arrived + summary->missing, plural(summary->arrived + summary->missing),
+			  everything_came(run) ? "lost" : cause);
 	if (summary->total && summary->total < run->count)
-		log_error(run->log, name, "sends only %u datagrams: expected %u (-C)", summary->total, run->count);
+		log_error(run->log, name, "sends only %u datagram%s: expected %u (-C)", summary->total,
+			  plural(summary->total), run->count);
 	if (summary->wrong_length)
-		log_error(run->log, name, "%" PRIu64 " datagrams have a wrong length", summary->wrong_length);
+		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", summary->wrong_length,
+			  plural(summary->wrong_length));
 	if (summary->damaged)
-		log_error(run->log, name, "%" PRIu64 " datagrams are damaged", summary->damaged);
+		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", summary->damaged, plural(summary->damaged));
 }
 
 static void report_source(const struct mckey_run *run, const struct source *source, struct summary *all)
 {
 	struct summary summary = summarise(run, source);
-	char name[SOURCE_TEXT_SIZE];
+	char name[SOURCE_TEXT_SIZE], size[32];
 
 	source_text(source, name);
-	if (summary.total)
-		run_say("mckey: %" PRIu64 " datagrams of %u bytes from %s received, %" PRIu64 " lost, %" PRIu64
-			" out of order, %" PRIu64 " repeated",
-			summary.arrived, run->size, name, summary.missing, summary.out_of_order,
-			summary.repeated + summary.late);
+	if (summary.wrong_length)
+		snprintf(size, sizeof(size), "other sizes");
 	else
-		run_say("mckey: %" PRIu64 " datagrams of %u bytes from %s received, %" PRIu64
-			" lost, order unknown: not numbered",
-			summary.arrived, run->size, name, summary.missing);
+		snprintf(size, sizeof(size), "%u byte%s", run->size, plural(run->size));
+	if (summary.total)
+		run_tell(run,
+			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
+			 " out of order, %" PRIu64 " repeated",
+			 summary.arrived, plural(summary.arrived), size, name, summary.missing, summary.out_of_order,
+			 summary.repeated + summary.late);
+	else
+		run_tell(run,
+			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
+			 summary.arrived, plural(summary.arrived), size, name, summary.missing);
 	complain(run, name, &summary);
 	all->arrived += summary.arrived;
-	all->missing += summary.missing;
+	all->wanted += summary.wanted;
 	if (!summary.total)
 		all->total = 0;
 }
@@ -315,22 +338,20 @@ void receiver_report(struct mckey_run *run)
 	for (size_t i = 0; i < run->heard.count; i++)
 		report_source(run, run->heard.sources[i], &all);
 	if (run->foreign)
-		run_say("mckey: %" PRIu64 " datagrams that no mckey sent were ignored", run->foreign);
+		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign, plural(run->foreign));
 	if (run->heard.unfollowed)
-		log_error(run->log, run->group_text, "%" PRIu64 " datagrams were not checked: more than %zu senders",
-			  run->heard.unfollowed, run->heard.count);
+		log_error(run->log, run->group_text,
+			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed",
+			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count);
 	if (!run->heard.count)
 		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
 			  run->interrupted ? run->interrupted : "");
-	if (!verified) {
-		run_say("mckey: %" PRIu64 " of %" PRIu64 " datagrams arrived (%s)", all.arrived,
-			all.arrived + all.missing, run_device(run));
+	else
+		run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.arrived, all.wanted,
+			 plural(all.wanted),
+			 !verified   ? ""
+			 : all.total ? ", every byte verified"
+				     : ", number and length verified");
+	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
-	} else if (all.total) {
-		run_say("mckey: all %" PRIu64 " datagrams arrived, every byte verified (%s)", all.arrived,
-			run_device(run));
-	} else {
-		run_say("mckey: all %" PRIu64 " datagrams arrived, number and length verified (%s)", all.arrived,
-			run_device(run));
-	}
 }

@@ -98,7 +98,9 @@ void sender_start(struct mckey_run *run)
 
 		if (member->state != MEMBER_JOINED)
 			continue;
-		member->slots = run->count < SENDER_SLOTS ? run->count : SENDER_SLOTS;
+		member->slots = member->endpoint->options.send_depth;
+		if (member->slots > run->count)
+			member->slots = run->count;
 		member->slot_size = run->size;
 		outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size,
 					REGION_LOCAL, &member->region);
@@ -119,14 +121,15 @@ void sender_report(struct mckey_run *run)
 		const struct member *member = &run->members[i];
 
 		if (member->region)
-			run_say("mckey: QP %u sent %u of %u datagrams of %u bytes", member->endpoint->queue_number,
-				member->sent, run->count, run->size);
+			run_tell(run, "QP %u sent %u of %u datagram%s of %u byte%s", member->endpoint->queue_number,
+				 member->sent, run->count, plural(run->count), run->size, plural(run->size));
 	}
-	if (run->sent == wanted) {
-		run_say("mckey: all %" PRIu64 " datagrams were sent (%s)", run->sent, run_device(run));
+	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->sent, wanted, plural(wanted),
+		 run->group_text);
+	if (run->sent == wanted)
 		return;
-	}
-	log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagrams were not sent%s%s",
-		  wanted - run->sent, wanted, run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+	log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s", wanted - run->sent,
+		  wanted, wanted == 1 ? " was" : "s were", run->interrupted ? ": " : "",
+		  run->interrupted ? run->interrupted : "");
 	environment_note(run->environment, OUTCOME_FAILED);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of mckey that need no device: the mark in a datagram, the bookkeeping of a stream, the table of senders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cmd/mckey/source.h"
 
@@ -24,7 +17,7 @@ static void a_datagram_is_read_as_it_was_written(void **state)
 	uint8_t memory[4096];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		datagram_write(memory, sizes[i], QUEUE, &written);
 		assert_int_equal(datagram_read(memory, sizes[i], QUEUE, &found, &difference), DATAGRAM_INTACT);
 		assert_int_equal(found.sequence, 41);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mckey's receiver, fed with what a peer - ours, stock, broken or hostile - could send to the group. */
+/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_leave -Wl,--wrap=transport_name */
+#include "unit.h"
+
+#include "cmd/mckey/mckey.h"
+
+enum {
+	SIZE = 100,
+	MTU = 1024,
+	MEMBERS_MOST = 2,
+	IDLE_MS = 20,
+};
+
+struct bench {
+	struct environment environment;
+	struct mckey_options options;
+	struct mckey_run run;
+	struct member members[MEMBERS_MOST];
+	struct transport transport;
+	struct domain domain;
+	struct endpoint endpoints[MEMBERS_MOST];
+	struct region regions[MEMBERS_MOST];
+	uint8_t memory[MEMBERS_MOST][DATAGRAM_HEADER_SIZE + MTU];
+	size_t reposted;
+	struct capture capture;
+};
+
+enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
+enum outcome __wrap_endpoint_leave(struct endpoint *endpoint);
+const char *__wrap_transport_name(const struct transport *transport);
+
+enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
+{
+	struct bench *bench = endpoint->owner;
+
+	assert_int_equal(work->kind, WORK_RECEIVE);
+	bench->reposted += count;
+	return OUTCOME_OK;
+}
+
+enum outcome __wrap_endpoint_leave(struct endpoint *endpoint)
+{
+	(void)endpoint;
+	return OUTCOME_OK;
+}
+
+const char *__wrap_transport_name(const struct transport *transport)
+{
+	(void)transport;
+	return "fake";
+}
+
+/* A run whose members have joined. */
+static struct bench *bench_create(size_t members, uint32_t count)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+	struct mckey_run *run = &bench->run;
+
+	assert_non_null(bench);
+	bench->environment.loop = loop_create();
+	assert_non_null(bench->environment.loop);
+	bench->environment.log.name = "mckey";
+	bench->options.idle_timeout = IDLE_MS * CLOCK_NS_PER_MS;
+	bench->domain.device = "test0";
+	bench->environment.transport = &bench->transport;
+	run->environment = &bench->environment;
+	run->options = &bench->options;
+	run->log = &bench->environment.log;
+	run->group_text = "239.1.1.1";
+	run->members = bench->members;
+	run->member_count = run->joined = run->heard.streams = members;
+	run->count = count;
+	run->size = SIZE;
+	for (size_t i = 0; i < members; i++) {
+		bench->endpoints[i].domain = &bench->domain;
+		bench->endpoints[i].state = ENDPOINT_JOINED;
+		bench->endpoints[i].owner = bench;
+		bench->regions[i].memory = bench->memory[i];
+		bench->members[i] = (struct member){
+			.run = run,
+			.endpoint = &bench->endpoints[i],
+			.region = &bench->regions[i],
+			.state = MEMBER_JOINED,
+			.took_part = true,
+			.slots = 1,
+			.slot_size = sizeof(bench->memory[i]),
+		};
+	}
+	capture_begin(&bench->capture);
+	receiver_start(run);
+	return bench;
+}
+
+/* Runs until the receiver ends by itself; returns what it wrote to stderr. */
+static const char *bench_end(struct bench *bench, enum outcome outcome)
+{
+	loop_run(bench->environment.loop);
+	capture_end(&bench->capture);
+	assert_int_equal(bench->environment.outcome, outcome);
+	return bench->capture.text;
+}
+
+static void bench_destroy(struct bench *bench)
+{
+	source_table_clear(&bench->run.heard);
+	loop_destroy(bench->environment.loop);
+	free(bench);
+}
+
+struct datagram {
+	size_t member;
+	uint32_t queue;
+	uint8_t host; /* 10.0.0.HOST */
+	uint32_t length;
+	uint32_t sequence;
+	uint32_t total; /* 0: without a mark */
+	size_t damage;	/* the byte of the datagram that is changed, 0 for none */
+	bool foreign;	/* without the immediate that every mckey sends */
+};
+
+static void receive(struct bench *bench, const struct datagram *datagram)
+{
+	struct member *member = &bench->members[datagram->member];
+	uint8_t *memory = bench->memory[datagram->member];
+	uint32_t length = datagram->length ? datagram->length : SIZE;
+	struct datagram_mark mark = { .sequence = datagram->sequence, .total = datagram->total };
+	size_t before = bench->reposted;
+
+	memset(memory, 0, sizeof(bench->memory[0]));
+	memory[20] = 0x45;
+	memory[32] = 10;
+	memory[35] = datagram->host;
+	if (datagram->total)
+		datagram_write(memory + DATAGRAM_HEADER_SIZE, length, datagram->queue, &mark);
+	if (datagram->damage)
+		memory[DATAGRAM_HEADER_SIZE + datagram->damage] ^= 1;
+	receiver_completion(member, &(struct completion){
+					    .kind = WORK_RECEIVE,
+					    .length = length,
+					    .has_immediate = !datagram->foreign,
+					    .immediate = datagram->queue,
+					    .source_queue_number = datagram->queue,
+				    });
+	/* Whatever it was, its receive is used up and must be replaced. */
+	assert_int_equal(bench->reposted, before + 1);
+}
+
+static void receive_all(struct bench *bench, size_t member, uint32_t queue, uint8_t host, uint32_t from, uint32_t to,
+			uint32_t total)
+{
+	for (uint32_t i = from; i < to; i++)
+		receive(bench, &(struct datagram){
+				       .member = member, .queue = queue, .host = host, .sequence = i, .total = total });
+}
+
+static void all_that_came_is_good(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 10, 10);
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	bench_destroy(bench);
+}
+
+static void every_queue_needs_every_sender(void **state)
+{
+	struct bench *bench = bench_create(2, 3);
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 3, 3);
+	receive_all(bench, 1, 17, 1, 0, 3, 3);
+	/* The same queue number on another host is another sender, and one of our queues misses it. */
+	receive_all(bench, 0, 17, 2, 0, 3, 3);
+	assert_non_null(strstr(bench_end(bench, OUTCOME_FAILED), "QP 17 at 10.0.0.2: 3 of 6 datagrams did not arrive"));
+	assert_null(strstr(bench->capture.text, "10.0.0.1"));
+	bench_destroy(bench);
+}
+
+static void a_loss_ends_by_idleness(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 9, 10);
+	assert_non_null(strstr(bench_end(bench, OUTCOME_FAILED),
+			       "1 of 10 datagrams did not arrive: nothing more came for --idle-timeout"));
+	bench_destroy(bench);
+}
+
+/* Somebody who goes on and on must not hide that somebody else has stopped. */
+static void a_flood_does_not_keep_it_waiting(void **state)
+{
+	struct bench *bench = bench_create(1, 4);
+	int64_t begin = clock_now();
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 3, 4);
+	receive_all(bench, 0, 18, 1, 0, 4, 1000000);
+	while (clock_now() - begin < 2 * IDLE_MS * CLOCK_NS_PER_MS)
+		receive(bench, &(struct datagram){ .queue = 18, .host = 1, .sequence = 4, .total = 1000000 });
+	bench_end(bench, OUTCOME_FAILED);
+	assert_true(clock_now() - begin < 3 * IDLE_MS * CLOCK_NS_PER_MS);
+	bench_destroy(bench);
+}
+
+static void repetition_and_order_are_no_failure(void **state)
+{
+	static const uint32_t sequences[] = { 2, 0, 1, 1, 3, 2 };
+	struct bench *bench = bench_create(1, 4);
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(sequences); i++)
+		receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = sequences[i], .total = 4 });
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	assert_int_equal(bench->run.heard.sources[0]->streams[0].repeated, 2);
+	assert_int_equal(bench->run.heard.sources[0]->streams[0].out_of_order, 2);
+	bench_destroy(bench);
+}
+
+static void damage_is_told_and_fails(void **state)
+{
+	struct bench *bench = bench_create(1, 3);
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 1, 3);
+	receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = 1, .total = 3, .damage = 50 });
+	receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = 2, .total = 3, .damage = 9 });
+	bench_end(bench, OUTCOME_FAILED);
+	assert_non_null(strstr(bench->capture.text, "a datagram is damaged: byte 50 is 0x"));
+	assert_non_null(strstr(bench->capture.text, "2 damaged datagrams"));
+	assert_null(strstr(bench->capture.text, "did not arrive"));
+	bench_destroy(bench);
+}
+
+static void other_lengths_are_told_once_and_fail(void **state)
+{
+	static const uint32_t lengths[] = { 99, 101, MTU };
+	struct bench *bench = bench_create(1, 3);
+	const char *text;
+
+	(void)state;
+	for (uint32_t i = 0; i < LENGTH(lengths); i++)
+		receive(bench,
+			&(struct datagram){ .queue = 17, .host = 1, .sequence = i, .total = 3, .length = lengths[i] });
+	text = strstr(bench_end(bench, OUTCOME_FAILED), "sends datagrams of 99 bytes: expected 100 (-S)");
+	assert_non_null(text);
+	assert_null(strstr(text + 1, "sends datagrams of"));
+	assert_non_null(strstr(text, "3 datagrams of a wrong length"));
+	bench_destroy(bench);
+}
+
+static void foreign_traffic_is_left_alone(void **state)
+{
+	struct bench *bench = bench_create(1, 2);
+
+	(void)state;
+	receive(bench, &(struct datagram){ .queue = 99, .host = 9, .foreign = true });
+	/* A length no buffer of ours has. */
+	receive(bench, &(struct datagram){ .queue = 99, .host = 9, .length = MTU, .foreign = true });
+	receiver_completion(&bench->members[0], &(struct completion){
+							.kind = WORK_RECEIVE,
+							.length = UINT32_MAX - 39,
+							.has_immediate = true,
+							.immediate = 99,
+							.source_queue_number = 99,
+						});
+	assert_int_equal(bench->run.heard.count, 0);
+	receive_all(bench, 0, 17, 1, 0, 2, 2);
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	assert_int_equal(bench->run.foreign, 3);
+	bench_destroy(bench);
+}
+
+static void more_senders_than_can_be_followed_fail(void **state)
+{
+	struct bench *bench = bench_create(1, 1);
+
+	(void)state;
+	for (uint32_t queue = 1; queue <= SOURCES_MOST + 5; queue++)
+		receive_all(bench, 0, queue, 1, 0, 1, 1);
+	assert_non_null(strstr(bench_end(bench, OUTCOME_FAILED),
+			       "5 datagrams of further senders not checked: 1024 are followed"));
+	bench_destroy(bench);
+}
+
+static void a_stock_sender_is_counted(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		receive(bench, &(struct datagram){ .queue = 17, .host = 1 });
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	bench_destroy(bench);
+}
+
+static void a_sender_of_fewer_is_told_at_once(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	receive_all(bench, 0, 17, 1, 0, 9, 9);
+	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
+			    "mckey: QP 17 at 10.0.0.1: sends only 9 datagrams: expected 10 (-C)\n");
+	bench_destroy(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_came_is_good),
+		cmocka_unit_test(every_queue_needs_every_sender),
+		cmocka_unit_test(a_loss_ends_by_idleness),
+		cmocka_unit_test(a_flood_does_not_keep_it_waiting),
+		cmocka_unit_test(repetition_and_order_are_no_failure),
+		cmocka_unit_test(damage_is_told_and_fails),
+		cmocka_unit_test(other_lengths_are_told_once_and_fail),
+		cmocka_unit_test(foreign_traffic_is_left_alone),
+		cmocka_unit_test(more_senders_than_can_be_followed_fail),
+		cmocka_unit_test(a_stock_sender_is_counted),
+		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

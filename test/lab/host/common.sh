@@ -18,6 +18,18 @@ die() {
 	exit 1
 }
 
+# Makes a folder for one run in REPLY; those of runs that were killed go.
+make_run_folder() {
+	local folder
+	mkdir -p "$artefacts"
+	for folder in "$artefacts"/run.*; do
+		[ -f "$folder/pid" ] || continue
+		kill -0 "$(cat "$folder/pid")" 2>/dev/null || rm -rf "$folder"
+	done
+	REPLY=$(mktemp -d "$artefacts/run.XXXXXX")
+	echo $$ >"$REPLY/pid"
+}
+
 # The names in a package list: comments and blank lines dropped.
 package_names() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' -e 's/[[:space:]]//g' "$1"

@@ -23,8 +23,9 @@ guest_start() {
 	mkdir -p "$folder"
 	mkfifo "$folder/control.in" "$folder/control.out"
 	initrd_for "$run_folder" "$overlay"
+	# Should this shell be killed, the guest dies with it.
 	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
-	qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
+	setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
 		-m "${LAB_MEMORY:-1024}" -smp 2 -display none -no-reboot \
 		-kernel "$run_folder/kernel" -initrd "$REPLY" \
 		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role" \

@@ -62,9 +62,10 @@ queue_write() {
 	: >"$file.lock"
 }
 
-# The next scenario in REPLY; 1 when there is none.
+# The next scenario in REPLY; 1 when there is none, or nobody left to tell the result.
 queue_take() {
 	local file=$1
+	kill -0 $$ 2>/dev/null || return 1
 	exec {queue_lock}<"$file.lock"
 	flock "$queue_lock"
 	REPLY=$(head -n 1 "$file")

@@ -136,7 +136,7 @@ size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MO
 	if (!form)
 		return 0;
 	header[0] = packet->opcode;
-	header[1] = (uint8_t)((packet->solicited ? SOLICITED : 0) | MIGRATED | (packet->pad & PAD_MASK) << PAD_SHIFT |
+	header[1] = (uint8_t)((packet->solicited ? SOLICITED : 0) | MIGRATED | packet_pad(packet->length) << PAD_SHIFT |
 			      VERSION);
 	bytes_write(header + 2, 2, packet->pkey);
 	bytes_write(header + 4, 4, packet->destination & PSN_MASK);

@@ -78,7 +78,7 @@ struct packet {
 	uint8_t opcode; /* enum opcode */
 	bool solicited; /* the receiver's program wants to be woken */
 	bool ack_request;
-	uint8_t pad; /* bytes between payload and ICRC, 0-3: packet_pad() of length */
+	uint8_t pad; /* bytes of zeros between payload and ICRC, 0-3; packet_write() takes packet_pad(length) instead */
 	uint16_t pkey;
 	uint32_t destination; /* queue pair number, 24 bits */
 	uint32_t psn;	      /* packet sequence number, 24 bits */
@@ -96,8 +96,8 @@ struct packet {
 		uint32_t source; /* queue pair number of the sender, 24 bits */
 	} datagram;
 	uint32_t immediate;	/* host order */
-	const uint8_t *payload; /* into the bytes that were parsed; not used for writing */
-	size_t length;		/* of payload without pad, bytes; not used for writing */
+	const uint8_t *payload; /* into the bytes that were parsed; packet_write() does not look at it */
+	size_t length;		/* of payload without pad, bytes */
 };
 
 /*
@@ -108,8 +108,8 @@ struct packet {
 bool packet_parse(const uint8_t *bytes, size_t length, struct packet *packet);
 
 /*
- * Writes the headers; the sender puts payload, pad and ICRC behind them. Returns their length, 0 if the opcode is
- * unknown.
+ * Writes the headers of a packet with packet->length bytes of payload; the sender puts payload, pad and ICRC behind
+ * them. Returns their length, 0 if the opcode is unknown.
  */
 size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MOST]);
 

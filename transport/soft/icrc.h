@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The invariant CRC that ends every RoCEv2 packet: a CRC-32 over the IP and UDP headers, with the fields that routers
+ * change set to ones, and all of the UDP payload before it.
+ *
+ * A program with a UDP socket never sees the IP header of what it receives, but can say how it looks, all but the
+ * identification (IPv4 only) that the sender gave it. That is solved for (icrc.c tells how) and then judged: a solution
+ * alone is a check of 15 bits, too weak for a network that corrupts.
+ */
+#ifndef TRANSPORT_SOFT_ICRC_H
+#define TRANSPORT_SOFT_ICRC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	ICRC_SIZE = 4,		  /* bytes at the end of the UDP payload, the lowest first */
+	ICRC_DATAGRAM_MOST = 8000 /* the longest UDP payload that is checked, with ICRC; packets are far shorter */
+};
+
+/* Computed once by icrc_prepare(), then constant. */
+struct icrc_table {
+	uint32_t (*update)(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length);
+	uint32_t slices[8][256];
+	uint32_t back_bytes[64];   /* x^-8n of the low six bits of n */
+	uint32_t back_blocks[128]; /* x^-(8 * 64)n of the others */
+	uint64_t folds[4];
+};
+
+void icrc_prepare(struct icrc_table *table);
+
+/* "table", or the instruction that does it on this machine. */
+const char *icrc_way(const struct icrc_table *table);
+
+/* The same with the table alone, for comparison. */
+void icrc_prepare_plain(struct icrc_table *table);
+
+/* CRC-32 without its initial and final complement: those are the caller's. Any length and alignment. */
+uint32_t icrc_update(const struct icrc_table *table, uint32_t crc, const void *bytes, size_t length);
+
+enum icrc_family {
+	ICRC_IP4 = 4,
+	ICRC_IP6 = 6,
+};
+
+/* The IP and UDP headers of packets from one address to another, as the CRC sees them. */
+struct icrc_flow {
+	enum icrc_family family;
+	uint8_t header[48];
+};
+
+/* Addresses of 4 or 16 bytes in network order, ports in host order. Cheap: a hundred bytes are copied. */
+void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const uint8_t *source,
+		       const uint8_t *destination, uint16_t source_port, uint16_t destination_port);
+
+/* For the next packet of a peer that sends from several ports. */
+void icrc_flow_set_source_port(struct icrc_flow *flow, uint16_t port);
+
+/* What a sender put into the fields of the IPv4 header that its receiver cannot see. Of no meaning with IPv6. */
+struct icrc_mark {
+	uint16_t identification;
+	bool may_fragment; /* the DF flag is off */
+};
+
+/*
+ * The ICRC of a packet to send, to be stored with icrc_store(). header: its length bytes from packet_write(), behind
+ * which payload and pad bytes of zeros (0 to 3) follow. { 0 } is the mark of a packet of a socket with
+ * IP_MTU_DISCOVER=DO; the segments of a UDP_SEGMENT send count the identification up from 0.
+ */
+uint32_t icrc_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
+		 const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,
+		 size_t pad);
+
+void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc);
+
+enum icrc_verdict {
+	ICRC_BAD = 0,
+	ICRC_GOOD,   /* identification 0 and DF, or IPv6: all 32 bits agree */
+	ICRC_SOLVED, /* good if the mark is what the sender has used: ask icrc_judge_accepts() */
+};
+
+/* Checks a UDP payload with its ICRC that came from the flow's source. Fills *mark unless the verdict is ICRC_BAD. */
+enum icrc_verdict icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
+			     size_t length, struct icrc_mark *mark);
+
+/*
+ * Whether a peer (an address, whatever its ports) uses the marks that are solved for. Kernels count the identification
+ * up by one for each packet, and by some more for the time that none was sent. One zeroed judge for each peer.
+ *
+ * The first mark of a peer is believed. After that a mark is believed if it lies near the last one: some steps ahead,
+ * more after a silence, or a few back for what was overtaken. A jump is not, until a second one in a row shows that the
+ * peer's numbering has moved; a peer that jumps again and again numbers at random, and is believed from then on.
+ */
+struct icrc_judge {
+	struct icrc_mark last;
+	int64_t when; /* it was seen, nanoseconds of the clock */
+	bool known;
+	bool doubted; /* the solution before was refused */
+	uint8_t jumps;
+};
+
+/* Whether to take a packet with that verdict; now in nanoseconds of a monotonic clock. */
+bool icrc_judge_accepts(struct icrc_judge *judge, enum icrc_verdict verdict, struct icrc_mark mark, int64_t now);
+
+#endif

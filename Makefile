@@ -26,7 +26,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -fno-strict-aliasing \
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -fno-strict-aliasing \
 	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 libraries := -lrdmacm -libverbs -lev

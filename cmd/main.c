@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/output.h"
 #include "cmd/run.h"
 #include "core/spelling.h"
 
@@ -90,7 +91,7 @@ static enum outcome run_options(const struct log *log, int argc, char *const *ar
 	if (options.help)
 		print_usage(stdout, log->name);
 	else if (options.version)
-		printf("rdmatest %s\n", VERSION);
+		printf("rdmatest %s\n", RDMATEST_VERSION);
 	else if (options.list)
 		for (const struct command *const *row = command_table; *row; row++)
 			printf("%s\n", (*row)->name);

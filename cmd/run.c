@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/interruption.h"
+#include "cmd/output.h"
+#include "cmd/watchdog.h"
 
 struct run {
 	struct environment environment;
@@ -16,6 +17,8 @@ struct run {
 	const struct common_options *common;
 	void *state;
 	struct loop_signal signal;
+	struct output_watch output;
+	struct watchdog watchdog;
 	struct loop_timer deadline;
 	struct loop_timer ending; /* limits how long the orderly end may take */
 	bool interrupted;
@@ -37,28 +40,6 @@ void command_help(const struct command *command, const char *name)
 	options_help(command->options, stdout);
 }
 
-/* Why stdout cannot be written. The reason went with the write that failed; one more write tells it again. */
-static int output_error(void)
-{
-	errno = 0;
-	if (write(STDOUT_FILENO, "\n", 1) < 0 && errno)
-		return errno;
-	return EIO;
-}
-
-enum outcome output_finish(const struct log *log, enum outcome outcome)
-{
-	bool failed = fflush(stdout) || ferror(stdout);
-	int error = failed ? output_error() : 0;
-
-	if (fclose(stdout) && !error)
-		error = errno;
-	if (!error)
-		return outcome;
-	log_errno(log, "standard output", error, "write failed");
-	return outcome == OUTCOME_OK ? OUTCOME_INTERNAL : outcome;
-}
-
 /* "1500ms" reads worse than "1.5s". */
 static const char *seconds_text(int64_t nanoseconds, char text[32])
 {
@@ -76,11 +57,18 @@ static void ending_takes_too_long(void *owner)
 	environment_finish(&run->environment, OUTCOME_FAILED);
 }
 
+/* How long the loop may take to enforce the limits of an orderly end, and after it the clean-up. */
+static int64_t patience(const struct run *run)
+{
+	return 2 * run->common->timeout + CLOCK_NS_PER_S;
+}
+
 static void interrupt(struct run *run, enum interruption reason)
 {
 	if (run->interrupted)
 		return;
 	run->interrupted = true;
+	watchdog_start(&run->watchdog, patience(run));
 	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout, ending_takes_too_long, run);
 	run->command->interrupt(run->state, reason);
 }
@@ -88,6 +76,15 @@ static void interrupt(struct run *run, enum interruption reason)
 static void signal_came(void *owner)
 {
 	interrupt(owner, INTERRUPTION_SIGNAL);
+}
+
+static void output_lost(void *owner)
+{
+	struct run *run = owner;
+
+	/* output_finish() says what happened. */
+	environment_note(&run->environment, OUTCOME_INTERNAL);
+	interrupt(run, INTERRUPTION_SIGNAL);
 }
 
 static void deadline_passed(void *owner)
@@ -110,8 +107,11 @@ static void run_loop(struct run *run, const void *options)
 	struct environment *environment = &run->environment;
 	enum outcome outcome;
 
-	if (run->common->deadline)
+	if (run->common->deadline) {
 		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_passed, run);
+		watchdog_start(&run->watchdog, run->common->deadline + patience(run));
+	}
+	output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
 	outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
@@ -121,6 +121,7 @@ static void run_loop(struct run *run, const void *options)
 	}
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->ending);
+	output_watch_stop(&run->output);
 	loop_signal_stop(&run->signal);
 }
 
@@ -162,7 +163,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	if (outcome == OUTCOME_OK && run.common->help)
 		command_help(command, name);
 	else if (outcome == OUTCOME_OK && run.common->version)
-		printf("%s (rdmatest) %s\n", command->name, VERSION);
+		printf("%s (rdmatest) %s\n", command->name, RDMATEST_VERSION);
 	else if (outcome == OUTCOME_OK)
 		outcome = run_command(&run, options);
 	free(options);

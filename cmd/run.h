@@ -14,10 +14,4 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 /* Prints the help of a command on stdout. */
 void command_help(const struct command *command, const char *name);
 
-/*
- * Last step of the program: writes out what stdout still holds. What could not be written makes the outcome
- * OUTCOME_INTERNAL, unless the run has already failed.
- */
-enum outcome output_finish(const struct log *log, enum outcome outcome);
-
 #endif

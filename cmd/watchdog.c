@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/watchdog.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/outcome.h"
+
+/* Next to the one that interruption.c takes. */
+#define BITE (SIGRTMIN + 1)
+
+static void bite(int number)
+{
+	static const char text[] = "rdmatest: no end in time: a library call does not return: ended at once\n";
+	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)number;
+	(void)ignored;
+	_exit(OUTCOME_FAILED);
+}
+
+/* Without a timer there is no last resort, but the run is none the worse. */
+void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
+{
+	const struct itimerspec limit = {
+		.it_value = { .tv_sec = nanoseconds / CLOCK_NS_PER_S, .tv_nsec = nanoseconds % CLOCK_NS_PER_S },
+	};
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = BITE };
+	struct sigaction action = { .sa_handler = bite };
+
+	if (!watchdog->exists) {
+		sigemptyset(&action.sa_mask);
+		if (sigaction(BITE, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer))
+			return;
+		watchdog->exists = true;
+	}
+	timer_settime(watchdog->timer, 0, &limit, NULL);
+}

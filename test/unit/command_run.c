@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=transport_open,--wrap=transport_close */
+/*
+ * The run of a command from its arguments to its exit code: limits, signals, output that cannot be written. The
+ * commands are made up and write a trace on stdout; each runs in a process of its own.
+ */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "cmd/output.h"
+#include "cmd/run.h"
+
+enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
+				   struct transport **transport);
+void __wrap_transport_close(struct transport *transport);
+
+/* An options struct that every made-up command shares. */
+struct settings {
+	struct common_options common;
+	bool bad;
+};
+
+/* clang-format off */
+static const struct option table[] = {
+	OPTION_ROW(OPTION_FLAG, 0, "bad", struct settings, bad, .help = "Bad"),
+	COMMON_OPTIONS(struct settings, 0),
+	{ .name = NULL },
+};
+/* clang-format on */
+
+struct state {
+	struct environment *environment;
+	struct loop_timer timer;
+};
+
+static void trace(const char *word)
+{
+	printf("%s\n", word);
+	/* cmocka has used stdout before, so that setvbuf(3) comes too late. */
+	fflush(stdout);
+}
+
+enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
+				   struct transport **transport)
+{
+	(void)name;
+	(void)loop;
+	*transport = NULL;
+	trace("open");
+	/* The only way from here to the options of the test. */
+	if (log->debug) {
+		log_error(log, NULL, "no device");
+		return OUTCOME_NO_DEVICE;
+	}
+	return OUTCOME_OK;
+}
+
+void __wrap_transport_close(struct transport *transport)
+{
+	assert_null(transport);
+	trace("close");
+}
+
+static enum outcome check(struct environment *environment, const void *options)
+{
+	const struct settings *settings = options;
+
+	if (!settings->bad)
+		return OUTCOME_OK;
+	log_error(&environment->log, NULL, "bad");
+	return OUTCOME_USAGE;
+}
+
+static struct state *make_state(struct environment *environment, void **owner)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	state->environment = environment;
+	*owner = state;
+	trace("start");
+	return state;
+}
+
+static void stop(void *owner)
+{
+	struct state *state = owner;
+
+	loop_timer_stop(&state->timer);
+	free(state);
+	trace("stop");
+}
+
+static enum outcome start_and_finish(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	make_state(environment, owner);
+	environment_finish(environment, OUTCOME_OK);
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_fail(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	*owner = NULL;
+	environment_note(environment, OUTCOME_NO_CONNECTION);
+	return OUTCOME_INTERNAL;
+}
+
+static enum outcome start_and_wait(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	make_state(environment, owner);
+	return OUTCOME_OK;
+}
+
+static void finish_now(void *owner)
+{
+	struct state *state = owner;
+
+	environment_finish(state->environment, OUTCOME_OK);
+}
+
+static enum outcome start_and_finish_later(struct environment *environment, const void *options, void **owner)
+{
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_now, state);
+	return OUTCOME_OK;
+}
+
+static void say_again(void *owner)
+{
+	struct state *state = owner;
+
+	trace("again");
+	loop_timer_start(state->environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, say_again, state);
+}
+
+static enum outcome start_and_talk(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	say_again(make_state(environment, owner));
+	return OUTCOME_OK;
+}
+
+/* A library call that never returns, as seen from the loop. */
+static void hang(void *owner)
+{
+	(void)owner;
+	trace("hang");
+	for (;;)
+		pause();
+}
+
+static enum outcome start_and_hang(struct environment *environment, const void *options, void **owner)
+{
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &state->timer, 0, hang, state);
+	return OUTCOME_OK;
+}
+
+static void end_in_order(void *owner, enum interruption reason)
+{
+	struct state *state = owner;
+
+	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
+	loop_timer_start(state->environment->loop, &state->timer, 50 * CLOCK_NS_PER_MS, finish_now, state);
+}
+
+static void end_never(void *owner, enum interruption reason)
+{
+	(void)owner;
+	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
+}
+
+static void end_blocked(void *owner, enum interruption reason)
+{
+	end_never(owner, reason);
+	hang(owner);
+}
+
+struct result {
+	int status; /* exit code, or -1 */
+	char out[4096];
+	char err[4096];
+};
+
+struct child {
+	pid_t pid;
+	int out;
+	int err;
+};
+
+static struct child spawn(const struct command *row, const char *arguments)
+{
+	struct child child;
+	int out[2], err[2];
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+	fflush(NULL);
+	child.pid = fork();
+	if (!child.pid) {
+		struct command command = *row;
+		struct log log = { .name = "tool" };
+		char name[] = "tool";
+		char words[128];
+		char *argv[16] = { name };
+		char *rest = NULL;
+		int argc = 1;
+
+		command.name = "tool";
+		command.options = table;
+		command.options_size = sizeof(struct settings);
+		command.check = check;
+		command.stop = stop;
+		snprintf(words, sizeof(words), "%s", arguments);
+		for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+			argv[argc++] = word;
+		dup2(out[1], STDOUT_FILENO);
+		dup2(err[1], STDERR_FILENO);
+		close(out[0]);
+		_exit((int)output_finish(&log, command_run(&command, "tool", argc, argv)));
+	}
+	close(out[1]);
+	close(err[1]);
+	child.out = out[0];
+	child.err = err[0];
+	return child;
+}
+
+/* Reads until word stands in the text, or the end. */
+static void read_until(int fd, char *text, size_t size, const char *word)
+{
+	size_t length = strlen(text);
+	ssize_t got;
+
+	while (!(word && strstr(text, word)) && (got = read(fd, text + length, size - 1 - length)) > 0) {
+		length += (size_t)got;
+		text[length] = 0;
+	}
+	if (word)
+		assert_non_null(strstr(text, word));
+}
+
+static void finish(struct child *child, struct result *result)
+{
+	int status;
+
+	if (child->out >= 0) {
+		read_until(child->out, result->out, sizeof(result->out), NULL);
+		close(child->out);
+	}
+	read_until(child->err, result->err, sizeof(result->err), NULL);
+	close(child->err);
+	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+	result->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const struct command *row, const char *arguments, int status, const char *out, const char *err)
+{
+	struct child child = spawn(row, arguments);
+	struct result result = { 0 };
+
+	finish(&child, &result);
+	assert_string_equal(result.err, err);
+	assert_string_equal(result.out, out);
+	assert_int_equal(result.status, status);
+}
+
+static void wait_a_little(int64_t nanoseconds)
+{
+	poll(NULL, 0, (int)(nanoseconds / CLOCK_NS_PER_MS));
+}
+
+static void ends_by_itself(void **state)
+{
+	const struct command at_once = { .start = start_and_finish };
+
+	(void)state;
+	expect(&at_once, "", 0, "open\nstart\nstop\nclose\n", "");
+}
+
+static void start_fails(void **state)
+{
+	const struct command fails = { .start = start_and_fail };
+
+	(void)state;
+	expect(&fails, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "");
+}
+
+static void options_are_checked_before_a_device_is_touched(void **state)
+{
+	const struct command waits = { .start = start_and_wait };
+
+	(void)state;
+	expect(&waits, "--bad", OUTCOME_USAGE, "", "tool: bad\n");
+	expect(&waits, "--nonsense", OUTCOME_USAGE, "",
+	       "tool: --nonsense: unknown option\ntool: hint: tool --help lists the options\n");
+}
+
+static void no_device(void **state)
+{
+	const struct command waits = { .start = start_and_wait };
+
+	(void)state;
+	expect(&waits, "--debug", OUTCOME_NO_DEVICE, "open\nclose\n", "tool: no device\n");
+}
+
+static void deadline_ends_the_run(void **state)
+{
+	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
+
+	(void)state;
+	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
+	       "tool: the deadline passed: the run is not done after 0.02 s\n");
+}
+
+static void end_that_takes_too_long_is_cut(void **state)
+{
+	const struct command waits = { .start = start_and_wait, .interrupt = end_never };
+
+	(void)state;
+	expect(&waits, "--deadline 20ms --timeout 30ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
+	       "tool: the deadline passed: the run is not done after 0.02 s\n"
+	       "tool: the end in order took longer than --timeout (0.03 s): cut short\n");
+}
+
+static void signal_ends_the_run_in_order(void **state)
+{
+	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
+	static const int numbers[] = { SIGINT, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(numbers); i++) {
+		struct child child = spawn(&waits, "");
+		struct result result = { 0 };
+
+		read_until(child.out, result.out, sizeof(result.out), "start\n");
+		kill(child.pid, numbers[i]);
+		finish(&child, &result);
+		assert_string_equal(result.out, "open\nstart\nsignal\nstop\nclose\n");
+		assert_string_equal(result.err, "");
+		assert_int_equal(result.status, OUTCOME_OK);
+	}
+}
+
+/* As timeout(1) does it: to the child, then to its group. */
+static void one_request_in_two_signals(void **state)
+{
+	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
+	struct child child = spawn(&waits, "");
+	struct result result = { 0 };
+
+	(void)state;
+	read_until(child.out, result.out, sizeof(result.out), "start\n");
+	kill(child.pid, SIGINT);
+	wait_a_little(10 * CLOCK_NS_PER_MS);
+	kill(child.pid, SIGINT);
+	finish(&child, &result);
+	assert_string_equal(result.out, "open\nstart\nsignal\nstop\nclose\n");
+	assert_int_equal(result.status, OUTCOME_OK);
+}
+
+static void second_signal_ends_at_once(const struct command *row, const char *before)
+{
+	struct child child = spawn(row, "");
+	struct result result = { 0 };
+
+	read_until(child.out, result.out, sizeof(result.out), before);
+	kill(child.pid, SIGINT);
+	wait_a_little(500 * CLOCK_NS_PER_MS);
+	kill(child.pid, SIGTERM);
+	finish(&child, &result);
+	assert_string_equal(result.err, "rdmatest: interrupted again: ended at once\n");
+	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
+}
+
+static void second_signal_while_the_end_takes_long(void **state)
+{
+	const struct command row = { .start = start_and_wait, .interrupt = end_never };
+
+	(void)state;
+	second_signal_ends_at_once(&row, "start\n");
+}
+
+static void second_signal_while_the_end_blocks(void **state)
+{
+	const struct command row = { .start = start_and_wait, .interrupt = end_blocked };
+
+	(void)state;
+	second_signal_ends_at_once(&row, "start\n");
+}
+
+static void second_signal_while_the_run_blocks(void **state)
+{
+	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+
+	(void)state;
+	second_signal_ends_at_once(&row, "hang\n");
+}
+
+static void deadline_holds_though_a_call_blocks(void **state)
+{
+	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+
+	(void)state;
+	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
+	       "rdmatest: no end in time: a library call does not return: ended at once\n");
+}
+
+static void run_without_a_reader_ends(void **state)
+{
+	const struct command row = { .start = start_and_talk, .interrupt = end_in_order };
+	struct child child = spawn(&row, "");
+	struct result result = { 0 };
+
+	(void)state;
+	read_until(child.out, result.out, sizeof(result.out), "again\n");
+	close(child.out);
+	child.out = -1;
+	finish(&child, &result);
+	assert_string_equal(result.err, "tool: standard output: write failed: Broken pipe (32)\n");
+	assert_int_equal(result.status, OUTCOME_INTERNAL);
+}
+
+/* It waited for the first line only; what counts is what is lost. */
+static void silent_run_needs_no_reader(void **state)
+{
+	const struct command row = { .start = start_and_finish_later, .interrupt = end_in_order };
+	struct child child = spawn(&row, "");
+	struct result result = { 0 };
+	int64_t start = clock_now();
+
+	(void)state;
+	read_until(child.out, result.out, sizeof(result.out), "start\n");
+	close(child.out);
+	child.out = -1;
+	finish(&child, &result);
+	assert_true(clock_now() - start > 3 * CLOCK_NS_PER_S / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ends_by_itself),
+		cmocka_unit_test(start_fails),
+		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
+		cmocka_unit_test(no_device),
+		cmocka_unit_test(deadline_ends_the_run),
+		cmocka_unit_test(end_that_takes_too_long_is_cut),
+		cmocka_unit_test(signal_ends_the_run_in_order),
+		cmocka_unit_test(one_request_in_two_signals),
+		cmocka_unit_test(second_signal_while_the_end_takes_long),
+		cmocka_unit_test(second_signal_while_the_end_blocks),
+		cmocka_unit_test(second_signal_while_the_run_blocks),
+		cmocka_unit_test(deadline_holds_though_a_call_blocks),
+		cmocka_unit_test(run_without_a_reader_ends),
+		cmocka_unit_test(silent_run_needs_no_reader),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

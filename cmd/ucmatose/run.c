@@ -3,6 +3,7 @@
  * The phases that all connections go through together:
  *
  *   connecting     until every connection is made, has failed, or is waited for no longer
+ *   pausing        a server gives stock clients on iWARP time to get ready
  *   transferring   until every connection has all its messages or has failed
  *   settling       -m moves everything to a new event channel; a server waits for the last acknowledgements
  *   closing        the server disconnects, the client is disconnected
@@ -19,6 +20,11 @@
  * make the client's last send fail.
  */
 #define SETTLE_TIME (10 * CLOCK_NS_PER_MS)
+/*
+ * On iWARP the server must not send before the client's end of the connection is ready, and a stock client does not say
+ * when that is. What comes too early is stuck there until more comes.
+ */
+#define PAUSE_TIME (100 * CLOCK_NS_PER_MS)
 /* A client whose options differ asks for several connections at once: long enough to tell each of them. */
 #define MISMATCH_TIME (500 * CLOCK_NS_PER_MS)
 
@@ -155,6 +161,35 @@ static void begin_transfer(struct ucmatose *run)
 		ucmatose_say("completing sends");
 }
 
+static bool needs_pause(const struct ucmatose *run)
+{
+	for (uint32_t i = 0; run->is_server && run->messages && i < run->begun; i++) {
+		const struct ucmatose_connection *connection = &run->connections[i];
+
+		if (connection->state == CONNECTION_ESTABLISHED && !connection->peer_is_ours &&
+		    connection->endpoint->domain->fabric == FABRIC_IWARP)
+			return true;
+	}
+	return false;
+}
+
+static void pause_over(void *owner)
+{
+	begin_transfer(owner);
+	ucmatose_advance(owner);
+}
+
+/* All are connected that will be. */
+static void connected(struct ucmatose *run)
+{
+	if (!needs_pause(run)) {
+		begin_transfer(run);
+		return;
+	}
+	run->phase = RUN_PAUSING;
+	loop_timer_start(run->environment->loop, &run->step, PAUSE_TIME, pause_over, run);
+}
+
 static enum outcome migrate(struct ucmatose *run)
 {
 	struct channel *channel;
@@ -235,7 +270,7 @@ void ucmatose_advance(struct ucmatose *run)
 			ucmatose_client_continue(run);
 		if (!run->arrivals_over || run->in_state[CONNECTION_CONNECTING])
 			return;
-		begin_transfer(run);
+		connected(run);
 	}
 	if (run->phase == RUN_TRANSFERRING) {
 		say_half(run);
@@ -320,12 +355,8 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 static void tell_success(const struct ucmatose *run)
 {
 	const char *plural = run->wanted == 1 ? "" : "s";
-	const char *device = NULL;
 	uint32_t ours = 0;
 
-	for (const struct ucmatose_memory *memory = run->memory; memory; memory = memory->next)
-		device = device && device != memory->region->domain->device ? "several devices"
-									    : memory->region->domain->device;
 	for (uint32_t i = 0; i < run->begun; i++)
 		ours += run->connections[i].peer_is_ours;
 	printf("%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted, plural);
@@ -336,8 +367,7 @@ static void tell_success(const struct ucmatose *run)
 		       run->options->size, ours ? "verified" : "came, their lengths checked");
 	if (run->messages && ours && ours < run->wanted)
 		printf(" (%" PRIu32 " of the connections lead to a stock tool: lengths only)", run->wanted - ours);
-	if (device)
-		printf(" (%s, %s)", transport_name(run->environment->transport), device);
+	printf(" (%s, %s)", transport_name(run->environment->transport), run->device);
 	if (run->refused)
 		printf(", %" PRIu32 " more refused", run->refused);
 	putchar('\n');

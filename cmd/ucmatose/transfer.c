@@ -13,6 +13,10 @@
  *  - with a stock peer, the device (receiver not ready), which retries for as long as it takes.
  *  - with a stock peer on iWARP, nothing: all receives are posted beforehand. They may share slots, because a stock
  *    peer's bytes are arbitrary and only their number can be checked.
+ *
+ * On iWARP the end that connected has to send first (RFC 5044, section 7.1.2), and here it is the server that has
+ * something to say. So there a server of ours waits for a client of ours to give its first grant with a message,
+ * instead of with the hello alone. A stock server sends at once; where that is too early the connection is stuck.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -107,10 +111,24 @@ static size_t send_slot(const struct ucmatose_connection *connection, uint64_t n
 	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
 }
 
-/* A peer that waits for grants gets receives for as long as it may send some. */
-static bool needs_grants(const struct ucmatose_connection *connection)
+static bool is_iwarp(const struct ucmatose_connection *connection)
 {
-	return connection->peer_window && connection->run->messages > connection->peer_window;
+	return connection->endpoint->domain->fabric == FABRIC_IWARP;
+}
+
+static bool first_grant_is_sent(const struct ucmatose_connection *connection)
+{
+	return connection->peer_window && is_iwarp(connection);
+}
+
+/* Of messages and grants; the number of grants is not worth a count. */
+static uint64_t receives_in_all(const struct ucmatose_connection *connection)
+{
+	const struct ucmatose *run = connection->run;
+
+	if (connection->peer_window && run->messages > connection->peer_window)
+		return UINT64_MAX;
+	return run->messages + (run->is_server && first_grant_is_sent(connection));
 }
 
 static enum outcome post_receives(struct ucmatose_connection *connection)
@@ -120,8 +138,7 @@ static enum outcome post_receives(struct ucmatose_connection *connection)
 	uint64_t room = memory->depth - (connection->posted - connection->consumed);
 	enum outcome outcome;
 
-	if (!needs_grants(connection))
-		room = least(room, connection->run->messages - connection->posted);
+	room = least(room, receives_in_all(connection) - connection->posted);
 	while (room) {
 		uint32_t count = (uint32_t)least(room, BATCH_MOST);
 
@@ -141,14 +158,31 @@ static enum outcome post_receives(struct ucmatose_connection *connection)
 	return OUTCOME_OK;
 }
 
+/* Once the peer's hello is known: at a server before it accepts, at a client when it is connected. */
+static void set_allowances(struct ucmatose_connection *connection)
+{
+	const struct ucmatose *run = connection->run;
+
+	connection->granted = run->messages;
+	connection->allowed = run->messages;
+	if (!connection->peer_window)
+		return;
+	connection->granted = least(run->messages, connection->memory->slots);
+	connection->allowed = least(run->messages, connection->peer_window);
+	if (run->is_server && first_grant_is_sent(connection))
+		connection->allowed = 0;
+}
+
 enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	struct endpoint *endpoint = connection->endpoint;
 	enum outcome outcome;
 
-	connection->granted = run->messages;
-	connection->allowed = run->messages;
+	if (run->device && run->device != endpoint->domain->device)
+		run->device = "several devices";
+	else
+		run->device = endpoint->domain->device;
 	endpoint->options.send_depth = 1;
 	endpoint->options.receive_depth = 1;
 	if (!run->messages)
@@ -164,6 +198,7 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 		return outcome;
 	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */
 	endpoint->options.receive_depth = connection->memory->depth;
+	set_allowances(connection);
 	outcome = endpoint_open_queue(endpoint);
 	return outcome ? outcome : post_receives(connection);
 }
@@ -207,30 +242,31 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 	}
 }
 
-/* Lets the peer send more, once half of what it was granted has been looked at. */
-static enum outcome post_grant(struct ucmatose_connection *connection)
+static enum outcome send_grant(struct ucmatose_connection *connection)
 {
-	const struct ucmatose_memory *memory = connection->memory;
-	const uint32_t half = half_of(memory->slots);
-	uint64_t room = least(memory->slots, connection->posted - connection->consumed);
-	struct work work = {
+	const struct work work = {
 		.kind = WORK_SEND,
 		.tag = TAG_GRANT,
-		.region = memory->region,
+		.region = connection->memory->region,
 		.offset = connection->send_offset,
 	};
-	enum outcome outcome;
+
+	connection->grant_in_flight = true;
+	return endpoint_post(connection->endpoint, &work, 1);
+}
+
+/* Lets the peer send more, once half of what it was granted has been looked at. */
+static enum outcome grant_more(struct ucmatose_connection *connection)
+{
+	const uint32_t half = half_of(connection->memory->slots);
+	uint64_t room = least(connection->memory->slots, connection->posted - connection->consumed);
 
 	if (!connection->peer_window || connection->grant_in_flight ||
 	    connection->granted >= connection->run->messages ||
 	    connection->received + room < connection->granted + half)
 		return OUTCOME_OK;
-	outcome = endpoint_post(connection->endpoint, &work, 1);
-	if (outcome)
-		return outcome;
-	connection->grant_in_flight = true;
 	connection->granted += half;
-	return OUTCOME_OK;
+	return send_grant(connection);
 }
 
 static enum outcome start_sending(struct ucmatose_connection *connection)
@@ -248,22 +284,23 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 		ucmatose_connection_set(connection, CONNECTION_TRANSFERRED);
 		return;
 	}
-	if (connection->peer_window) {
-		connection->granted = least(run->messages, connection->memory->slots);
-		connection->allowed = least(run->messages, connection->peer_window);
-	} else if (connection->endpoint->domain->fabric == FABRIC_IWARP && run->messages > connection->memory->depth) {
+	if (!run->is_server)
+		set_allowances(connection);
+	if (!connection->peer_window && is_iwarp(connection) && run->messages > connection->memory->depth) {
 		log_error(&run->environment->log, connection->endpoint->name,
 			  "-C %" PRIu64 ": iWARP holds no sender back, and device %s takes %" PRIu32
 			  " messages ahead from a stock peer",
 			  run->messages, connection->endpoint->domain->device, connection->memory->depth);
 		outcome = OUTCOME_FAILED;
-	}
-	if (!outcome && run->is_server)
+	} else if (run->is_server) {
 		outcome = start_sending(connection);
-	else if (!outcome)
+	} else {
 		ucmatose_connection_set(connection, CONNECTION_RECEIVING);
-	if (!outcome && !run->is_server) /* some receives may be posted only now that the peer is known */
+		/* Some may be posted only now that the peer is known. */
 		outcome = post_receives(connection);
+		if (!outcome && first_grant_is_sent(connection))
+			outcome = send_grant(connection);
+	}
 	if (outcome)
 		ucmatose_connection_fail(connection, outcome);
 }
@@ -307,8 +344,10 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	bool granted = false;
 	enum outcome outcome;
 
-	if (!length && needs_grants(connection) && connection->allowed < run->messages) {
-		connection->allowed = least(connection->allowed + half_of(connection->peer_window), run->messages);
+	if (!length && connection->peer_window && connection->allowed < run->messages) {
+		uint32_t more = connection->allowed ? half_of(connection->peer_window) : connection->peer_window;
+
+		connection->allowed = least(connection->allowed + more, run->messages);
 		granted = true;
 	} else {
 		outcome = check_message(connection, length);
@@ -324,7 +363,7 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 		if (outcome)
 			return outcome;
 	}
-	outcome = post_grant(connection);
+	outcome = grant_more(connection);
 	if (!outcome && granted && connection->state == CONNECTION_SENDING)
 		outcome = post_sends(connection);
 	return outcome;
@@ -376,7 +415,7 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 		outcome = received(connection, completion->length);
 	} else if (completion->tag == TAG_GRANT) {
 		connection->grant_in_flight = false;
-		outcome = post_grant(connection);
+		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged += completion->tag;
 		outcome = post_sends(connection);

@@ -45,7 +45,8 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS",
 		   .help = "Be the client of the server there"),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
-		   .help = "Local address to connect from or to listen on (::0 for any)"),
+		   .initial_text = "a server listens on any IPv4 one",
+		   .help = "Local address to connect from or to listen on; ::0 is any"),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
 		   .words = formats, .argument = "FORMAT", .help = "How addresses are written"),
 	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
@@ -187,6 +188,19 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 		resolve_server(run);
 }
 
+/* Without -b. The IPv6 one would also take IPv4 connections, but not on iWARP. */
+static enum address_family any_family(int64_t format)
+{
+	switch (format) {
+	case ADDRESS_FORMAT_GID:
+		return ADDRESS_GID;
+	case ADDRESS_FORMAT_IP6:
+		return ADDRESS_IP6;
+	default:
+		return ADDRESS_IP4;
+	}
+}
+
 static void first_step(void *owner)
 {
 	struct ucmatose *run = owner;
@@ -196,8 +210,7 @@ static void first_step(void *owner)
 		resolver_start(&run->bind_resolver, run->environment->loop, &run->environment->log, options->bind,
 			       (enum address_format)options->format, options->common.timeout, bind_known, run);
 	} else if (run->is_server) {
-		/* Any address: the IPv6 one also takes IPv4 connections. */
-		run->source.family = options->format == ADDRESS_FORMAT_GID ? ADDRESS_GID : ADDRESS_IP6;
+		run->source.family = any_family(options->format);
 		start_listening(run);
 	} else {
 		resolve_server(run);

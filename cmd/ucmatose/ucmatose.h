@@ -86,6 +86,7 @@ struct ucmatose_connection {
 enum run_phase {
 	RUN_RESOLVING = 0,
 	RUN_CONNECTING,
+	RUN_PAUSING,
 	RUN_TRANSFERRING,
 	RUN_SETTLING,
 	RUN_CLOSING,
@@ -105,6 +106,7 @@ struct ucmatose {
 	struct endpoint *listener;
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
+	const char *device;		/* for the verdict */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */

@@ -75,6 +75,16 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 /* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
+enum {
+	ENDPOINT_REFUSAL_SIZE = PRIVATE_DATA_MOST + 5
+};
+
+/*
+ * A refusing peer of ours says why in plain letters: returns them as ": \"words\"" for the end of a message. A stock
+ * one sends nothing or zeros, and anything else is not shown: returns "". data may be NULL.
+ */
+const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE]);
+
 /* The exit code of a failure in this phase of an endpoint's life. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 

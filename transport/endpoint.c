@@ -12,6 +12,7 @@
  *
  * Any of them may become FAILED, and every one ends as DESTROYED.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,6 +144,18 @@ void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, si
 				    .private_data = private_data,
 				    .private_length = length,
 			    });
+}
+
+const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE])
+{
+	int count = 0;
+
+	while (data && count < PRIVATE_DATA_MOST && (size_t)count < length && isprint(data[count]))
+		count++;
+	if (!count)
+		return "";
+	snprintf(text, ENDPOINT_REFUSAL_SIZE, ": \"%.*s\"", count, (const char *)data);
+	return text;
 }
 
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An rdma_cm id: made, resolved, driven by its events, moved to another channel, freed. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,34 +247,19 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 					 });
 }
 
-/* A refusing peer of ours says why in plain letters; a stock one sends nothing or zeros. Anything else is not shown. */
-static const char *refusal_text(const struct rdma_cm_event *event, char text[PRIVATE_DATA_MOST + 4])
-{
-	const char *data = event->param.conn.private_data;
-	size_t length = event->param.conn.private_data_len;
-	int count = 0;
-
-	if (event->event != RDMA_CM_EVENT_REJECTED || !data)
-		return "";
-	while (count < PRIVATE_DATA_MOST && (size_t)count < length && isprint((unsigned char)data[count]))
-		count++;
-	if (!count)
-		return "";
-	snprintf(text, PRIVATE_DATA_MOST + 4, ": \"%.*s\"", count, data);
-	return text;
-}
-
 static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	char refusal[PRIVATE_DATA_MOST + 4];
+	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
+	char refusal[ENDPOINT_REFUSAL_SIZE];
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
-		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event), refusal_text(event, refusal),
+		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
+		  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),
 		  rdma_event_str(event->event), event->status);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		endpoint_refused(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);
+		endpoint_refused(&endpoint->base, data, event->param.conn.private_data_len);
 	else
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a link ends: refused, disconnected, forgotten, unanswered, unreachable. */
+#include "transport/soft/manager.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "transport/soft/delivery.h"
+
+static void stop_queue(const struct soft_link *link)
+{
+	if (link->endpoint && link->endpoint->queue)
+		soft_queue_stop(link->endpoint->queue);
+}
+
+/* An endpoint that is gone need not be told. */
+static void tell_disconnected(const struct soft_link *link)
+{
+	if (link->endpoint)
+		soft_tell(link->endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
+}
+
+void soft_ending_fail(struct soft_link *link, const char *cause, const char *code_name, int code)
+{
+	bool leaving = link->state == LINK_DREQ_SENT;
+
+	stop_queue(link);
+	soft_link_enter(link, LINK_ENDED);
+	/* Who was leaving has got what it wanted. */
+	if (leaving)
+		tell_disconnected(link);
+	else
+		soft_tell_failure(link->endpoint, cause, code_name, code);
+}
+
+/* ---- REJ ---- */
+
+void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length)
+{
+	uint8_t guid[8];
+	struct mad mad = {
+		.kind = MAD_REJ,
+		.transaction = link->transaction,
+		.local_id = link->id,
+		.remote_id = link->peer_id,
+		.rej = { .answered = MAD_ANSWERED_OTHER, .reason = reason },
+		.private_data = data,
+		.private_length = length,
+	};
+
+	/* The peer has not been shown our identifier yet. */
+	if (link->state == LINK_REQ_RECEIVED) {
+		mad.local_id = 0;
+		mad.rej.answered = MAD_ANSWERED_REQ;
+	}
+	/* By this the peer finds its link if we do not know its identifier. */
+	if (reason == MAD_REASON_TIMEOUT) {
+		bytes_write(guid, sizeof(guid), link->manager->transport->guid);
+		mad.rej.information = guid;
+		mad.rej.information_length = sizeof(guid);
+	}
+	mad_write(&mad, link->message);
+	soft_link_enter(link, LINK_REJECTED);
+	soft_link_say(link);
+}
+
+void soft_ending_repeat(struct soft_link *link, const struct mad *heard)
+{
+	uint8_t before[MAD_SIZE], bytes[MAD_SIZE];
+	struct mad mad;
+
+	memcpy(before, link->message, sizeof(before));
+	if (!mad_parse(before, sizeof(before), &mad))
+		return;
+	mad.local_id = heard->kind == MAD_REQ ? 0 : link->id;
+	mad.remote_id = heard->local_id;
+	mad.rej.answered = heard->kind == MAD_REQ   ? MAD_ANSWERED_REQ
+			   : heard->kind == MAD_REP ? MAD_ANSWERED_REP
+						    : MAD_ANSWERED_OTHER;
+	mad_write(&mad, bytes);
+	soft_manager_send(link->manager, &link->agreement.path, bytes);
+}
+
+enum outcome soft_manager_reject(struct soft_endpoint *endpoint, const void *data, size_t length)
+{
+	struct soft_link *link = endpoint->link;
+
+	if (link && link->state == LINK_REQ_RECEIVED) {
+		soft_ending_refuse(link, MAD_REASON_CONSUMER, data,
+				   length < MAD_REJ_PRIVATE ? length : MAD_REJ_PRIVATE);
+		soft_stir(link->manager->transport);
+	}
+	return OUTCOME_OK;
+}
+
+void soft_ending_rejected(struct soft_link *link, const struct mad *mad)
+{
+	const struct mad_rej *rej = &mad->rej;
+
+	if (rej->reason == MAD_REASON_MTU && rej->information_length >= 1 &&
+	    soft_active_retry(link, rej->information[0]))
+		return;
+	switch (link->state) {
+	case LINK_REQ_SENT:
+	case LINK_REQ_RECEIVED:
+	case LINK_REP_SENT:
+	case LINK_ESTABLISHED:
+		stop_queue(link);
+		soft_link_enter(link, LINK_ENDED);
+		soft_tell_refusal(link->endpoint, mad_reject_text(rej->reason), rej->reason, mad->private_data,
+				  mad->private_length);
+		break;
+	case LINK_DREQ_SENT:
+		soft_link_enter(link, LINK_ENDED);
+		tell_disconnected(link);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- DREQ and DREP ---- */
+
+/* random, not the request's transaction: this is a new one. */
+static void say_goodbye(struct soft_link *link)
+{
+	struct mad mad = {
+		.kind = MAD_DREQ,
+		.transaction = soft_random(),
+		.local_id = link->id,
+		.remote_id = link->peer_id,
+		.dreq = { .remote_queue_number = link->agreement.peer_queue },
+	};
+
+	mad_write(&mad, link->message);
+	soft_link_enter(link, LINK_DREQ_SENT);
+	soft_link_say(link);
+}
+
+enum outcome soft_manager_disconnect(struct soft_endpoint *endpoint)
+{
+	struct soft_link *link = endpoint->link;
+
+	/* Else the peer was faster, and that news is under way to the command. */
+	if (link && link->state == LINK_ESTABLISHED) {
+		stop_queue(link);
+		say_goodbye(link);
+		soft_stir(link->manager->transport);
+	}
+	return OUTCOME_OK;
+}
+
+void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *path, const struct mad *dreq)
+{
+	uint8_t bytes[MAD_SIZE];
+	struct mad mad = {
+		.kind = MAD_DREP,
+		.transaction = dreq->transaction,
+		.local_id = dreq->remote_id,
+		.remote_id = dreq->local_id,
+	};
+
+	mad_write(&mad, bytes);
+	soft_manager_send(manager, path, bytes);
+}
+
+void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
+{
+	if (!link->peer_known || dreq->dreq.remote_queue_number != link->queue)
+		return;
+	/* It did confirm, but that was lost or overtaken: nobody disconnects before. */
+	soft_passive_ready(link);
+	switch (link->state) {
+	case LINK_ESTABLISHED:
+	case LINK_DREQ_SENT: /* both at once */
+		stop_queue(link);
+		soft_ending_confirm(link->manager, &link->agreement.path, dreq);
+		soft_link_enter(link, LINK_ENDED);
+		tell_disconnected(link);
+		break;
+	case LINK_ENDED:
+	case LINK_REJECTED:
+		soft_ending_confirm(link->manager, &link->agreement.path, dreq);
+		break;
+	default:
+		break;
+	}
+}
+
+void soft_ending_confirmed(struct soft_link *link)
+{
+	if (link->state != LINK_DREQ_SENT)
+		return;
+	soft_link_enter(link, LINK_ENDED);
+	tell_disconnected(link);
+}
+
+/* ---- nobody answers ---- */
+
+void soft_ending_unanswered(struct soft_link *link)
+{
+	if (link->state == LINK_REQ_SENT || link->state == LINK_REP_SENT) {
+		stop_queue(link);
+		soft_ending_refuse(link, MAD_REASON_TIMEOUT, NULL, 0);
+		soft_tell_failure(link->endpoint, "the peer's connection manager does not answer", "errno", ETIMEDOUT);
+	} else {
+		soft_ending_confirmed(link);
+	}
+}
+
+static bool is_affected(const struct soft_link *link, const struct address *peer)
+{
+	return link->state < LINK_ENDED && address_same_host(&link->agreement.path.peer, peer);
+}
+
+void soft_manager_unreachable(struct soft_transport *transport, const struct address *peer)
+{
+	struct link_table *table = &transport->manager->tables[LINK_BY_ID];
+
+	/* From the start of the chain each time: a link that ends may push out the memory of another. */
+	for (size_t i = 0; i < table->size; i++) {
+		struct soft_link *link = table->buckets[i];
+
+		while (link) {
+			if (is_affected(link, peer)) {
+				soft_ending_fail(link, "nothing holds UDP port 4791 there (no RoCE v2)", "errno",
+						 ECONNREFUSED);
+				link = table->buckets[i];
+			} else {
+				link = link->next_in[LINK_BY_ID];
+			}
+		}
+	}
+}
+
+/* ---- the endpoint goes ---- */
+
+void soft_manager_forget(struct soft_endpoint *endpoint)
+{
+	struct soft_link *link = endpoint->link;
+
+	if (!link)
+		return;
+	switch (link->state) {
+	case LINK_NEW:
+		soft_link_free(link);
+		return;
+	case LINK_REQ_SENT:
+		soft_ending_refuse(link, MAD_REASON_TIMEOUT, NULL, 0);
+		break;
+	case LINK_REQ_RECEIVED:
+	case LINK_REP_SENT:
+		soft_ending_refuse(link, MAD_REASON_CONSUMER, NULL, 0);
+		break;
+	case LINK_ESTABLISHED:
+		stop_queue(link);
+		say_goodbye(link);
+		break;
+	default:
+		break;
+	}
+	soft_stir(link->manager->transport);
+	soft_link_detach(link);
+}

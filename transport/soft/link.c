@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A link: its identifiers, how it is found again, its states, its repeats, its time after death. */
+#include "transport/soft/manager.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/soft/delivery.h"
+
+#define BIT(state) (1u << (state))
+
+enum {
+	FIRST_TABLE_SIZE = 64
+};
+
+struct state_row {
+	const char *text;
+	unsigned next;
+	bool repeats; /* the message, until the peer answers it */
+	bool half_open;
+};
+
+static const struct state_row states[] = {
+	[LINK_NEW] = { "new", BIT(LINK_REQ_SENT) | BIT(LINK_REQ_RECEIVED) },
+	[LINK_REQ_SENT] = { "REQ sent", BIT(LINK_ESTABLISHED) | BIT(LINK_ENDED) | BIT(LINK_REJECTED), .repeats = true },
+	[LINK_REQ_RECEIVED] = { "REQ received", BIT(LINK_REP_SENT) | BIT(LINK_ENDED) | BIT(LINK_REJECTED),
+				.half_open = true },
+	[LINK_REP_SENT] = { "REP sent", BIT(LINK_ESTABLISHED) | BIT(LINK_ENDED) | BIT(LINK_REJECTED), .repeats = true,
+			    .half_open = true },
+	[LINK_ESTABLISHED] = { "established", BIT(LINK_DREQ_SENT) | BIT(LINK_ENDED) },
+	[LINK_DREQ_SENT] = { "DREQ sent", BIT(LINK_ENDED), .repeats = true },
+	[LINK_ENDED] = { "ended", 0 },
+	[LINK_REJECTED] = { "rejected", 0 },
+};
+
+/* ---- finding ---- */
+
+/* A permutation of 64 bits in which every bit depends on every other. */
+static uint64_t mix(uint64_t value)
+{
+	value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return value ^ (value >> 31);
+}
+
+/* With a secret in it, so that peers cannot choose numbers that all fall into one bucket. */
+static uint32_t hash_of(const struct soft_manager *manager, const struct address *from, uint64_t guid, uint32_t number)
+{
+	uint64_t words[2] = { 0 };
+	uint64_t hash;
+
+	memcpy(words, from->bytes, from->family == ADDRESS_IP4 ? 4 : sizeof(from->bytes));
+	hash = mix(manager->secret ^ words[0]);
+	hash = mix(hash ^ words[1]);
+	hash = mix(hash ^ guid);
+	return (uint32_t)mix(hash ^ number);
+}
+
+static uint32_t hash_of_id(const struct soft_manager *manager, uint32_t id)
+{
+	return (uint32_t)mix(manager->secret ^ id);
+}
+
+static struct soft_link *first_in(const struct link_table *table, uint32_t hash)
+{
+	return table->size ? table->buckets[hash & (table->size - 1)] : NULL;
+}
+
+static void put(struct link_table *table, enum link_index index, struct soft_link *link)
+{
+	struct soft_link **bucket = &table->buckets[link->hash[index] & (table->size - 1)];
+
+	link->next_in[index] = *bucket;
+	*bucket = link;
+}
+
+/* Returns false if there is no table at all. One that cannot grow works on, with longer chains. */
+static bool make_room(struct link_table *table, enum link_index index)
+{
+	struct link_table larger = { .size = table->size ? table->size * 2 : FIRST_TABLE_SIZE, .count = table->count };
+
+	if (table->count < table->size)
+		return true;
+	larger.buckets = calloc(larger.size, sizeof(*larger.buckets));
+	if (!larger.buckets)
+		return table->size;
+	for (size_t i = 0; i < table->size; i++) {
+		struct soft_link *next;
+
+		for (struct soft_link *link = table->buckets[i]; link; link = next) {
+			next = link->next_in[index];
+			put(&larger, index, link);
+		}
+	}
+	free(table->buckets);
+	*table = larger;
+	return true;
+}
+
+static bool insert(struct soft_link *link, enum link_index index, uint32_t hash)
+{
+	struct link_table *table = &link->manager->tables[index];
+
+	if (!make_room(table, index))
+		return false;
+	link->hash[index] = hash;
+	put(table, index, link);
+	table->count++;
+	link->indexed |= BIT(index);
+	return true;
+}
+
+static void take_out(struct soft_link *link, enum link_index index)
+{
+	struct link_table *table = &link->manager->tables[index];
+	struct soft_link **place;
+
+	if (!(link->indexed & BIT(index)))
+		return;
+	link->indexed &= ~BIT(index);
+	place = &table->buckets[link->hash[index] & (table->size - 1)];
+	while (*place != link)
+		place = &(*place)->next_in[index];
+	*place = link->next_in[index];
+	table->count--;
+}
+
+static bool is_peer(const struct soft_link *link, const struct address *from)
+{
+	return address_same_host(&link->agreement.path.peer, from);
+}
+
+static struct soft_link *find_id(const struct soft_manager *manager, uint32_t id)
+{
+	uint32_t hash = hash_of_id(manager, id);
+	struct soft_link *link = first_in(&manager->tables[LINK_BY_ID], hash);
+
+	while (link && link->id != id)
+		link = link->next_in[LINK_BY_ID];
+	return link;
+}
+
+struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
+				 const struct address *from)
+{
+	struct soft_link *link = find_id(manager, id);
+
+	if (!link || !is_peer(link, from) || (link->peer_known && link->peer_id != peer_id))
+		return NULL;
+	return link;
+}
+
+struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
+				      const struct address *from)
+{
+	uint32_t hash = hash_of(manager, from, guid, peer_id);
+	struct soft_link *link = first_in(&manager->tables[LINK_BY_PEER], hash);
+
+	while (link && !(link->peer_id == peer_id && link->peer_guid == guid && is_peer(link, from)))
+		link = link->next_in[LINK_BY_PEER];
+	return link;
+}
+
+struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
+				       const struct address *from)
+{
+	uint32_t hash = hash_of(manager, from, guid, queue);
+	struct soft_link *link = first_in(&manager->tables[LINK_BY_QUEUE], hash);
+
+	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
+		link = link->next_in[LINK_BY_QUEUE];
+	return link;
+}
+
+/* ---- identifiers ---- */
+
+/* A keyed permutation of 32 bits: a counter goes in, what comes out never repeats and tells nothing of its neighbours.
+ */
+static uint32_t permute(const uint64_t keys[LINK_ROUNDS], uint32_t value)
+{
+	uint16_t left = (uint16_t)(value >> 16);
+	uint16_t right = (uint16_t)value;
+
+	for (unsigned i = 0; i < LINK_ROUNDS; i++) {
+		uint16_t next = (uint16_t)(left ^ mix(mix(keys[i] ^ right) + keys[i]));
+
+		left = right;
+		right = next;
+	}
+	return (uint32_t)left << 16 | right;
+}
+
+/* 0 means "none" in some messages. The look-up matters only after 2^32 connections. */
+static uint32_t next_id(struct soft_manager *manager)
+{
+	uint32_t id;
+
+	do
+		id = permute(manager->round_keys, manager->counter++);
+	while (!id || find_id(manager, id));
+	return id;
+}
+
+struct soft_link *soft_link_create(struct soft_manager *manager, const struct soft_path *path)
+{
+	struct soft_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->manager = manager;
+	link->agreement.path = *path;
+	link->id = next_id(manager);
+	if (!insert(link, LINK_BY_ID, hash_of_id(manager, link->id))) {
+		free(link);
+		return NULL;
+	}
+	return link;
+}
+
+void soft_link_attach(struct soft_link *link, struct soft_endpoint *endpoint)
+{
+	link->endpoint = endpoint;
+	endpoint->link = link;
+}
+
+void soft_link_rename(struct soft_link *link)
+{
+	take_out(link, LINK_BY_ID);
+	link->id = next_id(link->manager);
+	insert(link, LINK_BY_ID, hash_of_id(link->manager, link->id));
+}
+
+bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id, uint32_t queue)
+{
+	const struct address *peer = &link->agreement.path.peer;
+
+	link->peer_guid = guid;
+	link->peer_id = peer_id;
+	link->agreement.peer_queue = queue;
+	link->peer_known = insert(link, LINK_BY_PEER, hash_of(link->manager, peer, guid, peer_id)) &&
+			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, guid, queue));
+	return link->peer_known;
+}
+
+/* ---- ended links ---- */
+
+void soft_link_free(struct soft_link *link)
+{
+	struct soft_manager *manager = link->manager;
+
+	loop_timer_stop(&link->timer);
+	for (unsigned index = 0; index < LINK_INDEXES; index++)
+		take_out(link, (enum link_index)index);
+	if (link->link_to_this) {
+		*link->link_to_this = link->next_ended;
+		if (link->next_ended)
+			link->next_ended->link_to_this = link->link_to_this;
+		else
+			manager->last_ended = link->link_to_this;
+		manager->ended_count--;
+	}
+	if (link->endpoint)
+		link->endpoint->link = NULL;
+	free(link);
+}
+
+/* An endpoint without a link is done: there is nothing more to be said for it. */
+static void memory_over(void *owner)
+{
+	soft_link_free(owner);
+}
+
+static void remember(struct soft_link *link)
+{
+	struct soft_manager *manager = link->manager;
+
+	take_out(link, LINK_BY_QUEUE);
+	link->link_to_this = manager->last_ended;
+	*manager->last_ended = link;
+	manager->last_ended = &link->next_ended;
+	loop_timer_start(manager->transport->base.loop, &link->timer, MANAGER_MEMORY, memory_over, link);
+	if (++manager->ended_count > MANAGER_ENDED_MOST)
+		soft_link_free(manager->ended);
+}
+
+void soft_link_detach(struct soft_link *link)
+{
+	struct soft_manager *manager = link->manager;
+
+	link->endpoint->link = NULL;
+	link->endpoint = NULL;
+	if (link->state != LINK_DREQ_SENT)
+		return;
+	manager->dying++;
+	if (manager->dying > MANAGER_DYING_MOST)
+		soft_link_enter(link, LINK_ENDED);
+}
+
+/* ---- states ---- */
+
+bool soft_link_enter(struct soft_link *link, enum link_state state)
+{
+	struct soft_manager *manager = link->manager;
+	const struct log *log = manager->transport->base.log;
+	const struct state_row *before = &states[link->state];
+	const struct state_row *after = &states[state];
+	char host[ADDRESS_TEXT_SIZE];
+
+	address_host(&link->agreement.path.peer, host);
+	if (!(before->next & BIT(state))) {
+		log_error(log, host, "defect: a link cannot go from %s to %s", before->text, after->text);
+		return false;
+	}
+	log_debug(log, "%s: link %08x: %s -> %s", host, link->id, before->text, after->text);
+	loop_timer_stop(&link->timer);
+	manager->half_open += after->half_open;
+	manager->half_open -= before->half_open;
+	manager->asked += state == LINK_REQ_RECEIVED;
+	manager->asked -= link->state == LINK_REQ_RECEIVED;
+	if (link->state == LINK_DREQ_SENT && !link->endpoint)
+		manager->dying--;
+	link->state = state;
+	if (state == LINK_ENDED || state == LINK_REJECTED)
+		remember(link);
+	return true;
+}
+
+/* ---- what is said, again and again ---- */
+
+static void unanswered(void *owner);
+
+/* Links that began at once need not repeat at once: an eighth more or less, by their random identifiers. */
+static int64_t interval_of(const struct soft_link *link)
+{
+	int64_t interval = MANAGER_LAST_REPEAT;
+
+	if (link->repeats < MANAGER_SLOWEST)
+		interval = MANAGER_FIRST_REPEAT << link->repeats;
+	return interval + interval / 64 * ((int64_t)(link->id % 16) - 8);
+}
+
+static void wait_for_answer(struct soft_link *link)
+{
+	loop_timer_start(link->manager->transport->base.loop, &link->timer, interval_of(link), unanswered, link);
+}
+
+static void unanswered(void *owner)
+{
+	struct soft_link *link = owner;
+	struct soft_transport *transport = link->manager->transport;
+
+	soft_enter(transport);
+	if (link->repeats >= (link->endpoint ? (unsigned)MANAGER_REPEATS : (unsigned)MANAGER_DYING_REPEATS)) {
+		soft_ending_unanswered(link);
+	} else {
+		link->repeats++;
+		soft_manager_send(link->manager, &link->agreement.path, link->message);
+		wait_for_answer(link);
+	}
+	soft_leave(transport);
+}
+
+void soft_link_say(struct soft_link *link)
+{
+	soft_manager_send(link->manager, &link->agreement.path, link->message);
+	link->repeats = 0;
+	if (states[link->state].repeats)
+		wait_for_answer(link);
+}
+
+void soft_link_say_again(struct soft_link *link)
+{
+	soft_manager_send(link->manager, &link->agreement.path, link->message);
+}
+
+void soft_link_be_patient(struct soft_link *link)
+{
+	link->repeats = MANAGER_SLOWEST;
+	wait_for_answer(link);
+}

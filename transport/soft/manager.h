@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of the connection manager, for its own files:
+ *
+ *   manager.c   opening, closing; MADs in and out
+ *   link.c      a link: its identifiers, how it is found again, its states, its repeats, its time after death
+ *   active.c    the end that connects
+ *   passive.c   the end that is asked
+ *   ending.c    how a link ends: disconnected, forgotten, refused, unreachable
+ *
+ * A link is one end of a connection as the connection manager sees it. It is made with the connection and may outlive
+ * the endpoint, so that late and repeated messages still get the right answer.
+ *
+ *      active                          passive              what is said on the way
+ *
+ *      NEW                             NEW
+ *       | soft_manager_connect()        |
+ *       v                               |
+ *      REQ_SENT -------- REQ ---------> | listener found    REQ again until an answer; MRA: "I live, wait"
+ *       |                               v
+ *       |                              REQ_RECEIVED         SOFT_EVENT_REQUESTED
+ *       |                               | soft_manager_accept()
+ *       |<-------------- REP ---------- v
+ *       v                              REP_SENT             REP again until an answer
+ *      ESTABLISHED ----- RTU ---------> | (or any packet of the connection: an RTU may be lost)
+ *       |                               v
+ *       |                              ESTABLISHED          SOFT_EVENT_ESTABLISHED at both ends
+ *       |                               |
+ *       |     either end, or both at once: soft_manager_disconnect(), or its endpoint goes
+ *       v                               |
+ *      DREQ_SENT ------- DREQ --------> v
+ *       |                              ENDED                SOFT_EVENT_DISCONNECTED
+ *       v <------------- DREP --------- '
+ *      ENDED
+ *
+ * REJ in place of an answer: who says it enters REJECTED (and says it again to whoever did not hear it), who hears it
+ * enters ENDED with SOFT_EVENT_FAILED. ENDED and REJECTED links are remembered for a while, then freed.
+ *
+ * Who is believed. Our identifiers cannot be guessed, and a message changes a link only if it names both identifiers of
+ * it (as far as both were shown) and comes from the address of its peer. Messages that fit no link get the same answer
+ * whether an identifier in them was right or not.
+ */
+#ifndef TRANSPORT_SOFT_MANAGER_H
+#define TRANSPORT_SOFT_MANAGER_H
+
+#include "core/clock.h"
+#include "transport/soft/bytes.h"
+#include "transport/soft/mad.h"
+#include "transport/soft/soft.h"
+
+enum {
+	MANAGER_BACKLOG = 1024,	       /* requests that no command has answered yet; more are dropped, and come again */
+	MANAGER_HALF_OPEN_MOST = 2048, /* those, and the accepted ones whose peer has not confirmed */
+	MANAGER_DYING_MOST = 1024,     /* DREQs repeated for endpoints that are gone */
+	MANAGER_ENDED_MOST = 4096,     /* ended links remembered */
+	MANAGER_DYING_REPEATS = 5,     /* of the DREQ of an endpoint that is gone: 3.1 s */
+	MANAGER_REPEATS = 40,	       /* of any message, if nobody sets a limit: 73 s, as long as a stock peer tries */
+	MANAGER_SLOWEST = 5,	       /* the repeat from which on the interval grows no more */
+	MANAGER_OUTGOING = 64,	       /* MADs between two flushes */
+	MANAGER_RETRIES = 7,	       /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
+	LINK_ROUNDS = 6,	       /* of the permutation that makes identifiers */
+};
+
+#define MANAGER_FIRST_REPEAT (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
+#define MANAGER_LAST_REPEAT  (2000 * CLOCK_NS_PER_MS) /* ... up to this */
+#define MANAGER_MEMORY	     (10 * CLOCK_NS_PER_S)    /* of ended links */
+
+enum link_state {
+	LINK_NEW = 0,
+	LINK_REQ_SENT,
+	LINK_REQ_RECEIVED,
+	LINK_REP_SENT,
+	LINK_ESTABLISHED,
+	LINK_DREQ_SENT,
+	LINK_ENDED,    /* nothing more is due; the last message is said again to who asks again */
+	LINK_REJECTED, /* the same, and the last message is our REJ */
+};
+
+/* How links are found. */
+enum link_index {
+	LINK_BY_ID,    /* our identifier */
+	LINK_BY_PEER,  /* the peer's address, GUID and identifier */
+	LINK_BY_QUEUE, /* the peer's address, GUID and queue pair, of a link that lives */
+	LINK_INDEXES,
+};
+
+struct link_table {
+	struct soft_link **buckets;
+	size_t size; /* a power of two */
+	size_t count;
+};
+
+struct soft_link {
+	struct soft_manager *manager;
+	struct soft_endpoint *endpoint; /* NULL once it is gone */
+	enum link_state state;
+	bool active;
+	bool peer_known;  /* its identifier, GUID and queue pair */
+	unsigned indexed; /* bit N: it is in the table of index N */
+	uint32_t id;
+	uint32_t peer_id;
+	uint64_t peer_guid;
+	uint64_t transaction;		 /* of REQ, and everything up to RTU */
+	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
+	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
+	unsigned repeats;
+	struct loop_timer timer;
+	uint32_t hash[LINK_INDEXES];
+	struct soft_link *next_in[LINK_INDEXES];
+	struct soft_link *next_ended, **link_to_this; /* among the ended, oldest first; NULL if it is not there */
+	uint8_t message[MAD_SIZE];		      /* what was said last */
+};
+
+struct soft_manager {
+	struct soft_transport *transport;
+	struct link_table tables[LINK_INDEXES];
+	uint64_t secret;		  /* of the hashes */
+	uint64_t round_keys[LINK_ROUNDS]; /* of the identifiers */
+	uint32_t counter;
+	unsigned asked; /* links in REQ_RECEIVED */
+	unsigned half_open;
+	unsigned dying;
+	unsigned ended_count;
+	struct soft_link *ended, **last_ended;
+	uint32_t psn; /* of the next packet; nobody looks at it */
+	unsigned outgoing_count;
+	uint8_t outgoing[MANAGER_OUTGOING][MAD_SIZE]; /* must stay as they are until soft_flush() */
+};
+
+/* ---- link.c ---- */
+
+/* A new link with an identifier that this transport never used before. NULL when memory is short. */
+struct soft_link *soft_link_create(struct soft_manager *manager, const struct soft_path *path);
+/* Frees a link that never began, or any link when the manager is closed. */
+void soft_link_free(struct soft_link *link);
+
+void soft_link_attach(struct soft_link *link, struct soft_endpoint *endpoint);
+/* The endpoint goes. */
+void soft_link_detach(struct soft_link *link);
+
+/*
+ * The one setter of a link's state: refuses what has no place in its life, traces, counts, and ends the repeats. An
+ * ended link frees itself some time later; its endpoint has none from then on.
+ */
+bool soft_link_enter(struct soft_link *link, enum link_state state);
+
+/* Sends the message of the link, and again from time to time while its state waits for an answer. */
+void soft_link_say(struct soft_link *link);
+/* Sends it once more, out of turn, because the peer repeated what it answers. */
+void soft_link_say_again(struct soft_link *link);
+/* The peer lives but needs time: repeats become rare, and start counting anew. */
+void soft_link_be_patient(struct soft_link *link);
+
+/* What the peer is called from now on. Returns false when memory is short. */
+bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id, uint32_t queue);
+/* A new identifier, for a request that is made anew after it was refused. */
+void soft_link_rename(struct soft_link *link);
+
+/* The link of our identifier, if it is its peer that speaks, and under the peer's identifier if that is known. */
+struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
+				 const struct address *from);
+/* By the peer's own identifier or queue pair, with its GUID. */
+struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
+				      const struct address *from);
+struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
+				       const struct address *from);
+
+/* ---- manager.c ---- */
+
+/* Sends 256 bytes from queue pair 1 to queue pair 1 over that path; they are copied. */
+void soft_manager_send(struct soft_manager *manager, const struct soft_path *path, const uint8_t bytes[MAD_SIZE]);
+/* The GID of an IP address. */
+void soft_manager_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE]);
+/* True if it can be the number of a connection's queue pair. */
+bool soft_manager_is_queue(uint32_t number);
+
+static inline unsigned soft_manager_least(unsigned one, unsigned other)
+{
+	return one < other ? one : other;
+}
+
+/* ---- active.c ---- */
+
+void soft_active_reply(struct soft_link *link, const struct mad *rep);
+/* Asks again with the path MTU of that code, if it is less than the one refused. */
+bool soft_active_retry(struct soft_link *link, unsigned code);
+
+/* ---- passive.c ---- */
+
+void soft_passive_request(struct soft_manager *manager, struct soft_socket *socket, const struct address *from,
+			  const struct mad *req);
+/* The peer has confirmed: by RTU, a packet of the connection, or whatever it says only to an established one. */
+void soft_passive_ready(struct soft_link *link);
+
+/* ---- ending.c ---- */
+
+/* What came in. */
+void soft_ending_rejected(struct soft_link *link, const struct mad *rej);
+void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq);
+void soft_ending_confirmed(struct soft_link *link);
+/* Repeated often enough without an answer. */
+void soft_ending_unanswered(struct soft_link *link);
+
+/* The connection fails at this end: its queue stops and its endpoint is told. */
+void soft_ending_fail(struct soft_link *link, const char *cause, const char *code_name, int code);
+/* Says REJ, with private data of the user (NULL: none). */
+void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
+/* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
+void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
+/* Says DREP, link or not. */
+void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *path, const struct mad *dreq);
+
+#endif

@@ -32,7 +32,8 @@ link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 libraries := -lrdmacm -libverbs -lev
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
-say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%)))
+silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%)))
 
 # Everything but main is an archive, so that unit tests can link to it.
 sources := $(sort $(wildcard core/*.c transport/*.c transport/*/*.c cmd/*.c cmd/*/*.c))
@@ -76,7 +77,7 @@ conformance: $(BUILD)/conformance
 
 demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
 	+@$(build) all
-	@BUILD=$(BUILD) test/demo
+	@BUILD=$(BUILD) test/demo/run
 
 check: setup ## run every test
 	+@$(build) all conformance

@@ -15,17 +15,20 @@
 #include <stdint.h>
 
 enum {
-	ICRC_SIZE = 4,		  /* bytes at the end of the UDP payload, the lowest first */
+	ICRC_SIZE = 4, /* bytes at the end of the UDP payload, the lowest first */
+	ICRC_BACK_STEP = 64,
+	ICRC_BACK_END = 8192,
 	ICRC_DATAGRAM_MOST = 8000 /* the longest UDP payload that is checked, with ICRC; packets are far shorter */
 };
 
 /* Computed once by icrc_prepare(), then constant. */
 struct icrc_table {
 	uint32_t (*update)(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length);
-	uint32_t slices[8][256];
-	uint32_t back_bytes[64];   /* x^-8n of the low six bits of n */
-	uint32_t back_blocks[128]; /* x^-(8 * 64)n of the others */
-	uint64_t folds[4];
+	uint32_t slices[8][256];	     /* what a byte adds that 0 to 7 others follow */
+	uint64_t folds[4];		     /* constants of the carry-less multiplication */
+	uint32_t begin;			     /* the CRC of the eight bytes of ones before every IP header */
+	uint32_t back_bytes[ICRC_BACK_STEP]; /* x^(-8 n) ... */
+	uint32_t back_blocks[ICRC_BACK_END / ICRC_BACK_STEP]; /* ... and x^(-8 * 64 n), modulo the polynomial */
 };
 
 void icrc_prepare(struct icrc_table *table);
@@ -38,6 +41,12 @@ void icrc_prepare_plain(struct icrc_table *table);
 
 /* CRC-32 without its initial and final complement: those are the caller's. Any length and alignment. */
 uint32_t icrc_update(const struct icrc_table *table, uint32_t crc, const void *bytes, size_t length);
+
+/*
+ * A change of 4 bytes, the first of which stands bytes before the end of what was added up, changed the CRC by
+ * difference: returns that change, its first byte in the lowest. bytes is less than ICRC_BACK_END.
+ */
+uint32_t icrc_back(const struct icrc_table *table, uint32_t difference, size_t bytes);
 
 enum icrc_family {
 	ICRC_IP4 = 4,

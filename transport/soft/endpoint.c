@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The endpoints of transport.h over soft's parts: resolving, listening, and the way to manager and queue. */
+#include "transport/soft/endpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/soft/delivery.h"
+
+enum {
+	PORT_FIRST = 32768, /* of those taken for port 0 and for connecting, as Linux chooses them */
+	PORT_COUNT = 28232
+};
+
+/* Events need no descriptor of their own here: a channel is only a place for endpoints to be at. */
+enum outcome soft_channel_create(struct transport *transport, struct channel **channel)
+{
+	*channel = calloc(1, sizeof(**channel));
+	if (!*channel) {
+		log_errno(transport->log, NULL, ENOMEM, "creating an event channel");
+		return OUTCOME_INTERNAL;
+	}
+	(*channel)->transport = transport;
+	return OUTCOME_OK;
+}
+
+void soft_channel_destroy(struct channel *channel)
+{
+	free(channel);
+}
+
+static void insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
+{
+	endpoint->next = transport->endpoints;
+	endpoint->link_to_this = &transport->endpoints;
+	if (endpoint->next)
+		endpoint->next->link_to_this = &endpoint->next;
+	transport->endpoints = endpoint;
+}
+
+static void take_out(struct soft_endpoint *endpoint)
+{
+	*endpoint->link_to_this = endpoint->next;
+	if (endpoint->next)
+		endpoint->next->link_to_this = endpoint->link_to_this;
+}
+
+enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind kind,
+				  const struct endpoint_options *options, struct endpoint **result)
+{
+	struct soft_transport *transport = soft_of(channel->transport);
+	struct soft_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+
+	if (!endpoint) {
+		log_errno(transport->base.log, NULL, ENOMEM, "creating an endpoint");
+		return OUTCOME_INTERNAL;
+	}
+	endpoint_initialise(&endpoint->base, channel, kind, options);
+	insert(transport, endpoint);
+	*result = &endpoint->base;
+	return OUTCOME_OK;
+}
+
+void soft_endpoint_destroy(struct endpoint *base)
+{
+	struct soft_transport *transport = soft_of(base->transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+
+	endpoint->next_destroyed = transport->destroyed;
+	transport->destroyed = endpoint;
+	soft_reap_later(transport);
+}
+
+void soft_endpoint_free(struct soft_endpoint *endpoint)
+{
+	struct soft_transport *transport = soft_of(endpoint->base.transport);
+
+	loop_timer_stop(&endpoint->base.deadline);
+	loop_timer_stop(&endpoint->later);
+	if (endpoint->base.kind == ENDPOINT_GROUP)
+		soft_leave_group(&endpoint->base);
+	if (endpoint->base.kind == ENDPOINT_LISTENER)
+		for (struct soft_endpoint *other = transport->endpoints; other; other = other->next)
+			if (other->listener == endpoint)
+				other->listener = NULL;
+	soft_manager_forget(endpoint);
+	soft_queue_destroy(endpoint->queue);
+	soft_delivery_forget(endpoint);
+	take_out(endpoint);
+	free(endpoint);
+}
+
+struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
+					 const struct address *local)
+{
+	struct soft_endpoint *any = NULL;
+
+	for (struct soft_endpoint *endpoint = transport->endpoints; endpoint; endpoint = endpoint->next) {
+		if (endpoint->base.kind != ENDPOINT_LISTENER || endpoint->base.state >= ENDPOINT_FAILED ||
+		    endpoint->base.options.port_space != port_space || endpoint->base.local.port != port)
+			continue;
+		if (address_same_host(&endpoint->base.local, local))
+			return endpoint;
+		/* The IPv6 any address takes IPv4 peers too, as a socket would. */
+		if (address_is_any(&endpoint->base.local) &&
+		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
+			any = endpoint;
+	}
+	return any;
+}
+
+/* Connecting ends have a port too: the peer sees it in the request, and nothing else of it matters. */
+static uint16_t free_port(struct soft_transport *transport, enum port_space port_space, const struct address *local)
+{
+	static const struct address nowhere = { .family = ADDRESS_NONE };
+	uint16_t port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
+
+	for (unsigned tries = 0; tries < PORT_COUNT; tries++) {
+		if (!soft_listener_find(transport, port_space, port, local ? local : &nowhere))
+			return port;
+		port = port + 1 < PORT_FIRST + PORT_COUNT ? (uint16_t)(port + 1) : PORT_FIRST;
+	}
+	return 0;
+}
+
+enum outcome soft_listen(struct endpoint *base, const struct address *address)
+{
+	struct soft_transport *transport = soft_of(base->transport);
+	struct soft_endpoint *other;
+	enum outcome outcome = soft_socket_listen(transport, base->name, address);
+
+	if (outcome)
+		return outcome;
+	base->domain = &transport->domain;
+	if (!base->local.port)
+		base->local.port = free_port(transport, base->options.port_space, &base->local);
+	for (other = transport->endpoints; other; other = other->next)
+		if (&other->base != base && other->base.kind == ENDPOINT_LISTENER &&
+		    other->base.state == ENDPOINT_LISTENING && other->base.local.port == base->local.port &&
+		    other->base.options.port_space == base->options.port_space &&
+		    address_same_host(&other->base.local, &base->local))
+			break;
+	if (!other && base->local.port)
+		return OUTCOME_OK;
+	log_error(base->transport->log, base->name, "binding: the port is in use (%d)", EADDRINUSE);
+	return OUTCOME_NO_CONNECTION;
+}
+
+static void route_resolved(void *owner)
+{
+	struct soft_endpoint *endpoint = owner;
+
+	soft_enter(soft_of(endpoint->base.transport));
+	endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+	soft_leave(soft_of(endpoint->base.transport));
+}
+
+static void address_resolved(void *owner)
+{
+	struct soft_endpoint *endpoint = owner;
+	struct soft_transport *transport = soft_of(endpoint->base.transport);
+
+	soft_enter(transport);
+	endpoint->base.domain = &transport->domain;
+	endpoint->base.datagram_most = endpoint->path.mtu;
+	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
+		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
+		loop_timer_start(transport->base.loop, &endpoint->later, 0, route_resolved, endpoint);
+	}
+	soft_leave(transport);
+}
+
+enum outcome soft_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
+{
+	struct soft_transport *transport = soft_of(base->transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+	enum outcome outcome;
+
+	if (destination->family == ADDRESS_GID) {
+		log_error(base->transport->log, base->name,
+			  "native InfiniBand addresses need InfiniBand: soft has IP only");
+		return OUTCOME_NO_CONNECTION;
+	}
+	outcome = soft_path_find(transport, base->name, source, destination, &endpoint->path);
+	if (outcome)
+		return outcome;
+	if (base->options.type_of_service != ENDPOINT_UNSET)
+		endpoint->path.type_of_service = (uint8_t)base->options.type_of_service;
+	base->local = endpoint->path.local;
+	base->local.port = free_port(transport, base->options.port_space, &base->local);
+	loop_timer_start(base->transport->loop, &endpoint->later, 0, address_resolved, endpoint);
+	return OUTCOME_OK;
+}
+
+enum outcome soft_open_queue(struct endpoint *base)
+{
+	enum outcome outcome = soft_queue_create(soft_endpoint_of(base));
+
+	if (!outcome)
+		base->queue_number = soft_queue_number(soft_endpoint_of(base)->queue);
+	return outcome;
+}
+
+enum outcome soft_connect(struct endpoint *base, const void *data, size_t length)
+{
+	return soft_manager_connect(soft_endpoint_of(base), data, length);
+}
+
+enum outcome soft_accept(struct endpoint *base, const void *data, size_t length)
+{
+	return soft_manager_accept(soft_endpoint_of(base), data, length);
+}
+
+enum outcome soft_reject(struct endpoint *base, const void *data, size_t length)
+{
+	return soft_manager_reject(soft_endpoint_of(base), data, length);
+}
+
+enum outcome soft_disconnect(struct endpoint *base)
+{
+	soft_queue_stop(soft_endpoint_of(base)->queue);
+	return soft_manager_disconnect(soft_endpoint_of(base));
+}
+
+enum outcome soft_post(struct endpoint *base, const struct work *work, size_t count)
+{
+	return soft_queue_post(soft_endpoint_of(base)->queue, work, count);
+}
+
+enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel)
+{
+	(void)endpoint;
+	(void)channel;
+	return OUTCOME_OK;
+}
+
+struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
+					    const struct address *peer)
+{
+	struct soft_transport *transport = soft_of(listener->base.transport);
+	struct soft_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+
+	if (!endpoint)
+		return NULL;
+	endpoint_initialise(&endpoint->base, listener->base.channel, ENDPOINT_CONNECTION, &listener->base.options);
+	insert(transport, endpoint);
+	endpoint->listener = listener;
+	endpoint->path = *path;
+	if (endpoint->base.options.type_of_service != ENDPOINT_UNSET)
+		endpoint->path.type_of_service = (uint8_t)endpoint->base.options.type_of_service;
+	endpoint->base.domain = &transport->domain;
+	endpoint->base.local = path->local;
+	endpoint->base.local.port = listener->base.local.port;
+	endpoint->base.peer = *peer;
+	endpoint_name(&endpoint->base);
+	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
+	return endpoint;
+}
+
+void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t length)
+{
+	struct soft_endpoint *listener = endpoint->listener;
+
+	if (!listener || listener->base.state != ENDPOINT_LISTENING) {
+		endpoint_destroy(&endpoint->base);
+		return;
+	}
+	endpoint->base.handlers = listener->base.handlers;
+	endpoint->base.owner = listener->base.owner;
+	endpoint_report(&listener->base, &(struct endpoint_event){
+						 .kind = EVENT_REQUEST,
+						 .request = &endpoint->base,
+						 .private_data = length ? data : NULL,
+						 .private_length = length,
+					 });
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast membership: a full member joins through the socket API, so that IGMP or MLD tells the network, and its
+ * queue gets the group's datagrams. A send-only full member does neither: it only learns where to send.
+ */
+#include <string.h>
+
+#include "transport/soft/delivery.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/socket.h"
+
+enum {
+	GROUP_QUEUE_NUMBER = 0xffffff,
+	GROUP_QUEUE_KEY_UDP = 0x01234567 /* RDMA_UDP_QKEY of the kernel's connection manager */
+};
+
+/* On RoCE v2 a group's GID is its IP address, IPv4 as ::ffff:a.b.c.d. */
+static void group_gid(const struct address *group, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	if (group->family == ADDRESS_IP6) {
+		memcpy(gid, group->bytes, 16);
+	} else {
+		gid[10] = gid[11] = 0xff;
+		memcpy(gid + 12, group->bytes, 4);
+	}
+}
+
+static void joined(void *owner)
+{
+	struct soft_endpoint *endpoint = owner;
+	struct soft_transport *transport = soft_of(endpoint->base.transport);
+
+	soft_enter(transport);
+	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
+	soft_leave(transport);
+}
+
+enum outcome soft_join(struct endpoint *base, void *context)
+{
+	struct soft_transport *transport = soft_of(base->transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+	const struct address *group = &endpoint->path.peer;
+
+	if (!address_is_multicast(group)) {
+		log_error(transport->base.log, base->name,
+			  "joining the group: only a subnet manager assigns groups, and UDP has none");
+		return OUTCOME_NO_CONNECTION;
+	}
+	if (!base->options.send_only) {
+		endpoint->group_socket = soft_group_socket_join(transport, base->name, endpoint->path.socket, group);
+		if (!endpoint->group_socket)
+			return OUTCOME_NO_CONNECTION;
+	}
+	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
+		log_debug(transport->base.log, "%s: the interface for multicast cannot be chosen", base->name);
+	endpoint->group = (struct group_address){
+		.queue_number = GROUP_QUEUE_NUMBER,
+		.queue_key = GROUP_QUEUE_KEY_UDP,
+		.context = context,
+	};
+	group_gid(group, endpoint->group.gid);
+	soft_queue_aim(endpoint->queue, &endpoint->path, GROUP_QUEUE_KEY_UDP);
+	loop_timer_start(base->transport->loop, &endpoint->later, 0, joined, endpoint);
+	return OUTCOME_OK;
+}
+
+enum outcome soft_leave_group(struct endpoint *base)
+{
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+
+	loop_timer_stop(&endpoint->later);
+	if (endpoint->group_socket)
+		soft_group_socket_leave(endpoint->group_socket);
+	endpoint->group_socket = NULL;
+	return OUTCOME_OK;
+}

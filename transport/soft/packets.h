@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets between the sockets and the engine; and what a socket is, which only the two files about sockets know. */
+#ifndef TRANSPORT_SOFT_PACKETS_H
+#define TRANSPORT_SOFT_PACKETS_H
+
+#include "transport/soft/soft.h"
+
+struct soft_socket {
+	struct soft_transport *transport;
+	int fd;
+	struct address address; /* local, or of the group */
+	bool group;
+	unsigned members; /* of a group's socket */
+	size_t window;
+	struct loop_io readable;
+	struct soft_socket *next;
+};
+
+/* A socket has packets, or an error that came back from the path. */
+void soft_packets_readable(void *socket);
+
+#endif

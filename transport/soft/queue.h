@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of queue pairs, for queue.c, requester.c, responder.c and datagram.c, and for soft.c, which opens and
+ * closes their table. A connection's queue pair has two halves that share only the wire:
+ *
+ *   requester    our SENDs, WRITEs and READs out; the peer's acknowledgements and READ responses in
+ *   responder    the peer's SENDs, WRITEs and READs in; our acknowledgements and READ responses out
+ *
+ * A group's queue pair uses the rings of both, in datagram.c.
+ *
+ * How the rest calls this, besides soft.h: each batch of received packets ends with soft_queue_batch_end(), before
+ * soft_flush(). A queue that is stopped calls nobody any more; its endpoint's memory may go after soft_queue_destroy().
+ */
+#ifndef TRANSPORT_SOFT_QUEUE_H
+#define TRANSPORT_SOFT_QUEUE_H
+
+#include "transport/soft/soft.h"
+#include "transport/soft/table.h"
+
+/* NULL when memory is short. Closed after the last queue was destroyed. */
+struct soft_queue_table *soft_queue_table_open(struct soft_transport *transport);
+void soft_queue_table_close(struct soft_queue_table *table);
+
+/*
+ * Answers what was received since the last time: acknowledgements, READ responses in slices; what does not fit into
+ * the slices goes on in the next turn of the loop.
+ */
+void soft_queue_batch_end(struct soft_transport *transport);
+
+enum queue_state {
+	QUEUE_NEW = 0,	 /* takes receives */
+	QUEUE_LISTENING, /* and packets */
+	QUEUE_STARTED,	 /* and sends */
+	QUEUE_REFUSING,	 /* told the peer that its request was wrong, and repeats only that */
+	QUEUE_STOPPED,
+};
+
+enum {
+	ANSWERS_MOST = SOFT_READS_AT_ONCE + 4, /* READs of the peer that wait for their responses, repeated ones too */
+	PSN_AHEAD_MOST = 1 << 20, /* a peer that runs further ahead of what we expect is none */
+};
+
+/* One SEND, WRITE or READ of ours, or a datagram. */
+struct request {
+	uint8_t *memory;
+	uint64_t remote_address;
+	uint32_t remote_key;
+	uint32_t length;
+	uint32_t tag;
+	uint32_t immediate;
+	uint32_t psn;	  /* its first */
+	uint32_t packets; /* a READ has one for each packet of its response */
+	uint8_t kind;	  /* enum work_kind */
+	bool silent;
+	bool has_immediate;
+	bool probe; /* not the command's */
+};
+
+/* One receive of ours. */
+struct receive {
+	uint8_t *memory;
+	uint32_t length;
+	uint32_t tag;
+};
+
+struct requester {
+	struct request *ring; /* one more than the command may use: the probe's */
+	uint32_t capacity;
+	uint32_t head; /* the oldest unfinished one */
+	uint32_t count;
+	uint32_t next; /* the one that cursor lies in, counted from head */
+
+	/* PSNs, each at or behind the one above */
+	uint32_t oldest; /* not acknowledged; of a READ: not received */
+	uint32_t cursor; /* to be sent next */
+	uint32_t sent;	 /* never sent so far */
+	uint32_t end;	 /* of all that was posted */
+
+	/* How much may be under way: packets from oldest to cursor. */
+	uint32_t window;
+	uint32_t window_most;
+	uint32_t threshold; /* where doubling the window ends */
+	uint32_t gained;    /* acknowledged packets towards the next step of the window */
+	uint32_t recovered; /* losses before this PSN belong to the one that was already paid for */
+	uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
+	uint32_t reads;	    /* READ requests between oldest and cursor */
+	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
+	bool recovering;
+
+	bool waits; /* until deadline, because the peer was not ready */
+	bool timing;
+	uint8_t not_ready; /* times in a row */
+	uint8_t timeouts;  /* as well */
+	uint32_t timed_psn;
+	int64_t timed_at;
+	int64_t round_trip; /* smoothed, with its variation; 0 before the first measurement */
+	int64_t variation;
+	int64_t deadline;    /* of the next acknowledgement, or of the wait; 0 for none */
+	int64_t alarm;	     /* when the timer will call back; 0 if it will not */
+	int64_t quiet_since; /* the last sign of life while something was under way */
+	uint32_t resent;     /* the last PSN that was sent anew because it was missed, and when */
+	int64_t resent_at;
+};
+
+/* A READ of the peer whose responses are not all out. The key is looked up for each: the region may go any time. */
+struct answer {
+	uint64_t address; /* of what is left */
+	uint32_t key;
+	uint32_t left; /* bytes */
+	uint32_t psn;
+	uint32_t packets; /* left */
+	uint32_t msn;
+	bool begun;
+	bool repeated; /* answered before */
+};
+
+struct responder {
+	struct receive *ring;
+	uint32_t capacity;
+	uint32_t head;
+	uint32_t count;
+
+	uint32_t expected; /* PSN */
+	uint32_t msn;
+	bool begun; /* some packet was taken: only then can there be repeated ones */
+
+	/* The message that is arriving. */
+	uint8_t kind; /* FORM_SEND or FORM_WRITE bit; 0 between messages */
+	uint32_t offset; /* of the next byte of a SEND in its receive */
+	struct {
+		uint64_t address; /* of the next byte of a WRITE */
+		uint32_t key;
+		uint32_t left;
+		uint32_t length; /* of all of it */
+	} write;
+
+	/* What is to be said. */
+	bool acknowledge;
+	bool refuse; /* with this syndrome */
+	bool gap;    /* told once that something is missing; the highest PSN behind the gap since */
+	uint8_t syndrome;
+	uint32_t gap_end;
+	const char *wrong; /* what the peer did, if it was refused for good; NULL if a receive tells it */
+	bool final;	   /* refused for good */
+	bool final_told;   /* to our own command as well */
+	struct answer answers[ANSWERS_MOST];
+	uint8_t answer_head;
+	uint8_t answer_count;
+	uint8_t reads_most; /* of the peer under way */
+	uint8_t reads;	    /* those among the answers that are no repeats */
+};
+
+struct soft_queue {
+	struct soft_transport *transport;
+	struct soft_endpoint *endpoint;
+	struct soft_table_entry by_number;
+	struct soft_path path;
+	enum queue_state state;
+	uint32_t peer_queue;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	bool pending; /* in the table's list of those with something to say */
+	bool heard;   /* some valid packet */
+	struct soft_queue *next_pending;
+	struct soft_queue *next_group, **link_to_this; /* among the groups' queues */
+	int64_t ack_timeout;			       /* nanoseconds; 0 for ever */
+	int64_t heard_at;
+	int64_t patience; /* silence before the next probe */
+	uint32_t queue_key;
+	uint32_t unreported; /* datagrams handed to the socket, from the head of the requester's ring on */
+	struct requester requester;
+	struct responder responder;
+	struct loop_timer timer; /* of the requester, or of datagrams that were sent */
+};
+
+/* queue.c */
+
+/* The time, read once for each batch of packets. */
+int64_t queue_now(struct soft_queue *queue);
+/* A valid packet came. */
+void queue_heard(struct soft_queue *queue);
+/* Lets soft_queue_batch_end() call responder_answer(). */
+void queue_pend(struct soft_queue *queue);
+/* The work failed, which ends the queue: nothing else is reported. */
+void queue_fail(struct soft_queue *queue, enum work_kind kind, uint32_t tag, enum completion_status status,
+		unsigned raw);
+/* What ends the queue belongs to no work of ours. */
+void queue_fail_alone(struct soft_queue *queue, const char *cause, const char *code_name, int code);
+/* The packets of so many bytes; a message without any has one too. */
+uint32_t queue_packets(const struct soft_queue *queue, uint32_t length);
+/* A packet to the peer's queue. */
+void queue_send(struct soft_queue *queue, struct packet *packet);
+
+/* requester.c */
+void requester_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
+void requester_post(struct soft_queue *queue, const struct work *work);
+/* A WRITE of nothing, which no command hears of; nothing may be under way. */
+void requester_probe(struct soft_queue *queue);
+/* Sends what the window lets out. */
+void requester_transmit(struct soft_queue *queue);
+/* An acknowledgement or a READ response. */
+void requester_receive(struct soft_queue *queue, const struct packet *packet);
+
+/* responder.c */
+void responder_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
+void responder_receive(struct soft_queue *queue, const struct packet *packet);
+/* False if there is more to send in the next turn. */
+bool responder_answer(struct soft_queue *queue);
+
+/* datagram.c */
+void datagram_post(struct soft_queue *queue, const struct work *work);
+/* Hands a turn's share of the datagrams to the socket; they are told in the next turn. */
+void datagram_transmit(struct soft_queue *queue);
+void datagram_receive(struct soft_queue *queue, const struct address *from, const struct address *to,
+		      const struct packet *packet);
+
+#endif

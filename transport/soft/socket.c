@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One UDP socket on port 4791 per local address, and one per group that was joined. No socket is bound to the any
+ * address: the ICRC covers the address a packet was sent to, and an any socket would take the port of every 127.0.0.x
+ * away from other processes.
+ */
+#include "transport/soft/socket.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/errqueue.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "transport/soft/delivery.h"
+#include "transport/soft/packets.h"
+
+enum {
+	BUFFER_WANTED = 8 << 20,	      /* bytes in a socket's buffers, where the system lets us */
+	LOOPBACK_MOST = 254,		      /* 127.0.0.1 to 127.0.0.254 are tried */
+	ROCE_OVERHEAD = 20 + 8 + 12 + 16 + 4, /* IP, UDP, BTH, the longest extension header of a data packet, ICRC */
+	IP6_MORE = 20
+};
+
+static bool set_option(int fd, int level, int name, int value)
+{
+	return !setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* Asks for large buffers, beyond the system's limit where we may. Returns what the receive buffer holds. */
+static size_t enlarge_buffers(int fd)
+{
+	int size = 0;
+	socklen_t length = sizeof(size);
+
+	if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
+		set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
+	if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_WANTED))
+		set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_WANTED);
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length);
+	return (size_t)size;
+}
+
+/*
+ * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; errors of
+ * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in.
+ */
+static void prepare(int fd, enum address_family family)
+{
+	if (family == ADDRESS_IP4) {
+		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
+		set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	} else {
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	}
+}
+
+/* An open socket of that address, or NULL with errno. Group sockets are shared with other processes. */
+static struct soft_socket *open_socket(struct soft_transport *transport, const struct address *address, bool group)
+{
+	struct soft_socket *socket_ = calloc(1, sizeof(*socket_));
+	struct sockaddr_storage storage;
+	struct address bound = *address;
+	socklen_t length;
+	int error;
+
+	if (!socket_)
+		return NULL;
+	bound.port = SOFT_PORT;
+	length = (socklen_t)address_to_socket(&bound, &storage);
+	socket_->transport = transport;
+	socket_->address = *address;
+	socket_->address.port = 0;
+	socket_->group = group;
+	socket_->fd = socket(address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
+			     SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+	if (socket_->fd < 0)
+		goto failed;
+	prepare(socket_->fd, address->family);
+	if (group)
+		set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	socket_->window = enlarge_buffers(socket_->fd) / 2;
+	if (bind(socket_->fd, (struct sockaddr *)&storage, length))
+		goto failed;
+	socket_->next = transport->sockets;
+	transport->sockets = socket_;
+	loop_io_start(transport->base.loop, &socket_->readable, socket_->fd, soft_packets_readable, socket_);
+	return socket_;
+failed:
+	error = errno;
+	if (socket_->fd >= 0)
+		close(socket_->fd);
+	free(socket_);
+	errno = error;
+	return NULL;
+}
+
+static struct soft_socket *find_socket(struct soft_transport *transport, const struct address *address)
+{
+	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		if (!socket->group && address_same_host(&socket->address, address))
+			return socket;
+	return NULL;
+}
+
+/* The kernel's soft-RoCE binds the any address as soon as its module is loaded. */
+static bool kernel_holds_port(void)
+{
+	FILE *table = access("/sys/module/rdma_rxe", F_OK) ? NULL : fopen("/proc/net/udp", "re");
+	char line[256];
+	bool held = false;
+
+	if (!table)
+		return false;
+	while (!held && fgets(line, sizeof(line), table))
+		held = strstr(line, " 00000000:12B7 ") != NULL;
+	fclose(table);
+	return held;
+}
+
+static enum outcome explain(struct soft_transport *transport, const char *name, const struct address *address,
+			    int error)
+{
+	const struct log *log = transport->base.log;
+	char text[ADDRESS_TEXT_SIZE];
+
+	if (error == EADDRINUSE && kernel_holds_port()) {
+		log_error(log, name, "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (%d)",
+			  error);
+		log_hint(log,
+			 "use the verbs transport, or run in a network namespace of its own, or: modprobe -r rdma_rxe");
+	} else if (error == EADDRINUSE) {
+		log_error(log, name, "another process holds UDP port 4791 on %s (%d)", address_host(address, text),
+			  error);
+		log_hint(log, "one process for each address: give this one another (127.0.0.2, ...), or end the other");
+	} else if (error == EADDRNOTAVAIL) {
+		log_error(log, name, "%s is not an address of this host (%d)", address_host(address, text), error);
+	} else {
+		log_errno(log, name, error, "opening UDP port 4791 on %s", address_host(address, text));
+	}
+	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
+}
+
+static bool is_loopback4(const struct address *address)
+{
+	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
+}
+
+/* The socket of an address, opened if need be. */
+static enum outcome socket_of(struct soft_transport *transport, const char *name, const struct address *address,
+			      struct soft_socket **result)
+{
+	*result = find_socket(transport, address);
+	if (!*result)
+		*result = open_socket(transport, address, false);
+	return *result ? OUTCOME_OK : explain(transport, name, address, errno);
+}
+
+/* Our 127.0.0.x: the one we have, else the first that no other process holds. */
+static struct soft_socket *loopback_socket(struct soft_transport *transport)
+{
+	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
+
+	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		if (!socket->group && is_loopback4(&socket->address))
+			return socket;
+	for (int last = 1; last <= LOOPBACK_MOST; last++) {
+		struct soft_socket *socket;
+
+		address.bytes[3] = (uint8_t)last;
+		socket = open_socket(transport, &address, false);
+		if (socket || errno != EADDRINUSE)
+			return socket;
+	}
+	return NULL;
+}
+
+/* The local address from which the routing table sends to a peer. */
+static int route_source(const struct address *peer, struct address *source)
+{
+	struct sockaddr_storage storage;
+	struct address target = *peer;
+	socklen_t length;
+	int error = 0;
+	int fd = socket(peer->family == ADDRESS_IP4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno;
+	target.port = SOFT_PORT;
+	length = (socklen_t)address_to_socket(&target, &storage);
+	if (connect(fd, (struct sockaddr *)&storage, length))
+		error = errno;
+	length = sizeof(storage);
+	if (!error && getsockname(fd, (struct sockaddr *)&storage, &length))
+		error = errno;
+	if (!error)
+		address_from_socket(&storage, source);
+	close(fd);
+	source->port = 0;
+	return error;
+}
+
+/* The MTU of the interface that has the address, or of the loopback if none is found. */
+static int interface_mtu(const struct address *local)
+{
+	struct ifaddrs *list, *entry;
+	struct ifreq request = { 0 };
+	int mtu = 65536, fd;
+
+	if (getifaddrs(&list))
+		return mtu;
+	for (entry = list; entry; entry = entry->ifa_next) {
+		struct address address;
+
+		if (entry->ifa_addr &&
+		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
+		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
+		    !memcmp(address.bytes, local->bytes, sizeof(address.bytes)) && address.family == local->family)
+			break;
+	}
+	if (entry) {
+		snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", entry->ifa_name);
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
+			mtu = request.ifr_mtu;
+		if (fd >= 0)
+			close(fd);
+	}
+	freeifaddrs(list);
+	return mtu;
+}
+
+static uint32_t path_mtu(const struct address *local)
+{
+	int room = interface_mtu(local) - ROCE_OVERHEAD - (local->family == ADDRESS_IP6 ? IP6_MORE : 0);
+	uint32_t mtu = 4096;
+
+	while (mtu > 256 && (int)mtu > room)
+		mtu /= 2;
+	return mtu;
+}
+
+enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
+			    const struct address *peer, struct soft_path *path)
+{
+	const struct log *log = transport->base.log;
+	struct address local;
+	enum outcome outcome = OUTCOME_OK;
+
+	*path = (struct soft_path){ .peer = *peer };
+	path->peer.port = SOFT_PORT;
+	if (source && source->family != peer->family) {
+		log_error(log, name, "the source and the destination are not of the same address family");
+		return OUTCOME_NO_CONNECTION;
+	}
+	if (source && !address_is_any(source)) {
+		local = *source;
+		local.port = 0;
+	} else {
+		int error = route_source(peer, &local);
+
+		if (error) {
+			log_errno(log, name, error, "resolving the address");
+			return OUTCOME_NO_CONNECTION;
+		}
+		/* The peer may be another process here: on its own address, so that we need a different one. */
+		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
+		    !find_socket(transport, &local)) {
+			path->socket = loopback_socket(transport);
+			if (!path->socket)
+				return explain(transport, name, &local, errno);
+			local = path->socket->address;
+		}
+	}
+	if (!path->socket)
+		outcome = socket_of(transport, name, &local, &path->socket);
+	path->local = local;
+	path->mtu = path_mtu(&local);
+	return outcome;
+}
+
+void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+		    struct soft_path *path)
+{
+	(void)transport;
+	*path = (struct soft_path){
+		.socket = socket,
+		.local = socket->address,
+		.peer = *from,
+		.mtu = path_mtu(&socket->address),
+	};
+	path->peer.port = 0;
+}
+
+/* Every local address of the family, as far as no other process holds it; a 127.0.0.x of our own in any case. */
+static enum outcome listen_on_all(struct soft_transport *transport, const char *name, const struct address *any)
+{
+	struct soft_socket *first = transport->sockets;
+	struct ifaddrs *list;
+	int error = EADDRNOTAVAIL;
+
+	if (loopback_socket(transport) == NULL)
+		error = errno;
+	if (getifaddrs(&list))
+		return explain(transport, name, any, errno);
+	for (struct ifaddrs *entry = list; entry; entry = entry->ifa_next) {
+		struct address address;
+
+		if (!entry->ifa_addr ||
+		    (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6) ||
+		    !address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address))
+			continue;
+		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
+		    find_socket(transport, &address))
+			continue;
+		if (!open_socket(transport, &address, false))
+			error = errno;
+	}
+	freeifaddrs(list);
+	if (transport->sockets != first || first)
+		return OUTCOME_OK;
+	return explain(transport, name, any, error);
+}
+
+enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address)
+{
+	struct soft_socket *socket;
+
+	if (address->family == ADDRESS_GID) {
+		log_error(transport->base.log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
+		return OUTCOME_NO_CONNECTION;
+	}
+	return address_is_any(address) ? listen_on_all(transport, name, address)
+				       : socket_of(transport, name, address, &socket);
+}
+
+size_t soft_socket_window(const struct soft_socket *socket)
+{
+	return socket->window;
+}
+
+static void close_socket(struct soft_socket *socket)
+{
+	struct soft_socket **link = &socket->transport->sockets;
+
+	while (*link != socket)
+		link = &(*link)->next;
+	*link = socket->next;
+	loop_io_stop(&socket->readable);
+	close(socket->fd);
+	free(socket);
+}
+
+void soft_sockets_close(struct soft_transport *transport)
+{
+	while (transport->sockets)
+		close_socket(transport->sockets);
+}
+
+/* The index of the interface that has a local address; 0 lets the kernel choose. */
+static unsigned interface_of(const struct address *local)
+{
+	struct ifaddrs *list;
+	unsigned index = 0;
+
+	if (getifaddrs(&list))
+		return 0;
+	for (struct ifaddrs *entry = list; entry && !index; entry = entry->ifa_next) {
+		struct address address;
+
+		if (entry->ifa_addr &&
+		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
+		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
+		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
+			index = if_nametoindex(entry->ifa_name);
+		/* 127.0.0.2 and its like are not listed one by one. */
+		else if (is_loopback4(local) && (entry->ifa_flags & IFF_LOOPBACK))
+			index = if_nametoindex(entry->ifa_name);
+	}
+	freeifaddrs(list);
+	return index;
+}
+
+static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)
+{
+	if (socket->address.family == ADDRESS_IP4) {
+		struct ip_mreqn request = { .imr_ifindex = (int)interface_of(local) };
+
+		memcpy(&request.imr_multiaddr, socket->address.bytes, 4);
+		memcpy(&request.imr_address, local->bytes, 4);
+		return !setsockopt(socket->fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request,
+				   sizeof(request));
+	}
+	struct ipv6_mreq request = { .ipv6mr_interface = interface_of(local) };
+
+	memcpy(&request.ipv6mr_multiaddr, socket->address.bytes, 16);
+	return !setsockopt(socket->fd, IPPROTO_IPV6, join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP, &request,
+			   sizeof(request));
+}
+
+struct soft_socket *soft_group_socket_join(struct soft_transport *transport, const char *name,
+					   const struct soft_socket *local, const struct address *group)
+{
+	struct soft_socket *socket = transport->sockets;
+
+	while (socket && !(socket->group && address_same_host(&socket->address, group)))
+		socket = socket->next;
+	if (!socket) {
+		socket = open_socket(transport, group, true);
+		if (!socket) {
+			explain(transport, name, group, errno);
+			return NULL;
+		}
+		if (!change_membership(socket, &local->address, true)) {
+			log_errno(transport->base.log, name, errno, "joining the group");
+			close_socket(socket);
+			return NULL;
+		}
+	}
+	socket->members++;
+	return socket;
+}
+
+/* Closing the socket leaves the group. */
+void soft_group_socket_leave(struct soft_socket *socket)
+{
+	if (!--socket->members)
+		close_socket(socket);
+}
+
+bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
+{
+	unsigned index = interface_of(&socket->address);
+
+	if (socket->address.family == ADDRESS_IP4) {
+		struct ip_mreqn request = { .imr_ifindex = (int)index };
+
+		memcpy(&request.imr_address, socket->address.bytes, 4);
+		return !setsockopt(socket->fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request)) &&
+		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback);
+	}
+	return set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)index) &&
+	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets of the user-space backend, for soft.c and group.c. */
+#ifndef TRANSPORT_SOFT_SOCKET_H
+#define TRANSPORT_SOFT_SOCKET_H
+
+#include "transport/soft/soft.h"
+
+/* Buffers for packets on their way in and out. NULL when memory is short. */
+struct soft_wire *soft_wire_open(void);
+void soft_wire_close(struct soft_wire *wire);
+
+/*
+ * The socket that receives a group's datagrams at a local address; joins the group (IGMP, MLD) with its first member.
+ * NULL after the cause was told. Each call is one member, to be given back with soft_group_socket_leave().
+ */
+struct soft_socket *soft_group_socket_join(struct soft_transport *transport, const char *name,
+					   const struct soft_socket *local, const struct address *group);
+void soft_group_socket_leave(struct soft_socket *socket);
+
+/* Prepares a local socket to send to a group: from its own interface, and back to this host or not. */
+bool soft_socket_multicast(const struct soft_socket *socket, bool loopback);
+
+void soft_sockets_close(struct soft_transport *transport);
+
+#endif

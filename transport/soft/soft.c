@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The user-space backend: opening, closing, the reaper. */
+#include "transport/soft/soft.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "transport/soft/delivery.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/manager.h"
+#include "transport/soft/queue.h"
+#include "transport/soft/region.h"
+#include "transport/soft/socket.h"
+
+uint64_t soft_random(void)
+{
+	uint64_t value = 0;
+
+	/* Blocks only before the kernel's generator is ready at boot, when no program of ours runs. */
+	while (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
+		;
+	return value;
+}
+
+static void soft_close(struct transport *transport);
+
+static enum outcome soft_open(struct loop *loop, const struct log *log, struct transport **result)
+{
+	struct soft_transport *transport = calloc(1, sizeof(*transport));
+
+	if (!transport) {
+		log_errno(log, NULL, ENOMEM, "opening the transport");
+		return OUTCOME_INTERNAL;
+	}
+	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
+	icrc_prepare(&transport->icrc);
+	transport->guid = soft_random();
+	transport->domain = (struct domain){
+		.transport = &transport->base,
+		.device = "udp",
+		.fabric = FABRIC_ROCE,
+		.multicast = true,
+		.longest_message = SOFT_LONGEST_MESSAGE,
+		.most_queue_entries = SOFT_DEEPEST_QUEUE,
+	};
+	transport->delivery = soft_delivery_open(transport);
+	transport->queues = soft_queue_table_open(transport);
+	transport->regions = soft_region_table_open();
+	transport->manager = soft_manager_open(transport);
+	transport->wire = soft_wire_open();
+	if (!transport->delivery || !transport->queues || !transport->regions || !transport->manager ||
+	    !transport->wire) {
+		log_errno(log, NULL, ENOMEM, "opening the transport");
+		soft_close(&transport->base);
+		return OUTCOME_INTERNAL;
+	}
+	*result = &transport->base;
+	return OUTCOME_OK;
+}
+
+/* Endpoints before regions: a queue may use a region until it is gone. What they still had to say is sent. */
+static void reap(void *owner)
+{
+	struct soft_transport *transport = owner;
+
+	soft_enter(transport);
+	while (transport->destroyed) {
+		struct soft_endpoint *endpoint = transport->destroyed;
+
+		transport->destroyed = endpoint->next_destroyed;
+		soft_endpoint_free(endpoint);
+	}
+	soft_flush(transport);
+	while (transport->unwanted) {
+		struct soft_region *region = transport->unwanted;
+
+		transport->unwanted = region->next;
+		soft_region_free(region);
+	}
+	soft_leave(transport);
+}
+
+void soft_reap_later(struct soft_transport *transport)
+{
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
+}
+
+static void soft_close(struct transport *base)
+{
+	struct soft_transport *transport = soft_of(base);
+
+	for (struct soft_endpoint *endpoint = transport->endpoints; endpoint; endpoint = endpoint->next)
+		endpoint_destroy(&endpoint->base);
+	if (transport->delivery)
+		reap(transport);
+	loop_timer_stop(&transport->reaper);
+	soft_manager_close(transport->manager);
+	soft_sockets_close(transport);
+	soft_wire_close(transport->wire);
+	soft_region_table_close(transport->regions);
+	soft_queue_table_close(transport->queues);
+	soft_delivery_close(transport->delivery);
+	free(transport);
+}
+
+const struct backend soft_backend = {
+	.name = "soft",
+	.open = soft_open,
+	.close = soft_close,
+	.channel_create = soft_channel_create,
+	.channel_destroy = soft_channel_destroy,
+	.region_create = soft_region_create,
+	.region_destroy = soft_region_destroy,
+	.endpoint_create = soft_endpoint_create,
+	.endpoint_destroy = soft_endpoint_destroy,
+	.listen = soft_listen,
+	.resolve = soft_resolve,
+	.open_queue = soft_open_queue,
+	.connect = soft_connect,
+	.accept = soft_accept,
+	.reject = soft_reject,
+	.disconnect = soft_disconnect,
+	.join = soft_join,
+	.leave = soft_leave_group,
+	.post = soft_post,
+	.migrate = soft_migrate,
+};

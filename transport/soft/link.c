@@ -20,18 +20,21 @@ struct state_row {
 	bool half_open;
 };
 
+#define OVER (BIT(LINK_ENDED) | BIT(LINK_REJECTED))
+
+/* clang-format off */
 static const struct state_row states[] = {
-	[LINK_NEW] = { "new", BIT(LINK_REQ_SENT) | BIT(LINK_REQ_RECEIVED) },
-	[LINK_REQ_SENT] = { "REQ sent", BIT(LINK_ESTABLISHED) | BIT(LINK_ENDED) | BIT(LINK_REJECTED), .repeats = true },
-	[LINK_REQ_RECEIVED] = { "REQ received", BIT(LINK_REP_SENT) | BIT(LINK_ENDED) | BIT(LINK_REJECTED),
-				.half_open = true },
-	[LINK_REP_SENT] = { "REP sent", BIT(LINK_ESTABLISHED) | BIT(LINK_ENDED) | BIT(LINK_REJECTED), .repeats = true,
-			    .half_open = true },
-	[LINK_ESTABLISHED] = { "established", BIT(LINK_DREQ_SENT) | BIT(LINK_ENDED) },
-	[LINK_DREQ_SENT] = { "DREQ sent", BIT(LINK_ENDED), .repeats = true },
-	[LINK_ENDED] = { "ended", 0 },
-	[LINK_REJECTED] = { "rejected", 0 },
+	/*                      text            next                                    repeats  half open */
+	[LINK_NEW] =          { "new",          BIT(LINK_REQ_SENT) | BIT(LINK_REQ_RECEIVED), false, false },
+	[LINK_REQ_SENT] =     { "REQ sent",     BIT(LINK_ESTABLISHED) | OVER,           true,    false },
+	[LINK_REQ_RECEIVED] = { "REQ received", BIT(LINK_REP_SENT) | OVER,              false,   true },
+	[LINK_REP_SENT] =     { "REP sent",     BIT(LINK_ESTABLISHED) | OVER,           true,    true },
+	[LINK_ESTABLISHED] =  { "established",  BIT(LINK_DREQ_SENT) | BIT(LINK_ENDED),  false,   false },
+	[LINK_DREQ_SENT] =    { "DREQ sent",    BIT(LINK_ENDED),                        true,    false },
+	[LINK_ENDED] =        { "ended",        0,                                      false,   false },
+	[LINK_REJECTED] =     { "rejected",     0,                                      false,   false },
 };
+/* clang-format on */
 
 /* ---- finding ---- */
 

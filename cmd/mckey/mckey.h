@@ -2,10 +2,13 @@
 /*
  * The inside of mckey: a run, and its members, each of which is a datagram queue that joins the group.
  *
- *   mckey.c     options, look-ups, the phases of a run, its end
+ *   mckey.c     options, start and stop
+ *   addresses.c what -m, -M and -b stand for
+ *   run.c       the phases of a run, and its end
  *   member.c    the life of one member: resolve, queue, join, leave
  *   sender.c    what the members do with -s
  *   receiver.c  what they do without
+ *   receipt.c   what is said of it at the end
  *   source.c    the senders that a receiver has heard of
  *   stream.c    what came from one sending queue to one receiving queue
  *   datagram.c  what is inside a datagram
@@ -107,7 +110,13 @@ struct mckey_run {
 	struct loop_timer grace; /* a chance for senders that start late */
 };
 
-/* mckey.c */
+/* addresses.c */
+/* Refuses what is wrong by its numbers alone. */
+enum outcome addresses_check(const struct mckey_options *options, const struct log *log);
+/* Finds run->group and run->source, then joins. */
+void addresses_look_up(struct mckey_run *run);
+
+/* run.c */
 /* A line that scripts know from the stock tool, on stdout. */
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line of our own, on stdout: "<name>: <what> (<backend>, <device>)". */
@@ -116,6 +125,8 @@ void run_tell(const struct mckey_run *run, const char *format, ...) __attribute_
 void run_hint(struct mckey_run *run, const char *text);
 /* Notes the outcome and ends the run in the next turn of the loop. */
 void run_end(struct mckey_run *run, enum outcome outcome);
+/* Starts every member. */
+void run_join(struct mckey_run *run);
 /* A member has joined or failed. */
 void run_settled(struct mckey_run *run);
 /* "s", unless it is one. */
@@ -147,6 +158,10 @@ enum outcome receiver_prepare(struct member *member);
 void receiver_start(struct mckey_run *run);
 void receiver_completion(struct member *member, const struct completion *completion);
 void receiver_settled(struct mckey_run *run);
+/* Something came, and from every sender heard of every member has all that is expected. */
+bool receiver_has_all(const struct mckey_run *run);
+
+/* receipt.c */
 void receiver_report(struct mckey_run *run);
 
 #endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What -m, -M and -b stand for: numbers are judged before a device is touched, names when they have been looked up. */
+#include <string.h>
+
+#include "cmd/mckey/mckey.h"
+
+/* Numbers only; "0" is the address 0, as in the stock tool's manual. */
+static bool parse_group(const struct mckey_options *options, struct address *group)
+{
+	const char *text = options->gid ? options->gid : options->group;
+
+	if (!strcmp(text, "0")) {
+		*group = (struct address){ .family = options->gid ? ADDRESS_GID : ADDRESS_IP4 };
+		return true;
+	}
+	return address_parse(text, options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_IP, group);
+}
+
+static bool is_group(const struct address *address)
+{
+	return address_is_multicast(address) || address_is_any(address);
+}
+
+static enum outcome check_group(const struct mckey_options *options, const struct log *log, const struct address *group)
+{
+	if (is_group(group))
+		return OUTCOME_OK;
+	if (options->gid)
+		log_error(log, "-M, --mgid", "%s is not a multicast GID: those begin with ff", options->gid);
+	else if (group->family == ADDRESS_IP4)
+		log_error(log, "-m, --group", "%s is not a multicast address: those are 224.0.0.0 to 239.255.255.255",
+			  options->group);
+	else
+		log_error(log, "-m, --group", "%s is not a multicast address: those begin with ff", options->group);
+	return OUTCOME_USAGE;
+}
+
+static enum outcome wrong_family(const struct mckey_options *options, const struct log *log)
+{
+	log_error(log, "-b, --bind", "%s and -m %s are not of the same address family", options->bind, options->group);
+	return OUTCOME_USAGE;
+}
+
+enum outcome addresses_check(const struct mckey_options *options, const struct log *log)
+{
+	struct address group, source;
+	bool numeric = parse_group(options, &group);
+
+	if (options->gid && !numeric) {
+		log_error(log, "-M, --mgid", "'%s' is not a GID: those are written as IPv6 addresses, or 0",
+			  options->gid);
+		return OUTCOME_USAGE;
+	}
+	if (numeric && check_group(options, log, &group))
+		return OUTCOME_USAGE;
+	if (!options->bind || !address_parse(options->bind, ADDRESS_FORMAT_IP, &source))
+		return OUTCOME_OK;
+	if (address_is_multicast(&source) || (options->gid && address_is_any(&source))) {
+		log_error(log, "-b, --bind", "%s is not the address of a local device", options->bind);
+		return OUTCOME_USAGE;
+	}
+	if (numeric && !options->gid && source.family != group.family)
+		return wrong_family(options, log);
+	return OUTCOME_OK;
+}
+
+/* The first multicast address of the name, with a local one of the same family if -b was given. */
+static void choose(struct mckey_run *run)
+{
+	bool any_group = false;
+
+	for (size_t i = 0; i < run->groups.count; i++) {
+		run->group = run->groups.addresses[i];
+		if (!is_group(&run->group))
+			continue;
+		any_group = true;
+		if (!run->options->bind) {
+			run_join(run);
+			return;
+		}
+		for (size_t j = 0; j < run->sources.count; j++) {
+			run->source = run->sources.addresses[j];
+			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID) {
+				run_join(run);
+				return;
+			}
+		}
+	}
+	if (any_group)
+		wrong_family(run->options, run->log);
+	else
+		log_error(run->log, "-m, --group", "%s has no multicast address", run->group_text);
+	run_end(run, OUTCOME_USAGE);
+}
+
+static void keep(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
+		 const struct address *addresses, size_t count)
+{
+	if (outcome || !count) {
+		run_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
+		return;
+	}
+	found->count = count < ADDRESS_RESOLVE_MOST ? count : ADDRESS_RESOLVE_MOST;
+	memcpy(found->addresses, addresses, found->count * sizeof(*addresses));
+}
+
+static void source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct mckey_run *run = owner;
+
+	keep(run, &run->sources, outcome, addresses, count);
+	if (run->sources.count)
+		choose(run);
+}
+
+static void look_up_source(struct mckey_run *run)
+{
+	if (run->options->bind)
+		resolver_start(&run->resolver, run->environment->loop, run->log, run->options->bind, ADDRESS_FORMAT_ANY,
+			       run->options->common.timeout, source_found, run);
+	else
+		choose(run);
+}
+
+static void group_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct mckey_run *run = owner;
+
+	keep(run, &run->groups, outcome, addresses, count);
+	if (run->groups.count)
+		look_up_source(run);
+}
+
+void addresses_look_up(struct mckey_run *run)
+{
+	struct address group;
+
+	if (parse_group(run->options, &group)) {
+		keep(run, &run->groups, OUTCOME_OK, &group, 1);
+		look_up_source(run);
+	} else {
+		resolver_start(&run->resolver, run->environment->loop, run->log, run->group_text, ADDRESS_FORMAT_ANY,
+			       run->options->common.timeout, group_found, run);
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The phases of a run, from the first join to the last leave, and what is said about it. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cmd/mckey/mckey.h"
+
+/* A subnet manager may need seconds until every switch forwards the group, which is what the stock tool waits. */
+#define PAUSE_INFINIBAND (3 * CLOCK_NS_PER_S)
+/* A switch that snoops IGMP forwards as soon as it has seen the receiver's report; we only let a peer get that far. */
+#define PAUSE_ELSEWHERE (100 * CLOCK_NS_PER_MS)
+
+void run_say(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+	putchar('\n');
+}
+
+static const char *device(const struct mckey_run *run)
+{
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].endpoint && run->members[i].endpoint->domain)
+			return run->members[i].endpoint->domain->device;
+	return "no device";
+}
+
+void run_tell(const struct mckey_run *run, const char *format, ...)
+{
+	va_list list;
+
+	printf("%s: ", run->log->name);
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+	printf(" (%s, %s)\n", transport_name(run->environment->transport), device(run));
+}
+
+const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+void run_hint(struct mckey_run *run, const char *text)
+{
+	if (!run->hinted)
+		log_hint(run->log, "%s", text);
+	run->hinted = true;
+}
+
+static void report(struct mckey_run *run)
+{
+	if (run->join_failures && run->member_count > 1)
+		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
+			  run->member_count);
+	if (!run->undecided && !run->count && run->join_failures < run->member_count)
+		run_tell(run, "%zu of %zu connection%s joined, no datagrams asked for",
+			 run->member_count - run->join_failures, run->member_count, plural(run->member_count));
+}
+
+static void finish(void *owner)
+{
+	struct mckey_run *run = owner;
+
+	for (size_t i = 0; i < run->member_count; i++)
+		environment_note(run->environment, member_leave(&run->members[i]));
+	run_say("test complete");
+	run_say("return status %d", run->environment->outcome);
+	environment_finish(run->environment, OUTCOME_OK);
+}
+
+void run_end(struct mckey_run *run, enum outcome outcome)
+{
+	if (run->phase == RUN_ENDING)
+		return;
+	environment_note(run->environment, outcome);
+	resolver_stop(&run->resolver);
+	loop_timer_stop(&run->idle);
+	loop_timer_stop(&run->grace);
+	report(run);
+	if (run->phase == RUN_SENDING || run->phase == RUN_PAUSING)
+		sender_report(run);
+	else if (run->phase == RUN_RECEIVING)
+		receiver_report(run);
+	run->phase = RUN_ENDING;
+	loop_timer_start(run->environment->loop, &run->step, 0, finish, run);
+}
+
+static void pause_over(void *owner)
+{
+	sender_start(owner);
+}
+
+static int64_t pause_time(const struct mckey_run *run)
+{
+	if (run->options->pause != PAUSE_OF_FABRIC)
+		return run->options->pause;
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].state == MEMBER_JOINED)
+			return run->members[i].endpoint->domain->fabric == FABRIC_INFINIBAND ? PAUSE_INFINIBAND
+											     : PAUSE_ELSEWHERE;
+	return 0;
+}
+
+void run_settled(struct mckey_run *run)
+{
+	if (run->phase == RUN_SENDING) {
+		sender_settled(run);
+	} else if (run->phase == RUN_RECEIVING) {
+		receiver_settled(run);
+	} else if (run->undecided) {
+		return;
+	} else if (!run->joined || !run->count) {
+		run_end(run, OUTCOME_OK);
+	} else if (!run->options->sender) {
+		receiver_start(run);
+	} else if (run->phase == RUN_JOINING) {
+		run->phase = RUN_PAUSING;
+		loop_timer_start(run->environment->loop, &run->step, pause_time(run), pause_over, run);
+	}
+}
+
+void run_join(struct mckey_run *run)
+{
+	run->phase = RUN_JOINING;
+	run_say("mckey: joining");
+	for (size_t i = 0; i < run->member_count && run->phase == RUN_JOINING; i++)
+		member_start(&run->members[i]);
+}

@@ -55,69 +55,61 @@ static void print(struct line *line)
 	(void)ignored;
 }
 
-static void begin(struct line *line, const struct log *log, const char *object)
+enum {
+	NO_ERROR = -1
+};
+
+static void __attribute__((format(printf, 4, 0)))
+say(const struct log *log, const char *object, int error, const char *format, va_list list)
 {
-	line->length = 0;
-	append(line, "%s: ", log->name);
+	int kept = errno;
+	struct line line;
+
+	line.length = 0;
+	append(&line, "%s: ", log->name);
 	if (object)
-		append(line, "%s: ", object);
+		append(&line, "%s: ", object);
+	append_list(&line, format, list);
+	if (error != NO_ERROR)
+		append(&line, ": %s (%d)", strerror(error), error);
+	print(&line);
+	errno = kept;
 }
 
 void log_error(const struct log *log, const char *object, const char *format, ...)
 {
-	int kept = errno;
-	struct line line;
 	va_list list;
 
-	begin(&line, log, object);
 	va_start(list, format);
-	append_list(&line, format, list);
+	say(log, object, NO_ERROR, format, list);
 	va_end(list);
-	print(&line);
-	errno = kept;
 }
 
 void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 {
-	int kept = errno;
-	struct line line;
 	va_list list;
 
-	begin(&line, log, object);
 	va_start(list, format);
-	append_list(&line, format, list);
+	say(log, object, error, format, list);
 	va_end(list);
-	append(&line, ": %s (%d)", strerror(error), error);
-	print(&line);
-	errno = kept;
 }
 
 void log_hint(const struct log *log, const char *format, ...)
 {
-	int kept = errno;
-	struct line line;
 	va_list list;
 
-	begin(&line, log, "hint");
 	va_start(list, format);
-	append_list(&line, format, list);
+	say(log, "hint", NO_ERROR, format, list);
 	va_end(list);
-	print(&line);
-	errno = kept;
 }
 
 void log_debug(const struct log *log, const char *format, ...)
 {
-	int kept = errno;
-	struct line line;
 	va_list list;
 
 	if (!log->debug)
 		return;
-	begin(&line, log, "debug");
 	va_start(list, format);
-	append_list(&line, format, list);
+	say(log, "debug", NO_ERROR, format, list);
 	va_end(list);
-	print(&line);
-	errno = kept;
 }

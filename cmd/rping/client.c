@@ -131,11 +131,11 @@ static enum outcome verdict(const struct rping_client *client)
 		log_error(client->log, endpoint->name, "ended early, after %s", pings_text(client, pings));
 		return OUTCOME_FAILED;
 	}
-	printf("%s: %s of %" PRIu32 " byte%s to %s answered %s (%s, %s)\n", client->log->name,
+	printf("%s: %s of %" PRIu32 " byte%s to %s answered%s (%s, %s%s)\n", client->log->name,
 	       rping_pings_text(client->answered, 0, pings), client->size, client->size == 1 ? "" : "s",
-	       address_text(&endpoint->peer, peer),
-	       client->options->validate ? "and verified" : "(not compared; -V compares)",
-	       transport_name(endpoint->transport), endpoint->domain->device);
+	       address_text(&endpoint->peer, peer), client->options->validate ? " and verified" : "",
+	       transport_name(endpoint->transport), endpoint->domain->device,
+	       client->options->validate ? "" : RPING_NOT_COMPARED);
 	return OUTCOME_OK;
 }
 

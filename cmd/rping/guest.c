@@ -77,10 +77,10 @@ static enum outcome verdict(const struct guest *guest)
 		snprintf(sizes, sizeof(sizes), "%" PRIu32, guest->longest);
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, guest->shortest, guest->longest);
-	printf("%s: %s of %s byte%s from %s %s (%s, %s)\n", guest->log->name,
+	printf("%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n", guest->log->name,
 	       rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s", endpoint->name,
-	       guest->options->validate ? "verified and answered" : "answered (not compared; -V compares)",
-	       transport_name(endpoint->transport), endpoint->domain->device);
+	       guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
+	       endpoint->domain->device, guest->options->validate ? "" : RPING_NOT_COMPARED);
 	return OUTCOME_OK;
 }
 

@@ -27,6 +27,9 @@ enum {
 	PINGS_TEXT_SIZE = 64
 };
 
+/* What a verdict without -V adds, so that nobody takes it for more than it is. */
+#define RPING_NOT_COMPARED "; not compared, -V compares"
+
 /* Writes "1 ping", "3 pings", or with a count asked for "3 of 10 pings". Returns text. */
 const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE]);
 

@@ -37,7 +37,7 @@ enum queue_state {
 
 enum {
 	ANSWERS_MOST = SOFT_READS_AT_ONCE + 4, /* READs of the peer that wait for their responses, repeated ones too */
-	PSN_AHEAD_MOST = 1 << 20, /* a peer that runs further ahead of what we expect is none */
+	PSN_AHEAD_MOST = 1 << 20,	       /* a peer that runs further ahead of what we expect is none */
 };
 
 /* One SEND, WRITE or READ of ours, or a datagram. */
@@ -83,7 +83,8 @@ struct requester {
 	uint32_t gained;    /* acknowledged packets towards the next step of the window */
 	uint32_t recovered; /* losses before this PSN belong to the one that was already paid for */
 	uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
-	uint32_t reads;	    /* READ requests between oldest and cursor */
+	uint8_t reads;	    /* READ requests between oldest and cursor */
+	uint8_t reads_most;
 	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
 	bool recovering;
 
@@ -123,9 +124,10 @@ struct responder {
 	uint32_t expected; /* PSN */
 	uint32_t msn;
 	bool begun; /* some packet was taken: only then can there be repeated ones */
+	bool lossy; /* some were missing, or came again */
 
 	/* The message that is arriving. */
-	uint8_t kind; /* FORM_SEND or FORM_WRITE bit; 0 between messages */
+	uint16_t kind;	 /* FORM_SEND or FORM_WRITE bit; 0 between messages */
 	uint32_t offset; /* of the next byte of a SEND in its receive */
 	struct {
 		uint64_t address; /* of the next byte of a WRITE */
@@ -206,6 +208,8 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 void responder_receive(struct soft_queue *queue, const struct packet *packet);
 /* False if there is more to send in the next turn. */
 bool responder_answer(struct soft_queue *queue);
+/* The last word before the queue stops. */
+void responder_part(struct soft_queue *queue);
 
 /* datagram.c */
 void datagram_post(struct soft_queue *queue, const struct work *work);

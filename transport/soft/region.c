@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory with keys. All 32 bits of a key are random: whoever guesses gets a single try, a wrong one ends the connection. */
+/* Memory with keys. All 32 bits of a key are random: whoever guesses gets a single try, a wrong one ends the
+ * connection. */
 #include "transport/soft/region.h"
 
 #include <errno.h>

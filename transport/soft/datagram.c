@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Datagrams to and from groups. Nothing is acknowledged: a send is done when the socket has it, and what finds no
+ * receive is lost.
+ */
+#include <string.h>
+
+#include "transport/soft/delivery.h"
+#include "transport/soft/queue.h"
+
+enum {
+	GROUP_QUEUE = 0xffffff,
+	/* The header in front of a received datagram. */
+	IP4_SIZE = 20,
+	IP6_SIZE = 40,
+	UDP_SIZE = 8,
+	PROTOCOL_UDP = 17,
+	HOPS = 64, /* the packet's own are not known */
+	DONT_FRAGMENT = 0x40,
+	DATAGRAM_EXTENSION = 8,
+	IMMEDIATE_EXTENSION = 4,
+};
+
+_Static_assert((int)IP6_SIZE == (int)DATAGRAM_HEADER_SIZE, "an IPv6 header is as long as a global route header");
+
+/* ---- out ---- */
+
+void datagram_post(struct soft_queue *queue, const struct work *work)
+{
+	struct requester *requester = &queue->requester;
+	uint32_t place = requester->head + requester->count++;
+
+	if (place >= requester->capacity)
+		place -= requester->capacity;
+	requester->ring[place] = (struct request){
+		.memory = work->region->memory + work->offset,
+		.length = work->length,
+		.tag = work->tag,
+		.immediate = work->immediate,
+		.kind = WORK_SEND,
+		.silent = work->silent,
+		.has_immediate = work->has_immediate,
+	};
+}
+
+static void transmit(struct soft_queue *queue, const struct request *request)
+{
+	struct packet packet = {
+		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
+		.pkey = PACKET_PKEY,
+		.pad = packet_pad(request->length),
+		.destination = GROUP_QUEUE,
+		.psn = queue->requester.cursor,
+		.datagram = { .key = queue->queue_key, .source = soft_queue_number(queue) },
+		.immediate = request->immediate,
+		.payload = request->memory,
+		.length = request->length,
+	};
+
+	queue->requester.cursor = psn_add(queue->requester.cursor, 1);
+	soft_transmit(queue->transport, &queue->path, &packet);
+}
+
+/* They were sent with the last turn's flush, at the latest with this one. */
+static void report(void *owner)
+{
+	struct soft_queue *queue = owner;
+	struct requester *requester = &queue->requester;
+
+	soft_enter(queue->transport);
+	soft_flush(queue->transport);
+	for (; queue->unreported; queue->unreported--) {
+		const struct request *request = &requester->ring[requester->head];
+		struct completion completion = { .kind = WORK_SEND, .tag = request->tag };
+
+		if (++requester->head == requester->capacity)
+			requester->head = 0;
+		requester->count--;
+		if (!request->silent)
+			soft_complete(queue->endpoint, &completion, 0);
+	}
+	datagram_transmit(queue);
+	soft_leave(queue->transport);
+}
+
+void datagram_transmit(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+	size_t share = soft_socket_window(queue->path.socket);
+	size_t bytes = 0;
+
+	for (uint32_t index = 0; index < queue->unreported; index++)
+		bytes += requester->ring[(requester->head + index) % requester->capacity].length + IP6_SIZE;
+	while (queue->unreported < requester->count && (!bytes || bytes < share)) {
+		uint32_t place = (requester->head + queue->unreported++) % requester->capacity;
+
+		transmit(queue, &requester->ring[place]);
+		bytes += requester->ring[place].length + IP6_SIZE;
+	}
+	if (queue->unreported)
+		loop_timer_start(queue->transport->base.loop, &queue->timer, 0, report, queue);
+}
+
+/* ---- in ---- */
+
+static uint16_t ip4_checksum(const uint8_t header[IP4_SIZE])
+{
+	uint32_t sum = 0;
+
+	for (size_t index = 0; index < IP4_SIZE; index += 2)
+		sum += (uint32_t)header[index] << 8 | header[index + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void put16(uint8_t bytes[2], size_t value)
+{
+	bytes[0] = (uint8_t)(value >> 8);
+	bytes[1] = (uint8_t)value;
+}
+
+/* The IP header, as far as a program with a UDP socket can know it; with IPv4 it lies at the end of the 40 bytes. */
+static void write_header(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address *from, const struct address *to,
+			 const struct packet *packet)
+{
+	bool immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE;
+	size_t length = UDP_SIZE + PACKET_BASE_SIZE + DATAGRAM_EXTENSION +
+			(immediate ? (size_t)IMMEDIATE_EXTENSION : 0) + packet->length + packet_pad(packet->length) +
+			PACKET_ICRC_SIZE;
+	uint8_t *ip4 = header + DATAGRAM_HEADER_SIZE - IP4_SIZE;
+
+	memset(header, 0, DATAGRAM_HEADER_SIZE);
+	if (from->family == ADDRESS_IP6) {
+		header[0] = 0x60;
+		put16(header + 4, length);
+		header[6] = PROTOCOL_UDP;
+		header[7] = HOPS;
+		memcpy(header + 8, from->bytes, 16);
+		memcpy(header + 24, to->bytes, 16);
+		return;
+	}
+	ip4[0] = 0x45;
+	put16(ip4 + 2, IP4_SIZE + length);
+	ip4[6] = DONT_FRAGMENT;
+	ip4[8] = HOPS;
+	ip4[9] = PROTOCOL_UDP;
+	memcpy(ip4 + 12, from->bytes, 4);
+	memcpy(ip4 + 16, to->bytes, 4);
+	put16(ip4 + 10, ip4_checksum(ip4));
+}
+
+void datagram_receive(struct soft_queue *queue, const struct address *from, const struct address *to,
+		      const struct packet *packet)
+{
+	struct responder *responder = &queue->responder;
+	const struct receive *receive = &responder->ring[responder->head];
+	struct completion completion = {
+		.kind = WORK_RECEIVE,
+		.length = (uint32_t)packet->length,
+		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
+		.immediate = packet->immediate,
+		.source_queue_number = packet->datagram.source,
+	};
+
+	if (packet->datagram.key != queue->queue_key || !responder->count ||
+	    packet->length + DATAGRAM_HEADER_SIZE > receive->length)
+		return;
+	write_header(receive->memory, from, to, packet);
+	if (packet->length)
+		memcpy(receive->memory + DATAGRAM_HEADER_SIZE, packet->payload, packet->length);
+	completion.tag = receive->tag;
+	if (++responder->head == responder->capacity)
+		responder->head = 0;
+	responder->count--;
+	soft_complete(queue->endpoint, &completion, 0);
+}

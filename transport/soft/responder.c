@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receiving half of a connection's queue pair. Packets are taken in the order of their PSNs only:
+ *
+ *   before the expected one   repeated: never carried out again, just acknowledged, but a READ is answered anew
+ *   the expected one          checked against the message it belongs to and the memory it wants, then carried out
+ *   beyond it                 something is missing, which the peer is told once
+ *
+ * What is to be said waits for the end of the batch that was received, because one acknowledgement covers all before
+ * it; and it never overtakes the responses of an earlier READ. Those go out in slices, so that one peer that asks for
+ * megabytes leaves room for the others.
+ *
+ * A request that is wrong ends the connection: the peer is told why, again for every try of it, and nothing else.
+ */
+#include <string.h>
+
+#include "transport/soft/queue.h"
+
+enum {
+	SLICE = 64,	    /* READ responses of a queue in one turn */
+	LONGEST = 1 << 30,  /* of any message; its packets stay within half of the PSNs at any MTU */
+	NOT_READY_CODE = 6, /* 0.08 ms: receives are usually on their way when a message finds none */
+	PARTING_WORDS = 3,  /* on a network that loses some */
+	RAW_LENGTH = 1,	    /* the completion status of verbs */
+};
+
+void responder_connect(struct soft_queue *queue, const struct soft_agreement *agreement)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->expected = agreement->first_psn_expected & PSN_MASK;
+	responder->reads_most =
+		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
+}
+
+static void refuse(struct soft_queue *queue, enum nak_code code, const char *wrong)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->final = true;
+	responder->refuse = true;
+	responder->syndrome = syndrome_make(SYNDROME_NAK, (uint8_t)code);
+	responder->wrong = wrong;
+	queue_pend(queue);
+}
+
+/* ---- the expected packet ---- */
+
+static void not_ready(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->refuse = true;
+	responder->syndrome = syndrome_make(SYNDROME_RNR, NOT_READY_CODE);
+	/* What follows it is missing nothing that the peer does not know of. */
+	responder->gap = true;
+	responder->gap_end = responder->expected;
+	queue_pend(queue);
+}
+
+static bool reach(struct soft_queue *queue, const struct packet *packet, unsigned access)
+{
+	return soft_region_reach(queue->transport, packet->remote.key, packet->remote.address, packet->remote.length,
+				 access);
+}
+
+static void finish_receive(struct soft_queue *queue, const struct packet *packet, uint32_t length)
+{
+	struct responder *responder = &queue->responder;
+	struct completion completion = {
+		.kind = WORK_RECEIVE,
+		.tag = responder->ring[responder->head].tag,
+		.length = length,
+		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
+		.immediate = packet->immediate,
+	};
+
+	if (++responder->head == responder->capacity)
+		responder->head = 0;
+	responder->count--;
+	soft_complete(queue->endpoint, &completion, 0);
+}
+
+/* These three return whether the packet was taken. */
+
+static bool take_send(struct soft_queue *queue, const struct packet *packet, unsigned form)
+{
+	struct responder *responder = &queue->responder;
+	const struct receive *receive = &responder->ring[responder->head];
+
+	if (!responder->count) {
+		not_ready(queue);
+		return false;
+	}
+	if (form & FORM_FIRST)
+		responder->offset = 0;
+	if (packet->length > receive->length - responder->offset) {
+		refuse(queue, NAK_INVALID_REQUEST, NULL);
+		return false;
+	}
+	if (packet->length)
+		memcpy(receive->memory + responder->offset, packet->payload, packet->length);
+	responder->offset += (uint32_t)packet->length;
+	if (form & FORM_LAST)
+		finish_receive(queue, packet, responder->offset);
+	return true;
+}
+
+static bool take_write(struct soft_queue *queue, const struct packet *packet, unsigned form)
+{
+	struct responder *responder = &queue->responder;
+	uint8_t *target;
+
+	if ((form & FORM_IMMEDIATE) && !responder->count) {
+		not_ready(queue);
+		return false;
+	}
+	if (form & FORM_FIRST) {
+		if (packet->remote.length > LONGEST || !reach(queue, packet, REGION_REMOTE_WRITE)) {
+			refuse(queue, NAK_REMOTE_ACCESS, "the peer tried to write memory that it has no right to");
+			return false;
+		}
+		responder->write.address = packet->remote.address;
+		responder->write.key = packet->remote.key;
+		responder->write.left = packet->remote.length;
+		responder->write.length = packet->remote.length;
+	}
+	if (packet->length > responder->write.left || ((form & FORM_LAST) && packet->length != responder->write.left)) {
+		refuse(queue, NAK_INVALID_REQUEST, "the peer's write is not as long as it said");
+		return false;
+	}
+	/* Looked up for each packet: the region may be gone since the first. */
+	target = soft_region_reach(queue->transport, responder->write.key, responder->write.address, packet->length,
+				   REGION_REMOTE_WRITE);
+	if (!target) {
+		refuse(queue, NAK_REMOTE_ACCESS, "the peer writes to memory that is gone");
+		return false;
+	}
+	if (packet->length)
+		memcpy(target, packet->payload, packet->length);
+	responder->write.address += packet->length;
+	responder->write.left -= (uint32_t)packet->length;
+	if (form & FORM_IMMEDIATE)
+		finish_receive(queue, packet, responder->write.length);
+	return true;
+}
+
+static struct answer *answer_at(struct responder *responder, unsigned behind)
+{
+	return &responder->answers[(responder->answer_head + behind) % ANSWERS_MOST];
+}
+
+static struct answer answer_to(const struct soft_queue *queue, const struct packet *packet)
+{
+	return (struct answer){
+		.address = packet->remote.address,
+		.key = packet->remote.key,
+		.left = packet->remote.length,
+		.psn = packet->psn,
+		.packets = queue_packets(queue, packet->remote.length),
+		.msn = queue->responder.msn,
+	};
+}
+
+static bool take_read(struct soft_queue *queue, const struct packet *packet)
+{
+	struct responder *responder = &queue->responder;
+
+	if (responder->reads >= responder->reads_most) {
+		refuse(queue, NAK_INVALID_REQUEST, "the peer has more RDMA READs under way than was agreed");
+		return false;
+	}
+	if (packet->remote.length > LONGEST || !reach(queue, packet, REGION_REMOTE_READ)) {
+		refuse(queue, NAK_REMOTE_ACCESS, "the peer tried to read memory that it has no right to");
+		return false;
+	}
+	/* All places are taken by repeated ones: it may come again, too. */
+	if (responder->answer_count == ANSWERS_MOST)
+		return false;
+	responder->msn = psn_add(responder->msn, 1);
+	*answer_at(responder, responder->answer_count++) = answer_to(queue, packet);
+	responder->reads++;
+	queue_pend(queue);
+	return true;
+}
+
+/* Whether it may follow what came before it, and has the length that its place in the message wants. */
+static bool is_in_order(const struct soft_queue *queue, const struct packet *packet, unsigned form)
+{
+	unsigned under_way = queue->responder.kind;
+
+	if (form & FORM_FIRST ? under_way : under_way != (form & (FORM_SEND | FORM_WRITE)))
+		return false;
+	if (form & FORM_READ)
+		return true;
+	if (!(form & FORM_LAST))
+		return packet->length == queue->path.mtu;
+	return packet->length <= queue->path.mtu && (packet->length || (form & FORM_FIRST));
+}
+
+static void take(struct soft_queue *queue, const struct packet *packet, unsigned form)
+{
+	struct responder *responder = &queue->responder;
+	uint32_t packets = 1;
+
+	if (!is_in_order(queue, packet, form)) {
+		refuse(queue, NAK_INVALID_REQUEST, "the peer's packets make no message");
+		return;
+	}
+	if (form & FORM_READ) {
+		if (!take_read(queue, packet))
+			return;
+		packets = queue_packets(queue, packet->remote.length);
+	} else {
+		if (!(form & FORM_SEND ? take_send : take_write)(queue, packet, form))
+			return;
+		responder->kind = form & FORM_LAST ? 0 : (uint16_t)(form & (FORM_SEND | FORM_WRITE));
+		if (form & FORM_LAST)
+			responder->msn = psn_add(responder->msn, 1);
+		if (packet->ack_request) {
+			responder->acknowledge = true;
+			queue_pend(queue);
+		}
+	}
+	responder->begun = true;
+	responder->expected = psn_add(responder->expected, packets);
+	/* A refusal that has not gone yet will speak of what is missing then. */
+	if (!responder->refuse)
+		responder->gap = false;
+}
+
+/* ---- any other packet ---- */
+
+/*
+ * A READ again, from wherever the peer misses something to where it ended before. If its responses are still on their
+ * way, they start anew from there; else they come before those of later READs, which the peer does not take before.
+ */
+static void answer_again(struct soft_queue *queue, const struct packet *packet)
+{
+	struct responder *responder = &queue->responder;
+	struct answer again = answer_to(queue, packet);
+	uint32_t end = psn_add(again.psn, again.packets);
+	unsigned place = 0;
+
+	if (packet->remote.length > LONGEST || psn_before(responder->expected, end) ||
+	    !reach(queue, packet, REGION_REMOTE_READ))
+		return;
+	again.repeated = true;
+	for (; place < responder->answer_count; place++) {
+		struct answer *answer = answer_at(responder, place);
+		uint32_t answer_end = psn_add(answer->psn, answer->packets);
+
+		if (!psn_before(again.psn, answer_end))
+			continue;
+		/* What it asks for has not been sent yet. */
+		if (!psn_before(again.psn, answer->psn))
+			return;
+		if (end == answer_end) {
+			again.repeated = answer->repeated;
+			*answer = again;
+			return;
+		}
+		break;
+	}
+	if (responder->answer_count == ANSWERS_MOST)
+		return;
+	for (unsigned behind = responder->answer_count++; behind > place; behind--)
+		*answer_at(responder, behind) = *answer_at(responder, behind - 1);
+	*answer_at(responder, place) = again;
+	queue_pend(queue);
+}
+
+/*
+ * Something is missing. The peer is told once, and again only if it has gone back since without success: its packets
+ * come with increasing PSNs until it does.
+ */
+static void tell_gap(struct soft_queue *queue, uint32_t psn)
+{
+	struct responder *responder = &queue->responder;
+	bool known = responder->gap && psn_before(responder->gap_end, psn);
+
+	responder->gap = true;
+	responder->gap_end = psn;
+	if (known || responder->refuse)
+		return;
+	responder->refuse = true;
+	responder->syndrome = syndrome_make(SYNDROME_NAK, NAK_SEQUENCE);
+	queue_pend(queue);
+}
+
+void responder_receive(struct soft_queue *queue, const struct packet *packet)
+{
+	struct responder *responder = &queue->responder;
+	int32_t ahead = psn_difference(packet->psn, responder->expected);
+	unsigned form = opcode_form(packet->opcode);
+
+	if (ahead > PSN_AHEAD_MOST || (ahead < 0 && !responder->begun))
+		return;
+	if (responder->final) {
+		if (ahead >= 0 && !responder->refuse) {
+			responder->refuse = true;
+			queue_pend(queue);
+		}
+		return;
+	}
+	queue_heard(queue);
+	responder->lossy |= ahead != 0;
+	if (!ahead) {
+		take(queue, packet, form);
+	} else if (ahead > 0) {
+		tell_gap(queue, packet->psn);
+	} else if (form & FORM_READ) {
+		answer_again(queue, packet);
+	} else {
+		responder->acknowledge = true;
+		queue_pend(queue);
+	}
+}
+
+/* ---- what is said ---- */
+
+static void say(struct soft_queue *queue, uint32_t psn, uint8_t syndrome)
+{
+	struct packet packet = {
+		.opcode = OPCODE_ACKNOWLEDGE,
+		.psn = psn,
+		.acknowledgement = { .syndrome = syndrome, .msn = queue->responder.msn },
+	};
+
+	queue_send(queue, &packet);
+}
+
+/* False if the region is gone. */
+static bool send_response(struct soft_queue *queue, struct answer *answer)
+{
+	uint32_t mtu = queue->path.mtu;
+	bool last = answer->packets == 1;
+	struct packet packet = {
+		.psn = answer->psn,
+		.acknowledgement = { .syndrome = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), .msn = answer->msn },
+		.length = answer->left < mtu ? answer->left : mtu,
+	};
+
+	packet.payload =
+		soft_region_reach(queue->transport, answer->key, answer->address, packet.length, REGION_REMOTE_READ);
+	if (!packet.payload)
+		return false;
+	if (answer->begun)
+		packet.opcode = last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
+	else
+		packet.opcode = last ? OPCODE_READ_RESPONSE_ONLY : OPCODE_READ_RESPONSE_FIRST;
+	queue_send(queue, &packet);
+	answer->begun = true;
+	answer->address += packet.length;
+	answer->left -= (uint32_t)packet.length;
+	answer->psn = psn_add(answer->psn, 1);
+	answer->packets--;
+	return true;
+}
+
+/* False if some are left for the next turn. */
+static bool send_responses(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	for (unsigned count = 0; responder->answer_count; count++) {
+		struct answer *answer = answer_at(responder, 0);
+
+		if (count == SLICE)
+			return false;
+		if (!send_response(queue, answer)) {
+			responder->expected = answer->psn;
+			responder->answer_count = 0;
+			refuse(queue, NAK_REMOTE_ACCESS, "the peer reads memory that is gone");
+			return true;
+		}
+		if (answer->packets)
+			continue;
+		responder->reads -= !answer->repeated;
+		responder->answer_head = (uint8_t)((responder->answer_head + 1) % ANSWERS_MOST);
+		responder->answer_count--;
+	}
+	return true;
+}
+
+/* The connection is at its end, and our own command hears of it. */
+static void end(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->final_told = true;
+	if (responder->wrong)
+		queue_fail_alone(queue, responder->wrong, "NAK", syndrome_value(responder->syndrome));
+	else
+		queue_fail(queue, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH, RAW_LENGTH);
+	queue->state = QUEUE_REFUSING;
+}
+
+bool responder_answer(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+	uint8_t acknowledged = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
+	bool gap_closed;
+
+	if (!send_responses(queue))
+		return false;
+	/* The missing packet came with the same batch, and nothing behind it was dropped. */
+	gap_closed = responder->refuse && !responder->final && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
+		     psn_before(responder->gap_end, responder->expected);
+	if (gap_closed) {
+		responder->gap = false;
+		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+	} else if (responder->refuse) {
+		say(queue, responder->expected, responder->syndrome);
+	} else if (responder->acknowledge) {
+		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+	}
+	responder->refuse = false;
+	responder->acknowledge = false;
+	if (responder->final && !responder->final_told)
+		end(queue);
+	return true;
+}
+
+/* Nobody answers the peer's repeats after this, so what is said now should arrive. */
+void responder_part(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+	unsigned words = responder->lossy ? PARTING_WORDS - 1 : 0;
+
+	if (queue->pending)
+		responder_answer(queue);
+	if (responder->begun && !responder->answer_count && !responder->final)
+		while (words--)
+			say(queue, psn_add(responder->expected, PSN_MASK),
+			    syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+}

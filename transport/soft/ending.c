@@ -79,6 +79,7 @@ void soft_ending_repeat(struct soft_link *link, const struct mad *heard)
 						    : MAD_ANSWERED_OTHER;
 	mad_write(&mad, bytes);
 	soft_manager_send(link->manager, &link->agreement.path, bytes);
+	soft_link_remember(link);
 }
 
 enum outcome soft_manager_reject(struct soft_endpoint *endpoint, const void *data, size_t length)
@@ -181,6 +182,7 @@ void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 	case LINK_ENDED:
 	case LINK_REJECTED:
 		soft_ending_confirm(link->manager, &link->agreement.path, dreq);
+		soft_link_remember(link);
 		break;
 	default:
 		break;

@@ -273,7 +273,12 @@ static void memory_over(void *owner)
 	soft_link_free(owner);
 }
 
-static void remember(struct soft_link *link)
+void soft_link_remember(struct soft_link *link)
+{
+	loop_timer_start(link->manager->transport->base.loop, &link->timer, MANAGER_MEMORY, memory_over, link);
+}
+
+static void begin_memory(struct soft_link *link)
 {
 	struct soft_manager *manager = link->manager;
 
@@ -281,7 +286,7 @@ static void remember(struct soft_link *link)
 	link->link_to_this = manager->last_ended;
 	*manager->last_ended = link;
 	manager->last_ended = &link->next_ended;
-	loop_timer_start(manager->transport->base.loop, &link->timer, MANAGER_MEMORY, memory_over, link);
+	soft_link_remember(link);
 	if (++manager->ended_count > MANAGER_ENDED_MOST)
 		soft_link_free(manager->ended);
 }
@@ -324,7 +329,7 @@ bool soft_link_enter(struct soft_link *link, enum link_state state)
 		manager->dying--;
 	link->state = state;
 	if (state == LINK_ENDED || state == LINK_REJECTED)
-		remember(link);
+		begin_memory(link);
 	return true;
 }
 

@@ -63,7 +63,7 @@ enum {
 
 #define MANAGER_FIRST_REPEAT (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
 #define MANAGER_LAST_REPEAT  (2000 * CLOCK_NS_PER_MS) /* ... up to this */
-#define MANAGER_MEMORY	     (10 * CLOCK_NS_PER_S)    /* of ended links */
+#define MANAGER_MEMORY	     (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -143,6 +143,9 @@ void soft_link_detach(struct soft_link *link);
  * ended link frees itself some time later; its endpoint has none from then on.
  */
 bool soft_link_enter(struct soft_link *link, enum link_state state);
+
+/* An ended link was asked for once more: it is remembered from now on. */
+void soft_link_remember(struct soft_link *link);
 
 /* Sends the message of the link, and again from time to time while its state waits for an answer. */
 void soft_link_say(struct soft_link *link);

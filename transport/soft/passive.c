@@ -67,6 +67,7 @@ static void repeated(struct soft_link *link, const struct mad *req)
 		break;
 	case LINK_ENDED:
 		turn_away(link->manager, &link->agreement.path, req, MAD_REASON_STALE, 0);
+		soft_link_remember(link);
 		break;
 	default:
 		break;

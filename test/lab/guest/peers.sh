@@ -26,6 +26,16 @@ nothing_is_left() {
 	kernel_log_clean
 }
 
+# expect_success NAME: exit code 0. The event thread of a stock rping of release 44 may outlive its channel and
+# end a run that was good with 255: that is its own affair.
+expect_success() {
+	if [ "$status" = 255 ] && grep -q '^rdma_get_cm_event: Bad file descriptor' "$1.err"; then
+		lab_checked
+		return 0
+	fi
+	expect_status 0
+}
+
 # ping_pair CLIENT SERVER COUNT 'SERVER OPTIONS' 'CLIENT OPTIONS'
 ping_pair() {
 	# shellcheck disable=SC2086 # options are lists of words
@@ -34,7 +44,7 @@ ping_pair() {
 	# shellcheck disable=SC2086
 	start client "$1" rping -c -v -C "$3" $5
 	finish client 30
-	expect_status 0
+	expect_success client
 	expect_count client.out '^ping data: ' "$3"
 	finish server 10
 	expect_status 0

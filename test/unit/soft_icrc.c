@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include "core/clock.h"
+#include "test/unit/soft_vectors.h"
+#include "transport/soft/icrc.h"
+
+enum {
+	BASE_SIZE = 12,
+	RESERVED = 4, /* the byte of the base header that the ICRC leaves out */
+};
+
+static void crc_of_known_bytes(void **state)
+{
+	struct icrc_table table;
+
+	(void)state;
+	icrc_prepare_plain(&table);
+	assert_string_equal(icrc_way(&table), "table");
+	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
+	assert_int_equal(table.begin, 0xdebb20e3); /* known from the soft-RoCE driver */
+	icrc_prepare(&table);
+	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
+}
+
+/* The definition, one bit after the other. */
+static uint32_t slow_crc(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+	while (length--) {
+		crc ^= *bytes++;
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return crc;
+}
+
+static void every_way_gives_the_same(void **state)
+{
+	struct icrc_table plain, fast;
+	uint8_t *bytes = malloc(5000);
+
+	(void)state;
+	assert_non_null(bytes);
+	icrc_prepare_plain(&plain);
+	icrc_prepare(&fast);
+	print_message("# the fast way here: %s\n", icrc_way(&fast));
+	srandom(2);
+	for (size_t i = 0; i < 5000; i++)
+		bytes[i] = (uint8_t)random();
+	for (size_t length = 0; length <= 5000; length += length < 600 ? 1 : 97) {
+		size_t begin = length % 17 < 5000 - length ? length % 17 : 0;
+		uint32_t crc = (uint32_t)random();
+		uint32_t wanted = slow_crc(crc, bytes + begin, length);
+
+		assert_int_equal(icrc_update(&plain, crc, bytes + begin, length), wanted);
+		assert_int_equal(icrc_update(&fast, crc, bytes + begin, length), wanted);
+		/* In two pieces. */
+		crc = icrc_update(&fast, crc, bytes + begin, length / 3);
+		assert_int_equal(icrc_update(&fast, crc, bytes + begin + length / 3, length - length / 3), wanted);
+	}
+	/* The last bytes of an allocation. */
+	for (size_t length = 0; length < 200; length++)
+		assert_int_equal(icrc_update(&fast, 0, bytes + 5000 - length, length),
+				 slow_crc(0, bytes + 5000 - length, length));
+	free(bytes);
+}
+
+static void real_packets_are_good(void **state)
+{
+	struct icrc_table table;
+
+	(void)state;
+	icrc_prepare(&table);
+	for (size_t i = 0; i < LENGTH(vectors); i++) {
+		struct vector_datagram datagram;
+		enum icrc_verdict verdict;
+		struct icrc_mark mark;
+
+		vector_open(&vectors[i], &datagram);
+		verdict = icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &mark);
+		assert_int_equal(verdict, datagram.flow.family == ICRC_IP4 ? ICRC_SOLVED : ICRC_GOOD);
+		assert_int_equal(mark.identification, datagram.mark.identification);
+		assert_int_equal(mark.may_fragment, datagram.mark.may_fragment);
+	}
+}
+
+static void real_icrcs_are_made_again(void **state)
+{
+	struct icrc_table table;
+
+	(void)state;
+	icrc_prepare(&table);
+	for (size_t i = 0; i < LENGTH(vectors); i++) {
+		struct vector_datagram datagram;
+		struct packet packet;
+		uint8_t icrc[ICRC_SIZE];
+
+		vector_open(&vectors[i], &datagram);
+		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
+		icrc_store(icrc, icrc_of(&table, &datagram.flow, datagram.mark, datagram.bytes,
+					 (size_t)(packet.payload - datagram.bytes), packet.payload, packet.length,
+					 packet.pad));
+		assert_memory_equal(icrc, datagram.bytes + datagram.length - ICRC_SIZE, ICRC_SIZE);
+	}
+}
+
+/*
+ * No single bit goes unnoticed: with IPv6 at once; with IPv4 at the latest by the judge, because the few changes that
+ * have a solution (one of 2^15) have one far away.
+ */
+static void any_wrong_bit_is_noticed(void **state)
+{
+	struct icrc_table table;
+	unsigned judged = 0;
+
+	(void)state;
+	icrc_prepare(&table);
+	for (size_t i = 0; i < LENGTH(vectors); i++) {
+		struct vector_datagram datagram;
+		uint8_t bytes[2048];
+		struct icrc_mark mark;
+
+		vector_open(&vectors[i], &datagram);
+		memcpy(bytes, datagram.bytes, datagram.length);
+		for (size_t bit = 0; bit < datagram.length * 8; bit++) {
+			struct icrc_judge judge = { .known = true, .last = datagram.mark };
+			enum icrc_verdict verdict;
+
+			bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			verdict = icrc_check(&table, &datagram.flow, bytes, datagram.length, &mark);
+			bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			if (bit / 8 == RESERVED) {
+				assert_int_not_equal(verdict, ICRC_BAD);
+				assert_int_equal(mark.identification, datagram.mark.identification);
+				continue;
+			}
+			judged += verdict == ICRC_SOLVED;
+			assert_false(icrc_judge_accepts(&judge, verdict, mark, 0));
+		}
+	}
+	print_message("# left to the judge: %u\n", judged);
+	assert_in_range(judged, 0, 20);
+}
+
+static void wrong_headers_are_noticed(void **state)
+{
+	struct icrc_table table;
+
+	(void)state;
+	icrc_prepare(&table);
+	for (size_t i = 0; i < LENGTH(vectors); i++) {
+		struct vector_datagram datagram;
+		struct icrc_mark mark;
+
+		vector_open(&vectors[i], &datagram);
+		for (size_t byte = 0; byte < sizeof(datagram.flow.header); byte++) {
+			struct icrc_judge judge = { .known = true, .last = datagram.mark };
+			struct icrc_flow flow = datagram.flow;
+			enum icrc_verdict verdict;
+
+			flow.header[byte] ^= 0x10;
+			verdict = icrc_check(&table, &flow, datagram.bytes, datagram.length, &mark);
+			/* Lengths, identification and DF are not the flow's; an IPv4 flow ends before its room does. */
+			if (flow.family == ICRC_IP4 ? (byte >= 2 && byte <= 6) || byte == 24 || byte == 25 || byte >= 28
+						    : byte == 4 || byte == 5 || byte == 44 || byte == 45) {
+				assert_int_not_equal(verdict, ICRC_BAD);
+				continue;
+			}
+			assert_false(icrc_judge_accepts(&judge, verdict, mark, 0));
+		}
+		icrc_flow_set_source_port(&datagram.flow, 1);
+		assert_int_equal(icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &mark), ICRC_BAD);
+	}
+}
+
+static void make_flow(struct icrc_flow *flow)
+{
+	static const uint8_t source[] = { 192, 0, 2, 1 }, destination[] = { 192, 0, 2, 77 };
+
+	icrc_flow_prepare(flow, ICRC_IP4, source, destination, 50000, 4791);
+}
+
+static void every_mark_is_solved(void **state)
+{
+	static const uint8_t header[BASE_SIZE] = { 4, 0x40, 0xff, 0xff, 0, 0, 0, 17, 0x80, 1, 2, 3 };
+	uint8_t bytes[BASE_SIZE + 8 + ICRC_SIZE] = { 0 };
+	struct icrc_table table;
+	struct icrc_flow flow;
+
+	(void)state;
+	icrc_prepare(&table);
+	make_flow(&flow);
+	memcpy(bytes, header, sizeof(header));
+	memcpy(bytes + BASE_SIZE, "payload", 7);
+	for (unsigned round = 0; round < 0x20000; round++) {
+		struct icrc_mark wanted = { .identification = (uint16_t)round, .may_fragment = round >> 16 }, mark;
+		uint32_t icrc = icrc_of(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE, 7, 1);
+
+		icrc_store(bytes + BASE_SIZE + 8, icrc);
+		assert_int_equal(icrc_check(&table, &flow, bytes, sizeof(bytes), &mark),
+				 round ? ICRC_SOLVED : ICRC_GOOD);
+		assert_int_equal(mark.identification, wanted.identification);
+		assert_int_equal(mark.may_fragment, wanted.may_fragment);
+	}
+}
+
+static void every_length_is_solved(void **state)
+{
+	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MOST + 4);
+	struct icrc_table table;
+	struct icrc_flow flow;
+	struct icrc_mark mark;
+
+	(void)state;
+	assert_non_null(bytes);
+	icrc_prepare(&table);
+	make_flow(&flow);
+	for (size_t length = BASE_SIZE + ICRC_SIZE; length <= ICRC_DATAGRAM_MOST; length++) {
+		struct icrc_mark wanted = { .identification = (uint16_t)(length * 2654435761u),
+					    .may_fragment = length & 1 };
+		uint32_t icrc;
+
+		bytes[length % 4000] = (uint8_t)length;
+		icrc = icrc_of(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE,
+			       length - BASE_SIZE - ICRC_SIZE, 0);
+		icrc_store(bytes + length - ICRC_SIZE, icrc);
+		assert_int_equal(icrc_check(&table, &flow, bytes, length, &mark), ICRC_SOLVED);
+		assert_int_equal(mark.identification, wanted.identification);
+		assert_int_equal(mark.may_fragment, wanted.may_fragment);
+	}
+	for (size_t length = 0; length < BASE_SIZE + ICRC_SIZE; length++)
+		assert_int_equal(icrc_check(&table, &flow, bytes, length, &mark), ICRC_BAD);
+	assert_int_equal(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MOST + 1, &mark), ICRC_BAD);
+	assert_int_equal(icrc_check(&table, &flow, bytes, 65535, &mark), ICRC_BAD);
+	free(bytes);
+}
+
+static void random_bytes_are_bad(void **state)
+{
+	struct icrc_table table;
+	struct icrc_flow flow;
+	unsigned solved = 0;
+
+	(void)state;
+	icrc_prepare(&table);
+	make_flow(&flow);
+	srandom(3);
+	for (unsigned round = 0; round < 30000; round++) {
+		size_t length = (size_t)random() % 200;
+		uint8_t *bytes = malloc(length ? length : 1);
+		enum icrc_verdict verdict;
+		struct icrc_mark mark;
+
+		assert_non_null(bytes);
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = (uint8_t)random();
+		verdict = icrc_check(&table, &flow, bytes, length, &mark);
+		assert_int_not_equal(verdict, ICRC_GOOD);
+		solved += verdict == ICRC_SOLVED;
+		free(bytes);
+	}
+	assert_in_range(solved, 0, 8);
+}
+
+static bool judge_sees(struct icrc_judge *judge, uint16_t identification, int64_t now)
+{
+	struct icrc_mark mark = { .identification = identification };
+
+	return icrc_judge_accepts(judge, ICRC_SOLVED, mark, now);
+}
+
+static void judge_follows_a_peer(void **state)
+{
+	struct icrc_judge judge = { 0 };
+
+	(void)state;
+	assert_true(judge_sees(&judge, 65000, 0)); /* the first is believed */
+	assert_true(judge_sees(&judge, 65000, 0));
+	assert_true(judge_sees(&judge, 65001, 0));
+	assert_true(judge_sees(&judge, 65501, 0));
+	assert_true(judge_sees(&judge, 300, 0));	    /* across the wrap */
+	assert_true(judge_sees(&judge, 65530, 0) == false); /* too far back */
+	assert_true(judge_sees(&judge, 250, 0));	    /* overtaken */
+	assert_true(judge_sees(&judge, 301, 0));
+}
+
+static void judge_takes_zero_and_nothing_bad(void **state)
+{
+	struct icrc_judge judge = { 0 };
+	struct icrc_mark zero = { 0 };
+
+	(void)state;
+	assert_true(icrc_judge_accepts(&judge, ICRC_GOOD, zero, 0));
+	assert_false(icrc_judge_accepts(&judge, ICRC_BAD, zero, 0));
+	assert_true(judge_sees(&judge, 30000, 0));
+	assert_true(icrc_judge_accepts(&judge, ICRC_GOOD, zero, 0));
+	assert_true(icrc_judge_accepts(&judge, ICRC_SOLVED, (struct icrc_mark){ .may_fragment = true }, 0));
+	assert_false(icrc_judge_accepts(&judge, ICRC_BAD, (struct icrc_mark){ .identification = 30001 }, 0));
+	/* Another DF is another numbering. */
+	assert_false(icrc_judge_accepts(&judge, ICRC_SOLVED,
+					(struct icrc_mark){ .identification = 30001, .may_fragment = true }, 0));
+	assert_true(judge_sees(&judge, 30001, 0));
+}
+
+static void judge_refuses_a_lone_jump(void **state)
+{
+	struct icrc_judge judge = { 0 };
+	uint16_t identification = 100;
+
+	(void)state;
+	/* A corrupted packet now and then, each with a solution far away. */
+	for (unsigned round = 0; round < 1000; round++) {
+		assert_true(judge_sees(&judge, identification++, 0));
+		assert_false(judge_sees(&judge, (uint16_t)(identification + 20000), 0));
+	}
+}
+
+static void judge_follows_a_confirmed_jump(void **state)
+{
+	struct icrc_judge judge = { 0 };
+
+	(void)state;
+	assert_true(judge_sees(&judge, 100, 0));
+	assert_false(judge_sees(&judge, 40000, 0));
+	assert_true(judge_sees(&judge, 40001, 0));
+	assert_true(judge_sees(&judge, 40002, 0));
+	assert_false(judge_sees(&judge, 101, 0));
+	assert_true(judge_sees(&judge, 40003, 0));
+}
+
+/* After a silence of three seconds Linux may have moved its count on by 3,000. */
+static void judge_allows_for_silence(void **state)
+{
+	struct icrc_judge judge = { 0 };
+
+	(void)state;
+	assert_true(judge_sees(&judge, 100, 0));
+	assert_false(judge_sees(&judge, 3100, CLOCK_NS_PER_S));
+	assert_true(judge_sees(&judge, 101, CLOCK_NS_PER_S));
+	assert_true(judge_sees(&judge, 3101, 4 * CLOCK_NS_PER_S));
+	assert_false(judge_sees(&judge, 101, 5 * CLOCK_NS_PER_S));
+	/* A minute: anything goes, and is remembered. */
+	assert_true(judge_sees(&judge, 45000, 66 * CLOCK_NS_PER_S + 4 * CLOCK_NS_PER_S));
+	assert_true(judge_sees(&judge, 45001, 70 * CLOCK_NS_PER_S));
+	/* A clock that stands still or goes back is no silence. */
+	assert_false(judge_sees(&judge, 60000, 0));
+}
+
+/* The segments of one send count up from 0; so do those of the next. */
+static void judge_follows_segments(void **state)
+{
+	struct icrc_judge judge = { 0 };
+
+	(void)state;
+	for (unsigned round = 0; round < 100; round++) {
+		for (uint16_t segment = 0; segment < 64; segment++)
+			assert_true(judge_sees(&judge, segment, round));
+	}
+}
+
+/* A peer that numbers at random is heard, though it takes three packets to learn. */
+static void judge_gives_up_on_random_numbers(void **state)
+{
+	struct icrc_judge judge = { 0 };
+	uint16_t identification = 7;
+	unsigned refused = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 10000; round++) {
+		refused += !judge_sees(&judge, identification, 0);
+		identification = (uint16_t)(identification * 25173u + 13849u);
+	}
+	assert_in_range(refused, 1, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc_of_known_bytes),
+		cmocka_unit_test(every_way_gives_the_same),
+		cmocka_unit_test(real_packets_are_good),
+		cmocka_unit_test(real_icrcs_are_made_again),
+		cmocka_unit_test(any_wrong_bit_is_noticed),
+		cmocka_unit_test(wrong_headers_are_noticed),
+		cmocka_unit_test(every_mark_is_solved),
+		cmocka_unit_test(every_length_is_solved),
+		cmocka_unit_test(random_bytes_are_bad),
+		cmocka_unit_test(judge_follows_a_peer),
+		cmocka_unit_test(judge_takes_zero_and_nothing_bad),
+		cmocka_unit_test(judge_refuses_a_lone_jump),
+		cmocka_unit_test(judge_follows_a_confirmed_jump),
+		cmocka_unit_test(judge_allows_for_silence),
+		cmocka_unit_test(judge_follows_segments),
+		cmocka_unit_test(judge_gives_up_on_random_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

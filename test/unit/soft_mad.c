@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include "test/unit/soft_vectors.h"
+#include "transport/soft/mad.h"
+
+/* The MAD of a vector, or NULL if it is another packet. */
+static const uint8_t *mad_of(const struct vector *vector)
+{
+	struct vector_datagram datagram;
+	struct packet packet;
+
+	assert_non_null(vector);
+	vector_open(vector, &datagram);
+	assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
+	if (packet.destination != MAD_QUEUE_NUMBER)
+		return NULL;
+	assert_int_equal(packet.length, MAD_SIZE);
+	assert_int_equal(packet.datagram.key, MAD_QUEUE_KEY);
+	return packet.payload;
+}
+
+static void parse_named(const char *name, struct mad *mad)
+{
+	assert_true(mad_parse(mad_of(vector_named(name)), MAD_SIZE, mad));
+}
+
+static void assert_zero(const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		assert_int_equal(bytes[i], 0);
+}
+
+/* The expected values are what another program decodes. */
+static void real_request_is_understood(void **state)
+{
+	static const uint8_t local_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
+	static const uint8_t remote_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+	uint16_t port_space, port;
+	struct mad_address address;
+	struct mad mad;
+
+	(void)state;
+	parse_named("request4", &mad);
+	assert_int_equal(mad.kind, MAD_REQ);
+	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
+	assert_int_equal(mad.local_id, 0xb71890e3);
+	assert_int_equal(mad.remote_id, 0);
+	assert_true(mad.req.service_id == UINT64_C(0x1061c06));
+	assert_true(mad.req.ca_guid == UINT64_C(0x505400fffe000002));
+	assert_int_equal(mad.req.queue_key, 0);
+	assert_int_equal(mad.req.queue_number, 0x11);
+	assert_int_equal(mad.req.responder_resources, 1);
+	assert_int_equal(mad.req.initiator_depth, 1);
+	assert_int_equal(mad.req.remote_response_timeout, 20);
+	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
+	assert_false(mad.req.flow_control);
+	assert_int_equal(mad.req.starting_psn, 0x162739);
+	assert_int_equal(mad.req.local_response_timeout, 20);
+	assert_int_equal(mad.req.retry_count, 7);
+	assert_int_equal(mad.req.pkey, 0xffff);
+	assert_int_equal(mad.req.path_mtu, 3);
+	assert_false(mad.req.rdc_exists);
+	assert_int_equal(mad.req.rnr_retry_count, 7);
+	assert_int_equal(mad.req.max_cm_retries, 15);
+	assert_false(mad.req.srq);
+	assert_int_equal(mad.req.extended_transport, 0);
+	assert_int_equal(mad.req.path.local_lid, 0xffff);
+	assert_int_equal(mad.req.path.remote_lid, 0xffff);
+	assert_memory_equal(mad.req.path.local_gid, local_gid, sizeof(local_gid));
+	assert_memory_equal(mad.req.path.remote_gid, remote_gid, sizeof(remote_gid));
+	assert_int_equal(mad.req.path.flow_label, 0xa6d32);
+	assert_int_equal(mad.req.path.packet_rate, 0); /* though the specification knows no such rate */
+	assert_int_equal(mad.req.path.traffic_class, 0);
+	assert_int_equal(mad.req.path.hop_limit, 64);
+	assert_int_equal(mad.req.path.service_level, 0);
+	assert_false(mad.req.path.subnet_local);
+	assert_int_equal(mad.req.path.ack_timeout, 19);
+	assert_false(mad.req.alternate_path);
+	assert_int_equal(mad.private_length, MAD_REQ_PRIVATE);
+
+	assert_true(mad_service_split(mad.req.service_id, &port_space, &port));
+	assert_int_equal(port_space, 0x0106);
+	assert_int_equal(port, 7174);
+
+	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
+	assert_int_equal(address.version, 4);
+	assert_int_equal(address.port, 0xd954);
+	assert_memory_equal(address.source, local_gid + 12, 4);
+	assert_memory_equal(address.destination, remote_gid + 12, 4);
+	assert_zero(address.source + 4, 12);
+	assert_zero(address.destination + 4, 12);
+	assert_zero(mad.private_data + MAD_ADDRESS_SIZE, MAD_REQ_USER_PRIVATE);
+}
+
+static void real_request_over_ip6_is_understood(void **state)
+{
+	static const uint8_t source[] = { 0xfd, [15] = 2 }, destination[] = { 0xfd, [15] = 1 };
+	struct mad_address address;
+	struct mad mad;
+
+	(void)state;
+	parse_named("request6", &mad);
+	assert_memory_equal(mad.req.path.local_gid, source, 16);
+	assert_memory_equal(mad.req.path.remote_gid, destination, 16);
+	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
+	assert_int_equal(address.version, 6);
+	assert_memory_equal(address.source, source, 16);
+	assert_memory_equal(address.destination, destination, 16);
+}
+
+/* The hello of our own tools, behind the address header. */
+static void real_private_data_is_found(void **state)
+{
+	struct mad mad;
+
+	(void)state;
+	parse_named("request_hello4", &mad);
+	assert_int_equal(mad.private_data[MAD_ADDRESS_SIZE + 4], 1);
+	assert_zero(mad.private_data + MAD_ADDRESS_SIZE + 32, MAD_REQ_USER_PRIVATE - 32);
+	parse_named("refused_by_user4", &mad);
+	assert_memory_equal(mad.private_data, "busy with another client", 24);
+}
+
+static void real_answers_are_understood(void **state)
+{
+	struct mad mad;
+
+	(void)state;
+	parse_named("reply4", &mad);
+	assert_int_equal(mad.kind, MAD_REP);
+	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
+	assert_int_equal(mad.local_id, 0x2a16bac1);
+	assert_int_equal(mad.remote_id, 0xb71890e3);
+	assert_int_equal(mad.rep.queue_key, 0);
+	assert_int_equal(mad.rep.queue_number, 0x11);
+	assert_int_equal(mad.rep.starting_psn, 0xd30ce0);
+	assert_int_equal(mad.rep.responder_resources, 1);
+	assert_int_equal(mad.rep.initiator_depth, 1);
+	assert_int_equal(mad.rep.target_ack_delay, 15);
+	assert_int_equal(mad.rep.failover, 0);
+	assert_false(mad.rep.flow_control);
+	assert_int_equal(mad.rep.rnr_retry_count, 7);
+	assert_false(mad.rep.srq);
+	assert_true(mad.rep.ca_guid == UINT64_C(0x505400fffe000001));
+	assert_int_equal(mad.private_length, MAD_REP_PRIVATE);
+
+	parse_named("ready4", &mad);
+	assert_int_equal(mad.kind, MAD_RTU);
+	assert_int_equal(mad.local_id, 0xb71890e3);
+	assert_int_equal(mad.remote_id, 0x2a16bac1);
+
+	parse_named("disconnect4", &mad);
+	assert_int_equal(mad.kind, MAD_DREQ);
+	assert_int_equal(mad.local_id, 0xb71890e3);
+	assert_int_equal(mad.remote_id, 0x2a16bac1);
+	assert_int_equal(mad.dreq.remote_queue_number, 0x11);
+
+	parse_named("disconnected4", &mad);
+	assert_int_equal(mad.kind, MAD_DREP);
+	assert_int_equal(mad.remote_id, 0xb71890e3);
+}
+
+static void real_refusals_are_understood(void **state)
+{
+	static const char *const nobody[] = { "refused4", "refused6" };
+	struct mad mad;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(nobody); i++) {
+		parse_named(nobody[i], &mad);
+		assert_int_equal(mad.kind, MAD_REJ);
+		assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
+		assert_int_equal(mad.rej.reason, MAD_REASON_SERVICE_ID);
+		assert_int_equal(mad.rej.information_length, 0);
+		assert_int_equal(mad.local_id, 0); /* none was shown */
+		assert_string_equal(mad_reject_text(mad.rej.reason), "nobody listens there");
+	}
+	parse_named("refused_by_user4", &mad);
+	assert_int_equal(mad.rej.reason, MAD_REASON_CONSUMER);
+	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
+
+	parse_named("patience4", &mad);
+	assert_int_equal(mad.kind, MAD_MRA);
+	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
+	assert_int_equal(mad.mra.service_timeout, 24);
+}
+
+/* All that a real peer says is in our fields: what was parsed can be written again, to the last byte. */
+static void real_messages_are_written_again(void **state)
+{
+	unsigned seen = 0, count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(vectors); i++) {
+		const uint8_t *bytes = mad_of(&vectors[i]);
+		uint8_t written[MAD_SIZE];
+		struct mad mad;
+
+		if (!bytes)
+			continue;
+		assert_true(mad_parse(bytes, MAD_SIZE, &mad));
+		memset(written, 0xee, sizeof(written));
+		mad_write(&mad, written);
+		assert_memory_equal(written, bytes, MAD_SIZE);
+		seen |= 1u << (mad.kind - MAD_REQ);
+		count++;
+		if (mad.kind == MAD_REQ) {
+			struct mad_address address;
+			uint8_t header[MAD_ADDRESS_SIZE];
+
+			assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
+			mad_address_write(&address, header);
+			assert_memory_equal(header, mad.private_data, MAD_ADDRESS_SIZE);
+		}
+	}
+	assert_int_equal(seen, 0x7f);
+	assert_true(count >= 15);
+}
+
+static void other_messages_are_refused(void **state)
+{
+	const uint8_t *original = mad_of(vector_named("request4"));
+	static const uint8_t header[] = { 0, 1, 2, 3, 16, 17 };
+	struct mad mad;
+
+	(void)state;
+	for (size_t length = 0; length < MAD_SIZE; length++) {
+		uint8_t *bytes = malloc(length ? length : 1);
+
+		assert_non_null(bytes);
+		memcpy(bytes, original, length);
+		assert_false(mad_parse(bytes, length, &mad));
+		free(bytes);
+	}
+	for (size_t i = 0; i < LENGTH(header); i++) {
+		uint8_t bytes[MAD_SIZE];
+
+		for (unsigned value = 0; value < 256; value++) {
+			bool kind = header[i] == 17 && value >= MAD_REQ && value <= MAD_DREP;
+
+			memcpy(bytes, original, MAD_SIZE);
+			bytes[header[i]] = (uint8_t)value;
+			assert_int_equal(mad_parse(bytes, MAD_SIZE, &mad), kind || value == original[header[i]]);
+		}
+	}
+}
+
+/* Any bytes behind a good header: values stay within their bits, and what is written parses to the same. */
+static void random_messages_are_harmless(void **state)
+{
+	(void)state;
+	srandom(4);
+	for (unsigned round = 0; round < 7000; round++) {
+		uint8_t *bytes = malloc(MAD_SIZE), written[MAD_SIZE];
+		struct mad one, other;
+		volatile unsigned sum = 0;
+
+		assert_non_null(bytes);
+		for (size_t i = 0; i < MAD_SIZE; i++)
+			bytes[i] = (uint8_t)random();
+		memcpy(bytes, "\1\7\2\3", 4);
+		bytes[16] = 0;
+		bytes[17] = (uint8_t)(MAD_REQ + round % 7);
+		assert_true(mad_parse(bytes, MAD_SIZE, &one));
+		assert_ptr_equal(one.private_data + one.private_length, bytes + MAD_SIZE);
+		for (size_t i = 0; i < one.private_length; i++)
+			sum += one.private_data[i];
+		if (one.kind == MAD_REJ) {
+			assert_in_range(one.rej.information_length, 0, MAD_INFORMATION_MOST);
+			for (size_t i = 0; i < one.rej.information_length; i++)
+				sum += one.rej.information[i];
+		}
+		if (one.kind == MAD_REQ) {
+			struct mad_address address;
+
+			assert_in_range(one.req.queue_number, 0, 0xffffff);
+			assert_in_range(one.req.path_mtu, 0, 15);
+			assert_in_range(one.req.path.ack_timeout, 0, 31);
+			assert_in_range(one.req.path.flow_label, 0, 0xfffff);
+			assert_true(one.req.alternate_path);
+			mad_address_parse(one.private_data, one.private_length, &address);
+		}
+		mad_write(&one, written);
+		assert_true(mad_parse(written, MAD_SIZE, &other));
+		assert_memory_equal(other.private_data, one.private_data, one.private_length);
+		/* Not compared: where things lie, and the alternate path, which is not written. */
+		one.private_data = other.private_data = NULL;
+		if (one.kind == MAD_REJ) {
+			assert_memory_equal(one.rej.information, other.rej.information, one.rej.information_length);
+			one.rej.information = other.rej.information = NULL;
+		}
+		if (one.kind == MAD_REQ)
+			one.req.alternate_path = false;
+		assert_memory_equal(&one, &other, sizeof(one));
+		free(bytes);
+	}
+}
+
+/* Each bit of a message is a part of one field at most, and each field has bits of its own. */
+static void fields_do_not_overlap(void **state)
+{
+	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
+	struct mad mad;
+
+	(void)state;
+	for (unsigned kind = MAD_REQ; kind <= MAD_DREP; kind++) {
+		for (size_t bit = 24 * 8; bit < MAD_SIZE * 8; bit++) {
+			memset(bytes, 0, sizeof(bytes));
+			memcpy(bytes, "\1\7\2\3", 4);
+			bytes[17] = (uint8_t)kind;
+			bytes[bit / 8] = (uint8_t)(0x80 >> bit % 8);
+			assert_true(mad_parse(bytes, MAD_SIZE, &mad));
+			mad_write(&mad, again);
+			if (memcmp(again, bytes, MAD_SIZE)) {
+				/* A reserved bit: lost, and nothing comes of it. */
+				bytes[bit / 8] = 0;
+				assert_memory_equal(again, bytes, MAD_SIZE);
+			}
+		}
+	}
+}
+
+static void too_long_is_cut(void **state)
+{
+	uint8_t data[300], bytes[MAD_SIZE];
+	struct mad mad = {
+		.kind = MAD_REJ,
+		.rej = { .information_length = MAD_INFORMATION_MOST, .information = data },
+		.private_data = data,
+		.private_length = sizeof(data),
+	};
+
+	(void)state;
+	memset(data, 0xff, sizeof(data));
+	mad_write(&mad, bytes);
+	assert_zero(bytes + 24, 9);
+	for (size_t i = 24 + 12; i < MAD_SIZE; i++)
+		assert_int_equal(bytes[i], 0xff);
+	mad.kind = MAD_DREQ;
+	mad.private_length = 5;
+	mad.dreq.remote_queue_number = UINT32_MAX;
+	mad_write(&mad, bytes);
+	assert_memory_equal(bytes + 24 + 8, "\xff\xff\xff\0\xff\xff\xff\xff\xff\0", 10);
+	assert_zero(bytes + 24 + 17, MAD_SIZE - 24 - 17);
+}
+
+static void address_headers_are_checked(void **state)
+{
+	uint8_t header[MAD_ADDRESS_SIZE];
+	struct mad_address address = { .version = 4, .port = 0x1234, .source = { 1, 2, 3, 4 } }, parsed;
+
+	(void)state;
+	mad_address_write(&address, header);
+	for (size_t length = 0; length < MAD_ADDRESS_SIZE; length++)
+		assert_false(mad_address_parse(header, length, &parsed));
+	assert_true(mad_address_parse(header, sizeof(header), &parsed));
+	assert_memory_equal(&parsed, &address, sizeof(parsed));
+	for (unsigned version = 0; version < 16; version++) {
+		header[1] = (uint8_t)(version << 4 | 0xf);
+		assert_int_equal(mad_address_parse(header, sizeof(header), &parsed), version == 4 || version == 6);
+	}
+	header[1] = 0x40;
+	header[0] = 0x10;
+	assert_false(mad_address_parse(header, sizeof(header), &parsed));
+}
+
+static void service_ids(void **state)
+{
+	uint16_t port_space, port;
+
+	(void)state;
+	assert_true(mad_service_id(0x0106, 7471) == UINT64_C(0x1061d2f));
+	assert_true(mad_service_split(mad_service_id(0x013f, 65535), &port_space, &port));
+	assert_int_equal(port_space, 0x013f);
+	assert_int_equal(port, 65535);
+	assert_false(mad_service_split(UINT64_C(0x1000000001061d2f), &port_space, &port));
+}
+
+static void timeouts(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_timeout(0), 4096);
+	assert_true(mad_timeout(20) == INT64_C(4294967296));
+	assert_true(mad_timeout(31) == INT64_C(8796093022208));
+	assert_true(mad_timeout(32 + 3) == mad_timeout(3));
+	for (uint8_t exponent = 0; exponent < 32; exponent++) {
+		assert_int_equal(mad_timeout_exponent(mad_timeout(exponent)), exponent);
+		assert_int_equal(mad_timeout_exponent(mad_timeout(exponent) + 1), exponent < 31 ? exponent + 1 : 31);
+	}
+	assert_int_equal(mad_timeout_exponent(0), 0);
+	assert_int_equal(mad_timeout_exponent(-1), 0);
+	assert_int_equal(mad_timeout_exponent(INT64_MAX), 31);
+}
+
+static void every_reason_has_words(void **state)
+{
+	(void)state;
+	for (unsigned reason = 0; reason <= UINT16_MAX; reason++)
+		assert_true(strlen(mad_reject_text((uint16_t)reason)) > 10);
+	assert_string_equal(mad_reject_text(MAD_REASON_CONSUMER), "refused by the peer");
+	assert_string_equal(mad_kind_text(MAD_DREP), "DREP");
+	assert_string_equal(mad_kind_text(0), "unknown");
+	assert_string_equal(mad_kind_text(MAD_DREP + 1), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(real_request_is_understood),
+		cmocka_unit_test(real_request_over_ip6_is_understood),
+		cmocka_unit_test(real_private_data_is_found),
+		cmocka_unit_test(real_answers_are_understood),
+		cmocka_unit_test(real_refusals_are_understood),
+		cmocka_unit_test(real_messages_are_written_again),
+		cmocka_unit_test(other_messages_are_refused),
+		cmocka_unit_test(random_messages_are_harmless),
+		cmocka_unit_test(fields_do_not_overlap),
+		cmocka_unit_test(too_long_is_cut),
+		cmocka_unit_test(address_headers_are_checked),
+		cmocka_unit_test(service_ids),
+		cmocka_unit_test(timeouts),
+		cmocka_unit_test(every_reason_has_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

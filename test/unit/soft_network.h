@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A network of two hosts in one process, on a clock of its own, around the real queue pairs of transport/soft. What
+ * queue pairs ask of the rest of the backend is replaced at link time by the functions at the end of this file; every
+ * packet goes through its wire format. A seed decides what is lost, repeated, delayed and damaged, so that a run can be
+ * had again.
+ */
+#ifndef TEST_UNIT_SOFT_NETWORK_H
+#define TEST_UNIT_SOFT_NETWORK_H
+
+#include "test/unit/unit.h"
+
+#include "core/clock.h"
+#include "transport/soft/delivery.h"
+#include "transport/soft/queue.h"
+#include "transport/soft/region.h"
+
+enum {
+	HOSTS = 2,
+	FRAME_MOST = PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + 3,
+	FRAMES_MOST = 8192, /* under way at once */
+	TIMERS_MOST = 64,
+	COMPLETIONS_MOST = 65536,
+	BATCH_MOST = 256,
+};
+
+struct frame {
+	int64_t time; /* of arrival */
+	uint64_t order;
+	uint8_t from, to;
+	uint16_t length;
+	bool damaged;
+	uint8_t bytes[FRAME_MOST];
+};
+
+struct told {
+	struct soft_endpoint *endpoint;
+	struct completion completion;
+	unsigned raw;
+};
+
+struct host {
+	struct network *network;
+	struct soft_transport transport;
+	struct address address;
+	struct frame *inbox[FRAMES_MOST]; /* a ring of what waits in the socket */
+	size_t inbox_head, inbox_count, inbox_bytes;
+	int64_t wakes;	   /* when it looks at the inbox; 0 if it is empty */
+	int64_t line_free; /* when its line is done with what was sent so far */
+	struct told *told;
+	size_t told_count, told_taken;
+	unsigned failures; /* told through soft_tell_failure() */
+	const char *failure;
+	unsigned heard;
+	bool dead; /* nothing leaves or enters it */
+};
+
+struct network {
+	int64_t now;
+	uint64_t die;
+	uint64_t order;
+	struct host hosts[HOSTS];
+	struct frame *heap[FRAMES_MOST];
+	size_t heap_count;
+	struct frame *spare[FRAMES_MOST];
+	size_t spare_count;
+	struct loop_timer *timers[TIMERS_MOST];
+	int64_t timer_times[TIMERS_MOST];
+	size_t timer_count;
+
+	/* Thousandths of all packets. */
+	unsigned loss, repeat, reorder, damage;
+	int64_t delay;	   /* one way */
+	int64_t jitter;	   /* of a reordered or repeated packet */
+	int64_t byte_time; /* picoseconds on the line */
+	int64_t wake_time; /* from a packet's arrival to the host's look at its inbox */
+	size_t inbox_most; /* bytes in a socket's buffer */
+	size_t window;	   /* what the sockets say of it */
+
+	uint64_t sent, lost, overflowed;
+	/* Sees every packet on its way out, and may drop it (returns false) or send others. */
+	bool (*tap)(struct network *network, const struct host *from, struct packet *packet);
+	/* A host's completions since the last time. */
+	void (*completed)(void *owner, struct host *host, const struct told *told);
+	void *owner;
+	bool done;
+};
+
+static struct network *network; /* the one of the test at hand */
+
+static inline uint32_t network_roll(uint32_t sides)
+{
+	network->die ^= network->die >> 12;
+	network->die ^= network->die << 25;
+	network->die ^= network->die >> 27;
+	return (uint32_t)((network->die * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % sides;
+}
+
+/* ---- frames under way: a heap by time of arrival ---- */
+
+static inline bool frame_before(const struct frame *one, const struct frame *other)
+{
+	return one->time != other->time ? one->time < other->time : one->order < other->order;
+}
+
+static inline void heap_push(struct frame *frame)
+{
+	size_t at = network->heap_count++;
+
+	assert_true(at < FRAMES_MOST);
+	for (; at && frame_before(frame, network->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		network->heap[at] = network->heap[(at - 1) / 2];
+	network->heap[at] = frame;
+}
+
+static inline struct frame *heap_pop(void)
+{
+	struct frame *first = network->heap[0], *last = network->heap[--network->heap_count];
+	size_t at = 0;
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child + 1 < network->heap_count && frame_before(network->heap[child + 1], network->heap[child]))
+			child++;
+		if (child >= network->heap_count || !frame_before(network->heap[child], last))
+			break;
+		network->heap[at] = network->heap[child];
+		at = child;
+	}
+	network->heap[at] = last;
+	return first;
+}
+
+static inline struct frame *frame_take(void)
+{
+	struct frame *frame;
+
+	if (network->spare_count)
+		return network->spare[--network->spare_count];
+	frame = malloc(sizeof(*frame));
+	assert_non_null(frame);
+	return frame;
+}
+
+static inline void frame_free(struct frame *frame)
+{
+	if (network->spare_count < FRAMES_MOST)
+		network->spare[network->spare_count++] = frame;
+	else
+		free(frame);
+}
+
+static inline struct host *host_of(const struct soft_transport *transport)
+{
+	return &network->hosts[transport == &network->hosts[1].transport];
+}
+
+static inline struct soft_socket *socket_of(struct host *host)
+{
+	return (struct soft_socket *)(void *)&host->address;
+}
+
+/* Puts any bytes on the wire to a host, from another's address. */
+static inline void network_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length)
+{
+	unsigned copies = 1 + (network_roll(1000) < network->repeat);
+	int64_t start = from->line_free > network->now ? from->line_free : network->now;
+
+	from->line_free = start + (int64_t)(length + 46) * network->byte_time / 1000;
+	network->sent++;
+	while (copies--) {
+		struct frame *frame;
+
+		if (network_roll(1000) < network->loss || from->dead || to->dead) {
+			network->lost++;
+			continue;
+		}
+		frame = frame_take();
+		frame->time = from->line_free + network->delay;
+		if (copies || network_roll(1000) < network->reorder)
+			frame->time += network_roll((uint32_t)network->jitter + 1);
+		frame->order = network->order++;
+		frame->from = (uint8_t)(from - network->hosts);
+		frame->to = (uint8_t)(to - network->hosts);
+		frame->length = (uint16_t)length;
+		memcpy(frame->bytes, bytes, length);
+		frame->damaged = network_roll(1000) < network->damage;
+		if (frame->damaged)
+			frame->length = (uint16_t)network_roll((uint32_t)length + 1);
+		heap_push(frame);
+	}
+}
+
+static inline void network_send_packet(struct host *from, struct host *to, const struct packet *packet)
+{
+	uint8_t bytes[FRAME_MOST] = { 0 };
+	size_t header = packet_write(packet, bytes);
+
+	assert_true(header > 0);
+	if (packet->length)
+		memcpy(bytes + header, packet->payload, packet->length);
+	network_send(from, to, bytes, header + packet->length + packet_pad(packet->length));
+}
+
+/* ---- a host's turn ---- */
+
+static inline void host_take(struct host *host, const struct frame *frame)
+{
+	/* The format wants the four bytes of the ICRC, which was checked before. */
+	uint8_t *bytes = malloc(frame->length + PACKET_ICRC_SIZE);
+	struct packet packet;
+
+	assert_non_null(bytes);
+	memcpy(bytes, frame->bytes, frame->length);
+	memset(bytes + frame->length, 0, PACKET_ICRC_SIZE);
+	/* The ICRC finds damage; the format must bear it all the same. */
+	if (packet_parse(bytes, frame->length + PACKET_ICRC_SIZE, &packet) && !frame->damaged)
+		soft_queue_receive(&host->transport, socket_of(host), &network->hosts[frame->from].address, &packet);
+	free(bytes);
+}
+
+static inline void host_deliver(struct host *host)
+{
+	while (host->told_taken < host->told_count) {
+		struct told told = host->told[host->told_taken++];
+
+		if (network->completed)
+			network->completed(network->owner, host, &told);
+	}
+	host->told_taken = host->told_count = 0;
+}
+
+static inline void host_turn(struct host *host)
+{
+	for (size_t count = 0; host->inbox_count && count < BATCH_MOST; count++) {
+		struct frame *frame = host->inbox[host->inbox_head];
+
+		host->inbox_head = (host->inbox_head + 1) % FRAMES_MOST;
+		host->inbox_count--;
+		host->inbox_bytes -= frame->length;
+		host_take(host, frame);
+		frame_free(frame);
+	}
+	host->wakes = host->inbox_count ? network->now + network->wake_time : 0;
+	soft_leave(&host->transport);
+}
+
+static inline void frame_arrive(struct frame *frame)
+{
+	struct host *host = &network->hosts[frame->to];
+
+	if (host->dead || host->inbox_count == FRAMES_MOST || host->inbox_bytes + frame->length > network->inbox_most) {
+		network->overflowed++;
+		frame_free(frame);
+		return;
+	}
+	host->inbox[(host->inbox_head + host->inbox_count++) % FRAMES_MOST] = frame;
+	host->inbox_bytes += frame->length;
+	if (!host->wakes)
+		host->wakes = network->now + network->wake_time;
+}
+
+/* The index of the timer that is due first, or TIMERS_MOST. */
+static inline size_t first_timer(void)
+{
+	size_t first = TIMERS_MOST;
+
+	for (size_t index = 0; index < network->timer_count; index++)
+		if (first == TIMERS_MOST || network->timer_times[index] < network->timer_times[first])
+			first = index;
+	return first;
+}
+
+/* Lets one thing happen; false if nothing will ever. */
+static inline bool network_step(int64_t limit)
+{
+	int64_t next = INT64_MAX;
+	size_t timer = first_timer();
+	struct host *waking = NULL;
+
+	if (network->heap_count)
+		next = network->heap[0]->time;
+	for (size_t index = 0; index < HOSTS; index++)
+		if (network->hosts[index].wakes && network->hosts[index].wakes <= next) {
+			next = network->hosts[index].wakes;
+			waking = &network->hosts[index];
+		}
+	if (timer != TIMERS_MOST && network->timer_times[timer] < next) {
+		struct loop_timer *due = network->timers[timer];
+
+		if (network->timer_times[timer] > limit)
+			return false;
+		if (network->timer_times[timer] > network->now)
+			network->now = network->timer_times[timer];
+		network->timer_count--;
+		network->timers[timer] = network->timers[network->timer_count];
+		network->timer_times[timer] = network->timer_times[network->timer_count];
+		due->callback(due->owner);
+		return true;
+	}
+	if (next > limit)
+		return false;
+	network->now = next > network->now ? next : network->now;
+	if (waking)
+		host_turn(waking);
+	else
+		frame_arrive(heap_pop());
+	return true;
+}
+
+/* Runs until somebody sets network->done, or for that long. Returns whether it was done. */
+static inline bool network_run(int64_t nanoseconds)
+{
+	int64_t limit = network->now + nanoseconds;
+
+	network->done = false;
+	while (!network->done && network_step(limit))
+		;
+	if (!network->done)
+		network->now = limit;
+	return network->done;
+}
+
+/* ---- opening, closing ---- */
+
+static inline void network_open(uint64_t seed)
+{
+	network = calloc(1, sizeof(*network));
+	assert_non_null(network);
+	network->die = seed * 2 + 1;
+	for (unsigned warm = 0; warm < 8; warm++)
+		network_roll(2);
+	network->now = CLOCK_NS_PER_S;
+	network->delay = 10 * CLOCK_NS_PER_US;
+	network->jitter = 200 * CLOCK_NS_PER_US;
+	network->byte_time = 800; /* 10 Gbit/s */
+	network->wake_time = 5 * CLOCK_NS_PER_US;
+	network->inbox_most = 1 << 20;
+	network->window = 1 << 19;
+	for (size_t index = 0; index < HOSTS; index++) {
+		static const struct log quiet = { .name = "test" };
+		struct host *host = &network->hosts[index];
+
+		host->network = network;
+		host->address = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(index + 1) } };
+		host->transport.base.log = &quiet;
+		host->transport.domain.transport = &host->transport.base;
+		host->transport.domain.device = "soft";
+		host->transport.queues = soft_queue_table_open(&host->transport);
+		host->transport.regions = soft_region_table_open();
+		host->told = malloc(COMPLETIONS_MOST * sizeof(*host->told));
+		assert_true(host->transport.queues && host->transport.regions && host->told);
+	}
+}
+
+static inline void network_close(void)
+{
+	for (size_t index = 0; index < HOSTS; index++) {
+		struct host *host = &network->hosts[index];
+
+		while (host->inbox_count--)
+			free(host->inbox[host->inbox_head++ % FRAMES_MOST]);
+		while (host->transport.unwanted) {
+			struct soft_region *region = host->transport.unwanted;
+
+			host->transport.unwanted = region->next;
+			soft_region_free(region);
+		}
+		soft_queue_table_close(host->transport.queues);
+		soft_region_table_close(host->transport.regions);
+		free(host->told);
+	}
+	while (network->heap_count)
+		free(network->heap[--network->heap_count]);
+	while (network->spare_count)
+		free(network->spare[--network->spare_count]);
+	free(network);
+	network = NULL;
+}
+
+/* ---- what the queue pairs ask of the rest of the backend ---- */
+
+void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet);
+void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
+{
+	struct host *from = host_of(transport);
+	struct host *to = &network->hosts[from == &network->hosts[0]];
+	struct packet copy = *packet;
+
+	assert_int_equal(packet->pad, packet_pad(packet->length));
+	if (!address_same_host(&path->peer, &to->address) && !address_is_multicast(&path->peer))
+		return;
+	if (!network->tap || network->tap(network, from, &copy))
+		network_send_packet(from, to, &copy);
+}
+
+void __wrap_soft_flush(struct soft_transport *transport);
+void __wrap_soft_flush(struct soft_transport *transport)
+{
+	(void)transport;
+}
+
+void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
+void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
+{
+	struct host *host = host_of(soft_of(endpoint->base.transport));
+
+	assert_true(host->told_count < COMPLETIONS_MOST);
+	host->told[host->told_count++] = (struct told){ .endpoint = endpoint, .completion = *completion, .raw = raw };
+}
+
+void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
+void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
+{
+	struct host *host = host_of(soft_of(endpoint->base.transport));
+
+	(void)code_name;
+	(void)code;
+	host->failures++;
+	host->failure = cause;
+}
+
+void __wrap_soft_manager_heard(struct soft_endpoint *endpoint);
+void __wrap_soft_manager_heard(struct soft_endpoint *endpoint)
+{
+	host_of(soft_of(endpoint->base.transport))->heard++;
+}
+
+size_t __wrap_soft_socket_window(const struct soft_socket *socket);
+size_t __wrap_soft_socket_window(const struct soft_socket *socket)
+{
+	(void)socket;
+	return network->window;
+}
+
+uint64_t __wrap_soft_random(void);
+uint64_t __wrap_soft_random(void)
+{
+	return (uint64_t)network_roll(UINT32_MAX) << 32 | network_roll(UINT32_MAX);
+}
+
+void __wrap_soft_reap_later(struct soft_transport *transport);
+void __wrap_soft_reap_later(struct soft_transport *transport)
+{
+	(void)transport;
+}
+
+void __wrap_soft_enter(struct soft_transport *transport);
+void __wrap_soft_enter(struct soft_transport *transport)
+{
+	(void)transport;
+}
+
+void __wrap_soft_leave(struct soft_transport *transport);
+void __wrap_soft_leave(struct soft_transport *transport)
+{
+	host_deliver(host_of(transport));
+	soft_queue_batch_end(transport);
+}
+
+void __wrap_loop_timer_stop(struct loop_timer *timer);
+void __wrap_loop_timer_stop(struct loop_timer *timer)
+{
+	for (size_t index = 0; index < network->timer_count; index++)
+		if (network->timers[index] == timer) {
+			network->timer_count--;
+			network->timers[index] = network->timers[network->timer_count];
+			network->timer_times[index] = network->timer_times[network->timer_count];
+			return;
+		}
+}
+
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner);
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner)
+{
+	(void)loop;
+	__wrap_loop_timer_stop(timer);
+	assert_true(network->timer_count < TIMERS_MOST);
+	timer->callback = callback;
+	timer->owner = owner;
+	network->timers[network->timer_count] = timer;
+	network->timer_times[network->timer_count++] = network->now + nanoseconds;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	time->tv_sec = network->now / CLOCK_NS_PER_S;
+	time->tv_nsec = network->now % CLOCK_NS_PER_S;
+	return 0;
+}
+
+#endif

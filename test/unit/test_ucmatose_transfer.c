@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ucmatose's messages, between two ends in one process over a wire that a test can see and spoil. */
+/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_open_queue -Wl,--wrap=endpoint_destroy */
+/* link: -Wl,--wrap=region_create -Wl,--wrap=region_destroy */
+#include "unit.h"
+
+#include "cmd/ucmatose/ucmatose.h"
+#include "core/payload.h"
+
+enum {
+	SERVER,
+	CLIENT,
+	ENDS,
+	QUEUE_MOST = 8192,
+};
+
+struct queue {
+	struct work work[QUEUE_MOST];
+	size_t first;
+	size_t count;
+};
+
+/* One end: a run of one connection. */
+struct end {
+	struct environment environment;
+	struct ucmatose_options options;
+	struct ucmatose run;
+	struct ucmatose_connection connection;
+	struct domain domain;
+	struct endpoint endpoint;
+	struct queue sends;
+	struct queue receives;
+	struct end *peer;
+	size_t receives_most;
+};
+
+struct bench {
+	struct end ends[ENDS];
+	size_t not_ready; /* times that a message found no receive */
+	size_t grants;
+	struct capture capture;
+};
+
+enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
+enum outcome __wrap_endpoint_open_queue(struct endpoint *endpoint);
+void __wrap_endpoint_destroy(struct endpoint *endpoint);
+enum outcome __wrap_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
+void __wrap_region_destroy(struct region *region);
+
+static struct end *end_of(struct endpoint *endpoint)
+{
+	return (struct end *)((char *)endpoint - offsetof(struct end, endpoint));
+}
+
+static void push(struct queue *queue, const struct work *work)
+{
+	assert_true(queue->count < QUEUE_MOST);
+	queue->work[(queue->first + queue->count++) % QUEUE_MOST] = *work;
+}
+
+static struct work pop(struct queue *queue)
+{
+	struct work work = queue->work[queue->first];
+
+	assert_true(queue->count > 0);
+	queue->first = (queue->first + 1) % QUEUE_MOST;
+	queue->count--;
+	return work;
+}
+
+enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
+{
+	struct end *end = end_of(endpoint);
+	struct queue *queue = work->kind == WORK_RECEIVE ? &end->receives : &end->sends;
+
+	for (size_t i = 0; i < count; i++) {
+		assert_true(work[i].offset + work[i].length <= work[i].region->length);
+		push(queue, &work[i]);
+	}
+	assert_true(end->receives.count <= endpoint->options.receive_depth);
+	assert_true(end->sends.count <= endpoint->options.send_depth);
+	if (end->receives.count > end->receives_most)
+		end->receives_most = end->receives.count;
+	return OUTCOME_OK;
+}
+
+enum outcome __wrap_endpoint_open_queue(struct endpoint *endpoint)
+{
+	(void)endpoint;
+	return OUTCOME_OK;
+}
+
+void __wrap_endpoint_destroy(struct endpoint *endpoint)
+{
+	(void)endpoint;
+}
+
+enum outcome __wrap_region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
+{
+	(void)access;
+	*region = calloc(1, sizeof(**region));
+	(*region)->domain = domain;
+	(*region)->length = length;
+	(*region)->memory = calloc(1, length);
+	return OUTCOME_OK;
+}
+
+void __wrap_region_destroy(struct region *region)
+{
+	free(region->memory);
+	free(region);
+}
+
+static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fabric, uint32_t most_queue_entries)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	assert_non_null(bench);
+	for (int i = 0; i < ENDS; i++) {
+		struct end *end = &bench->ends[i];
+
+		end->peer = &bench->ends[!i];
+		end->environment.log.name = "ucmatose";
+		end->options.size = size;
+		end->options.common.timeout = CLOCK_NS_PER_S;
+		end->domain = (struct domain){ .device = "test0",
+					       .fabric = fabric,
+					       .longest_message = 1 << 23,
+					       .most_queue_entries = most_queue_entries };
+		end->endpoint.domain = &end->domain;
+		end->endpoint.owner = &end->connection;
+		end->run = (struct ucmatose){ .environment = &end->environment,
+					      .options = &end->options,
+					      .connections = &end->connection,
+					      .messages = count,
+					      .wanted = 1,
+					      .is_server = i == SERVER,
+					      .phase = RUN_ENDED };
+		assert_ptr_equal(ucmatose_connection_new(&end->run), &end->connection);
+		end->connection.endpoint = &end->endpoint;
+	}
+	capture_begin(&bench->capture);
+	return bench;
+}
+
+static void greet(struct end *end, struct end *peer)
+{
+	uint8_t bytes[HELLO_SIZE];
+	struct hello hello;
+
+	ucmatose_hello_write(&peer->run, &peer->connection, bytes);
+	assert_true(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
+	assert_true(ucmatose_hello_agrees(&end->run, "peer", &hello));
+	ucmatose_connection_greet(&end->connection, &hello);
+}
+
+/* As the events come in a run. Stock ends say no hello. */
+static void connect_ends(struct bench *bench, bool ours)
+{
+	struct end *server = &bench->ends[SERVER];
+	struct end *client = &bench->ends[CLIENT];
+
+	assert_int_equal(ucmatose_transfer_prepare(&client->connection), OUTCOME_OK);
+	if (ours)
+		greet(server, client);
+	assert_int_equal(ucmatose_transfer_prepare(&server->connection), OUTCOME_OK);
+	if (ours)
+		greet(client, server);
+	ucmatose_connection_set(&client->connection, CONNECTION_ESTABLISHED);
+	ucmatose_connection_set(&server->connection, CONNECTION_ESTABLISHED);
+	ucmatose_transfer_begin(&client->connection);
+	ucmatose_transfer_begin(&server->connection);
+}
+
+static bool is_alive(const struct end *end)
+{
+	return end->connection.state != CONNECTION_FAILED;
+}
+
+static void complete(struct end *end, const struct work *work, uint32_t length)
+{
+	struct completion completion = { .kind = work->kind, .tag = work->tag, .length = length };
+
+	if (is_alive(end))
+		ucmatose_transfer_completion(&end->connection, &end->endpoint, &completion);
+}
+
+/* Carries one message over to the peer, if it can take one. */
+static bool carry(struct bench *bench, struct end *end)
+{
+	struct end *peer = end->peer;
+	struct work send, receive;
+
+	if (!end->sends.count || !is_alive(end) || !is_alive(peer))
+		return false;
+	if (!peer->receives.count) {
+		bench->not_ready++;
+		return false;
+	}
+	send = pop(&end->sends);
+	receive = pop(&peer->receives);
+	assert_true(send.length <= receive.length);
+	bench->grants += send.length == 0;
+	memcpy(receive.region->memory + receive.offset, send.region->memory + send.offset, send.length);
+	complete(peer, &receive, send.length);
+	if (!send.silent)
+		complete(end, &send, 0);
+	return true;
+}
+
+static void carry_all(struct bench *bench)
+{
+	while (carry(bench, &bench->ends[SERVER]) | carry(bench, &bench->ends[CLIENT]))
+		;
+}
+
+/* Returns what was said on stderr; valid until the next bench. */
+static const char *bench_destroy(struct bench *bench, char text[4096])
+{
+	snprintf(text, 4096, "%s", capture_end(&bench->capture));
+	for (int i = 0; i < ENDS; i++) {
+		struct ucmatose_memory *memory = bench->ends[i].run.memory;
+
+		if (memory)
+			__wrap_region_destroy(memory->region);
+		free(memory);
+	}
+	free(bench);
+	return text;
+}
+
+static void assert_all_went(struct bench *bench, uint64_t count)
+{
+	for (int i = 0; i < ENDS; i++) {
+		const struct ucmatose_connection *connection = &bench->ends[i].connection;
+
+		assert_int_equal(connection->state, CONNECTION_TRANSFERRED);
+		assert_int_equal(connection->received, count);
+		assert_int_equal(connection->acknowledged, count);
+	}
+}
+
+static void every_count_and_size_goes_both_ways(void **state)
+{
+	static const uint64_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
+	static const uint32_t sizes[] = { 1, 100, 4096, 1 << 20, 1 << 23 };
+	static const uint32_t entries[] = { 1, 2, 3, 7, 64, 16384 };
+	char text[4096];
+
+	(void)state;
+	for (size_t c = 0; c < LENGTH(counts); c++)
+		for (size_t s = 0; s < LENGTH(sizes); s++)
+			for (size_t e = 0; e < LENGTH(entries); e++)
+				for (int fabric = FABRIC_ROCE; fabric <= FABRIC_IWARP; fabric++) {
+					struct bench *bench;
+
+					if (counts[c] * sizes[s] > 1 << 24)
+						continue;
+					bench = bench_create(counts[c], sizes[s], (enum fabric)fabric, entries[e]);
+					connect_ends(bench, true);
+					carry_all(bench);
+					assert_all_went(bench, counts[c]);
+					/* Grants keep the sender from ever finding the receiver unprepared. */
+					assert_int_equal(bench->not_ready, 0);
+					assert_string_equal(bench_destroy(bench, text), "");
+				}
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct bench *bench = bench_create(UINT64_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	for (int i = 0; i < 1000; i++)
+		carry(bench, &bench->ends[SERVER]) ? (void)0 : (void)carry(bench, &bench->ends[CLIENT]);
+	for (int i = 0; i < ENDS; i++) {
+		assert_true(bench->ends[i].run.memory->region->length <= 64 << 20);
+		assert_true(bench->ends[i].receives_most <= 64);
+	}
+	bench_destroy(bench, text);
+}
+
+static void stock_ends_are_held_back_by_the_device(void **state)
+{
+	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, false);
+	carry_all(bench);
+	assert_all_went(bench, 1000);
+	assert_int_equal(bench->grants, 0);
+	assert_string_equal(bench_destroy(bench, text), "");
+}
+
+static void iwarp_takes_all_of_a_stock_peer_ahead(void **state)
+{
+	struct bench *bench = bench_create(1000, 100, FABRIC_IWARP, 2000);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, false);
+	assert_int_equal(bench->ends[CLIENT].receives.count, 1000);
+	carry_all(bench);
+	assert_all_went(bench, 1000);
+	assert_string_equal(bench_destroy(bench, text), "");
+
+	bench = bench_create(3000, 100, FABRIC_IWARP, 2000);
+	connect_ends(bench, false);
+	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
+	assert_non_null(strstr(bench_destroy(bench, text), "takes 2000 messages ahead"));
+}
+
+static void on_iwarp_the_client_sends_first(void **state)
+{
+	struct bench *bench = bench_create(10, 100, FABRIC_IWARP, 2000);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	assert_int_equal(bench->ends[SERVER].sends.count, 0);
+	assert_int_equal(bench->ends[CLIENT].sends.count, 1);
+	carry_all(bench);
+	assert_all_went(bench, 10);
+	bench_destroy(bench, text);
+}
+
+/* Spoils what the server sends first, and expects the client to say so. */
+static void spoiled(void (*spoil)(struct bench *bench, struct work *send), bool ours, const char *words)
+{
+	struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	connect_ends(bench, ours);
+	spoil(bench, &bench->ends[SERVER].sends.work[bench->ends[SERVER].sends.first]);
+	carry_all(bench);
+	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
+	assert_int_equal(bench->ends[CLIENT].run.outcome, OUTCOME_FAILED);
+	assert_non_null(strstr(bench_destroy(bench, text), words));
+}
+
+static void one_byte(struct bench *bench, struct work *send)
+{
+	(void)bench;
+	send->region->memory[send->offset + 42] ^= 1;
+}
+
+static void shorter(struct bench *bench, struct work *send)
+{
+	(void)bench;
+	send->length = 99;
+}
+
+static void empty(struct bench *bench, struct work *send)
+{
+	(void)bench;
+	send->length = 0;
+}
+
+static void another_message(struct bench *bench, struct work *send)
+{
+	(void)bench;
+	send->offset += 100;
+}
+
+static void the_peers_own(struct bench *bench, struct work *send)
+{
+	const struct ucmatose_connection *client = &bench->ends[CLIENT].connection;
+
+	payload_pattern_fill(send->region->memory + send->offset, 100, client->send_seed, 0);
+}
+
+static void a_bad_message_fails_the_connection(void **state)
+{
+	(void)state;
+	spoiled(one_byte, true, "message 1 differs at byte 42: ");
+	spoiled(another_message, true, "message 1 differs at byte ");
+	spoiled(the_peers_own, true, "message 1 differs at byte ");
+	spoiled(shorter, true, "message 1 has 99 bytes instead of 100");
+	spoiled(shorter, false, "message 1 has 99 bytes instead of 100");
+	spoiled(empty, true, "message 1 has 0 bytes instead of 100");
+	spoiled(empty, false, "message 1 has 0 bytes instead of 100");
+}
+
+/* A peer that sends more than it may, with receives posted for its grants. */
+static void messages_beyond_the_count_fail_the_connection(void **state)
+{
+	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
+	struct end *client = &bench->ends[CLIENT];
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	while (client->connection.received < 1000 && carry(bench, &bench->ends[SERVER]) | carry(bench, client))
+		;
+	assert_true(client->receives.count > 0);
+	complete(client, &(struct work){ .kind = WORK_RECEIVE }, 100);
+	assert_int_equal(client->connection.state, CONNECTION_FAILED);
+	assert_non_null(strstr(bench_destroy(bench, text), "a message came beyond the 1000 of -C"));
+}
+
+static void too_many_grants_do_no_harm(void **state)
+{
+	struct bench *bench = bench_create(200, 100, FABRIC_ROCE, 16384);
+	struct end *server = &bench->ends[SERVER];
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	for (int i = 0; i < 1000 && is_alive(server); i++) {
+		struct work receive = pop(&server->receives);
+
+		complete(server, &receive, 0);
+		assert_true(server->connection.allowed <= 200);
+		assert_true(server->sends.count <= server->endpoint.options.send_depth);
+	}
+	assert_false(is_alive(server));
+	assert_non_null(strstr(bench_destroy(bench, text), "has 0 bytes instead of 100"));
+}
+
+static void hellos_that_differ_are_told(void **state)
+{
+	const struct hello others[] = {
+		{ .capacity = 200, .connections = 1, .count = 10 },
+		{ .capacity = 100, .connections = 2, .count = 10 },
+		{ .capacity = 100, .connections = 1, .count = UINT64_MAX },
+	};
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(others); i++) {
+		struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
+
+		assert_false(ucmatose_hello_agrees(&bench->ends[SERVER].run, "peer", &others[i]));
+		assert_true(bench->ends[SERVER].run.mismatched);
+		assert_non_null(strstr(bench_destroy(bench, text), "this end with -c 1 -C 10 -S 100"));
+	}
+}
+
+/* Nothing but the connections is compared where nothing is sent. */
+static void sizes_do_not_matter_without_messages(void **state)
+{
+	struct bench *bench = bench_create(0, 100, FABRIC_ROCE, 16384);
+	const struct hello other = { .capacity = 0, .connections = 1, .count = 0 };
+	char text[4096];
+
+	(void)state;
+	assert_true(ucmatose_hello_agrees(&bench->ends[SERVER].run, "peer", &other));
+	connect_ends(bench, true);
+	assert_all_went(bench, 0);
+	assert_string_equal(bench_destroy(bench, text), "");
+}
+
+static void the_devices_longest_message_is_the_limit(void **state)
+{
+	struct bench *bench = bench_create(1, (1 << 23) + 1, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(ucmatose_transfer_prepare(&bench->ends[CLIENT].connection), OUTCOME_USAGE);
+	assert_non_null(strstr(bench_destroy(bench, text), "the longest message of device test0 has 8388608 bytes"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_count_and_size_goes_both_ways),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(stock_ends_are_held_back_by_the_device),
+		cmocka_unit_test(iwarp_takes_all_of_a_stock_peer_ahead),
+		cmocka_unit_test(on_iwarp_the_client_sends_first),
+		cmocka_unit_test(a_bad_message_fails_the_connection),
+		cmocka_unit_test(messages_beyond_the_count_fail_the_connection),
+		cmocka_unit_test(too_many_grants_do_no_harm),
+		cmocka_unit_test(hellos_that_differ_are_told),
+		cmocka_unit_test(sizes_do_not_matter_without_messages),
+		cmocka_unit_test(the_devices_longest_message_is_the_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

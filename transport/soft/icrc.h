@@ -94,10 +94,11 @@ enum icrc_verdict icrc_check(const struct icrc_table *table, const struct icrc_f
 			     size_t length, struct icrc_mark *mark);
 
 /*
- * Whether a peer (an address, whatever its ports) uses the marks that are solved for. Kernels count the identification
- * up by one for each packet, and by some more for the time that none was sent. One zeroed judge for each peer.
+ * Whether a peer uses the marks that are solved for. Kernels count the identification up by one for each packet, and by
+ * some more for the time that none was sent. They count for each pair of addresses (not ports), so that there is one
+ * zeroed judge for each: what a peer sends to a group is counted apart.
  *
- * The first mark of a peer is believed. After that a mark is believed if it lies near the last one: some steps ahead,
+ * The first mark of a pair is believed. After that a mark is believed if it lies near the last one: some steps ahead,
  * more after a silence, or a few back for what was overtaken. A jump is not, until a second one in a row shows that the
  * peer's numbering has moved; a peer that jumps again and again numbers at random, and is believed from then on.
  */

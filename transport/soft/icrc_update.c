@@ -53,15 +53,18 @@ static uint64_t little(const uint8_t *bytes)
 
 static uint32_t update_table(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length)
 {
-	for (; length >= 8; length -= 8, bytes += 8) {
-		uint64_t word = little(bytes) ^ crc;
+	const uint32_t(*slices)[256] = table->slices;
 
-		crc = 0;
-		for (unsigned i = 0; i < 8; i++)
-			crc ^= table->slices[7 - i][word >> (8 * i) & 0xff];
+	for (; length >= 8; length -= 8, bytes += 8) {
+		uint64_t word = little(bytes);
+		uint32_t low = (uint32_t)word ^ crc, high = (uint32_t)(word >> 32);
+
+		crc = slices[7][low & 0xff] ^ slices[6][low >> 8 & 0xff] ^ slices[5][low >> 16 & 0xff] ^
+		      slices[4][low >> 24] ^ slices[3][high & 0xff] ^ slices[2][high >> 8 & 0xff] ^
+		      slices[1][high >> 16 & 0xff] ^ slices[0][high >> 24];
 	}
 	while (length--)
-		crc = crc >> 8 ^ table->slices[0][(crc ^ *bytes++) & 0xff];
+		crc = crc >> 8 ^ slices[0][(crc ^ *bytes++) & 0xff];
 	return crc;
 }
 

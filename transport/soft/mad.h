@@ -67,7 +67,7 @@ struct mad_path {
 	uint8_t local_gid[MAD_GID_SIZE];
 	uint8_t remote_gid[MAD_GID_SIZE];
 	uint32_t flow_label; /* 20 bits */
-	uint8_t packet_rate; /* 6 bits, a code: 3 is 10 Gb/s */
+	uint8_t packet_rate; /* 6 bits, a code: 3 is 10 Gb/s; soft-RoCE says 0 */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint8_t service_level; /* 4 bits */

@@ -86,9 +86,12 @@ static void report(void *owner)
 void datagram_transmit(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	size_t share = soft_socket_window(queue->path.socket);
-	size_t bytes = 0;
+	size_t bytes = 0, share;
 
+	/* Receives may be posted before the queue knows where it sends to. */
+	if (!requester->count)
+		return;
+	share = soft_socket_window(queue->path.socket);
 	for (uint32_t index = 0; index < queue->unreported; index++)
 		bytes += requester->ring[(requester->head + index) % requester->capacity].length + IP6_SIZE;
 	while (queue->unreported < requester->count && (!bytes || bytes < share)) {

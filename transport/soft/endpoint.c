@@ -13,19 +13,35 @@ enum {
 };
 
 /* Events need no descriptor of their own here: a channel is only a place for endpoints to be at. */
-enum outcome soft_channel_create(struct transport *transport, struct channel **channel)
+struct soft_channel {
+	struct channel base;
+	struct soft_channel *next;
+};
+
+enum outcome soft_channel_create(struct transport *transport, struct channel **result)
 {
-	*channel = calloc(1, sizeof(**channel));
-	if (!*channel) {
+	struct soft_channel *channel = calloc(1, sizeof(*channel));
+
+	if (!channel) {
 		log_errno(transport->log, NULL, ENOMEM, "creating an event channel");
 		return OUTCOME_INTERNAL;
 	}
-	(*channel)->transport = transport;
+	channel->base.transport = transport;
+	channel->next = soft_of(transport)->channels;
+	soft_of(transport)->channels = channel;
+	*result = &channel->base;
 	return OUTCOME_OK;
 }
 
-void soft_channel_destroy(struct channel *channel)
+void soft_channel_destroy(struct channel *base)
 {
+	struct soft_channel **link = &soft_of(base->transport)->channels;
+	struct soft_channel *channel;
+
+	while (&(*link)->base != base)
+		link = &(*link)->next;
+	channel = *link;
+	*link = channel->next;
 	free(channel);
 }
 

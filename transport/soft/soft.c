@@ -101,6 +101,8 @@ static void soft_close(struct transport *base)
 	soft_region_table_close(transport->regions);
 	soft_queue_table_close(transport->queues);
 	soft_delivery_close(transport->delivery);
+	while (transport->channels)
+		soft_channel_destroy((struct channel *)transport->channels);
 	free(transport);
 }
 

@@ -138,8 +138,8 @@ enum mad_reason {
 };
 
 struct mad_rej {
-	uint8_t answered; /* enum mad_answered */
-	uint16_t reason;  /* enum mad_reason, or another of the specification's */
+	uint8_t answered;	    /* enum mad_answered */
+	uint16_t reason;	    /* enum mad_reason, or another of the specification's */
 	uint8_t information_length; /* at most MAD_INFORMATION_MOST */
 	const uint8_t *information;
 };

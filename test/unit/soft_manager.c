@@ -751,6 +751,23 @@ static void check_nothing_left(void)
 	}
 }
 
+static void forget_all(void)
+{
+	for (struct party *party = world.parties; party; party = party->next)
+		do_forget(party);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+static unsigned count_up(void)
+{
+	unsigned count = 0;
+
+	for (struct party *party = world.parties; party; party = party->next)
+		count += is_up(party);
+	return count;
+}
+
 /* A pair that is connected, over a perfect network. */
 static struct party *connect_pair(struct party **other)
 {
@@ -879,6 +896,7 @@ static void test_private_data_of_the_request(void **state)
 static void test_reject(void **state)
 {
 	struct party *active;
+	struct mad mad;
 
 	(void)state;
 	world.requested = do_reject;
@@ -888,6 +906,9 @@ static void test_reject(void **state)
 	assert_string_equal(active->code_name, "reject reason");
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "not you", DATA_SIZE);
+	assert_non_null(last_of(MAD_REJ, &world.hosts[1], &mad));
+	assert_int_equal(mad.local_id, 0);
+	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	do_forget(active);
 	run_until_quiet();
 	assert_int_equal(world.flown, 2);
@@ -1100,6 +1121,100 @@ static void test_accepted_and_gone(void **state)
 	do_forget(active);
 	run_until_quiet();
 	check_nothing_left();
+}
+
+/* The same, and the refusal is lost too: a stock peer understands only one that looks like the answer to its REQ. */
+static void test_accepted_and_gone_unheard(void **state)
+{
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	world.allowed = no_reply;
+	world.requested = do_accept;
+	active = connect_one();
+	run_for(50 * CLOCK_NS_PER_MS);
+	world.allowed = nothing_at_all;
+	do_forget(guest());
+	run_for(CLOCK_NS_PER_MS);
+	assert_non_null(last_of(MAD_REJ, &world.hosts[1], &mad));
+	assert_int_equal(mad.rej.answered, MAD_ANSWERED_OTHER);
+	world.allowed = NULL;
+	run_for(CLOCK_NS_PER_S);
+	assert_non_null(last_of(MAD_REJ, &world.hosts[1], &mad));
+	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
+	assert_int_equal(mad.local_id, 0);
+	assert_int_equal(active->code, MAD_REASON_CONSUMER);
+	do_forget(active);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* The same, but the other end had heard the reply: its confirmation brings the refusal once more. */
+static void test_confirmed_too_late(void **state)
+{
+	struct party *active;
+	struct mad ready;
+
+	(void)state;
+	world.allowed = no_ready;
+	world.requested = do_accept;
+	active = connect_one();
+	run_for(50 * CLOCK_NS_PER_MS);
+	assert_true(is_up(active));
+	assert_non_null(last_of(MAD_RTU, &world.hosts[0], &ready));
+	world.allowed = no_refusal;
+	do_forget(guest());
+	run_for(CLOCK_NS_PER_MS);
+	world.allowed = NULL;
+	inject(&world.hosts[0], &world.hosts[1], &ready);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(active->last, SOFT_EVENT_FAILED);
+	do_forget(active);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* A repeated REQ is answered at once, without waiting for the turn of REP. */
+static void test_repeated_request(void **state)
+{
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	world.allowed = no_reply;
+	world.requested = do_accept;
+	active = connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+	world.allowed = NULL;
+	inject(&world.hosts[0], &world.hosts[1], &mad);
+	run_for(CLOCK_NS_PER_MS);
+	assert_true(is_up(active) && is_up(guest()));
+	assert_int_equal(count_of(MAD_REP), 2);
+	/* And with nothing at all once it is connected. */
+	inject(&world.hosts[0], &world.hosts[1], &mad);
+	run_for(CLOCK_NS_PER_MS);
+	assert_true(is_up(active) && is_up(guest()));
+	assert_int_equal(world.flown, 4);
+	forget_all();
+}
+
+/* More at once than there are buffers: each must leave as it was written. */
+static void test_many_at_once(void **state)
+{
+	enum {
+		CONNECTIONS = 5 * MANAGER_OUTGOING / 2
+	};
+
+	(void)state;
+	world.requested = do_accept;
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(count_up(), 2 * CONNECTIONS);
+	assert_int_equal(world.flown, 3 * CONNECTIONS);
+	forget_all();
 }
 
 static void test_patience(void **state)
@@ -1357,14 +1472,6 @@ static void make_every_state(struct party *kept[10])
 	assert_int_equal(state_of(kept[7]), LINK_REQ_RECEIVED);
 	assert_int_equal(state_of(kept[8]), LINK_REQ_SENT);
 	assert_int_equal(state_of(kept[9]), LINK_REP_SENT);
-}
-
-static void forget_all(void)
-{
-	for (struct party *party = world.parties; party; party = party->next)
-		do_forget(party);
-	run_until_quiet();
-	check_nothing_left();
 }
 
 /* A message of every kind for a link, as its peer would write it. */
@@ -1919,15 +2026,6 @@ static void storm_established(struct party *party)
 	intend(party, some_time(5 * CLOCK_NS_PER_S), do_leave);
 }
 
-static unsigned count_up(void)
-{
-	unsigned count = 0;
-
-	for (struct party *party = world.parties; party; party = party->next)
-		count += is_up(party);
-	return count;
-}
-
 /* How much of a storm's business came about: else a manager that refuses everything would pass. */
 static unsigned count_told(enum soft_event_kind kind)
 {
@@ -2014,6 +2112,10 @@ int main(void)
 		TEST(test_reply_too_late),
 		TEST(test_reply_much_too_late),
 		TEST(test_accepted_and_gone),
+		TEST(test_accepted_and_gone_unheard),
+		TEST(test_confirmed_too_late),
+		TEST(test_repeated_request),
+		TEST(test_many_at_once),
 		TEST(test_patience),
 		TEST(test_silence),
 		TEST(test_silence_later),

@@ -101,6 +101,9 @@ struct resolver {
 /*
  * Looks text up and calls back from the loop, never before it returns. text must live until then. timeout in
  * nanoseconds, 0 for none. resolver_stop() ends it without a callback (and kills the child); harmless when idle.
+ *
+ * To be done before memory is registered with a device: after a fork(2) kernels before 5.12 move the parent's pages
+ * away from under the device.
  */
 void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
 		    enum address_format format, int64_t timeout, resolver_callback *callback, void *owner);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,19 @@ static void keep_addresses(struct resolver *resolver, const struct addrinfo *lis
 	}
 }
 
+/* Not every C library has close_range(2), nor has every kernel. */
+static void close_files(unsigned first, unsigned last)
+{
+	enum {
+		USUAL_LIMIT = 1024
+	};
+
+	if (first > last || !syscall(SYS_close_range, first, last, 0))
+		return;
+	for (unsigned fd = first; fd <= last && fd < USUAL_LIMIT; fd++)
+		close((int)fd);
+}
+
 /*
  * Everything the child must not hold on to: the loop's signal handlers, which would wake the parent's loop; devices and
  * sockets; and the standard output, whose reader waits for its end.
@@ -69,9 +83,8 @@ static void shed_parent(int pipe_end)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (null < 0 || dup2(null, fd) < 0)
 			close(fd);
-	if (pipe_end > STDERR_FILENO + 1)
-		close_range(STDERR_FILENO + 1, (unsigned)pipe_end - 1, 0);
-	close_range((unsigned)pipe_end + 1, ~0U, 0);
+	close_files(STDERR_FILENO + 1, (unsigned)pipe_end - 1);
+	close_files((unsigned)pipe_end + 1, ~0U);
 }
 
 static void __attribute__((noreturn)) run_child(struct resolver *resolver, int pipe_end, pid_t parent)

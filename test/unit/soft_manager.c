@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
+#include "test/unit/soft_vectors.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
 
@@ -1399,6 +1400,125 @@ static void test_ip6(void **state)
 	check_nothing_left();
 }
 
+/* ---- messages of a real peer: soft-RoCE of Linux 6.1, 10.0.0.1 or .2 as ours are ---- */
+
+enum {
+	REAL_MAD_4 = 20 + 8 + 12 + 8, /* behind IP, UDP, BTH and DETH */
+	REAL_MAD_6 = 40 + 8 + 12 + 8,
+};
+
+/* As captured, but for what it would have learnt from us. */
+static struct mad real(const char *name, const struct party *to)
+{
+	const struct vector *vector = vector_named(name);
+	struct mad mad;
+
+	assert_non_null(vector);
+	assert_true(mad_parse(vector->bytes + (vector->bytes[0] >> 4 == 4 ? REAL_MAD_4 : REAL_MAD_6), MAD_SIZE, &mad));
+	if (to) {
+		mad.remote_id = to->endpoint.link->id;
+		if (mad.kind == MAD_DREQ)
+			mad.dreq.remote_queue_number = to->queue.number;
+	}
+	return mad;
+}
+
+static void real_client(const char *request, const char *ready, const char *disconnect)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	struct mad mad = real(request, NULL), answer;
+	struct party *passive;
+
+	world.hosts[0].listens = true;
+	world.allowed = nothing_at_all;
+	world.requested = do_accept;
+	inject(client, server, &mad);
+	run_for(CLOCK_NS_PER_MS);
+	passive = guest();
+	assert_non_null(passive);
+	assert_int_equal(passive->queue.agreement.peer_queue, mad.req.queue_number);
+	assert_int_equal(passive->queue.agreement.first_psn_expected, mad.req.starting_psn);
+	assert_int_equal(passive->queue.agreement.reads_out, 1);
+	assert_int_equal(passive->queue.agreement.ack_timeout, 19);
+	assert_non_null(last_of(MAD_REP, server, &answer));
+	assert_int_equal(answer.transaction, mad.transaction);
+	assert_int_equal(answer.remote_id, mad.local_id);
+	assert_int_equal(answer.rep.responder_resources, 1);
+	assert_int_equal(answer.rep.initiator_depth, 1);
+	mad = real(ready, passive);
+	inject(client, server, &mad);
+	assert_true(is_up(passive));
+	mad = real(disconnect, passive);
+	inject(client, server, &mad);
+	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
+	assert_non_null(last_of(MAD_DREP, server, &answer));
+	assert_int_equal(answer.remote_id, mad.local_id);
+	assert_int_equal(answer.transaction, mad.transaction);
+	forget_all();
+}
+
+static void test_real_client(void **state)
+{
+	(void)state;
+	real_client("request4", "ready4", "disconnect4");
+	for (unsigned i = 0; i < 2; i++)
+		world.hosts[i].address =
+			(struct address){ .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = (uint8_t)(i + 1) } };
+	real_client("request6", "ready6", "disconnect6");
+}
+
+static void test_real_server(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	struct party *active;
+	struct mad mad, answer;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = real("patience4", active);
+	inject(server, client, &mad);
+	assert_int_equal(active->endpoint.link->repeats, MANAGER_SLOWEST);
+	mad = real("reply4", active);
+	inject(server, client, &mad);
+	assert_true(is_up(active));
+	assert_int_equal(active->queue.agreement.peer_queue, 0x11);
+	assert_int_equal(active->queue.agreement.first_psn_expected, 0xd30ce0);
+	assert_int_equal(active->queue.agreement.reads_out, 1);
+	assert_int_equal(active->queue.agreement.reads_in, 1);
+	assert_non_null(last_of(MAD_RTU, client, &answer));
+	assert_int_equal(answer.remote_id, mad.local_id);
+	do_disconnect(active);
+	flush_all();
+	assert_non_null(last_of(MAD_DREQ, client, &answer));
+	assert_int_equal(answer.dreq.remote_queue_number, 0x11);
+	mad.kind = MAD_DREP;
+	inject(server, client, &mad);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	forget_all();
+}
+
+static void test_real_refusals(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = real("refused4", active);
+	inject(server, client, &mad);
+	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
+	assert_string_equal(active->cause, "nobody listens there");
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = real("refused_by_user4", active);
+	inject(server, client, &mad);
+	assert_int_equal(active->code, MAD_REASON_CONSUMER);
+	assert_memory_equal(active->data, "busy with another client", 24);
+	forget_all();
+}
+
 /* ---- peers that do what they should not ---- */
 
 /* Everything a message could change. */
@@ -2124,6 +2244,9 @@ int main(void)
 		TEST(test_options),
 		TEST(test_with_oneself),
 		TEST(test_ip6),
+		TEST(test_real_client),
+		TEST(test_real_server),
+		TEST(test_real_refusals),
 		TEST(test_wrong_source),
 		TEST(test_wrong_identifiers),
 		TEST(test_no_oracle),

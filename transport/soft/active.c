@@ -15,7 +15,7 @@ enum {
 	ACK_TIMEOUT = 19, /* 2.1 s; the passive queue's too */
 	PERMISSIVE_LID = 0xffff,
 	HOP_LIMIT = 64,
-	PACKET_RATE = 3, /* 10 Gb/s: what soft-RoCE says; nobody paces by it */
+	PACKET_RATE = 3, /* 10 Gb/s: nobody paces by it, but 0 is no rate */
 };
 
 _Static_assert((int)READS_OFFERED <= (int)SOFT_READS_AT_ONCE, "we offer no more READs than the queue can do");

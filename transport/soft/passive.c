@@ -8,9 +8,8 @@
 #include "transport/soft/delivery.h"
 
 enum {
-	ACK_DELAY = 15,	 /* as stock devices: 134 ms until an acknowledgement goes out */
-	PATIENCE = 20,	 /* an MRA asks for 4.3 s, as long as a stock peer waits by itself */
-	NO_FAILOVER = 1, /* alternate paths are not supported */
+	ACK_DELAY = 15, /* as stock devices: 134 ms until an acknowledgement goes out */
+	PATIENCE = 20,	/* an MRA asks for 4.3 s, as long as a stock peer waits by itself */
 	NOT_REFUSED = 0,
 };
 
@@ -191,6 +190,9 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 	}
 	if (manager->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
 		begin(manager, listener, &path, mad, &address);
+	else
+		log_debug(manager->transport->base.log, "%s: a request is dropped: %u wait for an answer, %u in all",
+			  listener->base.name, manager->asked, manager->half_open);
 }
 
 /* ---- REP ---- */
@@ -209,7 +211,6 @@ static void write_reply(struct soft_link *link, const void *data, size_t length)
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.target_ack_delay = ACK_DELAY,
-			.failover = NO_FAILOVER,
 			.rnr_retry_count = MANAGER_RETRIES,
 			.ca_guid = link->manager->transport->guid,
 		},

@@ -43,7 +43,8 @@ wait_for() {
 
 lab_listens() {
 	case $(rdma resource show cm_id 2>/dev/null) in
-	*"state LISTEN ps TCP pid $1 "* | *"state LISTEN ps IB pid $1 "*) return 0 ;;
+	# The tool of iproute2 calls the port space IB "IPoIB".
+	*"state LISTEN ps TCP pid $1 "* | *"state LISTEN ps IPoIB pid $1 "*) return 0 ;;
 	esac
 	return 1
 }

@@ -5,6 +5,7 @@
  *   first signal ---> first(): wakes the loop through WAKE, ignores further ones for GRACE
  *   GRACE is over --> arm():   puts second() in place
  *   next signal ----> second(): ends the process
+ *   the run is over   late():  as first(), but there is no loop to wake any more
  *
  * The grace is there because one request to stop often arrives as two signals: timeout(1) signals its child, and right
  * after that the whole process group.
@@ -51,17 +52,32 @@ static void arm(int number)
 	handle(SIGTERM, second);
 }
 
-static void first(int number)
+static void begin_grace(void)
 {
 	const struct itimerval grace = { .it_value.tv_usec = GRACE_US };
-	int kept = errno;
 
-	(void)number;
 	handle(SIGINT, SIG_IGN);
 	handle(SIGTERM, SIG_IGN);
 	handle(SIGALRM, arm);
 	setitimer(ITIMER_REAL, &grace, NULL);
+}
+
+static void first(int number)
+{
+	int kept = errno;
+
+	(void)number;
+	begin_grace();
 	raise(WAKE);
+	errno = kept;
+}
+
+static void late(int number)
+{
+	int kept = errno;
+
+	(void)number;
+	begin_grace();
 	errno = kept;
 }
 
@@ -71,4 +87,22 @@ void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_cal
 	loop_signal_start(loop, watcher, WAKE, callback, owner);
 	handle(SIGINT, first);
 	handle(SIGTERM, first);
+}
+
+void interruption_release(struct loop_signal *watcher)
+{
+	struct sigaction now;
+	sigset_t both, kept;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	sigprocmask(SIG_BLOCK, &both, &kept);
+	if (!sigaction(SIGINT, NULL, &now) && now.sa_handler == first) {
+		handle(SIGINT, late);
+		handle(SIGTERM, late);
+	}
+	sigprocmask(SIG_SETMASK, &kept, NULL);
+	/* Only now: libev leaves the signal to its default, which is to end the process. */
+	loop_signal_stop(watcher);
 }

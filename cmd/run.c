@@ -122,7 +122,7 @@ static void run_loop(struct run *run, const void *options)
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->ending);
 	output_watch_stop(&run->output);
-	loop_signal_stop(&run->signal);
+	interruption_release(&run->signal);
 }
 
 static enum outcome run_command(struct run *run, const void *options)

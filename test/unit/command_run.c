@@ -95,6 +95,22 @@ static void stop(void *owner)
 	trace("stop");
 }
 
+/* Clean-up that takes its time, or never returns. */
+static void stop_slowly(void *owner)
+{
+	trace("stopping");
+	poll(NULL, 0, 200);
+	stop(owner);
+}
+
+static void stop_never(void *owner)
+{
+	(void)owner;
+	trace("stopping");
+	for (;;)
+		pause();
+}
+
 static enum outcome start_and_finish(struct environment *environment, const void *options, void **owner)
 {
 	(void)options;
@@ -221,7 +237,8 @@ static struct child spawn(const struct command *row, const char *arguments)
 		command.options = table;
 		command.options_size = sizeof(struct settings);
 		command.check = check;
-		command.stop = stop;
+		if (!command.stop)
+			command.stop = stop;
 		snprintf(words, sizeof(words), "%s", arguments);
 		for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 			argv[argc++] = word;
@@ -408,6 +425,22 @@ static void second_signal_while_the_run_blocks(void **state)
 	second_signal_ends_at_once(&row, "hang\n");
 }
 
+static void signal_during_the_clean_up(void **state)
+{
+	const struct command slow = { .start = start_and_finish, .stop = stop_slowly };
+	const struct command never = { .start = start_and_finish, .stop = stop_never };
+	struct child child = spawn(&slow, "");
+	struct result result = { 0 };
+
+	(void)state;
+	read_until(child.out, result.out, sizeof(result.out), "stopping\n");
+	kill(child.pid, SIGINT);
+	finish(&child, &result);
+	assert_string_equal(result.out, "open\nstart\nstopping\nstop\nclose\n");
+	assert_int_equal(result.status, OUTCOME_OK);
+	second_signal_ends_at_once(&never, "stopping\n");
+}
+
 static void deadline_holds_though_a_call_blocks(void **state)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
@@ -462,6 +495,7 @@ int main(void)
 		cmocka_unit_test(second_signal_while_the_end_takes_long),
 		cmocka_unit_test(second_signal_while_the_end_blocks),
 		cmocka_unit_test(second_signal_while_the_run_blocks),
+		cmocka_unit_test(signal_during_the_clean_up),
 		cmocka_unit_test(deadline_holds_though_a_call_blocks),
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),

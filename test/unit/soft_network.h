@@ -18,8 +18,8 @@
 enum {
 	HOSTS = 2,
 	FRAME_MOST = PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + 3,
-	FRAMES_MOST = 8192, /* under way at once */
-	TIMERS_MOST = 64,
+	FRAMES_MOST = 32768, /* under way at once */
+	TIMERS_MOST = 512,
 	COMPLETIONS_MOST = 65536,
 	BATCH_MOST = 256,
 };
@@ -45,6 +45,7 @@ struct host {
 	struct address address;
 	struct frame *inbox[FRAMES_MOST]; /* a ring of what waits in the socket */
 	size_t inbox_head, inbox_count, inbox_bytes;
+	int64_t busy;	   /* until then with what it took */
 	int64_t wakes;	   /* when it looks at the inbox; 0 if it is empty */
 	int64_t line_free; /* when its line is done with what was sent so far */
 	struct told *told;
@@ -60,6 +61,7 @@ struct network {
 	uint64_t die;
 	uint64_t order;
 	struct host hosts[HOSTS];
+	struct address group;
 	struct frame *heap[FRAMES_MOST];
 	size_t heap_count;
 	struct frame *spare[FRAMES_MOST];
@@ -70,12 +72,13 @@ struct network {
 
 	/* Thousandths of all packets. */
 	unsigned loss, repeat, reorder, damage;
-	int64_t delay;	   /* one way */
-	int64_t jitter;	   /* of a reordered or repeated packet */
-	int64_t byte_time; /* picoseconds on the line */
-	int64_t wake_time; /* from a packet's arrival to the host's look at its inbox */
-	size_t inbox_most; /* bytes in a socket's buffer */
-	size_t window;	   /* what the sockets say of it */
+	int64_t delay;	     /* one way */
+	int64_t jitter;	     /* of a reordered or repeated packet */
+	int64_t byte_time;   /* picoseconds on the line */
+	int64_t wake_time;   /* from a packet's arrival to the host's look at its inbox */
+	int64_t packet_time; /* that it costs a host to take one */
+	size_t inbox_most;   /* bytes in a socket's buffer */
+	size_t window;	     /* what the sockets say of it */
 
 	uint64_t sent, lost, overflowed;
 	/* Sees every packet on its way out, and may drop it (returns false) or send others. */
@@ -215,7 +218,12 @@ static inline void host_take(struct host *host, const struct frame *frame)
 	memcpy(bytes, frame->bytes, frame->length);
 	memset(bytes + frame->length, 0, PACKET_ICRC_SIZE);
 	/* The ICRC finds damage; the format must bear it all the same. */
-	if (packet_parse(bytes, frame->length + PACKET_ICRC_SIZE, &packet) && !frame->damaged)
+	if (!packet_parse(bytes, frame->length + PACKET_ICRC_SIZE, &packet) || frame->damaged)
+		;
+	else if (packet.destination == PSN_MASK)
+		soft_queue_receive_group(&host->transport, &network->hosts[frame->from].address, &network->group,
+					 &packet);
+	else
 		soft_queue_receive(&host->transport, socket_of(host), &network->hosts[frame->from].address, &packet);
 	free(bytes);
 }
@@ -231,9 +239,18 @@ static inline void host_deliver(struct host *host)
 	host->told_taken = host->told_count = 0;
 }
 
+static inline int64_t wake_of(const struct host *host)
+{
+	int64_t soon = network->now + network->wake_time;
+
+	return soon > host->busy ? soon : host->busy;
+}
+
 static inline void host_turn(struct host *host)
 {
+	host->busy = network->now;
 	for (size_t count = 0; host->inbox_count && count < BATCH_MOST; count++) {
+		host->busy += network->packet_time;
 		struct frame *frame = host->inbox[host->inbox_head];
 
 		host->inbox_head = (host->inbox_head + 1) % FRAMES_MOST;
@@ -242,7 +259,7 @@ static inline void host_turn(struct host *host)
 		host_take(host, frame);
 		frame_free(frame);
 	}
-	host->wakes = host->inbox_count ? network->now + network->wake_time : 0;
+	host->wakes = host->inbox_count ? wake_of(host) : 0;
 	soft_leave(&host->transport);
 }
 
@@ -258,7 +275,7 @@ static inline void frame_arrive(struct frame *frame)
 	host->inbox[(host->inbox_head + host->inbox_count++) % FRAMES_MOST] = frame;
 	host->inbox_bytes += frame->length;
 	if (!host->wakes)
-		host->wakes = network->now + network->wake_time;
+		host->wakes = wake_of(host);
 }
 
 /* The index of the timer that is due first, or TIMERS_MOST. */

@@ -141,6 +141,7 @@ struct responder {
 	bool refuse; /* with this syndrome */
 	bool gap;    /* told once that something is missing; the highest PSN behind the gap since */
 	uint8_t syndrome;
+	uint8_t reminders; /* of the gap that are left */
 	uint32_t gap_end;
 	const char *wrong; /* what the peer did, if it was refused for good; NULL if a receive tells it */
 	bool final;	   /* refused for good */

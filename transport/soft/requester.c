@@ -26,13 +26,15 @@ enum {
 	WINDOW_MOST = 1024,   /* packets */
 	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped */
 	ASK_MOST = 32,	      /* packets between two requests for an acknowledgement */
-	READ_SLICE = 16,      /* packets of a READ request */
-	READ_SLICE_FEW = 64,  /* the same with a peer that takes few READs at once */
-	READS_FEW = 4,
+	READ_SLICE = 8,	      /* packets of a READ request */
+	READ_SLICE_FEW = 32,  /* the same with a peer that takes few READs at once */
+	READS_FEW = 8,
+	READ_WINDOW_LEAST = 2 * READ_SLICE, /* the second request shows that the first was lost */
 	TRIES = 4,	     /* in each of the retry_count rounds, which all fail before the peer is given up */
 	FOR_EVER = 7,	     /* as an RNR retry count */
 	TIMEOUTS_MOST = 200, /* counted */
 	DOUBLINGS_MOST = 10,
+	TIMEOUTS_RANDOM = 5, /* in a row, that a bad network may have; more need patience */
 	/* Completion statuses of verbs. */
 	RAW_REMOTE_REQUEST = 9,
 	RAW_REMOTE_ACCESS = 10,
@@ -43,7 +45,7 @@ enum {
 
 /* Before anything was measured; peers that must be scheduled first are slower than any wire. */
 #define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LEAST	(4 * CLOCK_NS_PER_MS)
+#define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
 
@@ -147,7 +149,9 @@ static void expect_answer(struct soft_queue *queue)
 		timeout = TIMEOUT_LEAST;
 	if (longest < TIMEOUT_LONGEST)
 		longest = TIMEOUT_LONGEST;
-	timeout <<= requester->timeouts < DOUBLINGS_MOST ? requester->timeouts : DOUBLINGS_MOST;
+	/* The first again may as well have been lost by chance. */
+	if (requester->timeouts > 1)
+		timeout <<= requester->timeouts < DOUBLINGS_MOST ? requester->timeouts - 1 : DOUBLINGS_MOST;
 	if (requester->timeouts && timeout > longest)
 		timeout = longest;
 	set_deadline(queue, queue_now(queue) + timeout);
@@ -204,7 +208,9 @@ static void time_packet(struct soft_queue *queue)
 	requester->timed_at = queue_now(queue);
 }
 
-static void send_packet(struct soft_queue *queue, const struct request *request, uint32_t index)
+/* These send what a packet of a work needs, or return false if that must wait. */
+
+static bool send_packet(struct soft_queue *queue, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &queue->requester;
 	uint32_t window = window_of(requester);
@@ -219,6 +225,8 @@ static void send_packet(struct soft_queue *queue, const struct request *request,
 		.length = last ? request->length - offset : queue->path.mtu,
 	};
 
+	if (under_way(requester) >= window)
+		return false;
 	if (packet.length)
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
@@ -232,6 +240,7 @@ static void send_packet(struct soft_queue *queue, const struct request *request,
 	}
 	queue_send(queue, &packet);
 	requester->cursor = psn_add(requester->cursor, 1);
+	return true;
 }
 
 /* The packets from one of a READ up to the end of its slice. */
@@ -242,11 +251,12 @@ static uint32_t slice_rest(const struct requester *requester, const struct reque
 	return rest < request->packets - index ? rest : request->packets - index;
 }
 
-/* Asks for the rest of a slice. False if that must wait. */
+/* Asks for the rest of a slice. */
 static bool send_read(struct soft_queue *queue, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &queue->requester;
 	uint32_t packets = slice_rest(requester, request, index);
+	uint32_t window = window_of(requester);
 	uint32_t offset = index * queue->path.mtu;
 	uint32_t rest = request->length - offset;
 	struct packet packet = {
@@ -260,7 +270,8 @@ static bool send_read(struct soft_queue *queue, const struct request *request, u
 
 	if (requester->reads >= requester->reads_most)
 		return false;
-	if (under_way(requester) && under_way(requester) + packets > window_of(requester))
+	if (under_way(requester) && under_way(requester) + packets > window &&
+	    under_way(requester) + packets > READ_WINDOW_LEAST)
 		return false;
 	time_packet(queue);
 	queue_send(queue, &packet);
@@ -277,13 +288,11 @@ void requester_transmit(struct soft_queue *queue)
 
 	if (queue->state != QUEUE_STARTED || requester->waits)
 		return;
-	while (requester->next < requester->count && under_way(requester) < window_of(requester)) {
+	while (requester->next < requester->count) {
 		const struct request *request = request_at(requester, requester->next);
 		uint32_t index = (requester->cursor - request->psn) & PSN_MASK;
 
-		if (request->kind != WORK_READ)
-			send_packet(queue, request, index);
-		else if (!send_read(queue, request, index))
+		if (!(request->kind == WORK_READ ? send_read : send_packet)(queue, request, index))
 			break;
 		if (psn_before(requester->sent, requester->cursor))
 			requester->sent = requester->cursor;
@@ -341,14 +350,16 @@ static void send_again(struct soft_queue *queue, int64_t while_old)
 	go_back(requester);
 }
 
+/* News of a missing PSN are old for as long as they may have been on their way when it was sent again. */
+static int64_t almost_round_trip(const struct requester *requester)
+{
+	return requester->round_trip ? requester->round_trip - requester->round_trip / 8 : TIMEOUT_LEAST;
+}
+
+/* Those that come just once per loss only have to be told from copies of themselves. */
 static int64_t half_round_trip(const struct requester *requester)
 {
 	return requester->round_trip ? requester->round_trip / 2 : TIMEOUT_LEAST;
-}
-
-static int64_t long_round_trip(const struct requester *requester)
-{
-	return requester->round_trip ? requester->round_trip + requester->variation : TIMEOUT_LEAST;
 }
 
 static void fail(struct soft_queue *queue, const struct request *request, enum completion_status status, unsigned raw)
@@ -391,7 +402,7 @@ static void time_out(struct soft_queue *queue)
 	}
 	requester->recovering = false;
 	shrink(requester);
-	if (requester->timeouts > 1)
+	if (requester->timeouts > TIMEOUTS_RANDOM)
 		requester->window = 1;
 	requester->resent = requester->oldest;
 	requester->resent_at = queue_now(queue);
@@ -535,7 +546,7 @@ static void take_response(struct soft_queue *queue, const struct packet *packet)
 		return;
 	/* It acknowledges what was asked before it. */
 	if (!acknowledge(queue, packet->psn)) {
-		send_again(queue, long_round_trip(requester));
+		send_again(queue, almost_round_trip(requester));
 		return;
 	}
 	if (packet->length)
@@ -555,7 +566,7 @@ static void take_not_ready(struct soft_queue *queue, const struct packet *packet
 	struct requester *requester = &queue->requester;
 
 	if (!acknowledge(queue, packet->psn)) {
-		send_again(queue, long_round_trip(requester));
+		send_again(queue, almost_round_trip(requester));
 		return;
 	}
 	if (requester->waits || requester->cursor == requester->oldest)
@@ -613,7 +624,7 @@ void requester_receive(struct soft_queue *queue, const struct packet *packet)
 		switch (syndrome_kind(packet->acknowledgement.syndrome)) {
 		case SYNDROME_ACK:
 			if (!acknowledge(queue, psn_add(packet->psn, 1)))
-				send_again(queue, long_round_trip(requester));
+				send_again(queue, almost_round_trip(requester));
 			break;
 		case SYNDROME_RNR:
 			take_not_ready(queue, packet);

@@ -20,6 +20,7 @@ enum {
 	SLICE = 64,	    /* READ responses of a queue in one turn */
 	LONGEST = 1 << 30,  /* of any message; its packets stay within half of the PSNs at any MTU */
 	NOT_READY_CODE = 6, /* 0.08 ms: receives are usually on their way when a message finds none */
+	REMINDERS_MOST = 2, /* of a gap, when the peer asks */
 	PARTING_WORDS = 3,  /* on a network that loses some */
 	RAW_LENGTH = 1,	    /* the completion status of verbs */
 };
@@ -55,6 +56,7 @@ static void not_ready(struct soft_queue *queue)
 	/* What follows it is missing nothing that the peer does not know of. */
 	responder->gap = true;
 	responder->gap_end = responder->expected;
+	responder->reminders = 0;
 	queue_pend(queue);
 }
 
@@ -271,18 +273,25 @@ static void answer_again(struct soft_queue *queue, const struct packet *packet)
 }
 
 /*
- * Something is missing. The peer is told once, and again only if it has gone back since without success: its packets
- * come with increasing PSNs until it does.
+ * Something is missing. The peer is told once; again if it has gone back since without success, which shows in that its
+ * PSNs increase until it does; and a few times more when it asks, as it does before its window ends, because what it
+ * was told may be lost, too.
  */
-static void tell_gap(struct soft_queue *queue, uint32_t psn)
+static void tell_gap(struct soft_queue *queue, const struct packet *packet)
 {
 	struct responder *responder = &queue->responder;
-	bool known = responder->gap && psn_before(responder->gap_end, psn);
+	bool known = responder->gap && psn_before(responder->gap_end, packet->psn);
 
 	responder->gap = true;
-	responder->gap_end = psn;
-	if (known || responder->refuse)
+	responder->gap_end = packet->psn;
+	if (responder->refuse)
 		return;
+	if (!known)
+		responder->reminders = REMINDERS_MOST;
+	else if (!packet->ack_request || !responder->reminders)
+		return;
+	else
+		responder->reminders--;
 	responder->refuse = true;
 	responder->syndrome = syndrome_make(SYNDROME_NAK, NAK_SEQUENCE);
 	queue_pend(queue);
@@ -308,7 +317,7 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	if (!ahead) {
 		take(queue, packet, form);
 	} else if (ahead > 0) {
-		tell_gap(queue, packet->psn);
+		tell_gap(queue, packet);
 	} else if (form & FORM_READ) {
 		answer_again(queue, packet);
 	} else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of queue pairs, for queue.c, requester.c, responder.c and datagram.c, and for soft.c, which opens and
- * closes their table. A connection's queue pair has two halves that share only the wire:
+ * The inside of queue pairs, for queue.c, requester.c, recovery.c, responder.c and datagram.c, and for soft.c, which
+ * opens and closes their table. A connection's queue pair has two halves that share only the wire:
  *
  *   requester    our SENDs, WRITEs and READs out; the peer's acknowledgements and READ responses in
  *   responder    the peer's SENDs, WRITEs and READs in; our acknowledgements and READ responses out
@@ -203,6 +203,25 @@ void requester_probe(struct soft_queue *queue);
 void requester_transmit(struct soft_queue *queue);
 /* An acknowledgement or a READ response. */
 void requester_receive(struct soft_queue *queue, const struct packet *packet);
+
+/* The peer does not answer: the oldest work fails. */
+void requester_give_up(struct soft_queue *queue);
+
+/* recovery.c: what the requester does about loss, and how much may be under way */
+void recovery_connect(struct soft_queue *queue);
+/* Packets. */
+uint32_t recovery_window(const struct requester *requester);
+/* The packet at the cursor is about to go, and will be answered as soon as it is there. */
+void recovery_time(struct soft_queue *queue);
+/* Something is under way: an answer must come in time. */
+void recovery_expect(struct soft_queue *queue);
+/* The oldest PSN has moved on from where it was before. */
+void recovery_progress(struct soft_queue *queue, uint32_t before);
+/* The oldest packet under way is missing: by the peer's word, or because some answer came past it. */
+void recovery_told(struct soft_queue *queue);
+void recovery_passed(struct soft_queue *queue);
+/* The peer is not ready for the oldest packet. */
+void recovery_wait(struct soft_queue *queue, int64_t nanoseconds);
 
 /* responder.c */
 void responder_connect(struct soft_queue *queue, const struct soft_agreement *agreement);

@@ -10,31 +10,19 @@
  * each packet of its response; long ones are asked for in slices that always end at the same PSNs: a request for what
  * is missing of a slice is then one that the peer has seen before, which it recognizes by its PSN.
  *
- * What is lost shows in three ways: the peer says so (a sequence NAK: at once, for one PSN), a READ response or an
- * acknowledgement passes something missing (the same), or nothing comes (the time-out, which follows the measured round
- * trips and doubles). Losses shrink the window and round trips without them let it grow, as in TCP.
+ * When something is sent again, and how large the window is: recovery.c.
  */
 #include <string.h>
 
-#include "core/clock.h"
-#include "transport/soft/delivery.h"
 #include "transport/soft/queue.h"
 
 enum {
-	WINDOW_FIRST = 32,
-	WINDOW_LEAST = 4,     /* after losses that the peer told; only silence makes it smaller */
-	WINDOW_MOST = 1024,   /* packets */
-	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped */
-	ASK_MOST = 32,	      /* packets between two requests for an acknowledgement */
-	READ_SLICE = 8,	      /* packets of a READ request */
-	READ_SLICE_FEW = 32,  /* the same with a peer that takes few READs at once */
+	ASK_MOST = 32,	     /* packets between two requests for an acknowledgement */
+	READ_SLICE = 8,	     /* packets of a READ request */
+	READ_SLICE_FEW = 32, /* the same with a peer that takes few READs at once */
 	READS_FEW = 8,
 	READ_WINDOW_LEAST = 2 * READ_SLICE, /* the second request shows that the first was lost */
-	TRIES = 4,	     /* in each of the retry_count rounds, which all fail before the peer is given up */
-	FOR_EVER = 7,	     /* as an RNR retry count */
-	TIMEOUTS_MOST = 200, /* counted */
-	DOUBLINGS_MOST = 10,
-	TIMEOUTS_RANDOM = 5, /* in a row, that a bad network may have; more need patience */
+	FOR_EVER = 7,			    /* as an RNR retry count */
 	/* Completion statuses of verbs. */
 	RAW_REMOTE_REQUEST = 9,
 	RAW_REMOTE_ACCESS = 10,
@@ -43,24 +31,15 @@ enum {
 	RAW_RNR_EXCEEDED = 13,
 };
 
-/* Before anything was measured; peers that must be scheduled first are slower than any wire. */
-#define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
-#define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
-
 void requester_connect(struct soft_queue *queue, const struct soft_agreement *agreement)
 {
 	struct requester *requester = &queue->requester;
-	size_t most = soft_socket_window(queue->path.socket) / queue->path.mtu;
 
 	requester->oldest = agreement->first_psn_sent & PSN_MASK;
 	requester->cursor = requester->oldest;
 	requester->sent = requester->oldest;
 	requester->end = requester->oldest;
-	requester->window_most = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
-	requester->threshold = requester->window_most;
-	requester->window = requester->window_most < WINDOW_FIRST ? requester->window_most : WINDOW_FIRST;
+	recovery_connect(queue);
 	requester->reads_most =
 		agreement->reads_out > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_out;
 	requester->read_slice = requester->reads_most < READS_FEW ? READ_SLICE_FEW : READ_SLICE;
@@ -113,71 +92,6 @@ void requester_probe(struct soft_queue *queue)
 	requester_transmit(queue);
 }
 
-/* ---- time ---- */
-
-static void alarmed(void *owner);
-
-/* The alarm may come too early, and finds a later deadline then: cheaper than to move it with every packet. */
-static void set_deadline(struct soft_queue *queue, int64_t deadline)
-{
-	struct requester *requester = &queue->requester;
-	int64_t wait = deadline - queue_now(queue);
-
-	requester->deadline = deadline;
-	if (!deadline || (requester->alarm && requester->alarm <= deadline))
-		return;
-	requester->alarm = deadline;
-	loop_timer_start(queue->transport->base.loop, &queue->timer, wait > 0 ? wait : 0, alarmed, queue);
-}
-
-static void expect_answer(struct soft_queue *queue)
-{
-	struct requester *requester = &queue->requester;
-	int64_t longest = queue->ack_timeout / TRIES;
-	int64_t timeout = TIMEOUT_FIRST;
-	int64_t margin = 4 * requester->variation;
-
-	if (!queue->ack_timeout) {
-		requester->deadline = 0;
-		return;
-	}
-	if (requester->round_trip)
-		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
-	if (timeout > queue->ack_timeout)
-		timeout = queue->ack_timeout;
-	if (timeout < TIMEOUT_LEAST)
-		timeout = TIMEOUT_LEAST;
-	if (longest < TIMEOUT_LONGEST)
-		longest = TIMEOUT_LONGEST;
-	/* The first again may as well have been lost by chance. */
-	if (requester->timeouts > 1)
-		timeout <<= requester->timeouts < DOUBLINGS_MOST ? requester->timeouts - 1 : DOUBLINGS_MOST;
-	if (requester->timeouts && timeout > longest)
-		timeout = longest;
-	set_deadline(queue, queue_now(queue) + timeout);
-}
-
-/* As TCP does it: RFC 6298. */
-static void measure(struct soft_queue *queue)
-{
-	struct requester *requester = &queue->requester;
-	int64_t taken = queue_now(queue) - requester->timed_at;
-	int64_t error = taken - requester->round_trip;
-
-	requester->timing = false;
-	if (taken <= 0)
-		taken = 1;
-	if (!requester->round_trip) {
-		requester->round_trip = taken;
-		requester->variation = taken / 2;
-		return;
-	}
-	requester->variation += ((error < 0 ? -error : error) - requester->variation) / 4;
-	requester->round_trip += error / 8;
-	if (requester->round_trip <= 0)
-		requester->round_trip = 1;
-}
-
 /* ---- sending ---- */
 
 static const uint8_t opcodes[][4] = {
@@ -186,26 +100,9 @@ static const uint8_t opcodes[][4] = {
 	[WORK_WRITE] = { OPCODE_WRITE_MIDDLE, OPCODE_WRITE_FIRST, OPCODE_WRITE_LAST, OPCODE_WRITE_ONLY },
 };
 
-static uint32_t window_of(const struct requester *requester)
-{
-	return requester->not_ready && requester->window > WINDOW_NOT_READY ? WINDOW_NOT_READY : requester->window;
-}
-
 static uint32_t under_way(const struct requester *requester)
 {
 	return (requester->cursor - requester->oldest) & PSN_MASK;
-}
-
-/* The first packet of its time that was never sent before is timed. */
-static void time_packet(struct soft_queue *queue)
-{
-	struct requester *requester = &queue->requester;
-
-	if (requester->timing || requester->cursor != requester->sent)
-		return;
-	requester->timing = true;
-	requester->timed_psn = requester->cursor;
-	requester->timed_at = queue_now(queue);
 }
 
 /* These send what a packet of a work needs, or return false if that must wait. */
@@ -213,7 +110,7 @@ static void time_packet(struct soft_queue *queue)
 static bool send_packet(struct soft_queue *queue, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &queue->requester;
-	uint32_t window = window_of(requester);
+	uint32_t window = recovery_window(requester);
 	uint32_t ask_at = window / 4 < ASK_MOST ? window / 4 : ASK_MOST;
 	size_t offset = (size_t)index * queue->path.mtu;
 	bool last = index + 1 == request->packets;
@@ -236,7 +133,7 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 	if (last || requester->unasked >= ask_at || under_way(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->unasked = 0;
-		time_packet(queue);
+		recovery_time(queue);
 	}
 	queue_send(queue, &packet);
 	requester->cursor = psn_add(requester->cursor, 1);
@@ -256,7 +153,7 @@ static bool send_read(struct soft_queue *queue, const struct request *request, u
 {
 	struct requester *requester = &queue->requester;
 	uint32_t packets = slice_rest(requester, request, index);
-	uint32_t window = window_of(requester);
+	uint32_t window = recovery_window(requester);
 	uint32_t offset = index * queue->path.mtu;
 	uint32_t rest = request->length - offset;
 	struct packet packet = {
@@ -273,7 +170,7 @@ static bool send_read(struct soft_queue *queue, const struct request *request, u
 	if (under_way(requester) && under_way(requester) + packets > window &&
 	    under_way(requester) + packets > READ_WINDOW_LEAST)
 		return false;
-	time_packet(queue);
+	recovery_time(queue);
 	queue_send(queue, &packet);
 	requester->reads++;
 	requester->unasked = 0;
@@ -304,62 +201,7 @@ void requester_transmit(struct soft_queue *queue)
 	if (was_idle && !requester->timeouts)
 		requester->quiet_since = queue_now(queue);
 	if (!requester->deadline)
-		expect_answer(queue);
-}
-
-/* ---- losses ---- */
-
-static void go_back(struct requester *requester)
-{
-	requester->cursor = requester->oldest;
-	requester->next = 0;
-	requester->reads = 0;
-	requester->unasked = 0;
-	requester->timing = false;
-}
-
-/* Pays for a loss with a part of the window, once for all that was under way when it happened. */
-static void shrink(struct requester *requester)
-{
-	uint32_t window = requester->window - requester->window * 3 / 10;
-
-	if (requester->recovering)
-		return;
-	requester->recovering = true;
-	requester->recovered = requester->sent;
-	requester->window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
-	requester->threshold = requester->window;
-	requester->gained = 0;
-}
-
-/*
- * The oldest packet, or what it asked for, is missing. The news of one loss may come many times, and it takes a while
- * before what is sent now can show: news of the same PSN do not count until then.
- */
-static void send_again(struct soft_queue *queue, int64_t while_old)
-{
-	struct requester *requester = &queue->requester;
-	int64_t now = queue_now(queue);
-
-	if (requester->waits || requester->cursor == requester->oldest ||
-	    (requester->resent == requester->oldest && requester->resent_at && now - requester->resent_at < while_old))
-		return;
-	requester->resent = requester->oldest;
-	requester->resent_at = now;
-	shrink(requester);
-	go_back(requester);
-}
-
-/* News of a missing PSN are old for as long as they may have been on their way when it was sent again. */
-static int64_t almost_round_trip(const struct requester *requester)
-{
-	return requester->round_trip ? requester->round_trip - requester->round_trip / 8 : TIMEOUT_LEAST;
-}
-
-/* Those that come just once per loss only have to be told from copies of themselves. */
-static int64_t half_round_trip(const struct requester *requester)
-{
-	return requester->round_trip ? requester->round_trip / 2 : TIMEOUT_LEAST;
+		recovery_expect(queue);
 }
 
 static void fail(struct soft_queue *queue, const struct request *request, enum completion_status status, unsigned raw)
@@ -381,100 +223,12 @@ static void fail_oldest(struct soft_queue *queue, enum completion_status status,
 	fail(queue, request, status, raw);
 }
 
-static bool is_given_up(struct soft_queue *queue)
+void requester_give_up(struct soft_queue *queue)
 {
-	const struct requester *requester = &queue->requester;
-	int64_t rounds = queue->retry_count + 1;
-
-	return requester->timeouts > TRIES * rounds &&
-	       queue_now(queue) - requester->quiet_since >= rounds * queue->ack_timeout;
-}
-
-static void time_out(struct soft_queue *queue)
-{
-	struct requester *requester = &queue->requester;
-
-	if (requester->timeouts < TIMEOUTS_MOST)
-		requester->timeouts++;
-	if (is_given_up(queue)) {
-		fail_oldest(queue, COMPLETION_RETRY_EXCEEDED, RAW_RETRY_EXCEEDED);
-		return;
-	}
-	requester->recovering = false;
-	shrink(requester);
-	if (requester->timeouts > TIMEOUTS_RANDOM)
-		requester->window = 1;
-	requester->resent = requester->oldest;
-	requester->resent_at = queue_now(queue);
-	go_back(requester);
-	requester_transmit(queue);
-	expect_answer(queue);
-}
-
-static void alarmed(void *owner)
-{
-	struct soft_queue *queue = owner;
-	struct requester *requester = &queue->requester;
-
-	soft_enter(queue->transport);
-	requester->alarm = 0;
-	if (!requester->deadline) {
-		/* All is answered. */
-	} else if (queue_now(queue) < requester->deadline) {
-		set_deadline(queue, requester->deadline);
-	} else if (requester->waits) {
-		requester->waits = false;
-		requester->deadline = 0;
-		requester_transmit(queue);
-	} else {
-		time_out(queue);
-	}
-	soft_leave(queue->transport);
+	fail_oldest(queue, COMPLETION_RETRY_EXCEEDED, RAW_RETRY_EXCEEDED);
 }
 
 /* ---- answers ---- */
-
-static void grow(struct requester *requester, uint32_t packets)
-{
-	if (requester->window < requester->threshold) {
-		requester->window += packets;
-	} else {
-		requester->gained += packets;
-		if (requester->gained >= requester->window) {
-			requester->gained = 0;
-			requester->window++;
-		}
-	}
-	if (requester->window > requester->window_most)
-		requester->window = requester->window_most;
-}
-
-/* The oldest PSN has moved on from where it was. */
-static void progress(struct soft_queue *queue, uint32_t before)
-{
-	struct requester *requester = &queue->requester;
-	uint32_t packets = (requester->oldest - before) & PSN_MASK;
-
-	if (requester->timing && psn_before(requester->timed_psn, requester->oldest))
-		measure(queue);
-	/* A window that is not used says nothing. */
-	if (2 * ((requester->cursor - before) & PSN_MASK) >= requester->window)
-		grow(requester, packets);
-	/* Late answers may be for packets that were to be sent again. */
-	if (psn_before(requester->cursor, requester->oldest))
-		go_back(requester);
-	if (requester->recovering && !psn_before(requester->oldest, requester->recovered))
-		requester->recovering = false;
-	requester->timeouts = 0;
-	requester->not_ready = 0;
-	requester->quiet_since = queue_now(queue);
-	if (requester->waits)
-		return;
-	if (requester->cursor == requester->oldest)
-		requester->deadline = 0;
-	else
-		expect_answer(queue);
-}
 
 static void finish_oldest(struct soft_queue *queue)
 {
@@ -514,7 +268,7 @@ static bool acknowledge(struct soft_queue *queue, uint32_t psn)
 		finish_oldest(queue);
 	}
 	if (requester->oldest != before)
-		progress(queue, before);
+		recovery_progress(queue, before);
 	return !psn_before(requester->oldest, psn);
 }
 
@@ -546,7 +300,7 @@ static void take_response(struct soft_queue *queue, const struct packet *packet)
 		return;
 	/* It acknowledges what was asked before it. */
 	if (!acknowledge(queue, packet->psn)) {
-		send_again(queue, almost_round_trip(requester));
+		recovery_passed(queue);
 		return;
 	}
 	if (packet->length)
@@ -558,7 +312,7 @@ static void take_response(struct soft_queue *queue, const struct packet *packet)
 		requester->reads--;
 	if (index + 1 == request->packets)
 		finish_oldest(queue);
-	progress(queue, before);
+	recovery_progress(queue, before);
 }
 
 static void take_not_ready(struct soft_queue *queue, const struct packet *packet)
@@ -566,7 +320,7 @@ static void take_not_ready(struct soft_queue *queue, const struct packet *packet
 	struct requester *requester = &queue->requester;
 
 	if (!acknowledge(queue, packet->psn)) {
-		send_again(queue, almost_round_trip(requester));
+		recovery_passed(queue);
 		return;
 	}
 	if (requester->waits || requester->cursor == requester->oldest)
@@ -575,13 +329,7 @@ static void take_not_ready(struct soft_queue *queue, const struct packet *packet
 		fail_oldest(queue, COMPLETION_RNR_EXCEEDED, RAW_RNR_EXCEEDED);
 		return;
 	}
-	if (requester->not_ready < FOR_EVER)
-		requester->not_ready++;
-	requester->timeouts = 0;
-	requester->quiet_since = queue_now(queue);
-	go_back(requester);
-	requester->waits = true;
-	set_deadline(queue, queue_now(queue) + rnr_delay(syndrome_value(packet->acknowledgement.syndrome)));
+	recovery_wait(queue, rnr_delay(syndrome_value(packet->acknowledgement.syndrome)));
 }
 
 static void take_refusal(struct soft_queue *queue, const struct packet *packet)
@@ -594,7 +342,7 @@ static void take_refusal(struct soft_queue *queue, const struct packet *packet)
 	switch (syndrome_value(packet->acknowledgement.syndrome)) {
 	case NAK_SEQUENCE:
 		acknowledge(queue, packet->psn);
-		send_again(queue, half_round_trip(requester));
+		recovery_told(queue);
 		break;
 	case NAK_INVALID_REQUEST:
 		fail(queue, request, COMPLETION_REMOTE_REQUEST, RAW_REMOTE_REQUEST);
@@ -624,7 +372,7 @@ void requester_receive(struct soft_queue *queue, const struct packet *packet)
 		switch (syndrome_kind(packet->acknowledgement.syndrome)) {
 		case SYNDROME_ACK:
 			if (!acknowledge(queue, psn_add(packet->psn, 1)))
-				send_again(queue, almost_round_trip(requester));
+				recovery_passed(queue);
 			break;
 		case SYNDROME_RNR:
 			take_not_ready(queue, packet);

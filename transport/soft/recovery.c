@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the requester does about loss. It shows in three ways: the peer says so (a sequence NAK, once), a READ response
+ * or an acknowledgement passes something missing, or nothing comes: the time-out follows the measured round trips and
+ * doubles. Each time all is sent again from the oldest packet that is missing. Losses shrink the window and round trips
+ * without them let it grow, as in TCP.
+ */
+#include "core/clock.h"
+#include "transport/soft/delivery.h"
+#include "transport/soft/queue.h"
+
+enum {
+	WINDOW_FIRST = 32,
+	WINDOW_LEAST = 4,     /* but for a peer that is silent for long */
+	WINDOW_MOST = 1024,   /* packets */
+	WINDOW_DOUBLED = 128, /* up to there it doubles with each round trip */
+	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped */
+	TRIES = 4,	      /* in each of the retry_count rounds, which all fail before the peer is given up */
+	TIMEOUTS_MOST = 200,  /* counted */
+	TIMEOUTS_RANDOM = 5,  /* in a row, that a bad network may have; more need patience */
+	DOUBLINGS_MOST = 10,
+	NOT_READY_MOST = 7, /* counted */
+};
+
+/* Before anything was measured; peers that must be scheduled first are slower than any wire. */
+#define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
+#define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
+#define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
+#define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
+
+void recovery_connect(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+	size_t most = soft_socket_window(queue->path.socket) / queue->path.mtu;
+
+	requester->window_most = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
+	requester->threshold = requester->window_most < WINDOW_DOUBLED ? requester->window_most : WINDOW_DOUBLED;
+	requester->window = requester->window_most < WINDOW_FIRST ? requester->window_most : WINDOW_FIRST;
+}
+
+/* ---- time ---- */
+
+static void alarmed(void *owner);
+
+/* The alarm may come too early, and finds a later deadline then: cheaper than to move it with every packet. */
+static void set_deadline(struct soft_queue *queue, int64_t deadline)
+{
+	struct requester *requester = &queue->requester;
+	int64_t wait = deadline - queue_now(queue);
+
+	requester->deadline = deadline;
+	if (!deadline || (requester->alarm && requester->alarm <= deadline))
+		return;
+	requester->alarm = deadline;
+	loop_timer_start(queue->transport->base.loop, &queue->timer, wait > 0 ? wait : 0, alarmed, queue);
+}
+
+void recovery_expect(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+	int64_t longest = queue->ack_timeout / TRIES;
+	int64_t timeout = TIMEOUT_FIRST;
+	int64_t margin = 4 * requester->variation;
+
+	if (!queue->ack_timeout) {
+		requester->deadline = 0;
+		return;
+	}
+	if (requester->round_trip)
+		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
+	if (timeout > queue->ack_timeout)
+		timeout = queue->ack_timeout;
+	if (timeout < TIMEOUT_LEAST)
+		timeout = TIMEOUT_LEAST;
+	if (longest < TIMEOUT_LONGEST)
+		longest = TIMEOUT_LONGEST;
+	/* The first again may as well have been lost by chance. */
+	if (requester->timeouts > 1)
+		timeout <<= requester->timeouts < DOUBLINGS_MOST ? requester->timeouts - 1 : DOUBLINGS_MOST;
+	if (requester->timeouts && timeout > longest)
+		timeout = longest;
+	set_deadline(queue, queue_now(queue) + timeout);
+}
+
+/* As TCP does it: RFC 6298. */
+static void measure(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+	int64_t taken = queue_now(queue) - requester->timed_at;
+	int64_t error = taken - requester->round_trip;
+
+	requester->timing = false;
+	if (taken <= 0)
+		taken = 1;
+	if (!requester->round_trip) {
+		requester->round_trip = taken;
+		requester->variation = taken / 2;
+		return;
+	}
+	requester->variation += ((error < 0 ? -error : error) - requester->variation) / 4;
+	requester->round_trip += error / 8;
+	if (requester->round_trip <= 0)
+		requester->round_trip = 1;
+}
+
+uint32_t recovery_window(const struct requester *requester)
+{
+	return requester->not_ready && requester->window > WINDOW_NOT_READY ? WINDOW_NOT_READY : requester->window;
+}
+
+/* The first packet of its time that was never sent before is timed. */
+void recovery_time(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+
+	if (requester->timing || requester->cursor != requester->sent)
+		return;
+	requester->timing = true;
+	requester->timed_psn = requester->cursor;
+	requester->timed_at = queue_now(queue);
+}
+
+/* ---- losses ---- */
+
+static void go_back(struct requester *requester)
+{
+	requester->cursor = requester->oldest;
+	requester->next = 0;
+	requester->reads = 0;
+	requester->unasked = 0;
+	requester->timing = false;
+}
+
+/* Pays for a loss with a part of the window, once for all that was under way when it happened. */
+static void shrink(struct requester *requester)
+{
+	uint32_t window = requester->window - requester->window * 3 / 10;
+
+	if (requester->recovering)
+		return;
+	requester->recovering = true;
+	requester->recovered = requester->sent;
+	requester->window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
+	requester->threshold = requester->window;
+	requester->gained = 0;
+}
+
+/*
+ * The oldest packet, or what it asked for, is missing. The news of one loss may come many times, and it takes a while
+ * before what is sent now can show: news of the same PSN do not count until then.
+ */
+static void send_again(struct soft_queue *queue, int64_t while_old)
+{
+	struct requester *requester = &queue->requester;
+	int64_t now = queue_now(queue);
+
+	if (requester->waits || requester->cursor == requester->oldest ||
+	    (requester->resent == requester->oldest && requester->resent_at && now - requester->resent_at < while_old))
+		return;
+	requester->resent = requester->oldest;
+	requester->resent_at = now;
+	shrink(requester);
+	go_back(requester);
+}
+
+/* The peer said it, once for each time it was lost: only copies of that are old news. */
+void recovery_told(struct soft_queue *queue)
+{
+	int64_t round_trip = queue->requester.round_trip;
+
+	send_again(queue, round_trip ? round_trip / 2 : TIMEOUT_LEAST);
+}
+
+/* An answer came past it. Others that do may have been on their way when it was sent again. */
+void recovery_passed(struct soft_queue *queue)
+{
+	int64_t round_trip = queue->requester.round_trip;
+
+	send_again(queue, round_trip ? round_trip - round_trip / 8 : TIMEOUT_LEAST);
+}
+
+void recovery_wait(struct soft_queue *queue, int64_t nanoseconds)
+{
+	struct requester *requester = &queue->requester;
+
+	if (requester->not_ready < NOT_READY_MOST)
+		requester->not_ready++;
+	requester->timeouts = 0;
+	requester->quiet_since = queue_now(queue);
+	go_back(requester);
+	requester->waits = true;
+	set_deadline(queue, queue_now(queue) + nanoseconds);
+}
+
+static bool is_given_up(struct soft_queue *queue)
+{
+	const struct requester *requester = &queue->requester;
+	int64_t rounds = queue->retry_count + 1;
+
+	return requester->timeouts > TRIES * rounds &&
+	       queue_now(queue) - requester->quiet_since >= rounds * queue->ack_timeout;
+}
+
+static void time_out(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+
+	if (requester->timeouts < TIMEOUTS_MOST)
+		requester->timeouts++;
+	if (is_given_up(queue)) {
+		requester_give_up(queue);
+		return;
+	}
+	requester->recovering = false;
+	shrink(requester);
+	if (requester->timeouts > TIMEOUTS_RANDOM)
+		requester->window = 1;
+	requester->resent = requester->oldest;
+	requester->resent_at = queue_now(queue);
+	go_back(requester);
+	requester_transmit(queue);
+	recovery_expect(queue);
+}
+
+static void alarmed(void *owner)
+{
+	struct soft_queue *queue = owner;
+	struct requester *requester = &queue->requester;
+
+	soft_enter(queue->transport);
+	requester->alarm = 0;
+	if (!requester->deadline) {
+		/* All is answered. */
+	} else if (queue_now(queue) < requester->deadline) {
+		set_deadline(queue, requester->deadline);
+	} else if (requester->waits) {
+		requester->waits = false;
+		requester->deadline = 0;
+		requester_transmit(queue);
+	} else {
+		time_out(queue);
+	}
+	soft_leave(queue->transport);
+}
+
+static void grow(struct requester *requester, uint32_t packets)
+{
+	if (requester->window < requester->threshold) {
+		requester->window += packets;
+	} else {
+		requester->gained += packets;
+		if (requester->gained >= requester->window) {
+			requester->gained = 0;
+			requester->window++;
+		}
+	}
+	if (requester->window > requester->window_most)
+		requester->window = requester->window_most;
+}
+
+/* The oldest PSN has moved on from where it was. */
+void recovery_progress(struct soft_queue *queue, uint32_t before)
+{
+	struct requester *requester = &queue->requester;
+	uint32_t packets = (requester->oldest - before) & PSN_MASK;
+
+	if (requester->timing && psn_before(requester->timed_psn, requester->oldest))
+		measure(queue);
+	/* A window that is not used says nothing. */
+	if (2 * ((requester->cursor - before) & PSN_MASK) >= requester->window)
+		grow(requester, packets);
+	/* Late answers may be for packets that were to be sent again. */
+	if (psn_before(requester->cursor, requester->oldest))
+		go_back(requester);
+	if (requester->recovering && !psn_before(requester->oldest, requester->recovered))
+		requester->recovering = false;
+	requester->timeouts = 0;
+	requester->not_ready = 0;
+	requester->quiet_since = queue_now(queue);
+	if (requester->waits)
+		return;
+	if (requester->cursor == requester->oldest)
+		requester->deadline = 0;
+	else
+		recovery_expect(queue);
+}

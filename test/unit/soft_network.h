@@ -474,6 +474,8 @@ void __wrap_soft_leave(struct soft_transport *transport)
 {
 	host_deliver(host_of(transport));
 	soft_queue_batch_end(transport);
+	/* As if a turn of the loop followed at once. */
+	host_deliver(host_of(transport));
 }
 
 void __wrap_loop_timer_stop(struct loop_timer *timer);

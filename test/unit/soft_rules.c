@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/unit/soft_queue.wrap */
+/* The rules that a queue pair of a connection holds its peer and its command to, packet by packet. */
+#include "test/unit/soft_pair.h"
+
+/* The acknowledgements that host 1 says. */
+static unsigned said_sequence, said_invalid, said_access, said_rnr, said_good, said_data;
+static uint32_t said_psn;
+
+static bool listen_to_answers(struct network *where, const struct host *from, struct packet *packet)
+{
+	if (from != &where->hosts[1])
+		return true;
+	said_psn = packet->psn;
+	if (packet->opcode != OPCODE_ACKNOWLEDGE) {
+		said_data++;
+		return true;
+	}
+	switch (syndrome_kind(packet->acknowledgement.syndrome)) {
+	case SYNDROME_ACK:
+		assert_int_equal(packet->acknowledgement.syndrome, CREDITS_UNLIMITED);
+		said_good++;
+		break;
+	case SYNDROME_RNR:
+		said_rnr++;
+		break;
+	default:
+		said_sequence += syndrome_value(packet->acknowledgement.syndrome) == NAK_SEQUENCE;
+		said_invalid += syndrome_value(packet->acknowledgement.syndrome) == NAK_INVALID_REQUEST;
+		said_access += syndrome_value(packet->acknowledgement.syndrome) == NAK_REMOTE_ACCESS;
+		break;
+	}
+	return true;
+}
+
+static unsigned length_errors, other_errors;
+
+static void count_errors(void *owner, struct host *host, const struct told *told)
+{
+	(void)owner;
+	if (told->completion.status == COMPLETION_LENGTH && host == &network->hosts[1])
+		length_errors++;
+	else if (told->completion.status != COMPLETION_OK)
+		other_errors += told->completion.status == COMPLETION_REMOTE_REQUEST;
+}
+
+static void rules_open(struct bench *bench, unsigned reads)
+{
+	bench_open(bench, reads);
+	network->tap = listen_to_answers;
+	said_sequence = said_invalid = said_access = said_rnr = said_good = said_data = 0;
+	length_errors = other_errors = 0;
+	network->completed = count_errors;
+}
+
+static void longer_than_the_receive(void **state)
+{
+	(void)state;
+	for (uint32_t length = 1; length < 5000; length += 700) {
+		struct bench bench;
+		struct work receive = { .kind = WORK_RECEIVE, .length = length - 1 };
+		struct work send = { .kind = WORK_SEND, .length = length };
+		struct region *source;
+
+		rules_open(&bench, 4);
+		source = region_of(0, 5000, 0);
+		receive.region = bench.region;
+		send.region = source;
+		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 1), &receive, 1), OUTCOME_OK);
+		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &send, 1), OUTCOME_OK);
+		bench_run();
+		assert_int_equal(length_errors, 1);
+		assert_int_equal(other_errors, 1);
+		assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+		assert_int_equal(bench.region->memory[length - 1], 1);
+		soft_region_destroy(source);
+		bench_close(&bench);
+	}
+}
+
+static void wrong_orders_are_refused(void **state)
+{
+	static const struct {
+		uint8_t opcodes[3];
+		uint16_t lengths[3];
+	} rows[] = {
+		{ { OPCODE_SEND_MIDDLE }, { 1024 } },
+		{ { OPCODE_SEND_LAST }, { 1024 } },
+		{ { OPCODE_WRITE_MIDDLE }, { 1024 } },
+		{ { OPCODE_WRITE_LAST }, { 4 } },
+		{ { OPCODE_WRITE_FIRST, OPCODE_WRITE_ONLY }, { 1024, 4 } },
+		{ { OPCODE_WRITE_FIRST, OPCODE_SEND_ONLY }, { 1024, 4 } },
+		{ { OPCODE_WRITE_FIRST, OPCODE_READ_REQUEST }, { 1024, 4 } },
+		{ { OPCODE_SEND_FIRST, OPCODE_WRITE_LAST }, { 1024, 4 } },
+		{ { OPCODE_SEND_FIRST, OPCODE_SEND_FIRST }, { 1024, 1024 } },
+		{ { OPCODE_SEND_FIRST, OPCODE_SEND_LAST }, { 1024, 0 } },
+		{ { OPCODE_SEND_FIRST }, { 512 } },
+		{ { OPCODE_SEND_FIRST }, { 2048 } },
+		{ { OPCODE_SEND_ONLY }, { 2048 } },
+		{ { OPCODE_WRITE_ONLY }, { 1028 } },
+		{ { OPCODE_SEND_FIRST, OPCODE_SEND_MIDDLE, OPCODE_SEND_MIDDLE }, { 1024, 1024, 1020 } },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct bench bench;
+		struct work receive = { .kind = WORK_RECEIVE, .length = 60000 };
+		size_t count = 0;
+
+		rules_open(&bench, 4);
+		receive.region = bench.region;
+		assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
+		while (count < 3 && rows[row].lengths[count]) {
+			bench_say(&bench, rows[row].opcodes[count], bench.psn + (uint32_t)count,
+				  rows[row].lengths[count]);
+			count++;
+		}
+		if (count < 3 && rows[row].opcodes[count])
+			bench_say(&bench, rows[row].opcodes[count], bench.psn + (uint32_t)count, 0);
+		bench_run();
+		if (said_invalid != 1)
+			fail_msg("row %zu: %u refusals", row, said_invalid);
+		assert_int_equal(said_sequence + said_access + said_rnr, 0);
+		assert_int_equal(network->hosts[1].failures, 1);
+		/* Another try gets the same answer, and only that. */
+		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count, 4);
+		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count + 1, 4);
+		bench_run();
+		assert_int_equal(said_invalid, 2);
+		assert_int_equal(network->hosts[1].failures, 1);
+		bench_close(&bench);
+	}
+}
+
+static void write_is_held_to_its_length(void **state)
+{
+	struct bench bench;
+	struct packet packet;
+
+	(void)state;
+	for (unsigned turn = 0; turn < 3; turn++) {
+		rules_open(&bench, 4);
+		packet = bench_packet(&bench, OPCODE_WRITE_FIRST, 100, 1024);
+		packet.remote.length = turn == 0 ? 1000 : turn == 1 ? 1500 : 2000;
+		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		if (turn)
+			bench_say(&bench, turn == 1 ? OPCODE_WRITE_MIDDLE : OPCODE_WRITE_LAST, 101,
+				  turn == 1 ? 1024 : 900);
+		bench_run();
+		assert_int_equal(said_invalid, 1);
+		assert_int_equal(bench.region->memory[turn ? 1024 : 0], 1);
+		bench_close(&bench);
+	}
+}
+
+static void reads_beyond_the_agreement(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 0);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_run();
+	assert_int_equal(said_invalid, 1);
+	assert_int_equal(said_data, 0);
+	bench_close(&bench);
+
+	rules_open(&bench, 2);
+	for (uint32_t read = 0; read < 3; read++)
+		bench_say(&bench, OPCODE_READ_REQUEST, 100 + read * 64, 65536);
+	bench_run();
+	assert_int_equal(said_invalid, 1);
+	/* The first two are answered all the same. */
+	assert_int_equal(said_data, 128);
+	bench_close(&bench);
+
+	/* One after the other is no crime. */
+	rules_open(&bench, 1);
+	for (uint32_t read = 0; read < 3; read++) {
+		bench_say(&bench, OPCODE_READ_REQUEST, 100 + read * 64, 65536);
+		bench_run();
+	}
+	assert_int_equal(said_data, 192);
+	assert_int_equal(said_invalid, 0);
+	bench_close(&bench);
+}
+
+static void gaps_are_told_once(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	for (uint32_t psn = 101; psn < 110; psn++) {
+		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
+
+		packet.ack_request = false;
+		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		network_run(CLOCK_NS_PER_MS);
+	}
+	assert_int_equal(said_sequence, 1);
+	assert_int_equal(said_psn, 100);
+	/* What comes again, and still without the missing one. */
+	bench_say(&bench, OPCODE_WRITE_ONLY, 101, 16);
+	bench_run();
+	assert_int_equal(said_sequence, 2);
+	assert_int_equal(said_good, 0);
+	/* Far beyond, or from before the connection: none of this connection's. */
+	bench_say(&bench, OPCODE_WRITE_ONLY, 0x700000, 16);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 90, 16);
+	bench_run();
+	assert_int_equal(said_sequence + said_good, 2);
+	assert_int_equal(bench.region->memory[0], 1);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_run();
+	assert_int_equal(said_good, 1);
+	assert_int_equal(said_psn, 100);
+	assert_int_equal(bench.region->memory[0], 0);
+	bench_close(&bench);
+}
+
+static void acknowledgements_are_coalesced(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	network->wake_time = CLOCK_NS_PER_MS;
+	for (uint32_t psn = 100; psn < 150; psn++)
+		bench_say(&bench, OPCODE_WRITE_ONLY, psn, 16);
+	bench_run();
+	assert_int_equal(said_good, 1);
+	assert_int_equal(said_psn, 149);
+	/* Behind a READ that is in front of it. */
+	bench_say(&bench, OPCODE_READ_REQUEST, 150, 65536);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 214, 16);
+	bench_run();
+	assert_int_equal(said_data, 64);
+	assert_int_equal(said_good, 2);
+	assert_int_equal(said_psn, 214);
+	/* Repeated ones: the READ is answered from where it was asked, nothing is written. */
+	memset(bench.region->memory, 5, 16);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 120, 16);
+	bench_run();
+	assert_int_equal(said_good, 3);
+	assert_int_equal(said_psn, 214);
+	assert_int_equal(bench.region->memory[0], 5);
+	bench_say(&bench, OPCODE_READ_REQUEST, 210, 4096);
+	bench_run();
+	assert_int_equal(said_data, 68);
+	/* Repeated, and longer than what it repeats. */
+	bench_say(&bench, OPCODE_READ_REQUEST, 210, 65536);
+	bench_run();
+	assert_int_equal(said_data, 68);
+	bench_close(&bench);
+}
+
+/* WRITEs with immediate take a receive; our own commands never send them. */
+static void write_with_immediate(void **state)
+{
+	struct bench bench;
+	struct work receive = { .kind = WORK_RECEIVE };
+
+	(void)state;
+	rules_open(&bench, 4);
+	receive.region = bench.region;
+	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
+	bench_run();
+	assert_int_equal(said_rnr, 1);
+	assert_int_equal(said_psn, 100);
+	assert_int_equal(bench.region->memory[0], 1);
+	assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
+	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
+	bench_run();
+	assert_int_equal(said_good, 1);
+	assert_int_equal(bench.region->memory[0], 0);
+	bench_close(&bench);
+}
+
+static void strangers_are_not_heard(void **state)
+{
+	struct bench bench;
+	struct packet packet;
+	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
+	struct host *host;
+
+	(void)state;
+	rules_open(&bench, 4);
+	host = &network->hosts[1];
+	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	soft_queue_receive(&host->transport, socket_of(host), &stranger, &packet);
+	soft_queue_receive(&host->transport, socket_of(&network->hosts[0]), &network->hosts[0].address, &packet);
+	packet.pkey = 0x1234;
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	packet.pkey = PACKET_PKEY;
+	packet.opcode = OPCODE_DATAGRAM;
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_batch_end(&host->transport);
+	assert_int_equal(host->heard, 0);
+	assert_int_equal(said_good + said_sequence, 0);
+	assert_int_equal(bench.region->memory[0], 1);
+	packet.opcode = OPCODE_WRITE_ONLY;
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_batch_end(&host->transport);
+	assert_int_equal(host->heard, 1);
+	assert_int_equal(said_good, 1);
+	soft_queue_stop(bench.pair.ends[1].queue);
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_batch_end(&host->transport);
+	assert_int_equal(said_good, 1);
+	bench_close(&bench);
+}
+
+static void numbers_come_once(void **state)
+{
+	enum {
+		COUNT = 20000
+	};
+	static uint8_t seen[(PSN_MASK + 1) / 8];
+	struct soft_endpoint endpoint;
+
+	(void)state;
+	network_open(5);
+	memset(seen, 0, sizeof(seen));
+	for (unsigned count = 0; count < (is_valgrind() ? 500u : (unsigned)COUNT); count++) {
+		uint32_t number;
+
+		endpoint_prepare(&endpoint, &network->hosts[0], ENDPOINT_CONNECTION, 1, 1);
+		number = soft_queue_number(endpoint.queue);
+		assert_in_range(number, 2, 0xfffffe);
+		assert_false(seen[number / 8] & 1 << number % 8);
+		seen[number / 8] |= (uint8_t)(1 << number % 8);
+		soft_queue_destroy(endpoint.queue);
+	}
+	network_close();
+}
+
+/* The command leaves in the call-back that brings it the last message: its peer still learns that it arrived. */
+static void leave_at_the_last_message(void *owner, struct host *host, const struct told *told)
+{
+	struct counted *counted = owner;
+
+	if (told->completion.kind == WORK_RECEIVE)
+		soft_queue_stop(told->endpoint->queue);
+	else if (host == &network->hosts[0])
+		counted->good += told->completion.status == COMPLETION_OK;
+}
+
+static void last_message_is_acknowledged(void **state)
+{
+	struct bench bench;
+	struct counted counted = { .wanted = 1 };
+	struct work receive = { .kind = WORK_RECEIVE, .length = 100 };
+	struct work send = { .kind = WORK_SEND, .length = 100 };
+	struct region *source;
+
+	(void)state;
+	rules_open(&bench, 4);
+	source = region_of(0, 100, 0);
+	receive.region = bench.region;
+	send.region = source;
+	network->completed = leave_at_the_last_message;
+	network->owner = &counted;
+	assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_queue_post(bench.pair.ends[0].queue, &send, 1), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_S);
+	assert_int_equal(counted.good, 1);
+	soft_region_destroy(source);
+	bench_close(&bench);
+}
+
+/* ---- what cannot be posted ---- */
+
+static void what_cannot_be_posted(void **state)
+{
+	struct bench bench;
+	struct soft_endpoint fresh;
+	struct region *large;
+	struct work work = { .kind = WORK_SEND };
+	struct soft_queue *queue;
+
+	(void)state;
+	rules_open(&bench, 0);
+	network->hosts[0].dead = true;
+	queue = bench.pair.ends[0].queue;
+	large = region_of(0, SOFT_LONGEST_MESSAGE + 1, 0);
+	work.region = large;
+	work.length = SOFT_LONGEST_MESSAGE + 1;
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	work.offset = SOFT_LONGEST_MESSAGE + 1;
+	work.length = 1;
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	work.offset = SIZE_MAX;
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	work = (struct work){ .kind = WORK_READ, .region = large, .length = 1 };
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	work.kind = WORK_RECEIVE;
+	for (unsigned count = 0; count < 16; count++)
+		assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	/* The probe takes no place of the command's. */
+	work.kind = WORK_SEND;
+	soft_queue_probe(queue);
+	for (unsigned count = 0; count < 16; count++)
+		assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
+	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	soft_queue_stop(queue);
+	assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
+
+	endpoint_prepare(&fresh, &network->hosts[0], ENDPOINT_CONNECTION, 1, 1);
+	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_INTERNAL);
+	work.kind = WORK_RECEIVE;
+	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_OK);
+	soft_queue_destroy(fresh.queue);
+	soft_region_destroy(large);
+	bench_close(&bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(longer_than_the_receive),     cmocka_unit_test(wrong_orders_are_refused),
+		cmocka_unit_test(write_is_held_to_its_length), cmocka_unit_test(reads_beyond_the_agreement),
+		cmocka_unit_test(gaps_are_told_once),	       cmocka_unit_test(acknowledgements_are_coalesced),
+		cmocka_unit_test(write_with_immediate),	       cmocka_unit_test(strangers_are_not_heard),
+		cmocka_unit_test(numbers_come_once),	       cmocka_unit_test(last_message_is_acknowledged),
+		cmocka_unit_test(what_cannot_be_posted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs over a pair of queue pairs: both ends post works of all kinds at once, and every byte is checked. */
+#ifndef TEST_UNIT_SOFT_RUN_H
+#define TEST_UNIT_SOFT_RUN_H
+
+#include "test/unit/soft_pair.h"
+
+enum {
+	GUARD = 16, /* bytes between the areas of two works */
+	GUARD_BYTE = 0xee,
+	SCRIBBLE = 0xa5,
+	PLAN_MOST = 512,
+};
+
+struct plan {
+	enum work_kind kind;
+	uint32_t length;
+	size_t offset; /* in the direction's local and remote region */
+	uint32_t immediate;
+	bool has_immediate;
+	bool silent;
+};
+
+/* Of what one end posts. */
+struct direction {
+	struct plan plans[PLAN_MOST];
+	size_t count, posted, finished;
+	size_t sends, receives_posted, received; /* of its SENDs, at the other end */
+	struct region *local, *remote;
+};
+
+struct run {
+	struct pair pair;
+	struct terms terms;
+	struct direction directions[2];
+	size_t held_receives; /* not posted before somebody lets them */
+	int64_t taken;	      /* virtual time */
+	unsigned failed_status;
+	bool may_fail;
+};
+
+static inline uint8_t pattern(size_t direction, size_t index, size_t at)
+{
+	return (uint8_t)(direction * 97 + index * 31 + at * 7 + (at >> 8) + 1);
+}
+
+static inline void pattern_fill(uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
+{
+	for (size_t at = 0; at < plan->length; at++)
+		bytes[at] = pattern(direction, index, at);
+}
+
+static inline void pattern_check(const uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
+{
+	for (size_t at = 0; at < plan->length; at++)
+		if (bytes[at] != pattern(direction, index, at))
+			fail_msg("work %zu of end %zu: byte %zu of %u is wrong", index, direction, at, plan->length);
+}
+
+static inline void run_add(struct run *run, size_t direction, struct plan plan)
+{
+	struct direction *way = &run->directions[direction];
+
+	assert_true(way->count < PLAN_MOST);
+	plan.offset = GUARD;
+	if (way->count)
+		plan.offset = way->plans[way->count - 1].offset + way->plans[way->count - 1].length + GUARD;
+	way->plans[way->count++] = plan;
+	way->sends += plan.kind == WORK_SEND;
+}
+
+static inline uint32_t random_length(uint32_t mtu, enum work_kind kind)
+{
+	switch (network_roll(8)) {
+	case 0:
+		return network_roll(3);
+	case 1:
+		return mtu - 1 + network_roll(3);
+	case 2:
+		return (1 + network_roll(4)) * mtu;
+	case 3:
+		return network_roll(kind == WORK_READ ? 40 * mtu : 20 * mtu);
+	case 4:
+		return network_roll(8 * mtu);
+	default:
+		return network_roll(200);
+	}
+}
+
+static inline void run_plan_randomly(struct run *run, size_t works)
+{
+	static const enum work_kind kinds[] = { WORK_SEND, WORK_SEND, WORK_WRITE, WORK_READ };
+
+	for (size_t direction = 0; direction < 2; direction++)
+		for (size_t index = 0; index < works; index++) {
+			enum work_kind kind = kinds[network_roll(LENGTH(kinds))];
+
+			run_add(run, direction,
+				(struct plan){
+					.kind = kind,
+					.length = random_length(run->terms.mtu, kind),
+					.has_immediate = kind == WORK_SEND && network_roll(2),
+					.immediate = network_roll(UINT32_MAX),
+					.silent = index + 1 < works && index % run->terms.depth && network_roll(2),
+				});
+		}
+}
+
+static inline void run_post_receives(struct run *run, size_t direction)
+{
+	struct direction *way = &run->directions[direction];
+	struct soft_queue *queue = queue_of(&run->pair, !direction);
+
+	while (queue && way->receives_posted + run->held_receives < way->sends &&
+	       way->receives_posted - way->received < run->terms.receive_depth) {
+		size_t send = way->receives_posted++, index = 0;
+
+		while (way->plans[index].kind != WORK_SEND || send--)
+			index++;
+		/* Sometimes longer than the message, into the guard. */
+		assert_int_equal(
+			soft_queue_post(queue,
+					&(struct work){ .kind = WORK_RECEIVE,
+							.tag = (uint32_t)index,
+							.region = way->remote,
+							.offset = way->plans[index].offset,
+							.length = way->plans[index].length + network_roll(GUARD) },
+					1),
+			OUTCOME_OK);
+	}
+}
+
+static inline void run_post(struct run *run, size_t direction)
+{
+	struct direction *way = &run->directions[direction];
+
+	while (queue_of(&run->pair, direction) && way->posted < way->count &&
+	       way->posted - way->finished < run->terms.depth) {
+		const struct plan *plan = &way->plans[way->posted];
+		struct work work = {
+			.kind = plan->kind,
+			.tag = (uint32_t)way->posted,
+			.region = way->local,
+			.offset = plan->offset,
+			.length = plan->length,
+			.remote_address = (uintptr_t)(way->remote->memory + plan->offset),
+			.remote_key = way->remote->remote_key,
+			.silent = plan->silent,
+			.has_immediate = plan->has_immediate,
+			.immediate = plan->immediate,
+		};
+
+		way->posted++;
+		assert_int_equal(soft_queue_post(queue_of(&run->pair, direction), &work, 1), OUTCOME_OK);
+	}
+}
+
+/* Where the bytes of a work arrive. */
+static inline uint8_t *target_of(const struct direction *way, const struct plan *plan)
+{
+	return (plan->kind == WORK_READ ? way->local : way->remote)->memory + plan->offset;
+}
+
+/* What is done must not be done again: anything that touches the bytes later shows. */
+static inline void scribble(const struct direction *way, const struct plan *plan)
+{
+	memset(target_of(way, plan), SCRIBBLE, plan->length);
+}
+
+static inline void run_received(struct run *run, size_t direction, const struct completion *completion)
+{
+	struct direction *way = &run->directions[direction];
+	const struct plan *plan = &way->plans[completion->tag];
+	size_t before = 0;
+
+	for (size_t index = 0; index < completion->tag; index++)
+		before += way->plans[index].kind == WORK_SEND;
+	assert_int_equal(before, way->received);
+	assert_int_equal(completion->length, plan->length);
+	assert_int_equal(completion->has_immediate, plan->has_immediate);
+	if (plan->has_immediate)
+		assert_int_equal(completion->immediate, plan->immediate);
+	pattern_check(target_of(way, plan), direction, plan, completion->tag);
+	scribble(way, plan);
+	way->received++;
+	run_post_receives(run, direction);
+}
+
+static inline void run_finished(struct run *run, size_t direction, const struct completion *completion)
+{
+	struct direction *way = &run->directions[direction];
+
+	assert_true(completion->tag >= way->finished);
+	for (; way->finished <= completion->tag; way->finished++) {
+		const struct plan *plan = &way->plans[way->finished];
+
+		assert_true(plan->silent || way->finished == completion->tag);
+		if (plan->kind == WORK_SEND)
+			continue;
+		pattern_check(target_of(way, plan), direction, plan, way->finished);
+		scribble(way, plan);
+	}
+	run_post(run, direction);
+}
+
+static inline bool run_is_done(const struct run *run)
+{
+	for (size_t direction = 0; direction < 2; direction++) {
+		const struct direction *way = &run->directions[direction];
+
+		if (way->finished < way->count || way->received < way->sends)
+			return false;
+	}
+	return true;
+}
+
+static inline void run_completed(void *owner, struct host *host, const struct told *told)
+{
+	struct run *run = owner;
+	size_t end = (size_t)(host - network->hosts);
+
+	if (told->endpoint != &run->pair.ends[end])
+		return;
+	if (told->completion.status != COMPLETION_OK) {
+		if (!run->may_fail)
+			fail_msg("work of end %zu failed: %s", end, completion_status_text(told->completion.status));
+		run->failed_status = told->completion.status;
+		network->done = true;
+		return;
+	}
+	if (told->completion.kind == WORK_RECEIVE)
+		run_received(run, !end, &told->completion);
+	else
+		run_finished(run, end, &told->completion);
+	network->done |= run_is_done(run);
+}
+
+static inline void run_prepare(struct run *run)
+{
+	for (size_t direction = 0; direction < 2; direction++) {
+		struct direction *way = &run->directions[direction];
+		size_t length = GUARD;
+
+		if (way->count)
+			length = way->plans[way->count - 1].offset + way->plans[way->count - 1].length + GUARD;
+		way->local = region_of(direction, length, REGION_READ_SINK);
+		way->remote = region_of(!direction, length, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
+		memset(way->local->memory, GUARD_BYTE, length);
+		memset(way->remote->memory, GUARD_BYTE, length);
+		for (size_t index = 0; index < way->count; index++) {
+			const struct plan *plan = &way->plans[index];
+			struct region *source = plan->kind == WORK_READ ? way->remote : way->local;
+
+			pattern_fill(source->memory + plan->offset, direction, plan, index);
+			memset(target_of(way, plan), 0, plan->length);
+		}
+	}
+	network->completed = run_completed;
+	network->owner = run;
+}
+
+static inline void run_begin(struct run *run)
+{
+	run_prepare(run);
+	run->taken = network->now;
+	for (size_t direction = 0; direction < 2; direction++)
+		run_post_receives(run, direction);
+	for (size_t direction = 0; direction < 2; direction++)
+		run_post(run, direction);
+}
+
+/* All that was done is still as it was scribbled over, and nothing beside it was touched. */
+static inline void run_check_end(const struct run *run)
+{
+	for (size_t direction = 0; direction < 2; direction++) {
+		const struct direction *way = &run->directions[direction];
+		size_t end = 0;
+
+		for (size_t index = 0; index <= way->count; index++) {
+			const struct plan *plan = &way->plans[index];
+			size_t start = index < way->count ? plan->offset : way->local->length;
+
+			for (; end < start; end++) {
+				assert_int_equal(way->local->memory[end], GUARD_BYTE);
+				assert_int_equal(way->remote->memory[end], GUARD_BYTE);
+			}
+			if (index == way->count)
+				break;
+			for (size_t at = 0; at < plan->length; at++)
+				if (target_of(way, plan)[at] != SCRIBBLE)
+					fail_msg("work %zu of end %zu was carried out again", index, direction);
+			end = start + plan->length;
+		}
+	}
+}
+
+static inline void run_close(struct run *run)
+{
+	pair_close(&run->pair);
+	for (size_t direction = 0; direction < 2; direction++) {
+		soft_region_destroy(run->directions[direction].local);
+		soft_region_destroy(run->directions[direction].remote);
+	}
+}
+
+static inline void run_finish(const struct run *run)
+{
+	if (!run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
+		fail_msg("hangs: %zu and %zu of %zu and %zu done", run->directions[0].finished,
+			 run->directions[1].finished, run->directions[0].count, run->directions[1].count);
+}
+
+static inline void run_through(struct run *run)
+{
+	pair_open(&run->pair, &run->terms);
+	run_begin(run);
+	run_finish(run);
+	run->taken = network->now - run->taken;
+	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	/* Late packets change nothing. */
+	network_run(CLOCK_NS_PER_S / 2);
+	run_check_end(run);
+	run_close(run);
+}
+
+static inline struct run *run_new(void)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	assert_non_null(run);
+	return run;
+}
+
+static inline struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
+{
+	struct run *run = run_new();
+
+	network_open(count + held);
+	run->terms.rnr_retry_count = rnr_retry_count;
+	run->terms.no_rnr_retry = !rnr_retry_count;
+	run->held_receives = held;
+	for (size_t index = 0; index < count; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 3000 });
+	pair_open(&run->pair, &run->terms);
+	return run;
+}
+
+static inline void run_end(struct run *run)
+{
+	run_close(run);
+	free(run);
+	network_close();
+}
+
+#endif

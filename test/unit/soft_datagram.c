@@ -40,8 +40,8 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 
 		endpoint_prepare(&datagrams->ends[end], host, ENDPOINT_GROUP, 16, 16);
 		datagrams->ends[end].group_socket = socket_of(host);
-		soft_queue_aim(datagrams->ends[end].queue, &path, 0x01234567);
 		datagrams->regions[end] = region_of(end, 65536, 0);
+		soft_queue_aim(datagrams->ends[end].queue, &path, 0x01234567);
 	}
 	network->completed = datagram_completed;
 	network->owner = datagrams;
@@ -118,6 +118,26 @@ static void datagrams_arrive(void **state)
 	}
 }
 
+/* Receives may be there before the group is known, sends may not. */
+static void receives_come_first(void **state)
+{
+	struct soft_endpoint endpoint;
+	struct work work = { .kind = WORK_SEND };
+	struct region *region;
+
+	(void)state;
+	network_open(1);
+	region = region_of(0, 100, 0);
+	work.region = region;
+	endpoint_prepare(&endpoint, &network->hosts[0], ENDPOINT_GROUP, 1, 1);
+	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_INTERNAL);
+	work.kind = WORK_RECEIVE;
+	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_OK);
+	soft_queue_destroy(endpoint.queue);
+	soft_region_destroy(region);
+	network_close();
+}
+
 static void datagrams_that_are_lost(void **state)
 {
 	struct datagrams datagrams;
@@ -188,6 +208,7 @@ static void datagrams_go_in_turns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(receives_come_first),
 		cmocka_unit_test(datagrams_arrive),
 		cmocka_unit_test(datagrams_that_are_lost),
 		cmocka_unit_test(datagrams_go_in_turns),

@@ -447,7 +447,7 @@ void __wrap_soft_manager_heard(struct soft_endpoint *endpoint)
 size_t __wrap_soft_socket_window(const struct soft_socket *socket);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket)
 {
-	(void)socket;
+	assert_non_null(socket);
 	return network->window;
 }
 

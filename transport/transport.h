@@ -42,9 +42,9 @@ struct transport {
 };
 
 /*
- * Opens the backend of that name ("verbs", "soft"), or the default one for NULL: the first that is built in. There is no
- * falling back from one to another. Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. A name that is
- * not built in is OUTCOME_USAGE.
+ * Opens the backend of that name ("verbs", "soft"), or the default one for NULL: the first that is built in. There is
+ * no falling back from one to another. Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. A name that
+ * is not built in is OUTCOME_USAGE.
  */
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
 

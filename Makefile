@@ -9,6 +9,8 @@ PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
 CFLAGS ?= -O2 -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
+WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
+WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
@@ -26,17 +28,20 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -fno-strict-aliasing \
-	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
+	  -DWITH_SOFT=$(WITH_SOFT) -fno-strict-aliasing $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
-libraries := -lrdmacm -libverbs -lev
+WITH_VERBS := $(strip $(WITH_VERBS))
+WITH_SOFT := $(strip $(WITH_SOFT))
+libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs )-lev
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%)))
 
 # Everything but main is an archive, so that unit tests can link to it.
-sources := $(sort $(wildcard core/*.c transport/*.c transport/*/*.c cmd/*.c cmd/*/*.c))
+backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c)
+sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a

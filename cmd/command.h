@@ -19,8 +19,9 @@
 
 /* What every command has: the first member of its options struct, filled by the COMMON_OPTIONS rows. */
 struct common_options {
-	int64_t timeout;  /* nanoseconds for each phase that waits */
-	int64_t deadline; /* nanoseconds for the whole run, 0 for none */
+	int64_t timeout;       /* nanoseconds for each phase that waits */
+	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
+	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	bool debug;
 	bool help;
 	bool version;
@@ -91,6 +92,9 @@ void environment_finish(struct environment *environment, enum outcome outcome);
 	OPTION_ROW(OPTION_DURATION, 0, "deadline", type, common.deadline, .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", \
 		   .initial_text = "none", .help = "Longest time of the whole run"), \
+	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
+		   .initial_text = "RDMATEST_TRANSPORT, or verbs", \
+		   .help = "How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)"), \
 	OPTION_ROW(OPTION_FLAG, debug_letter, "debug", type, common.debug, \
 		   .help = "Trace connection events and states on stderr"), \
 	OPTION_ROW(OPTION_FLAG, 'h', "help", type, common.help, .help = "Print this help"), \

@@ -125,6 +125,14 @@ static void run_loop(struct run *run, const void *options)
 	interruption_release(&run->signal);
 }
 
+/* What the user chose, on the command line or else in the environment; NULL leaves it to the build. */
+static const char *transport_choice(const struct common_options *common)
+{
+	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
+
+	return name && *name ? name : NULL;
+}
+
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
@@ -137,7 +145,8 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
 		return OUTCOME_INTERNAL;
 	}
-	outcome = transport_open("verbs", environment->loop, &environment->log, &environment->transport);
+	outcome = transport_open(transport_choice(run->common), environment->loop, &environment->log,
+				 &environment->transport);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The backends, one line each. */
+/* The backends, one line each. The first one that is built in is the default. */
 #include "transport/backend.h"
+#if WITH_VERBS
 #include "transport/verbs/verbs.h"
+#endif
+#if WITH_SOFT
+#include "transport/soft/soft.h"
+#endif
 
 const struct backend *const backend_registry[] = {
+#if WITH_VERBS
 	&verbs_backend,
+#endif
+#if WITH_SOFT
+	&soft_backend,
+#endif
 	NULL,
 };

@@ -2,17 +2,24 @@
 /* The functions of transport.h: check what is the same for every backend, then go through its table. */
 #include "transport/transport.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "transport/backend.h"
 
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
 {
+	char names[64] = "";
+
 	*transport = NULL;
-	for (const struct backend *const *backend = backend_registry; *backend; backend++)
-		if (!strcmp((*backend)->name, name))
+	for (const struct backend *const *backend = backend_registry; *backend; backend++) {
+		size_t used = strlen(names);
+
+		if (!name || !strcmp((*backend)->name, name))
 			return (*backend)->open(loop, log, transport);
-	log_error(log, "transport", "%s: not built into this program", name);
+		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
+	}
+	log_error(log, "--transport", "'%s' is not one of those built in: %s", name ? name : "", names);
 	return OUTCOME_USAGE;
 }
 

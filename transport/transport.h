@@ -41,7 +41,11 @@ struct transport {
 	const struct log *log;
 };
 
-/* Opens the backend of that name ("verbs"). Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. */
+/*
+ * Opens the backend of that name ("verbs", "soft"), or the default one for NULL: the first that is built in. There is
+ * no falling back from one to another. Without a device the cause and its cure are told: OUTCOME_NO_DEVICE. A name that
+ * is not built in is OUTCOME_USAGE.
+ */
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
 
 /* The name of its backend. */

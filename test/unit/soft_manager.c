@@ -1437,7 +1437,7 @@ static void real_client(const char *request, const char *ready, const char *disc
 	passive = guest();
 	assert_non_null(passive);
 	assert_int_equal(passive->queue.agreement.peer_queue, mad.req.queue_number);
-	assert_int_equal(passive->queue.agreement.first_psn_expected, mad.req.starting_psn);
+	assert_int_equal(passive->queue.agreement.first_psn_sent, mad.req.starting_psn);
 	assert_int_equal(passive->queue.agreement.reads_out, 1);
 	assert_int_equal(passive->queue.agreement.ack_timeout, 19);
 	assert_non_null(last_of(MAD_REP, server, &answer));
@@ -1483,7 +1483,7 @@ static void test_real_server(void **state)
 	inject(server, client, &mad);
 	assert_true(is_up(active));
 	assert_int_equal(active->queue.agreement.peer_queue, 0x11);
-	assert_int_equal(active->queue.agreement.first_psn_expected, 0xd30ce0);
+	assert_int_equal(active->queue.agreement.first_psn_sent, 0xd30ce0);
 	assert_int_equal(active->queue.agreement.reads_out, 1);
 	assert_int_equal(active->queue.agreement.reads_in, 1);
 	assert_non_null(last_of(MAD_RTU, client, &answer));

@@ -52,7 +52,7 @@ static void write_request(struct soft_link *link, const void *data, size_t lengt
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.remote_response_timeout = RESPONSE_TIMEOUT,
 			.transport = MAD_TRANSPORT_RC,
-			.starting_psn = agreement->first_psn_sent,
+			.starting_psn = agreement->first_psn_expected,
 			.local_response_timeout = RESPONSE_TIMEOUT,
 			.retry_count = (uint8_t)agreement->retry_count,
 			.pkey = PACKET_PKEY,
@@ -103,7 +103,7 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 	link->active = true;
 	link->queue = soft_queue_number(endpoint->queue);
 	link->transaction = soft_random();
-	link->agreement.first_psn_sent = (uint32_t)soft_random() & PSN_MASK;
+	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
 	link->agreement.retry_count = MANAGER_RETRIES;
 	link->agreement.rnr_retry_count = MANAGER_RETRIES;
 	link->agreement.ack_timeout = ack_timeout == ENDPOINT_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
@@ -150,7 +150,7 @@ static void established(struct soft_link *link, const struct mad *mad)
 	/* Without memory the message counts as lost, and comes again. */
 	if (!soft_link_set_peer(link, rep->ca_guid, mad->local_id, rep->queue_number))
 		return;
-	agreement->first_psn_expected = rep->starting_psn;
+	agreement->first_psn_sent = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
 	agreement->reads_out = soft_manager_least(agreement->reads_out, rep->responder_resources);
 	agreement->reads_in = soft_manager_least(agreement->reads_in, rep->initiator_depth);

@@ -85,7 +85,7 @@ struct mad_req {
 	uint8_t remote_response_timeout; /* 5 bits: mad_timeout() for the receiver to answer; it answers that fast */
 	uint8_t transport;		 /* enum mad_transport */
 	bool flow_control;		 /* end to end */
-	uint32_t starting_psn;		 /* 24 bits */
+	uint32_t starting_psn;		 /* 24 bits: where the receiver of this message begins to send */
 	uint8_t local_response_timeout;	 /* 5 bits: mad_timeout() for the sender to answer a REP */
 	uint8_t retry_count;		 /* 3 bits */
 	uint16_t pkey;

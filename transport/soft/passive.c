@@ -117,7 +117,7 @@ static void agree(struct soft_link *link, const struct mad_req *req)
 	struct soft_agreement *agreement = &link->agreement;
 
 	agreement->path.mtu = mtu_bytes(req->path_mtu);
-	agreement->first_psn_expected = req->starting_psn;
+	agreement->first_psn_sent = req->starting_psn;
 	agreement->retry_count = req->retry_count;
 	agreement->rnr_retry_count = req->rnr_retry_count;
 	agreement->ack_timeout = req->path.ack_timeout;
@@ -207,7 +207,7 @@ static void write_reply(struct soft_link *link, const void *data, size_t length)
 		.remote_id = link->peer_id,
 		.rep = {
 			.queue_number = link->queue,
-			.starting_psn = agreement->first_psn_sent,
+			.starting_psn = agreement->first_psn_expected,
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.target_ack_delay = ACK_DELAY,
@@ -238,7 +238,7 @@ enum outcome soft_manager_accept(struct soft_endpoint *endpoint, const void *dat
 		return OUTCOME_INTERNAL;
 	}
 	link->queue = soft_queue_number(endpoint->queue);
-	link->agreement.first_psn_sent = (uint32_t)soft_random() & PSN_MASK;
+	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != ENDPOINT_UNSET)
 		link->agreement.ack_timeout = (unsigned)ack_timeout;
 	if (endpoint->base.options.type_of_service != ENDPOINT_UNSET)

@@ -166,8 +166,11 @@ static enum outcome socket_of(struct soft_transport *transport, const char *name
 	return *result ? OUTCOME_OK : explain(transport, name, address, errno);
 }
 
-/* Our 127.0.0.x: the one we have, else the first that no other process holds. */
-static struct soft_socket *loopback_socket(struct soft_transport *transport)
+/*
+ * Our 127.0.0.x: the one we have, else the first that no other process holds; not the peer's own, which its server may
+ * still be about to take.
+ */
+static struct soft_socket *loopback_socket(struct soft_transport *transport, const struct address *peer)
 {
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 
@@ -178,6 +181,8 @@ static struct soft_socket *loopback_socket(struct soft_transport *transport)
 		struct soft_socket *socket;
 
 		address.bytes[3] = (uint8_t)last;
+		if (peer && address_same_host(&address, peer))
+			continue;
 		socket = open_socket(transport, &address, false);
 		if (socket || errno != EADDRINUSE)
 			return socket;
@@ -276,7 +281,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 		/* The peer may be another process here: on its own address, so that we need a different one. */
 		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
 		    !find_socket(transport, &local)) {
-			path->socket = loopback_socket(transport);
+			path->socket = loopback_socket(transport, peer);
 			if (!path->socket)
 				return explain(transport, name, &local, errno);
 			local = path->socket->address;
@@ -309,7 +314,7 @@ static enum outcome listen_on_all(struct soft_transport *transport, const char *
 	struct ifaddrs *list;
 	int error = EADDRNOTAVAIL;
 
-	if (loopback_socket(transport) == NULL)
+	if (loopback_socket(transport, NULL) == NULL)
 		error = errno;
 	if (getifaddrs(&list))
 		return explain(transport, name, any, errno);

@@ -48,11 +48,11 @@ struct soft_transport {
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
 	struct loop_timer reaper;
-	struct soft_queue_table *queues;     /* by number: queue.c */
-	struct soft_region_table *regions;   /* by key: region.c */
-	struct soft_manager *manager;	     /* its links, by identifier: manager.c */
-	struct soft_delivery *delivery;	     /* delivery.c */
-	struct soft_wire *wire;		     /* packets on their way in and out: socket.c */
+	struct soft_queue_table *queues;   /* by number: queue.c */
+	struct soft_region_table *regions; /* by key: region.c */
+	struct soft_manager *manager;	   /* its links, by identifier: manager.c */
+	struct soft_delivery *delivery;	   /* delivery.c */
+	struct soft_wire *wire;		   /* packets on their way in and out: socket.c */
 };
 
 /* Where a queue pair's packets, or the manager's, go. */
@@ -69,10 +69,10 @@ struct soft_endpoint {
 	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct soft_queue *queue;
 	struct soft_link *link;
-	struct loop_timer later; /* an event of ours that is due in the next turn */
+	struct loop_timer later;	/* an event of ours that is due in the next turn */
 	struct soft_endpoint *listener; /* that the request came to, while both live */
 	struct group_address group;
-	struct soft_socket *group_socket; /* bound to the group, of a full member */
+	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among all endpoints */
 	struct soft_endpoint *next_destroyed;
 };
@@ -93,8 +93,8 @@ uint64_t soft_random(void);
 /* ---- socket.c ---- */
 
 /*
- * The path to a peer: finds or opens the socket of the local address from which it is reached (source, or as the routing
- * table says if that is NULL or any; 127.0.0.x: one that is free). On failure the cause was told.
+ * The path to a peer: finds or opens the socket of the local address from which it is reached (source, or as the
+ * routing table says if that is NULL or any; 127.0.0.x: one that is free). On failure the cause was told.
  */
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path);
@@ -104,7 +104,8 @@ void soft_path_back(struct soft_transport *transport, struct soft_socket *socket
 /* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
-/* Queues a packet for sending; its payload must stay until soft_flush(). Sending never waits: what does not fit is lost. */
+/* Queues a packet for sending; its payload must stay until soft_flush(). Sending never waits: what does not fit is
+ * lost. */
 void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet);
 void soft_flush(struct soft_transport *transport);
 
@@ -117,13 +118,14 @@ size_t soft_socket_window(const struct soft_socket *socket);
 struct soft_agreement {
 	struct soft_path path;
 	uint32_t peer_queue;
-	uint32_t first_psn_sent; /* of our requests */
-	uint32_t first_psn_expected;
-	unsigned retry_count;	  /* 0-7 */
-	unsigned rnr_retry_count; /* 0-7; 7 for ever */
-	unsigned ack_timeout;	  /* 0-31: 4.096 us x 2^n; 0 never retransmits */
-	unsigned reads_out;	  /* of ours under way at once */
-	unsigned reads_in;	  /* of the peer's */
+	uint32_t first_psn_sent; /* of our requests: the peer's starting PSN, see below */
+	uint32_t
+		first_psn_expected; /* of the peer's: our starting PSN. A REQ or REP says where its *receiver* begins */
+	unsigned retry_count;	    /* 0-7 */
+	unsigned rnr_retry_count;   /* 0-7; 7 for ever */
+	unsigned ack_timeout;	    /* 0-31: 4.096 us x 2^n; 0 never retransmits */
+	unsigned reads_out;	    /* of ours under way at once */
+	unsigned reads_in;	    /* of the peer's */
 };
 
 /*
@@ -150,8 +152,8 @@ enum outcome soft_queue_post(struct soft_queue *queue, const struct work *work, 
 void soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 			const struct packet *packet);
 /* A datagram to a group, for every attached queue of a member: group is its address. */
-void soft_queue_receive_group(struct soft_transport *transport, const struct address *from,
-			      const struct address *group, const struct packet *packet);
+void soft_queue_receive_group(struct soft_transport *transport, const struct address *from, const struct address *group,
+			      const struct packet *packet);
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_queue_probe(struct soft_queue *queue);
@@ -217,7 +219,8 @@ enum soft_event_kind {
  */
 void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-/* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied. */
+/* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied.
+ */
 void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);

@@ -8,6 +8,11 @@
 
 #include "transport/verbs/verbs.h"
 
+#if WITH_SOFT
+#define SOFT_WAY "; none at all: --transport soft"
+#else
+#define SOFT_WAY ""
+#endif
 #define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
 
 /* True if the directory has an entry whose name begins with prefix. */
@@ -29,7 +34,7 @@ enum outcome verbs_explain_devices(const struct log *log)
 {
 	if (!has_entry("/sys/class/infiniband", "")) {
 		log_error(log, NULL, "no RDMA device on this machine (%s)", "/sys/class/infiniband is empty");
-		log_hint(log, "a software one on a network interface: rdma link add rxe0 type rxe netdev INTERFACE");
+		log_hint(log, "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_WAY);
 		return OUTCOME_NO_DEVICE;
 	}
 	if (!has_entry("/sys/class/infiniband_verbs", "uverbs")) {

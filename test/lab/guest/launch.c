@@ -6,13 +6,15 @@
  * -n runs the program as nobody, which busybox has no plain way to do.
  */
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <grp.h>
 #include <unistd.h>
 
-enum { nobody = 65534 };
+enum {
+	nobody = 65534
+};
 
 int main(int argc, char **argv)
 {

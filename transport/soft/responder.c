@@ -21,7 +21,7 @@ enum {
 	LONGEST = 1 << 30,  /* of any message; its packets stay within half of the PSNs at any MTU */
 	NOT_READY_CODE = 6, /* 0.08 ms: receives are usually on their way when a message finds none */
 	REMINDERS_MOST = 2, /* of a gap, when the peer asks */
-	PARTING_WORDS = 3,  /* on a network that loses some */
+	PARTING_WORDS = 6,  /* on a network that loses some */
 	RAW_LENGTH = 1,	    /* the completion status of verbs */
 };
 

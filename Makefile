@@ -86,11 +86,11 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli memcheck layers lab
+	@BUILD=$(BUILD) test/run style unit cli memcheck layers soft lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
-	+@$(build) all
-	@BUILD=$(BUILD) test/run style unit cli layers
+	+@$(build) all conformance
+	@BUILD=$(BUILD) test/run style unit cli layers soft
 
 check-unit check-cli check-style check-layers: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
@@ -99,6 +99,9 @@ style: check-style ## clang-format, shellcheck and the licence lines
 
 lab check-lab: all conformance ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
+
+lab-long: all conformance ## run every lab scenario, with the long ones that check leaves out
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run -a
 
 lab-shell: all conformance ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
@@ -145,5 +148,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell conformance \
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo man size install uninstall clean help

@@ -51,7 +51,8 @@ static bool open_bench(struct bench *bench, const char *transport, const char *a
 	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
 	bench->loop = loop_create();
 	return bench->loop && address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
-	       address_parse("239.1.2.3", ADDRESS_FORMAT_IP4, &bench->group) &&
+	       address_parse(bench->address.family == ADDRESS_IP6 ? "ff15::4791" : "239.1.2.3", ADDRESS_FORMAT_IP,
+			     &bench->group) &&
 	       !transport_open(transport, bench->loop, &bench->log, &bench->transport) &&
 	       !channel_create(bench->transport, &bench->channel);
 }

@@ -230,7 +230,10 @@ static void failed(struct soft_endpoint *endpoint, const struct event *event)
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s %d)",
 		  endpoint_state_text(endpoint->base.state), event->cause,
 		  endpoint_refusal_text(event->data, event->length, refusal), event->code_name, event->code);
-	endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
+	if (event->length)
+		endpoint_refused(&endpoint->base, event->data, event->length);
+	else
+		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
 
 static void deliver_event(struct soft_delivery *delivery)
@@ -292,6 +295,8 @@ void soft_leave(struct soft_transport *transport)
 {
 	struct soft_delivery *delivery = transport->delivery;
 
+	/* Whoever hears of a completion may use its memory again, and a repeat of it may still be queued. */
+	soft_flush(transport);
 	deliver(delivery);
 	soft_queue_batch_end(transport);
 	soft_flush(transport);

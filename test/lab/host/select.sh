@@ -24,11 +24,21 @@ list_scenarios() {
 	done
 }
 
+# Those that a run without names takes: all but the long ones, unless they are asked for.
+default_scenarios() {
+	local name
+	for name in $(all_scenarios); do
+		scenario_header "$name" long no
+		[ "$REPLY" = no ] || [ "$long" = yes ] || continue
+		echo "$name"
+	done
+}
+
 # Sorts the scenarios named by the arguments into single and pair, longest first, so
 # that no guest starts a long one when the others are done.
 select_scenarios() {
 	local wanted name chosen=()
-	[ $# -gt 0 ] || mapfile -t chosen < <(all_scenarios)
+	[ $# -gt 0 ] || mapfile -t chosen < <(default_scenarios)
 	for wanted in "$@"; do
 		if [ -f "$scenario_dir/${wanted%%@*}" ]; then
 			chosen+=("$wanted")

@@ -130,7 +130,7 @@ static bool await(struct bench *bench, size_t (*count_of)(const struct end *, in
 	while (!ended && count_of(end, what) < count) {
 		struct loop_timer tick = { 0 };
 
-		loop_timer_start(bench->loop, &tick, CLOCK_NS_PER_S / 10, (loop_callback *)(void (*)(void))loop_stop,
+		loop_timer_start(bench->loop, &tick, 2 * CLOCK_NS_PER_MS, (loop_callback *)(void (*)(void))loop_stop,
 				 bench->loop);
 		loop_run(bench->loop);
 		loop_timer_stop(&tick);

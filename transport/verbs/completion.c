@@ -61,6 +61,7 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 	/* Flushed work only follows what brought the queue down, and that is reported by itself. */
 	if (!endpoint || taken->status == IBV_WC_WR_FLUSH_ERR)
 		return;
+	verbs_endpoint_settle(endpoint);
 	if (taken->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
 		completion.length = taken->byte_len;
 		if (endpoint->base.kind == ENDPOINT_GROUP)

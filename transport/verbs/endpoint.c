@@ -8,6 +8,8 @@
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
 
+#define IWARP_SETTLING (20 * CLOCK_NS_PER_MS)
+
 enum {
 	BACKLOG = 1024
 }; /* of a listener; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
@@ -65,6 +67,7 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 {
 	loop_timer_stop(&endpoint->base.deadline);
 	loop_timer_stop(&endpoint->later);
+	free(endpoint->news);
 	verbs_abandon(endpoint);
 	verbs_queue_destroy(endpoint);
 	if (endpoint->group_handle)
@@ -264,14 +267,53 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
 
+void verbs_endpoint_settle(struct verbs_endpoint *endpoint)
+{
+	struct verbs_news *news = endpoint->news;
+
+	if (!news)
+		return;
+	endpoint->news = NULL;
+	loop_timer_stop(&endpoint->later);
+	endpoint_established(&endpoint->base, news->length ? news->data : NULL, news->length);
+	free(news);
+}
+
+static void settle(void *owner)
+{
+	verbs_endpoint_settle(owner);
+}
+
+/*
+ * soft-iWARP's accepting end may miss what comes right behind its answer: it has not yet handed the socket from its
+ * connection manager to the queue pair, and looks again only when the next segment arrives. So the end that connected,
+ * which on iWARP is the one to send first, is told a moment later.
+ */
+static bool keep_news(struct verbs_endpoint *endpoint, const void *data, size_t length)
+{
+	struct verbs_news *news = malloc(sizeof(*news) + length);
+
+	if (!news)
+		return false;
+	news->length = length;
+	if (length)
+		memcpy(news->data, data, length);
+	endpoint->news = news;
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->later, IWARP_SETTLING, settle, endpoint);
+	return true;
+}
+
 static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	bool connecting = endpoint->base.state == ENDPOINT_CONNECTING;
+	const void *data = connecting ? event->param.conn.private_data : NULL;
+	size_t length = data ? event->param.conn.private_data_len : 0;
 
 	if (connecting)
 		verbs_queue_hasten(endpoint);
-	endpoint_established(&endpoint->base, connecting ? event->param.conn.private_data : NULL,
-			     connecting ? event->param.conn.private_data_len : 0);
+	if (connecting && endpoint->base.domain->fabric == FABRIC_IWARP && keep_news(endpoint, data, length))
+		return;
+	endpoint_established(&endpoint->base, length ? data : NULL, length);
 }
 
 /* The last messages may still lie in the completion queue: they come first. */
@@ -298,6 +340,8 @@ static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener)
 {
+	if (endpoint)
+		verbs_endpoint_settle(endpoint);
 	if (endpoint && endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	switch (event->event) {

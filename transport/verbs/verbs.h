@@ -77,6 +77,12 @@ struct verbs_region {
 	struct verbs_region *next; /* among the unwanted */
 };
 
+/* The news that a connection is established, kept back for a moment: verbs_endpoint_settle(). */
+struct verbs_news {
+	size_t length;
+	uint8_t data[]; /* what the peer said */
+};
+
 struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
@@ -86,6 +92,7 @@ struct verbs_endpoint {
 	uint32_t reserved;		/* of their entries */
 	struct rdma_conn_param request; /* what the peer asked for, when accepting */
 	struct loop_timer later;	/* an event of ours that the kernel does not send */
+	struct verbs_news *news;	/* NULL if none is kept back */
 	bool member;			/* librdmacm keeps a membership that has to be left */
 	bool attached;			/* our own queue is attached to the group */
 	struct group_address group;
@@ -159,6 +166,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint);
 /* Handles one event of the rdma_cm, which is already acknowledged. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener);
+/* Tells at once what was kept back, because something else has to be told after it. */
+void verbs_endpoint_settle(struct verbs_endpoint *endpoint);
 enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
 enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);

@@ -6,7 +6,7 @@ VERSION := 0.1.0
 # Settings, for the command line or the environment:
 BUILD  ?= build#      where everything that is made goes
 PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
-CFLAGS ?= -O2 -g#       optimisation and debugging; LDFLAGS too
+CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
@@ -29,7 +29,8 @@ ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -fno-strict-aliasing $(sanitizers) $(CPPFLAGS) $(CFLAGS)
+	  -DWITH_SOFT=$(WITH_SOFT) -fno-strict-aliasing -fno-asynchronous-unwind-tables \
+	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))

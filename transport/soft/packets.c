@@ -60,7 +60,7 @@ struct message {
 	size_t bytes;
 	uint16_t packets;
 	uint8_t type_of_service;
-	const struct peer *peer;
+	socklen_t to_length;
 	bool closed; /* its last packet was shorter than the others */
 };
 
@@ -148,17 +148,17 @@ static struct message *message_for(struct soft_wire *wire, const struct soft_pat
 {
 	struct message *message = wire->message_count ? &wire->messages[wire->message_count - 1] : NULL;
 
-	if (message && message->peer == peer && !message->closed && !wire->no_segmentation &&
-	    message->type_of_service == path->type_of_service && size <= message->segment &&
+	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
+	    !wire->no_segmentation && message->type_of_service == path->type_of_service && size <= message->segment &&
 	    message->packets < SEGMENTS_MOST && message->bytes + size <= MESSAGE_MOST)
 		return message;
 	message = &wire->messages[wire->message_count++];
 	*message = (struct message){
-		.to = peer->to,
+		.to = peer->to, /* not the entry, in which another peer may be by the time of the next packet */
+		.to_length = peer->to_length,
 		.first_element = wire->element_count,
 		.segment = size,
 		.type_of_service = path->type_of_service,
-		.peer = peer,
 	};
 	return message;
 }
@@ -185,11 +185,11 @@ static void describe(struct soft_wire *wire, struct message *message)
 	struct msghdr *header = &wire->headers[wire->message_count - 1].msg_hdr;
 	uint16_t segment = (uint16_t)message->segment;
 	int type_of_service = message->type_of_service;
-	bool four = message->peer->address.family == ADDRESS_IP4;
+	bool four = message->to.ss_family == AF_INET;
 
 	*header = (struct msghdr){
 		.msg_name = &message->to,
-		.msg_namelen = message->peer->to_length,
+		.msg_namelen = message->to_length,
 		.msg_iov = wire->elements + message->first_element,
 		.msg_iovlen = message->elements,
 	};

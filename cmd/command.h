@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/clock.h"
 #include "core/log.h"
@@ -34,6 +35,12 @@ struct environment {
 	struct transport *transport; /* opened before start() */
 	uint64_t given;		     /* the options that were on the command line, for options_given() */
 	enum outcome outcome;	     /* of the run: the first failure stays */
+	FILE *output;		     /* results: stdout, unless the run is a part of another one */
+
+	/* Of a run that is a part of another one; else NULL. They come from inside the command: act later. */
+	void (*ready)(void *owner);
+	void (*finished)(void *owner); /* in place of the end of the loop */
+	void *owner;
 };
 
 /* Why a run is to end before its own end. */
@@ -49,6 +56,8 @@ struct command {
 	const struct option *options;
 	const struct option_rule *rules;
 	size_t options_size;
+	bool linked;		/* it is called by its own name too, through a link */
+	bool chooses_transport; /* start() opens environment->transport by itself */
 
 	/*
 	 * Checks what the tables cannot say about the options (OUTCOME_USAGE after one line on stderr). No device is
@@ -78,8 +87,14 @@ extern const struct command *const command_table[];
 /* Notes a failure; the first one decides the exit code. OUTCOME_OK changes nothing. */
 void environment_note(struct environment *environment, enum outcome outcome);
 
-/* Notes the outcome and stops the loop. */
+/* Notes the outcome and ends the run. */
 void environment_finish(struct environment *environment, enum outcome outcome);
+
+/* Says that a peer may come: the server listens, the receiver has joined. */
+void environment_ready(struct environment *environment);
+
+/* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
+const char *common_transport(const struct common_options *common);
 
 /* Default of --timeout: long enough for a busy subnet manager, far below the 75-100 s the kernel tries. */
 #define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)

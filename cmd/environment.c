@@ -10,5 +10,14 @@ void environment_note(struct environment *environment, enum outcome outcome)
 void environment_finish(struct environment *environment, enum outcome outcome)
 {
 	environment_note(environment, outcome);
-	loop_stop(environment->loop);
+	if (environment->finished)
+		environment->finished(environment->owner);
+	else
+		loop_stop(environment->loop);
+}
+
+void environment_ready(struct environment *environment)
+{
+	if (environment->ready)
+		environment->ready(environment->owner);
 }

@@ -125,8 +125,7 @@ static void run_loop(struct run *run, const void *options)
 	interruption_release(&run->signal);
 }
 
-/* What the user chose, on the command line or else in the environment; NULL leaves it to the build. */
-static const char *transport_choice(const struct common_options *common)
+const char *common_transport(const struct common_options *common)
 {
 	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
 
@@ -145,8 +144,9 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
 		return OUTCOME_INTERNAL;
 	}
-	outcome = transport_open(transport_choice(run->common), environment->loop, &environment->log,
-				 &environment->transport);
+	if (!run->command->chooses_transport)
+		outcome = transport_open(common_transport(run->common), environment->loop, &environment->log,
+					 &environment->transport);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);
@@ -157,7 +157,7 @@ static enum outcome run_command(struct run *run, const void *options)
 
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
-	struct run run = { .environment.log.name = name, .command = command };
+	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
 	void *options = calloc(1, command->options_size);
 	enum outcome outcome;
 

@@ -65,6 +65,8 @@ say(const struct log *log, const char *object, int error, const char *format, va
 	int kept = errno;
 	struct line line;
 
+	if (log->quiet)
+		return;
 	line.length = 0;
 	append(&line, "%s: ", log->name);
 	if (object)

@@ -11,6 +11,7 @@
 struct log {
 	const char *name; /* the program as the user typed it: "rping", "rdmatest rping" */
 	bool debug;	  /* print log_debug() lines */
+	bool quiet;	  /* print nothing: something is only tried */
 };
 
 /*

@@ -132,7 +132,7 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 		free(run);
 		return outcome;
 	}
-	run_say("mckey: starting %s", options->sender ? "client" : "server");
+	run_say(run, "mckey: starting %s", options->sender ? "client" : "server");
 	loop_timer_start(environment->loop, &run->step, 0, begin, run);
 	*state = run;
 	return OUTCOME_OK;
@@ -157,6 +157,7 @@ const struct command mckey_command = {
 	.options = options_table,
 	.rules = rules,
 	.options_size = sizeof(struct mckey_options),
+	.linked = true,
 	.check = check,
 	.start = start,
 	.interrupt = interrupt,

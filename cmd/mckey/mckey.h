@@ -117,9 +117,9 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 void addresses_look_up(struct mckey_run *run);
 
 /* run.c */
-/* A line that scripts know from the stock tool, on stdout. */
-void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line of our own, on stdout: "<name>: <what> (<backend>, <device>)". */
+/* A line that scripts know from the stock tool, among the results. */
+void run_say(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of our own, among the results: "<name>: <what> (<backend>, <device>)". */
 void run_tell(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A hint under an error; only the first one of a run is printed. */
 void run_hint(struct mckey_run *run, const char *text);

@@ -130,7 +130,7 @@ static void joined(struct member *member, const struct group_address *group)
 		return;
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
-	run_say("mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
+	run_say(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->queue_number,
 		  group->queue_number, group->queue_key);
 	enter(member, MEMBER_JOINED);

@@ -112,7 +112,7 @@ void receiver_report(struct mckey_run *run)
 	struct summary all = { .total = run->count };
 
 	if (verified)
-		run_say("data transfers complete");
+		run_say(run, "data transfers complete");
 	for (size_t i = 0; i < run->heard.count; i++)
 		report_source(run, run->heard.sources[i], &all);
 	if (run->foreign)

@@ -150,7 +150,8 @@ void receiver_settled(struct mckey_run *run)
 void receiver_start(struct mckey_run *run)
 {
 	run->phase = RUN_RECEIVING;
-	run_say("receiving data transfers");
+	run_say(run, "receiving data transfers");
+	environment_ready(run->environment);
 	if (!run->heard.count)
 		return;
 	/* A sender was faster than our own last member. */

@@ -10,14 +10,14 @@
 /* A switch that snoops IGMP forwards as soon as it has seen the receiver's report; we only let a peer get that far. */
 #define PAUSE_ELSEWHERE (100 * CLOCK_NS_PER_MS)
 
-void run_say(const char *format, ...)
+void run_say(const struct mckey_run *run, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	vprintf(format, list);
+	vfprintf(run->environment->output, format, list);
 	va_end(list);
-	putchar('\n');
+	fputc('\n', run->environment->output);
 }
 
 static const char *device(const struct mckey_run *run)
@@ -32,11 +32,11 @@ void run_tell(const struct mckey_run *run, const char *format, ...)
 {
 	va_list list;
 
-	printf("%s: ", run->log->name);
+	fprintf(run->environment->output, "%s: ", run->log->name);
 	va_start(list, format);
-	vprintf(format, list);
+	vfprintf(run->environment->output, format, list);
 	va_end(list);
-	printf(" (%s, %s)\n", transport_name(run->environment->transport), device(run));
+	fprintf(run->environment->output, " (%s, %s)\n", transport_name(run->environment->transport), device(run));
 }
 
 const char *plural(uint64_t count)
@@ -67,8 +67,8 @@ static void finish(void *owner)
 
 	for (size_t i = 0; i < run->member_count; i++)
 		environment_note(run->environment, member_leave(&run->members[i]));
-	run_say("test complete");
-	run_say("return status %d", run->environment->outcome);
+	run_say(run, "test complete");
+	run_say(run, "return status %d", run->environment->outcome);
 	environment_finish(run->environment, OUTCOME_OK);
 }
 
@@ -126,7 +126,7 @@ void run_settled(struct mckey_run *run)
 void run_join(struct mckey_run *run)
 {
 	run->phase = RUN_JOINING;
-	run_say("mckey: joining");
+	run_say(run, "mckey: joining");
 	for (size_t i = 0; i < run->member_count && run->phase == RUN_JOINING; i++)
 		member_start(&run->members[i]);
 }

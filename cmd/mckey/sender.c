@@ -89,7 +89,7 @@ static void watch(void *owner)
 void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
-	run_say("initiating data transfers");
+	run_say(run, "initiating data transfers");
 	run->progress = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, watch, run);
 	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++) {
@@ -116,7 +116,7 @@ void sender_report(struct mckey_run *run)
 	uint64_t wanted = (uint64_t)run->count * run->member_count;
 
 	if (run->sent == wanted)
-		run_say("data transfers complete");
+		run_say(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 

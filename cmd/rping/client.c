@@ -131,11 +131,11 @@ static enum outcome verdict(const struct rping_client *client)
 		log_error(client->log, endpoint->name, "ended early, after %s", pings_text(client, pings));
 		return OUTCOME_FAILED;
 	}
-	printf("%s: %s of %" PRIu32 " byte%s to %s answered%s (%s, %s%s)\n", client->log->name,
-	       rping_pings_text(client->answered, 0, pings), client->size, client->size == 1 ? "" : "s",
-	       address_text(&endpoint->peer, peer), client->options->validate ? " and verified" : "",
-	       transport_name(endpoint->transport), endpoint->domain->device,
-	       client->options->validate ? "" : RPING_NOT_COMPARED);
+	fprintf(client->environment->output, "%s: %s of %" PRIu32 " byte%s to %s answered%s (%s, %s%s)\n",
+		client->log->name, rping_pings_text(client->answered, 0, pings), client->size,
+		client->size == 1 ? "" : "s", address_text(&endpoint->peer, peer),
+		client->options->validate ? " and verified" : "", transport_name(endpoint->transport),
+		endpoint->domain->device, client->options->validate ? "" : RPING_NOT_COMPARED);
 	return OUTCOME_OK;
 }
 
@@ -202,7 +202,7 @@ static void ping_answered(struct rping_client *client)
 		return;
 	}
 	if (client->options->verbose)
-		ping_print(stdout, "ping data", client->sink_region->memory, client->size);
+		ping_print(client->environment->output, "ping data", client->sink_region->memory, client->size);
 	client->answered++;
 	if (client->last || !more_asked(client))
 		leave(client, OUTCOME_OK);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/phase.h"
@@ -30,6 +31,7 @@ struct guest {
 
 	const struct rping_options *options;
 	const struct log *log;
+	FILE *output;
 	guest_callback *ended;
 	void *owner;
 	struct endpoint *endpoint;

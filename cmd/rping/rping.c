@@ -154,6 +154,7 @@ const struct command rping_command = {
 	.options = rping_option_table,
 	.rules = rping_rules,
 	.options_size = sizeof(struct rping_options),
+	.linked = true,
 	.check = rping_check,
 	.start = rping_start,
 	.interrupt = rping_interrupt,

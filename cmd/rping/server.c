@@ -50,11 +50,12 @@ static void server_ended(struct rping_server *server)
 		server_finish(server, OUTCOME_FAILED);
 		return;
 	}
-	printf("%s: served %" PRIu64 " client%s, %s", server->log->name, server->served, server->served == 1 ? "" : "s",
-	       rping_pings_text(server->pings, 0, pings));
+	fprintf(server->environment->output, "%s: served %" PRIu64 " client%s, %s", server->log->name, server->served,
+		server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
 	if (server->failed)
-		printf(", %" PRIu64 " client%s failed", server->failed, server->failed == 1 ? "" : "s");
-	putchar('\n');
+		fprintf(server->environment->output, ", %" PRIu64 " client%s failed", server->failed,
+			server->failed == 1 ? "" : "s");
+	fputc('\n', server->environment->output);
 	server_finish(server, server->failed ? OUTCOME_FAILED : OUTCOME_OK);
 }
 
@@ -155,7 +156,10 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	if (outcome)
 		return outcome;
 	address.port = (uint16_t)server->options->port;
-	return endpoint_listen(server->listener, &address);
+	outcome = endpoint_listen(server->listener, &address);
+	if (!outcome)
+		environment_ready(server->environment);
+	return outcome;
 }
 
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)

@@ -32,10 +32,12 @@ enum {
 	FAILED_LISTED_MOST = 16
 };
 
-void ucmatose_say(const char *line)
+void ucmatose_say(const struct ucmatose *run, const char *line)
 {
-	puts(line);
-	fflush(stdout);
+	FILE *output = run->environment->output;
+
+	fprintf(output, "%s\n", line);
+	fflush(output);
 }
 
 void ucmatose_note(struct ucmatose *run, enum outcome outcome)
@@ -149,16 +151,16 @@ static void begin_transfer(struct ucmatose *run)
 		return;
 	if (!run->is_server) {
 		if (run->messages)
-			ucmatose_say("receiving data transfers");
+			ucmatose_say(run, "receiving data transfers");
 		return;
 	}
 	if (run->messages)
-		ucmatose_say("initiating data transfers");
+		ucmatose_say(run, "initiating data transfers");
 	for (uint32_t i = 0; i < run->begun; i++)
 		if (run->connections[i].state == CONNECTION_ESTABLISHED)
 			ucmatose_transfer_begin(&run->connections[i]);
 	if (run->messages)
-		ucmatose_say("completing sends");
+		ucmatose_say(run, "completing sends");
 }
 
 static bool needs_pause(const struct ucmatose *run)
@@ -195,7 +197,7 @@ static enum outcome migrate(struct ucmatose *run)
 	struct channel *channel;
 	enum outcome outcome;
 
-	ucmatose_say("migrating to new event channel");
+	ucmatose_say(run, "migrating to new event channel");
 	outcome = channel_create(run->environment->transport, &channel);
 	if (outcome)
 		return outcome;
@@ -214,7 +216,7 @@ static enum outcome migrate(struct ucmatose *run)
 static void disconnect_all(struct ucmatose *run)
 {
 	if (run->is_server)
-		ucmatose_say("cmatose: disconnecting");
+		ucmatose_say(run, "cmatose: disconnecting");
 	for (uint32_t i = 0; i < run->begun; i++) {
 		struct ucmatose_connection *connection = &run->connections[i];
 
@@ -241,7 +243,7 @@ static void transferred(struct ucmatose *run)
 {
 	run->phase = RUN_SETTLING;
 	if (run->messages && !run->outcome)
-		ucmatose_say("data transfers complete");
+		ucmatose_say(run, "data transfers complete");
 	loop_timer_start(run->environment->loop, &run->step, run->is_server ? SETTLE_TIME : 0, close_down, run);
 }
 
@@ -254,7 +256,7 @@ static void say_half(struct ucmatose *run)
 	    run->in_state[CONNECTION_FAILED] == run->begun)
 		return;
 	run->half_said = true;
-	ucmatose_say(run->is_server ? "receiving data transfers" : "sending replies");
+	ucmatose_say(run, run->is_server ? "receiving data transfers" : "sending replies");
 }
 
 void ucmatose_begin_connecting(struct ucmatose *run)
@@ -283,7 +285,7 @@ void ucmatose_advance(struct ucmatose *run)
 			ucmatose_finish(run);
 	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
 		if (run->is_server && run->phase == RUN_CLOSING)
-			ucmatose_say("disconnected");
+			ucmatose_say(run, "disconnected");
 		ucmatose_finish(run);
 	}
 }
@@ -355,22 +357,24 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 static void tell_success(const struct ucmatose *run)
 {
 	const char *plural = run->wanted == 1 ? "" : "s";
+	FILE *output = run->environment->output;
 	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < run->begun; i++)
 		ours += run->connections[i].peer_is_ours;
-	printf("%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted, plural);
+	fprintf(output, "%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted, plural);
 	if (!run->messages)
-		printf(" made and ended");
+		fprintf(output, " made and ended");
 	else
-		printf(", %" PRIu64 " messages of %" PRId64 " bytes each way %s", run->messages * run->wanted,
-		       run->options->size, ours ? "verified" : "came, their lengths checked");
+		fprintf(output, ", %" PRIu64 " messages of %" PRId64 " bytes each way %s", run->messages * run->wanted,
+			run->options->size, ours ? "verified" : "came, their lengths checked");
 	if (run->messages && ours && ours < run->wanted)
-		printf(" (%" PRIu32 " of the connections lead to a stock tool: lengths only)", run->wanted - ours);
-	printf(" (%s, %s)", transport_name(run->environment->transport), run->device);
+		fprintf(output, " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
+			run->wanted - ours);
+	fprintf(output, " (%s, %s)", transport_name(run->environment->transport), run->device);
 	if (run->refused)
-		printf(", %" PRIu32 " more refused", run->refused);
-	putchar('\n');
+		fprintf(output, ", %" PRIu32 " more refused", run->refused);
+	fputc('\n', output);
 }
 
 void ucmatose_finish(struct ucmatose *run)
@@ -386,12 +390,12 @@ void ucmatose_finish(struct ucmatose *run)
 		run->outcome = OUTCOME_FAILED;
 	environment_note(environment, run->outcome);
 	if (!run->cut_short)
-		ucmatose_say("test complete");
+		ucmatose_say(run, "test complete");
 	if (environment->outcome)
 		tell_failures(run, verified);
 	else
 		tell_success(run);
-	printf("return status %d\n", (int)environment->outcome);
-	fflush(stdout);
+	fprintf(environment->output, "return status %d\n", (int)environment->outcome);
+	fflush(environment->output);
 	environment_finish(environment, environment->outcome);
 }

@@ -42,7 +42,7 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 
 	if (run->phase != RUN_CONNECTING || run->arrivals_over) {
 		if (!run->refused++)
-			ucmatose_say("cmatose: refusing a connection beyond the number of -c");
+			ucmatose_say(run, "cmatose: refusing a connection beyond the number of -c");
 		endpoint_reject(event->request, reason_full, sizeof(reason_full) - 1);
 		return;
 	}
@@ -83,7 +83,7 @@ enum outcome ucmatose_server_listen(struct ucmatose *run)
 		outcome = endpoint_listen(run->listener, &run->source);
 	if (outcome)
 		return outcome;
-	printf("cmatose: listening on %s", address_text(&run->listener->local, text));
-	ucmatose_say("");
+	fprintf(run->environment->output, "cmatose: listening on %s", address_text(&run->listener->local, text));
+	ucmatose_say(run, "");
 	return OUTCOME_OK;
 }

@@ -151,7 +151,7 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 	}
 	run->destination = addresses[chosen];
 	run->destination.port = (uint16_t)run->options->port;
-	ucmatose_say("cmatose: connecting");
+	ucmatose_say(run, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }
 
@@ -167,10 +167,12 @@ static void start_listening(struct ucmatose *run)
 
 	run->source.port = (uint16_t)run->options->port;
 	outcome = ucmatose_server_listen(run);
-	if (outcome)
+	if (outcome) {
 		fail_early(run, outcome);
-	else
-		ucmatose_begin_connecting(run);
+		return;
+	}
+	ucmatose_begin_connecting(run);
+	environment_ready(run->environment);
 }
 
 static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
@@ -217,20 +219,22 @@ static void first_step(void *owner)
 	}
 }
 
-static void say_ack_timeout(int64_t exponent)
+static void say_ack_timeout(const struct ucmatose *run)
 {
+	int64_t exponent = run->options->ack_timeout;
+	FILE *output = run->environment->output;
 	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
 
-	printf("cmatose: ack timeout %" PRId64 ": ", exponent);
+	fprintf(output, "cmatose: ack timeout %" PRId64 ": ", exponent);
 	if (!exponent)
-		printf("an acknowledgement is waited for without a limit");
+		fprintf(output, "an acknowledgement is waited for without a limit");
 	else if (microseconds < 1e3)
-		printf("4.096 us x 2^%" PRId64 " = %.4g us", exponent, microseconds);
+		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g us", exponent, microseconds);
 	else if (microseconds < 1e6)
-		printf("4.096 us x 2^%" PRId64 " = %.4g ms", exponent, microseconds / 1e3);
+		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g ms", exponent, microseconds / 1e3);
 	else
-		printf("4.096 us x 2^%" PRId64 " = %.4g s", exponent, microseconds / 1e6);
-	ucmatose_say("");
+		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g s", exponent, microseconds / 1e6);
+	ucmatose_say(run, "");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
@@ -261,9 +265,9 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		goto failed;
-	ucmatose_say(run->is_server ? "cmatose: starting server" : "cmatose: starting client");
+	ucmatose_say(run, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
 	if (options->ack_timeout != ENDPOINT_UNSET)
-		say_ack_timeout(options->ack_timeout);
+		say_ack_timeout(run);
 	loop_timer_start(environment->loop, &run->step, 0, first_step, run);
 	*state = run;
 	return OUTCOME_OK;
@@ -314,6 +318,7 @@ const struct command ucmatose_command = {
 	.options = options_table,
 	.rules = rules,
 	.options_size = sizeof(struct ucmatose_options),
+	.linked = true,
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,

@@ -125,7 +125,7 @@ struct ucmatose {
 };
 
 /* run.c */
-void ucmatose_say(const char *line); /* one line of progress on stdout */
+void ucmatose_say(const struct ucmatose *run, const char *line); /* one line of progress */
 void ucmatose_note(struct ucmatose *run, enum outcome outcome);
 void ucmatose_progressed(struct ucmatose *run);
 void ucmatose_watch(struct ucmatose *run); /* starts to mind the time since the last progress */

@@ -61,6 +61,7 @@ static struct bench *bench_create(size_t members, uint32_t count)
 	bench->environment.loop = loop_create();
 	assert_non_null(bench->environment.loop);
 	bench->environment.log.name = "mckey";
+	bench->environment.output = stdout;
 	bench->options.idle_timeout = IDLE_MS * CLOCK_NS_PER_MS;
 	bench->domain.device = "test0";
 	bench->environment.transport = &bench->transport;

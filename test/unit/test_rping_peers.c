@@ -180,7 +180,7 @@ static int set_up(void **state)
 {
 	struct fake *fake = calloc(1, sizeof(*fake));
 
-	fake->environment = (struct environment){ .loop = loop_create(), .log.name = "rping" };
+	fake->environment = (struct environment){ .loop = loop_create(), .log.name = "rping", .output = stdout };
 	fake->transport = (struct transport){
 		.backend = &fake_backend,
 		.loop = fake->environment.loop,

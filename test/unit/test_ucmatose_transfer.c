@@ -121,6 +121,7 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 
 		end->peer = &bench->ends[!i];
 		end->environment.log.name = "ucmatose";
+		end->environment.output = stdout;
 		end->options.size = size;
 		end->options.common.timeout = CLOCK_NS_PER_S;
 		end->domain = (struct domain){ .device = "test0",

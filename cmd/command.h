@@ -100,7 +100,8 @@ const char *common_transport(const struct common_options *common);
 #define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
 
 /* clang-format off */
-#define COMMON_OPTIONS(type, debug_letter) \
+#define COMMON_OPTIONS(type, debug_letter) COMMON_OPTIONS_WITH(type, debug_letter, "RDMATEST_TRANSPORT, or verbs")
+#define COMMON_OPTIONS_WITH(type, debug_letter, transport_default) \
 	OPTION_ROW(OPTION_DURATION, 0, "timeout", type, common.timeout, .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = COMMAND_TIMEOUT_DEFAULT, .argument = "TIME", \
 		   .help = "Longest wait of each phase: look-up, resolve, connect, reply, disconnect"), \
@@ -108,7 +109,7 @@ const char *common_transport(const struct common_options *common);
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", \
 		   .initial_text = "none", .help = "Longest time of the whole run"), \
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
-		   .initial_text = "RDMATEST_TRANSPORT, or verbs", \
+		   .initial_text = transport_default, \
 		   .help = "How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)"), \
 	OPTION_ROW(OPTION_FLAG, debug_letter, "debug", type, common.debug, \
 		   .help = "Trace connection events and states on stderr"), \

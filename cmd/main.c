@@ -26,7 +26,7 @@ struct main_options {
 
 /* clang-format off */
 static const struct option main_options[] = {
-	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list, .help = "List the commands, one name a line"),
+	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list, .help = "List the commands that have links, one name a line"),
 	OPTION_ROW(OPTION_FLAG, 'h', "help", struct main_options, help, .help = "Print this help"),
 	OPTION_ROW(OPTION_FLAG, 0, "version", struct main_options, version, .help = "Print the version"),
 	{ .name = NULL },
@@ -56,9 +56,9 @@ static enum outcome unknown_command(const struct log *log, const char *name)
 		nearest = *row;
 	}
 	if (nearest)
-		log_hint(log, "did you mean %s? %s --list lists the commands", nearest->name, log->name);
+		log_hint(log, "did you mean %s? %s --help lists the commands", nearest->name, log->name);
 	else
-		log_hint(log, "%s --list lists the commands", log->name);
+		log_hint(log, "%s --help lists the commands", log->name);
 	return OUTCOME_UNKNOWN_COMMAND;
 }
 
@@ -79,6 +79,14 @@ static void print_usage(FILE *stream, const char *name)
 	options_help(main_options, stream);
 }
 
+/* What symlinks.sh makes. */
+static void list_links(void)
+{
+	for (const struct command *const *row = command_table; *row; row++)
+		if ((*row)->linked)
+			printf("%s\n", (*row)->name);
+}
+
 /* "rdmatest --list" and the like. */
 static enum outcome run_options(const struct log *log, int argc, char *const *argv)
 {
@@ -93,8 +101,7 @@ static enum outcome run_options(const struct log *log, int argc, char *const *ar
 	else if (options.version)
 		printf("rdmatest %s\n", RDMATEST_VERSION);
 	else if (options.list)
-		for (const struct command *const *row = command_table; *row; row++)
-			printf("%s\n", (*row)->name);
+		list_links();
 	return OUTCOME_OK;
 }
 

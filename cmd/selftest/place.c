@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where to test. An address serves if a listener can be made there: that asks the backend itself, at once and without
+ * a packet. Nothing is said of what is only tried.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cmd/selftest/selftest.h"
+
+enum {
+	CANDIDATES_MOST = 64,
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and on, each of which one process may hold */
+};
+
+struct candidates {
+	struct address addresses[CANDIDATES_MOST];
+	size_t count;
+};
+
+static const struct endpoint_handlers no_handlers = { 0 };
+
+enum outcome place_find_port(const struct place *place, uint16_t *port)
+{
+	const struct endpoint_options options = {
+		.port_space = PORT_SPACE_TCP,
+		.type_of_service = ENDPOINT_UNSET,
+		.ack_timeout = ENDPOINT_UNSET,
+	};
+	struct endpoint *listener;
+	enum outcome outcome =
+		endpoint_create(ENDPOINT_LISTENER, place->channel, &options, &no_handlers, NULL, &listener);
+
+	if (outcome)
+		return outcome;
+	outcome = endpoint_listen(listener, &place->address);
+	*port = listener->local.port;
+	endpoint_destroy(listener);
+	return outcome;
+}
+
+static bool is_soft(const struct environment *environment)
+{
+	return !strcmp(transport_name(environment->transport), "soft");
+}
+
+static void add_loopback(struct candidates *candidates)
+{
+	for (uint8_t last = 1; last <= LOOPBACK_TRIED; last++)
+		candidates->addresses[candidates->count++] =
+			(struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
+}
+
+static bool is_link_local(const struct address *address)
+{
+	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
+}
+
+/* IPv4 has multicast everywhere, and a link-local address needs its interface beside it. */
+static int rank(const struct address *address)
+{
+	return address->family == ADDRESS_IP4 ? 0 : is_link_local(address) ? 2 : 1;
+}
+
+static void add_interfaces(struct candidates *candidates, const struct ifaddrs *list, int wanted)
+{
+	const unsigned up = IFF_UP | IFF_RUNNING;
+
+	for (const struct ifaddrs *entry = list; entry && candidates->count < CANDIDATES_MOST;
+	     entry = entry->ifa_next) {
+		struct address *address = &candidates->addresses[candidates->count];
+		struct sockaddr_storage storage = { 0 };
+		int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
+
+		if ((family != AF_INET && family != AF_INET6) || (entry->ifa_flags & (up | IFF_LOOPBACK)) != up)
+			continue;
+		memcpy(&storage, entry->ifa_addr,
+		       family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		if (address_from_socket(&storage, address) && rank(address) == wanted)
+			candidates->count++;
+	}
+}
+
+static void find_candidates(struct environment *environment, const struct selftest_options *options,
+			    struct candidates *candidates)
+{
+	struct ifaddrs *list;
+
+	if (options->address) {
+		address_parse(options->address, ADDRESS_FORMAT_IP, &candidates->addresses[0]);
+		candidates->count = 1;
+	} else if (is_soft(environment)) {
+		add_loopback(candidates);
+	} else if (!getifaddrs(&list)) {
+		for (int wanted = 0; wanted <= 2; wanted++)
+			add_interfaces(candidates, list, wanted);
+		freeifaddrs(list);
+	}
+}
+
+static enum outcome try_address(struct place *place, const struct address *address)
+{
+	uint16_t port;
+
+	place->address = *address;
+	place->address.port = 0;
+	return place_find_port(place, &port);
+}
+
+static enum outcome find_address(struct environment *environment, const struct selftest_options *options,
+				 struct place *place)
+{
+	struct candidates candidates = { .count = 0 };
+	bool quiet = environment->log.quiet;
+	enum outcome outcome = OUTCOME_NO_DEVICE;
+
+	find_candidates(environment, options, &candidates);
+	environment->log.quiet = true;
+	for (size_t i = 0; outcome && i < candidates.count; i++)
+		outcome = try_address(place, &candidates.addresses[i]);
+	environment->log.quiet = quiet;
+	if (!outcome)
+		return OUTCOME_OK;
+	/* What is in the way of one that must do is the cause. */
+	if (options->address || is_soft(environment))
+		return try_address(place, &candidates.addresses[0]);
+	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
+	log_hint(&environment->log, "the interface of the device must be up and have an address");
+	return OUTCOME_NO_DEVICE;
+}
+
+static enum outcome try_transport(struct environment *environment, const struct selftest_options *options,
+				  struct place *place, const char *name, bool quiet)
+{
+	enum outcome outcome;
+
+	environment->log.quiet = quiet;
+	outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
+	if (!outcome)
+		outcome = channel_create(environment->transport, &place->channel);
+	if (!outcome)
+		outcome = find_address(environment, options, place);
+	environment->log.quiet = false;
+	if (outcome) {
+		transport_close(environment->transport);
+		environment->transport = NULL;
+	}
+	return outcome;
+}
+
+enum outcome place_choose(struct environment *environment, const struct selftest_options *options, struct place *place)
+{
+	const char *name = common_transport(&options->common);
+	enum outcome outcome;
+
+	if (name)
+		return try_transport(environment, options, place, name, false);
+	place->chosen = true;
+	if (!try_transport(environment, options, place, "verbs", true))
+		return OUTCOME_OK;
+	outcome = try_transport(environment, options, place, "soft", true);
+	/* Neither: the cause of the one that is built in last, which is for OUTCOME_USAGE not soft. */
+	if (outcome)
+		outcome =
+			try_transport(environment, options, place, outcome == OUTCOME_USAGE ? "verbs" : "soft", false);
+	return outcome;
+}

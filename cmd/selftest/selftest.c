@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * selftest: does it work here? Runs server and client of every command in this one process, part by part, and says of
+ * each whether it works. They are the real commands with real arguments (end.c).
+ *
+ * It is the only command that chooses a transport by what there is, and its first line says which.
+ */
+#include "cmd/selftest/selftest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/table.h"
+
+/* clang-format off */
+static const struct option options_table[] = {
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, .argument = "ADDRESS",
+		   .help = "The local address to test at", .initial_text = "one of a device, or with soft 127.0.0.1"),
+	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct selftest_options, verbose,
+		   .help = "Print also what the commands print"),
+	COMMON_OPTIONS_WITH(struct selftest_options, 'd', "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
+	{ .name = NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ .first = NULL },
+};
+
+/* Datagrams fit into the smallest MTU there is. */
+static const struct part_row parts[] = {
+	{
+		.command = "rping",
+		.server = "-s -V -a @address -p @port",
+		.client = "-c -V -C 10 -S 1000 -a @address -p @port",
+	},
+	{
+		.command = "ucmatose",
+		.server = "-c 4 -C 10 -S 1000 -b @address -p @port",
+		.client = "-c 4 -C 10 -S 1000 -s @address -p @port",
+	},
+	{
+		.command = "mckey",
+		.server = "-S 200 -C 10 -m @group -b @address",
+		.client = "-s -S 200 -C 10 -m @group -b @address",
+		.multicast = true,
+		.server_judges = true,
+	},
+};
+/* clang-format on */
+
+enum {
+	PARTS = sizeof(parts) / sizeof(parts[0])
+};
+
+struct selftest {
+	struct environment *environment;
+	const struct selftest_options *options;
+	const char *name; /* the program's, which a part adds its own to */
+	char part_name[SELFTEST_NAME_SIZE];
+	struct place place;
+	struct endpoint *probe; /* tells the device of the address */
+	struct part part;
+	unsigned next;
+	unsigned passed;
+	unsigned failed;
+	unsigned skipped;
+	bool interrupted;
+};
+
+/* The verdict of the whole. */
+static void finish(struct selftest *selftest)
+{
+	struct environment *environment = selftest->environment;
+	const char *device = selftest->place.domain ? selftest->place.domain->device : "no device";
+	FILE *output = environment->output;
+
+	if (selftest->interrupted) {
+		log_error(&environment->log, NULL, "ended early, after %u of %u parts",
+			  selftest->passed + selftest->failed + selftest->skipped, (unsigned)PARTS);
+		environment_note(environment, OUTCOME_FAILED);
+	}
+	fprintf(output, "%s: ", selftest->name);
+	if (environment->outcome)
+		fprintf(output, "FAILED: %u of %u parts passed", selftest->passed, (unsigned)PARTS);
+	else
+		fprintf(output, "ok: %u part%s passed", selftest->passed, selftest->passed == 1 ? "" : "s");
+	if (selftest->skipped)
+		fprintf(output, ", %u skipped", selftest->skipped);
+	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);
+	environment_finish(environment, OUTCOME_OK);
+}
+
+/* What an end has printed, each line behind who it was. */
+static void show(const struct selftest *selftest, const struct end *end, const char *role)
+{
+	const char *line = end->text ? end->text : "";
+
+	while (selftest->options->verbose && *line) {
+		size_t length = strcspn(line, "\n");
+
+		fprintf(selftest->environment->output, "  %s| %.*s\n", role, (int)length, line);
+		line += length + (line[length] == '\n');
+	}
+}
+
+static void next_part(struct selftest *selftest);
+
+static void part_over(void *owner)
+{
+	struct selftest *selftest = owner;
+	struct part *part = &selftest->part;
+	const struct end *judge = part->row->server_judges ? &part->server : &part->client;
+	FILE *output = selftest->environment->output;
+	size_t length;
+	const char *verdict = end_verdict(judge, &length);
+
+	show(selftest, &part->server, "server");
+	show(selftest, &part->client, "client");
+	environment_note(selftest->environment, part->outcome);
+	if (part->outcome) {
+		selftest->failed++;
+		fprintf(output, "%s: FAILED\n", selftest->part_name);
+	} else {
+		selftest->passed++;
+		fprintf(output, "%s: ok: %.*s\n", selftest->part_name, (int)length, verdict);
+	}
+	part_release(part);
+	selftest->environment->log.name = selftest->name;
+	next_part(selftest);
+}
+
+/* Why a part cannot be done here by its nature; NULL if it can. */
+static const char *reason_to_skip(const struct selftest *selftest, const struct part_row *row)
+{
+	const struct domain *domain = selftest->place.domain;
+	bool kernel = !strcmp(transport_name(selftest->environment->transport), "verbs");
+
+	if (!row->multicast)
+		return NULL;
+	if (!domain->multicast)
+		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP" : "the device has no multicast";
+	if (kernel && domain->fabric == FABRIC_ROCE && selftest->place.address.family == ADDRESS_IP6)
+		return "Linux's RDMA CM takes no IPv6 groups on RoCE v2";
+	return NULL;
+}
+
+/* Port and group differ from run to run, so that several on one network do not meet. */
+static enum outcome fill_arguments(const struct selftest *selftest, struct arguments *values)
+{
+	const struct place *place = &selftest->place;
+	uint16_t port;
+	enum outcome outcome = place_find_port(place, &port);
+
+	if (outcome)
+		return outcome;
+	address_host(&place->address, values->address);
+	snprintf(values->port, sizeof(values->port), "%u", port);
+	if (place->address.family == ADDRESS_IP4)
+		snprintf(values->group, sizeof(values->group), "239.255.%u.%u", port >> 8, port & 0xff);
+	else
+		snprintf(values->group, sizeof(values->group), "ff15::%x", port);
+	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", selftest->options->common.timeout);
+	return OUTCOME_OK;
+}
+
+static void start_part(struct selftest *selftest, const struct part_row *row)
+{
+	struct part *part = &selftest->part;
+	enum outcome outcome;
+
+	selftest->environment->log.name = selftest->part_name;
+	part->row = row;
+	part->environment = selftest->environment;
+	part->timeout = selftest->options->common.timeout;
+	part->over = part_over;
+	part->owner = selftest;
+	outcome = fill_arguments(selftest, &part->values);
+	if (!outcome) {
+		part_start(part);
+		return;
+	}
+	part->outcome = outcome;
+	part_over(selftest);
+}
+
+static void next_part(struct selftest *selftest)
+{
+	while (selftest->next < PARTS && !selftest->interrupted) {
+		const struct part_row *row = &parts[selftest->next++];
+		const char *reason = reason_to_skip(selftest, row);
+
+		snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name, row->command);
+		if (!reason) {
+			start_part(selftest, row);
+			return;
+		}
+		selftest->skipped++;
+		fprintf(selftest->environment->output, "%s: skipped: %s (%s, %s)\n", selftest->part_name, reason,
+			transport_name(selftest->environment->transport), selftest->place.domain->device);
+	}
+	finish(selftest);
+}
+
+/* The device of the address. */
+
+static void probe_event(void *owner, struct endpoint *probe, const struct endpoint_event *event)
+{
+	struct selftest *selftest = owner;
+
+	selftest->probe = NULL;
+	selftest->place.domain = probe->domain;
+	endpoint_destroy(probe);
+	if (event->kind == EVENT_ADDRESS_RESOLVED) {
+		next_part(selftest);
+	} else {
+		environment_note(selftest->environment, event->outcome);
+		finish(selftest);
+	}
+}
+
+static enum outcome find_device(struct selftest *selftest)
+{
+	static const struct endpoint_handlers handlers = { .event = probe_event };
+	const struct place *place = &selftest->place;
+	const struct endpoint_options options = {
+		.port_space = PORT_SPACE_TCP,
+		.timeout = selftest->options->common.timeout,
+		.type_of_service = ENDPOINT_UNSET,
+		.ack_timeout = ENDPOINT_UNSET,
+	};
+	enum outcome outcome =
+		endpoint_create(ENDPOINT_CONNECTION, place->channel, &options, &handlers, selftest, &selftest->probe);
+
+	if (outcome)
+		return outcome;
+	return endpoint_resolve(selftest->probe, NULL, &place->address);
+}
+
+/* The way in and out. */
+
+static enum outcome check(struct environment *environment, const void *all_options)
+{
+	const struct selftest_options *options = all_options;
+	struct address address;
+
+	if (!options->address)
+		return OUTCOME_OK;
+	if (address_parse(options->address, ADDRESS_FORMAT_IP, &address) && !address_is_any(&address) &&
+	    !address_is_multicast(&address))
+		return OUTCOME_OK;
+	log_error(&environment->log, "-a, --address", "'%s' is not the IPv4 or IPv6 address of an interface here",
+		  options->address);
+	return OUTCOME_USAGE;
+}
+
+static void say_place(const struct environment *environment, const struct place *place)
+{
+	const char *transport = transport_name(environment->transport);
+	const char *reason = "";
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (place->chosen && !strcmp(transport, "verbs"))
+		reason = ", as there is a usable RDMA device";
+	else if (place->chosen)
+		reason = ", as there is no usable RDMA device (--transport verbs tells why)";
+	fprintf(environment->output, "%s: testing the transport %s at %s%s\n", environment->log.name, transport,
+		address_host(&place->address, host), reason);
+}
+
+static enum outcome start(struct environment *environment, const void *options, void **state)
+{
+	struct selftest *selftest = calloc(1, sizeof(*selftest));
+	enum outcome outcome;
+
+	*state = NULL;
+	if (!selftest) {
+		log_error(&environment->log, NULL, "out of memory");
+		return OUTCOME_INTERNAL;
+	}
+	selftest->environment = environment;
+	selftest->options = options;
+	selftest->name = environment->log.name;
+	outcome = place_choose(environment, options, &selftest->place);
+	if (!outcome) {
+		say_place(environment, &selftest->place);
+		outcome = find_device(selftest);
+	}
+	if (outcome)
+		free(selftest);
+	else
+		*state = selftest;
+	return outcome;
+}
+
+static void interrupt(void *owner, enum interruption reason)
+{
+	struct selftest *selftest = owner;
+
+	selftest->interrupted = true;
+	if (selftest->part.row) {
+		part_interrupt(&selftest->part, reason);
+		return;
+	}
+	endpoint_destroy(selftest->probe);
+	selftest->probe = NULL;
+	finish(selftest);
+}
+
+static void stop(void *owner)
+{
+	struct selftest *selftest = owner;
+
+	selftest->environment->log.name = selftest->name;
+	part_release(&selftest->part);
+	endpoint_destroy(selftest->probe);
+	free(selftest);
+}
+
+const struct command selftest_command = {
+	.name = "selftest",
+	.summary = "does it work here? all of the above, server and client in one process",
+	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
+	.options = options_table,
+	.rules = rules,
+	.options_size = sizeof(struct selftest_options),
+	.chooses_transport = true,
+	.check = check,
+	.start = start,
+	.interrupt = interrupt,
+	.stop = stop,
+};

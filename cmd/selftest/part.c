@@ -112,8 +112,6 @@ void part_start(struct part *part)
 
 void part_interrupt(struct part *part, enum interruption reason)
 {
-	if (!part->outcome)
-		part->outcome = OUTCOME_FAILED;
 	interrupt_both(part, reason);
 }
 

@@ -82,6 +82,7 @@ void soft_endpoint_destroy(struct endpoint *base)
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 
+	loop_timer_stop(&endpoint->later);
 	endpoint->next_destroyed = transport->destroyed;
 	transport->destroyed = endpoint;
 	soft_reap_later(transport);

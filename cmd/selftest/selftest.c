@@ -69,7 +69,7 @@ struct selftest {
 };
 
 /* The verdict of the whole. */
-static void finish(struct selftest *selftest)
+static void say_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
 	const char *device = selftest->place.domain ? selftest->place.domain->device : "no device";
@@ -89,7 +89,12 @@ static void finish(struct selftest *selftest)
 	if (selftest->skipped)
 		fprintf(output, ", %u skipped", selftest->skipped);
 	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);
-	environment_finish(environment, OUTCOME_OK);
+}
+
+static void finish(struct selftest *selftest)
+{
+	say_verdict(selftest);
+	environment_finish(selftest->environment, OUTCOME_OK);
 }
 
 /* What an end has printed, each line behind who it was. */
@@ -292,6 +297,9 @@ static enum outcome start(struct environment *environment, const void *options, 
 	if (!outcome) {
 		say_place(environment, &selftest->place);
 		outcome = find_device(selftest);
+		environment_note(environment, outcome);
+		if (outcome)
+			say_verdict(selftest);
 	}
 	if (outcome)
 		free(selftest);

@@ -27,6 +27,20 @@ static void errno_in_words(void **state)
 	assert_string_equal(capture_end(&capture), "rping: rxe0: open device: Connection refused (111)\n");
 }
 
+static void quiet(void **state)
+{
+	const struct log log = { .name = "rping", .debug = true, .quiet = true };
+	struct capture capture;
+
+	(void)state;
+	capture_begin(&capture);
+	log_error(&log, "rxe0", "open");
+	log_errno(&log, "rxe0", ECONNREFUSED, "open");
+	log_hint(&log, "try");
+	log_debug(&log, "trace");
+	assert_string_equal(capture_end(&capture), "");
+}
+
 static void hint_line(void **state)
 {
 	const struct log log = { .name = "rping" };
@@ -98,9 +112,13 @@ static void long_line_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(error_line),	    cmocka_unit_test(errno_in_words),
-		cmocka_unit_test(hint_line),	    cmocka_unit_test(debug_only_when_asked_for),
-		cmocka_unit_test(errno_is_kept),    cmocka_unit_test(control_characters_are_harmless),
+		cmocka_unit_test(error_line),
+		cmocka_unit_test(errno_in_words),
+		cmocka_unit_test(hint_line),
+		cmocka_unit_test(quiet),
+		cmocka_unit_test(debug_only_when_asked_for),
+		cmocka_unit_test(errno_is_kept),
+		cmocka_unit_test(control_characters_are_harmless),
 		cmocka_unit_test(long_line_is_cut),
 	};
 

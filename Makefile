@@ -14,6 +14,7 @@ WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
+TIME ?= 600#            seconds of `make fuzz`
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)
 bin := $(DESTDIR)$(PREFIX)/bin
@@ -48,6 +49,8 @@ main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
+fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-missing-field-initializers
+fuzz := test/fuzz/network.c test/fuzz/world.c test/fuzz/attack.c
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -76,7 +79,15 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c)))
+# The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
+$(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
+
+$(BUILD)/fuzz: $(call object,test/fuzz/target.c)
+$(BUILD)/replay: $(call object,test/fuzz/replay.c)
+
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance
@@ -87,14 +98,19 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli memcheck layers soft lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli fuzz memcheck layers soft lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli layers soft
+	@BUILD=$(BUILD) test/run style unit cli fuzz layers soft
 
-check-unit check-cli check-style check-layers: check-%: all ## run one part of the tests
+check-unit check-cli check-fuzz check-style check-layers: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
+
+fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
+	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
+	@BUILD=$(BUILD) test/fuzz/search $(TIME)
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -112,6 +128,9 @@ setup: ## install what building and testing need, if it is missing
 
 setup-fast:
 	@test/setup test/packages/build test/packages/check
+
+setup-fuzz:
+	@test/setup test/packages/build test/packages/fuzz
 
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
@@ -149,5 +168,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-style check-layers style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo man size install uninstall clean help
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-fuzz check-style check-layers fuzz style lab check-lab lab-shell lab-long \
+	setup setup-fast setup-demo setup-fuzz man size install uninstall clean help

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/fuzz/attack.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "test/fuzz/world.h"
+#include "transport/soft/bytes.h"
+#include "transport/soft/mad.h"
+#include "transport/soft/manager.h"
+#include "transport/soft/queue.h"
+
+enum {
+	RECORDS_MOST = 120,
+	CONTROL_ENDS = 2, /* they come first, and commands leave them alone */
+};
+
+struct input {
+	const uint8_t *bytes;
+	size_t length;
+	struct world *world;
+};
+
+/* ---- reading; 0 behind the end ---- */
+
+static uint64_t take(struct input *input, unsigned size)
+{
+	uint64_t value = 0;
+
+	for (unsigned index = 0; index < size && input->length; index++, input->bytes++, input->length--)
+		value |= (uint64_t)*input->bytes << (8 * index);
+	return value;
+}
+
+static uint8_t take8(struct input *input)
+{
+	return (uint8_t)take(input, 1);
+}
+
+static uint16_t take16(struct input *input)
+{
+	return (uint16_t)take(input, 2);
+}
+
+static size_t take_bytes(struct input *input, uint8_t *bytes, size_t most)
+{
+	size_t length = most < input->length ? most : input->length;
+
+	memcpy(bytes, input->bytes, length);
+	input->bytes += length;
+	input->length -= length;
+	return length;
+}
+
+static struct end *take_end(struct input *input)
+{
+	return &input->world->ends[take8(input) % WORLD_ENDS];
+}
+
+static struct end *take_exposed(struct input *input)
+{
+	return &input->world->ends[CONTROL_ENDS + take8(input) % (WORLD_ENDS - CONTROL_ENDS)];
+}
+
+static void take_addresses(struct input *input, struct frame *frame)
+{
+	unsigned number = take8(input);
+
+	frame->from = world_address(number % 12);
+	frame->to = world_address(number / 12);
+	frame->from.port = SOFT_PORT;
+}
+
+/* ---- the records ---- */
+
+static void raw(struct input *input)
+{
+	struct frame frame = { 0 };
+	unsigned flags;
+
+	take_addresses(input, &frame);
+	flags = take8(input);
+	frame.length = take_bytes(input, frame.bytes, take16(input) % (NETWORK_FRAME_MOST - ICRC_SIZE));
+	if (flags & ATTACK_RAW_ICRC)
+		world_inject(input->world, &frame);
+	else
+		world_inject_bare(input->world, &frame);
+}
+
+static void change(struct input *input, struct frame *frame, unsigned changes)
+{
+	while (changes--) {
+		unsigned what = take8(input);
+		size_t at = what & 4 ? take16(input) : take8(input);
+		uint8_t value = take8(input);
+
+		if (!frame->length)
+			return;
+		at %= frame->length;
+		switch (what % 4) {
+		case 0:
+			frame->bytes[at] = value;
+			break;
+		case 1:
+			frame->bytes[at] ^= (uint8_t)(1u << value % 8);
+			break;
+		case 2:
+			frame->bytes[at] = (uint8_t)(frame->bytes[at] + (int8_t)value);
+			break;
+		default:
+			if (value & 1)
+				frame->length = at & ~(size_t)3;
+			else if (frame->length + value < NETWORK_FRAME_MOST - ICRC_SIZE)
+				frame->length += value;
+		}
+	}
+}
+
+/* A packet that was sent, again: as it was, or changed, from the same place or elsewhere. */
+static void again(struct input *input)
+{
+	const struct frame *sent = network_trail(take8(input) % NETWORK_TRAIL);
+	unsigned flags = take8(input);
+	struct frame frame;
+
+	if (!sent)
+		return;
+	frame = *sent;
+	if (flags & 1)
+		take_addresses(input, &frame);
+	if (flags & 2) {
+		struct address from = frame.from;
+
+		frame.from = frame.to;
+		frame.to = from;
+	}
+	if (frame.length < ICRC_SIZE)
+		return;
+	frame.length -= ICRC_SIZE;
+	frame.from.port = flags & 4 ? 49152 : SOFT_PORT;
+	change(input, &frame, flags >> 4);
+	frame.length += flags & 8 ? ICRC_SIZE : 0;
+	if (flags & 8)
+		world_inject_bare(input->world, &frame);
+	else
+		world_inject(input->world, &frame);
+}
+
+/* Headers, payload, pad: what is behind the headers comes from the input, as far as it goes, or is zeros. */
+static void inject_packet(struct input *input, struct frame *frame, struct packet *packet)
+{
+	uint8_t header[PACKET_HEADER_MOST] = { 0 };
+	size_t header_length;
+
+	packet->pkey = PACKET_PKEY;
+	header_length = packet_write(packet, header);
+	if (!header_length || header_length + packet->length + 3 > NETWORK_FRAME_MOST - ICRC_SIZE)
+		return;
+	memset(frame->bytes, 0, header_length + packet->length + 3);
+	memcpy(frame->bytes, header, header_length);
+	if (packet->payload)
+		memcpy(frame->bytes + header_length, packet->payload, packet->length);
+	else if (packet->length)
+		memset(frame->bytes + header_length, 0x5a, packet->length);
+	frame->length = header_length + packet->length + packet_pad(packet->length);
+	world_inject(input->world, frame);
+}
+
+static size_t take_length(struct input *input, const struct soft_queue *queue, uint32_t left)
+{
+	unsigned how = take8(input);
+
+	switch (how % 6) {
+	case 0:
+		return 0;
+	case 1:
+		return queue->path.mtu;
+	case 2:
+		return left < queue->path.mtu ? left : queue->path.mtu;
+	case 3:
+		return how;
+	case 4:
+		return queue->path.mtu + how - 32;
+	default:
+		return take16(input) % (PACKET_PAYLOAD_MOST + 64);
+	}
+}
+
+static int32_t take_step(struct input *input)
+{
+	int step = (int8_t)take8(input);
+
+	/* Mostly near; at the ends far. */
+	return step > 120		 ? (step - 120) << 20
+	       : step < -120		 ? -((-step - 120) << 20)
+	       : step > 60 || step < -60 ? 0
+					 : step;
+}
+
+static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *frame)
+{
+	if (!queue || !queue->path.socket)
+		return false;
+	frame->from = flags & 1 ? world_address(3) : queue->path.peer;
+	frame->to = queue->path.local;
+	frame->from.port = SOFT_PORT;
+	return true;
+}
+
+static void take_remote(struct input *input, struct packet *packet)
+{
+	const struct end *end = take_end(input);
+	unsigned choice = take8(input);
+	const struct region *region = end->regions[choice % REGIONS];
+
+	packet->remote.address = take(input, choice & 0x80 ? 8 : 2);
+	packet->remote.length = (uint32_t)take(input, choice & 0x40 ? 4 : 2);
+	packet->remote.key = region ? region->remote_key : 0;
+	if (choice & 0x20)
+		packet->remote.key ^= take8(input);
+	if (region && !(choice & 0x80))
+		packet->remote.address = (uintptr_t)region->memory + (uint64_t)(int64_t)(int16_t)packet->remote.address;
+}
+
+/* Requests of a peer that knows everything. */
+static void request(struct input *input)
+{
+	struct soft_queue *queue = end_queue(take_end(input));
+	unsigned flags = take8(input), count = 1 + (flags >> 4);
+	struct frame frame;
+	struct packet packet = { 0 };
+	int32_t step;
+
+	if (!aim(queue, flags, &frame))
+		return;
+	packet.opcode = take8(input) % (OPCODE_READ_REQUEST + 1);
+	packet.destination = soft_queue_number(queue);
+	step = take_step(input);
+	packet.psn = (queue->responder.expected + (uint32_t)step) & PSN_MASK;
+	packet.ack_request = flags & 2;
+	if (opcode_form(packet.opcode) & FORM_REMOTE)
+		take_remote(input, &packet);
+	if (!(opcode_form(packet.opcode) & FORM_READ))
+		packet.length = take_length(input, queue, queue->responder.write.left);
+	/* A few in a row come in one batch. */
+	for (; count; count--) {
+		inject_packet(input, &frame, &packet);
+		packet.psn = (packet.psn + (flags & 4 ? 1 : 0)) & PSN_MASK;
+	}
+}
+
+/* Answers of such a peer. */
+static void answer(struct input *input)
+{
+	struct soft_queue *queue = end_queue(take_end(input));
+	unsigned flags = take8(input), count = 1 + (flags >> 4);
+	struct frame frame;
+	struct packet packet = { 0 };
+	uint32_t step;
+
+	if (!aim(queue, flags, &frame))
+		return;
+	packet.opcode = (uint8_t)(OPCODE_READ_RESPONSE_FIRST + take8(input) % 5);
+	packet.destination = soft_queue_number(queue);
+	step = (uint32_t)take_step(input);
+	packet.psn = (queue->requester.oldest + step) & PSN_MASK;
+	packet.acknowledgement.syndrome = take8(input);
+	packet.acknowledgement.msn = take8(input);
+	if (opcode_form(packet.opcode) & FORM_PAYLOAD)
+		packet.length = take_length(input, queue, 100);
+	for (; count; count--) {
+		inject_packet(input, &frame, &packet);
+		packet.psn = (packet.psn + (flags & 4 ? 1 : 0)) & PSN_MASK;
+	}
+}
+
+static struct soft_link *take_link(struct input *input)
+{
+	unsigned number = take8(input);
+	const struct soft_manager *manager = soft_of(input->world->hosts[number & 1].transport)->manager;
+	const struct link_table *table = &manager->tables[LINK_BY_ID];
+
+	if (!table->count)
+		return NULL;
+	number = (number >> 1) % (unsigned)table->count;
+	for (size_t index = 0; index < table->size; index++)
+		for (struct soft_link *link = table->buckets[index]; link; link = link->next_in[LINK_BY_ID])
+			if (!number--)
+				return link;
+	return NULL;
+}
+
+static void fill_request(struct input *input, struct mad *mad, const struct frame *frame, uint8_t *private_data)
+{
+	struct mad_address address = { .version = frame->from.family == ADDRESS_IP4 ? 4 : 6, .port = 7 };
+	struct mad_req *req = &mad->req;
+	unsigned flags = take8(input);
+
+	memcpy(address.source, frame->from.bytes, sizeof(address.source));
+	memcpy(address.destination, frame->to.bytes, sizeof(address.destination));
+	mad_address_write(&address, private_data);
+	*req = (struct mad_req){
+		.service_id = mad_service_id(PORT_SPACE_TCP, WORLD_PORT),
+		.ca_guid = take8(input) % 4,
+		.queue_number = 2 + take8(input) % 16u,
+		.responder_resources = flags & 15,
+		.initiator_depth = (uint8_t)(flags >> 4),
+		.starting_psn = flags & 1 ? PSN_MASK : 0,
+		.retry_count = take8(input) & 7,
+		.rnr_retry_count = flags & 7,
+		.path_mtu = (uint8_t)(1 + (flags >> 2) % 5),
+		.path = { .ack_timeout = take8(input) & 31 },
+	};
+	mad->local_id = 1 + take8(input) % 32u;
+	mad->remote_id = 0;
+	soft_manager_gid(&frame->from, req->path.local_gid);
+	soft_manager_gid(&frame->to, req->path.remote_gid);
+}
+
+static void fill_other(struct input *input, struct mad *mad, const struct soft_link *link, const uint8_t *information)
+{
+	switch (mad->kind) {
+	case MAD_REP:
+		mad->rep = (struct mad_rep){
+			.queue_number = 2 + take8(input) % 16u,
+			.starting_psn = take16(input),
+			.responder_resources = take8(input),
+			.initiator_depth = take8(input),
+			.rnr_retry_count = take8(input) & 7,
+			.ca_guid = take8(input) % 4,
+		};
+		break;
+	case MAD_REJ:
+		mad->rej = (struct mad_rej){
+			.answered = take8(input) % 4,
+			.reason = take8(input) % 36,
+			.information_length = take8(input) % MAD_INFORMATION_MOST,
+			.information = information,
+		};
+		break;
+	case MAD_MRA:
+		mad->mra.answered = take8(input) % 4;
+		break;
+	case MAD_DREQ:
+		mad->dreq.remote_queue_number = link->queue;
+		break;
+	default:
+		break;
+	}
+}
+
+/* A message of the peer of a link, or a request from anywhere. */
+static void message(struct input *input)
+{
+	const struct soft_link *link = take_link(input);
+	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 }, information[MAD_INFORMATION_MOST] = { 0 }, bytes[MAD_SIZE];
+	unsigned flags = take8(input);
+	struct frame frame;
+	struct packet packet = {
+		.opcode = OPCODE_DATAGRAM,
+		.destination = MAD_QUEUE_NUMBER,
+		.datagram = { .key = MAD_QUEUE_KEY, .source = MAD_QUEUE_NUMBER },
+		.payload = bytes,
+		.length = MAD_SIZE,
+	};
+	struct mad mad = {
+		.kind = (enum mad_kind)(MAD_REQ + flags % 7),
+		.private_data = private_data,
+		.private_length = sizeof(private_data),
+	};
+
+	if (!link)
+		return;
+	frame.from = link->agreement.path.peer;
+	frame.to = link->agreement.path.local;
+	mad.transaction = link->transaction;
+	mad.local_id = link->peer_known ? link->peer_id : 77;
+	mad.remote_id = link->id;
+	bytes_write(information, 8, link->peer_guid);
+	if (flags & 0x80)
+		take_addresses(input, &frame);
+	frame.from.port = SOFT_PORT;
+	if (mad.kind == MAD_REQ)
+		fill_request(input, &mad, &frame, private_data);
+	else
+		fill_other(input, &mad, link, information);
+	mad_write(&mad, bytes);
+	if (flags & 0x40) {
+		bytes[take8(input)] = take8(input);
+		bytes[take8(input)] ^= take8(input);
+	}
+	inject_packet(input, &frame, &packet);
+}
+
+/* To a group's queues, or to the queue of one member. */
+static void datagram(struct input *input)
+{
+	struct soft_queue *queue = end_queue(take_end(input));
+	unsigned flags = take8(input);
+	struct frame frame;
+	struct packet packet = {
+		.opcode = flags & 1 ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
+		.destination = flags & 2 && queue ? soft_queue_number(queue) : PSN_MASK,
+		.datagram = { .key = flags & 4 ? flags : UINT32_C(0x01234567), .source = 2 },
+	};
+
+	take_addresses(input, &frame);
+	packet.length = take16(input) % (SLOT_LENGTH + 100);
+	if (flags & 8 && queue)
+		packet.datagram.source = soft_queue_number(queue);
+	inject_packet(input, &frame, &packet);
+}
+
+static void post(struct input *input)
+{
+	static const enum work_kind kinds[] = { WORK_SEND, WORK_WRITE, WORK_READ, WORK_SEND };
+	struct end *end = take_exposed(input);
+	const struct end *peer = take_exposed(input);
+	unsigned flags = take8(input);
+	const struct region *remote = peer->regions[(flags & 4 ? REGION_WRITABLE : REGION_READABLE)];
+	struct work work = {
+		.kind = kinds[flags & 3],
+		.silent = flags & 8,
+		.has_immediate = flags & 16,
+		.length = take16(input),
+		.offset = take16(input),
+	};
+
+	if (!end->regions[0])
+		return;
+	work.region = end->regions[work.kind == WORK_READ ? REGION_SINK : REGION_SOURCE];
+	if (end->endpoint && end->endpoint->kind == ENDPOINT_GROUP) {
+		work.kind = WORK_SEND;
+		work.length %= 1024;
+	}
+	if (!(flags & 32)) {
+		work.offset %= REGION_LENGTH;
+		work.length %= REGION_LENGTH + 1 - (uint32_t)work.offset;
+	}
+	work.remote_address = remote ? (uintptr_t)remote->memory + (flags & 64 ? take16(input) : 0) : 0;
+	work.remote_key = remote ? remote->remote_key : 0;
+	world_post(end, &work);
+}
+
+static void command(struct input *input)
+{
+	struct world *world = input->world;
+	unsigned choice = take8(input) % 8;
+	struct end *end = take_exposed(input);
+	struct frame addresses;
+	bool there;
+
+	switch (choice) {
+	case 0:
+		world_post_receives(end, 1 + take8(input) % SLOTS);
+		break;
+	case 1:
+		world_accept(end);
+		break;
+	case 2:
+		world_reject(end, "no", take8(input) % 3);
+		break;
+	case 3:
+		world_disconnect(end);
+		break;
+	case 4:
+		world_destroy(end);
+		break;
+	case 5:
+		world_leave(end);
+		break;
+	case 6:
+		there = take8(input) & 1;
+		take_addresses(input, &addresses);
+		addresses.from = world_address(there ? take8(input) % 2 ? 1 : 5 : take8(input) % 2 ? 0 : 4);
+		world_connect(world, there, &addresses.from, &addresses.to);
+		break;
+	default:
+		there = take8(input) & 1;
+		addresses.from = world_address(there ? 1 : 0);
+		addresses.to = world_address(take8(input) & 1 ? 7 : 9);
+		choice = take8(input);
+		world_join(world, there, &addresses.from, &addresses.to, choice & 1, choice & 2);
+	}
+}
+
+static void pass(struct input *input)
+{
+	unsigned how = take8(input);
+
+	switch (how % 4) {
+	case 0:
+		network_settle();
+		break;
+	case 1:
+		network_pass((how >> 2) * CLOCK_NS_PER_MS, 50);
+		break;
+	case 2:
+		network_pass((how >> 2) * CLOCK_NS_PER_S, 100);
+		break;
+	default:
+		network_pass(60 * CLOCK_NS_PER_S, 1 + (how >> 2));
+	}
+}
+
+static void trouble(struct input *input)
+{
+	unsigned how = take8(input);
+	struct address address;
+
+	if (how & 1) {
+		address = world_address(2);
+		network_lose((how >> 1) % 16, &address);
+		return;
+	}
+	/* Not for the control's addresses: such an error ends what is connected with them. */
+	address = world_address(how & 2 ? 1 : how & 4 ? 3 : 5);
+	network_refuse(&address);
+}
+
+void attack(const uint8_t *bytes, size_t length)
+{
+	static const int mtus[] = { 1500, 576, 9000, 356 };
+	struct input input = { .bytes = bytes, .length = length };
+	struct world_terms terms;
+	unsigned kind;
+
+	terms.seed = take8(&input);
+	terms.policy = take16(&input) * UINT64_C(0x0001000100010001);
+	kind = take8(&input);
+	terms.mtu = mtus[kind & 3];
+	terms.buffer = kind & 4 ? 16384 : 212992;
+	terms.limited = take8(&input) & 1;
+	take8(&input);
+	input.world = world_open(&terms);
+	for (unsigned count = 0; input.length && count < RECORDS_MOST; count++) {
+		uint8_t record = take8(&input);
+
+		switch (record & 15) {
+		case ATTACK_RAW:
+			raw(&input);
+			break;
+		case 1:
+		case 2:
+			again(&input);
+			break;
+		case 3:
+		case 4:
+		case 5:
+			request(&input);
+			break;
+		case 6:
+		case 7:
+			answer(&input);
+			break;
+		case 8:
+		case 9:
+			message(&input);
+			break;
+		case 10:
+			datagram(&input);
+			break;
+		case 11:
+		case 12:
+			post(&input);
+			break;
+		case 13:
+			command(&input);
+			break;
+		case 14:
+			trouble(&input);
+			break;
+		default:
+			pass(&input);
+			world_talk(input.world);
+		}
+		/* Else the next record comes with the same batch. */
+		if (record & 16)
+			network_settle();
+		if (record & 32)
+			network_pass(CLOCK_NS_PER_MS, 20);
+	}
+	network_settle();
+	world_close(input.world);
+}

@@ -54,14 +54,29 @@ static size_t take_bytes(struct input *input, uint8_t *bytes, size_t most)
 	return length;
 }
 
+/* One with a queue, from the first of those that may be meant on; any if there is none. */
+static struct end *choose(struct input *input, unsigned first)
+{
+	struct end *ends = input->world->ends;
+	unsigned count = WORLD_ENDS - first, choice = take8(input) % count;
+
+	for (unsigned index = 0; index < count; index++) {
+		struct end *end = &ends[first + (choice + index) % count];
+
+		if (end_queue(end))
+			return end;
+	}
+	return &ends[first + choice];
+}
+
 static struct end *take_end(struct input *input)
 {
-	return &input->world->ends[take8(input) % WORLD_ENDS];
+	return choose(input, 0);
 }
 
 static struct end *take_exposed(struct input *input)
 {
-	return &input->world->ends[CONTROL_ENDS + take8(input) % (WORLD_ENDS - CONTROL_ENDS)];
+	return choose(input, CONTROL_ENDS);
 }
 
 static void take_addresses(struct input *input, struct frame *frame)
@@ -123,7 +138,7 @@ static void again(struct input *input)
 {
 	const struct frame *sent = network_trail(take8(input) % NETWORK_TRAIL);
 	unsigned flags = take8(input);
-	struct frame frame;
+	struct frame frame = { .identification = 0 };
 
 	if (!sent)
 		return;
@@ -140,6 +155,7 @@ static void again(struct input *input)
 		return;
 	frame.length -= ICRC_SIZE;
 	frame.from.port = flags & 4 ? 49152 : SOFT_PORT;
+	frame.identification = flags & 4 ? take16(input) : 0;
 	change(input, &frame, flags >> 4);
 	frame.length += flags & 8 ? ICRC_SIZE : 0;
 	if (flags & 8)
@@ -172,12 +188,14 @@ static size_t take_length(struct input *input, const struct soft_queue *queue, u
 {
 	unsigned how = take8(input);
 
-	switch (how % 6) {
+	switch (how % 8) {
 	case 0:
 		return 0;
 	case 1:
 		return queue->path.mtu;
 	case 2:
+	case 6:
+	case 7:
 		return left < queue->path.mtu ? left : queue->path.mtu;
 	case 3:
 		return how;
@@ -192,11 +210,10 @@ static int32_t take_step(struct input *input)
 {
 	int step = (int8_t)take8(input);
 
-	/* Mostly near; at the ends far. */
-	return step > 120		 ? (step - 120) << 20
-	       : step < -120		 ? -((-step - 120) << 20)
-	       : step > 60 || step < -60 ? 0
-					 : step;
+	/* Mostly none, else near; at the ends far. */
+	if (step > 120 || step < -120)
+		return step > 0 ? (step - 120) << 20 : -((-step - 120) << 20);
+	return step & 1 ? step / 2 : 0;
 }
 
 static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *frame)
@@ -209,19 +226,27 @@ static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *fr
 	return true;
 }
 
-static void take_remote(struct input *input, struct packet *packet)
+/* Some of a region, mostly: from its start, or up to its end, and a little before or beyond. */
+static void take_remote(struct input *input, const struct soft_queue *queue, struct packet *packet)
 {
 	const struct end *end = take_end(input);
-	unsigned choice = take8(input);
-	const struct region *region = end->regions[choice % REGIONS];
+	const struct region *region = end->regions[REGIONS - 1 - take8(input) % REGIONS];
+	unsigned how = take8(input) % 8;
 
-	packet->remote.address = take(input, choice & 0x80 ? 8 : 2);
-	packet->remote.length = (uint32_t)take(input, choice & 0x40 ? 4 : 2);
-	packet->remote.key = region ? region->remote_key : 0;
-	if (choice & 0x20)
-		packet->remote.key ^= take8(input);
-	if (region && !(choice & 0x80))
-		packet->remote.address = (uintptr_t)region->memory + (uint64_t)(int64_t)(int16_t)packet->remote.address;
+	packet->remote.length = (uint32_t)take(input, how ? 2 : 4);
+	if (how)
+		packet->remote.length %= how & 1 ? queue->path.mtu + 1 : REGION_LENGTH + 8;
+	if (!region || how < 2) {
+		packet->remote.address = take(input, 8);
+		packet->remote.key = region ? region->remote_key : take16(input);
+		return;
+	}
+	packet->remote.address = (uintptr_t)region->memory;
+	if (how & 2)
+		packet->remote.address += region->length - packet->remote.length;
+	if (how & 4)
+		packet->remote.address += (uint64_t)(int64_t)(int8_t)take8(input);
+	packet->remote.key = region->remote_key;
 }
 
 /* Requests of a peer that knows everything. */
@@ -229,8 +254,9 @@ static void request(struct input *input)
 {
 	struct soft_queue *queue = end_queue(take_end(input));
 	unsigned flags = take8(input), count = 1 + (flags >> 4);
-	struct frame frame;
+	struct frame frame = { .identification = 0 };
 	struct packet packet = { 0 };
+	uint32_t left;
 	int32_t step;
 
 	if (!aim(queue, flags, &frame))
@@ -240,10 +266,13 @@ static void request(struct input *input)
 	step = take_step(input);
 	packet.psn = (queue->responder.expected + (uint32_t)step) & PSN_MASK;
 	packet.ack_request = flags & 2;
-	if (opcode_form(packet.opcode) & FORM_REMOTE)
-		take_remote(input, &packet);
+	left = queue->responder.write.left;
+	if (opcode_form(packet.opcode) & FORM_REMOTE) {
+		take_remote(input, queue, &packet);
+		left = packet.remote.length;
+	}
 	if (!(opcode_form(packet.opcode) & FORM_READ))
-		packet.length = take_length(input, queue, queue->responder.write.left);
+		packet.length = take_length(input, queue, left);
 	/* A few in a row come in one batch. */
 	for (; count; count--) {
 		inject_packet(input, &frame, &packet);
@@ -256,7 +285,7 @@ static void answer(struct input *input)
 {
 	struct soft_queue *queue = end_queue(take_end(input));
 	unsigned flags = take8(input), count = 1 + (flags >> 4);
-	struct frame frame;
+	struct frame frame = { .identification = 0 };
 	struct packet packet = { 0 };
 	uint32_t step;
 
@@ -292,7 +321,8 @@ static struct soft_link *take_link(struct input *input)
 	return NULL;
 }
 
-static void fill_request(struct input *input, struct mad *mad, const struct frame *frame, uint8_t *private_data)
+static void fill_request(struct input *input, struct mad *mad, const struct soft_link *link, const struct frame *frame,
+			 uint8_t *private_data)
 {
 	struct mad_address address = { .version = frame->from.family == ADDRESS_IP4 ? 4 : 6, .port = 7 };
 	struct mad_req *req = &mad->req;
@@ -303,8 +333,8 @@ static void fill_request(struct input *input, struct mad *mad, const struct fram
 	mad_address_write(&address, private_data);
 	*req = (struct mad_req){
 		.service_id = mad_service_id(PORT_SPACE_TCP, WORLD_PORT),
-		.ca_guid = take8(input) % 4,
-		.queue_number = 2 + take8(input) % 16u,
+		.ca_guid = flags & 2 ? link->peer_guid : take8(input) % 4,
+		.queue_number = flags & 32 ? link->agreement.peer_queue : 2 + take8(input) % 16u,
 		.responder_resources = flags & 15,
 		.initiator_depth = (uint8_t)(flags >> 4),
 		.starting_psn = flags & 1 ? PSN_MASK : 0,
@@ -321,10 +351,13 @@ static void fill_request(struct input *input, struct mad *mad, const struct fram
 
 static void fill_other(struct input *input, struct mad *mad, const struct soft_link *link, const uint8_t *information)
 {
+	static const uint8_t reasons[] = { MAD_REASON_TIMEOUT, MAD_REASON_STALE, MAD_REASON_MTU, MAD_REASON_CONSUMER,
+					   255 };
+
 	switch (mad->kind) {
 	case MAD_REP:
 		mad->rep = (struct mad_rep){
-			.queue_number = 2 + take8(input) % 16u,
+			.queue_number = take8(input) % 16u,
 			.starting_psn = take16(input),
 			.responder_resources = take8(input),
 			.initiator_depth = take8(input),
@@ -335,7 +368,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_l
 	case MAD_REJ:
 		mad->rej = (struct mad_rej){
 			.answered = take8(input) % 4,
-			.reason = take8(input) % 36,
+			.reason = reasons[take8(input) % (sizeof(reasons) / sizeof(reasons[0]))],
 			.information_length = take8(input) % MAD_INFORMATION_MOST,
 			.information = information,
 		};
@@ -357,7 +390,7 @@ static void message(struct input *input)
 	const struct soft_link *link = take_link(input);
 	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 }, information[MAD_INFORMATION_MOST] = { 0 }, bytes[MAD_SIZE];
 	unsigned flags = take8(input);
-	struct frame frame;
+	struct frame frame = { .identification = 0 };
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
 		.destination = MAD_QUEUE_NUMBER,
@@ -366,7 +399,7 @@ static void message(struct input *input)
 		.length = MAD_SIZE,
 	};
 	struct mad mad = {
-		.kind = (enum mad_kind)(MAD_REQ + flags % 7),
+		.kind = (enum mad_kind)(MAD_REQ + (flags & 31) % 7),
 		.private_data = private_data,
 		.private_length = sizeof(private_data),
 	};
@@ -378,12 +411,15 @@ static void message(struct input *input)
 	mad.transaction = link->transaction;
 	mad.local_id = link->peer_known ? link->peer_id : 77;
 	mad.remote_id = link->id;
-	bytes_write(information, 8, link->peer_guid);
+	if (flags & 0x20)
+		information[0] = take8(input) % 8;
+	else
+		bytes_write(information, 8, link->peer_guid);
 	if (flags & 0x80)
 		take_addresses(input, &frame);
 	frame.from.port = SOFT_PORT;
 	if (mad.kind == MAD_REQ)
-		fill_request(input, &mad, &frame, private_data);
+		fill_request(input, &mad, link, &frame, private_data);
 	else
 		fill_other(input, &mad, link, information);
 	mad_write(&mad, bytes);
@@ -399,7 +435,7 @@ static void datagram(struct input *input)
 {
 	struct soft_queue *queue = end_queue(take_end(input));
 	unsigned flags = take8(input);
-	struct frame frame;
+	struct frame frame = { .identification = 0 };
 	struct packet packet = {
 		.opcode = flags & 1 ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
 		.destination = flags & 2 && queue ? soft_queue_number(queue) : PSN_MASK,
@@ -447,9 +483,9 @@ static void post(struct input *input)
 static void command(struct input *input)
 {
 	struct world *world = input->world;
-	unsigned choice = take8(input) % 8;
-	struct end *end = take_exposed(input);
-	struct frame addresses;
+	unsigned choice = take8(input) % 9;
+	struct end *end = &world->ends[CONTROL_ENDS + take8(input) % (WORLD_ENDS - CONTROL_ENDS)];
+	struct frame addresses = { .identification = 0 };
 	bool there;
 
 	switch (choice) {
@@ -470,6 +506,9 @@ static void command(struct input *input)
 		break;
 	case 5:
 		world_leave(end);
+		break;
+	case 7:
+		world_drop_region(end, (enum world_region)(take8(input) % REGIONS));
 		break;
 	case 6:
 		there = take8(input) & 1;
@@ -522,7 +561,7 @@ static void trouble(struct input *input)
 
 void attack(const uint8_t *bytes, size_t length)
 {
-	static const int mtus[] = { 1500, 576, 9000, 356 };
+	static const int mtus[] = { 1500, 356, 9000, 356 };
 	struct input input = { .bytes = bytes, .length = length };
 	struct world_terms terms;
 	unsigned kind;
@@ -533,7 +572,7 @@ void attack(const uint8_t *bytes, size_t length)
 	terms.mtu = mtus[kind & 3];
 	terms.buffer = kind & 4 ? 16384 : 212992;
 	terms.limited = take8(&input) & 1;
-	take8(&input);
+	terms.scramble = take8(&input) % 8;
 	input.world = world_open(&terms);
 	for (unsigned count = 0; input.length && count < RECORDS_MOST; count++) {
 		uint8_t record = take8(&input);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-	ATTACK_TERMS = 6,    /* bytes of the terms: seed, policy 2, MTU and buffer, limits, reserved */
+	ATTACK_TERMS = 6,    /* bytes of the terms: seed, policy 2, MTU and buffer, limits, scramble */
 	ATTACK_RAW = 0,	     /* the record of any bytes: addresses, flags, length 2 (low first), bytes */
 	ATTACK_RAW_ICRC = 1, /* flag: append the right one */
 };

@@ -17,6 +17,7 @@ enum {
 struct frame {
 	struct frame *next;
 	struct address from, to;
+	uint16_t identification; /* of the IP header, as its ICRC says */
 	size_t length;
 	uint8_t bytes[NETWORK_FRAME_MOST];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/fuzz/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,8 @@ static void check_regions(const struct end *end)
 	if (!end->regions[0])
 		return;
 	check_pattern(end->regions[REGION_SOURCE]->memory, REGION_LENGTH, "the source of sends");
-	check_pattern(end->regions[REGION_READABLE]->memory, REGION_LENGTH, "memory that may only be read");
+	if (end->regions[REGION_READABLE])
+		check_pattern(end->regions[REGION_READABLE]->memory, REGION_LENGTH, "memory that may only be read");
 	check_pattern(end->regions[REGION_RECEIVES]->memory, SLOT_GAP, "memory before the receives");
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		const uint8_t *bytes = slot_at(end, slot);
@@ -126,6 +128,14 @@ static void drop_regions(struct end *end)
 		region_destroy(end->regions[index]);
 		end->regions[index] = NULL;
 	}
+}
+
+void world_drop_region(struct end *end, enum world_region region)
+{
+	if (region != REGION_WRITABLE && region != REGION_READABLE)
+		return;
+	region_destroy(end->regions[region]);
+	end->regions[region] = NULL;
 }
 
 void world_destroy(struct end *end)
@@ -505,7 +515,8 @@ void world_inject(struct world *world, struct frame *frame)
 	}
 	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
 			  frame->to.bytes, frame->from.port, SOFT_PORT);
-	icrc = icrc_of(table, &flow, (struct icrc_mark){ 0 }, frame->bytes, frame->length, NULL, 0, 0);
+	icrc = icrc_of(table, &flow, (struct icrc_mark){ frame->identification, false }, frame->bytes, frame->length,
+		       NULL, 0, 0);
 	icrc_store(frame->bytes + frame->length, icrc);
 	frame->length += ICRC_SIZE;
 	world_inject_bare(world, frame);
@@ -542,17 +553,23 @@ struct world *world_open(const struct world_terms *terms)
 	};
 	struct world *world = calloc(1, sizeof(*world));
 	struct address source, destination;
+	char scramble[8];
 
 	if (!world)
 		abort();
 	network_open(terms->seed, terms->mtu, terms->buffer);
+	snprintf(scramble, sizeof(scramble), "%u", terms->scramble);
+	if (terms->scramble)
+		setenv("RDMATEST_SCRAMBLE", scramble, 1);
+	else
+		unsetenv("RDMATEST_SCRAMBLE");
 	for (unsigned index = 0; index < WORLD_HOSTS; index++)
 		open_host(world, index, terms);
 	for (unsigned index = 0; index < sizeof(connections) / sizeof(connections[0]); index++) {
 		source = world_address(connections[index].source);
 		destination = world_address(connections[index].destination);
 		world_connect(world, connections[index].host, &source, &destination);
-		network_settle();
+		network_pass(50 * CLOCK_NS_PER_MS, 200);
 		world->policy = terms->policy;
 		if (!index && !(world->ends[0].established && world->ends[1].established && world->ends[1].control))
 			violation("the control does not come about");

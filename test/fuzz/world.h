@@ -80,7 +80,8 @@ struct world_terms {
 	uint64_t policy;
 	int mtu;
 	int buffer;
-	bool limited; /* phases have a time limit */
+	bool limited;	  /* phases have a time limit */
+	uint8_t scramble; /* 0: events and completions in their order */
 };
 
 struct world *world_open(const struct world_terms *terms);
@@ -106,6 +107,8 @@ void world_reject(struct end *end, const void *data, size_t length);
 void world_disconnect(struct end *end);
 void world_leave(struct end *end);
 void world_destroy(struct end *end);
+/* Frees one of the regions that a peer may reach. */
+void world_drop_region(struct end *end, enum world_region region);
 /* A message of the control each way. */
 void world_talk(struct world *world);
 

@@ -65,6 +65,61 @@ static void prepare(int fd, enum address_family family)
 	}
 }
 
+static bool is_loopback4(const struct address *address)
+{
+	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
+}
+
+/* The interface that has a local address; 127.0.0.2 and its like are not listed one by one. */
+static bool interface_name(const struct address *local, char name[IF_NAMESIZE])
+{
+	struct ifaddrs *list, *entry;
+
+	if (getifaddrs(&list))
+		return false;
+	for (entry = list; entry; entry = entry->ifa_next) {
+		struct address address;
+
+		if (entry->ifa_addr &&
+		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
+		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
+		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
+			break;
+		if (is_loopback4(local) && (entry->ifa_flags & IFF_LOOPBACK))
+			break;
+	}
+	if (entry)
+		snprintf(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	freeifaddrs(list);
+	return entry != NULL;
+}
+
+/* The MTU of the interface that has the address, or of the loopback if none is found. */
+static int interface_mtu(const struct address *local)
+{
+	struct ifreq request = { 0 };
+	int mtu = 65536, fd;
+
+	if (!interface_name(local, request.ifr_name))
+		return mtu;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
+		mtu = request.ifr_mtu;
+	if (fd >= 0)
+		close(fd);
+	return mtu;
+}
+
+static uint32_t path_mtu(const struct address *local)
+{
+	int room = interface_mtu(local) - ROCE_OVERHEAD - (local->family == ADDRESS_IP6 ? IP6_MORE : 0);
+	uint32_t mtu = 4096;
+
+	while (mtu > 256 && (int)mtu > room)
+		mtu /= 2;
+	return mtu;
+}
+
 /* An open socket of that address, or NULL with errno. Group sockets are shared with other processes. */
 static struct soft_socket *open_socket(struct soft_transport *transport, const struct address *address, bool group)
 {
@@ -151,11 +206,6 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
 }
 
-static bool is_loopback4(const struct address *address)
-{
-	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
-}
-
 /* The socket of an address, opened if need be. */
 static enum outcome socket_of(struct soft_transport *transport, const char *name, const struct address *address,
 			      struct soft_socket **result)
@@ -213,46 +263,6 @@ static int route_source(const struct address *peer, struct address *source)
 	close(fd);
 	source->port = 0;
 	return error;
-}
-
-/* The MTU of the interface that has the address, or of the loopback if none is found. */
-static int interface_mtu(const struct address *local)
-{
-	struct ifaddrs *list, *entry;
-	struct ifreq request = { 0 };
-	int mtu = 65536, fd;
-
-	if (getifaddrs(&list))
-		return mtu;
-	for (entry = list; entry; entry = entry->ifa_next) {
-		struct address address;
-
-		if (entry->ifa_addr &&
-		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
-		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
-		    !memcmp(address.bytes, local->bytes, sizeof(address.bytes)) && address.family == local->family)
-			break;
-	}
-	if (entry) {
-		snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", entry->ifa_name);
-		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
-			mtu = request.ifr_mtu;
-		if (fd >= 0)
-			close(fd);
-	}
-	freeifaddrs(list);
-	return mtu;
-}
-
-static uint32_t path_mtu(const struct address *local)
-{
-	int room = interface_mtu(local) - ROCE_OVERHEAD - (local->family == ADDRESS_IP6 ? IP6_MORE : 0);
-	uint32_t mtu = 4096;
-
-	while (mtu > 256 && (int)mtu > room)
-		mtu /= 2;
-	return mtu;
 }
 
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
@@ -375,25 +385,9 @@ void soft_sockets_close(struct soft_transport *transport)
 /* The index of the interface that has a local address; 0 lets the kernel choose. */
 static unsigned interface_of(const struct address *local)
 {
-	struct ifaddrs *list;
-	unsigned index = 0;
+	char name[IF_NAMESIZE];
 
-	if (getifaddrs(&list))
-		return 0;
-	for (struct ifaddrs *entry = list; entry && !index; entry = entry->ifa_next) {
-		struct address address;
-
-		if (entry->ifa_addr &&
-		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
-		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
-		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
-			index = if_nametoindex(entry->ifa_name);
-		/* 127.0.0.2 and its like are not listed one by one. */
-		else if (is_loopback4(local) && (entry->ifa_flags & IFF_LOOPBACK))
-			index = if_nametoindex(entry->ifa_name);
-	}
-	freeifaddrs(list);
-	return index;
+	return interface_name(local, name) ? if_nametoindex(name) : 0;
 }
 
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)

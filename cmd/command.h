@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cmd/reporting/reporting.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/loop.h"
@@ -23,6 +24,7 @@ struct common_options {
 	int64_t timeout;       /* nanoseconds for each phase that waits */
 	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
+	struct reporting_options reporting;
 	bool debug;
 	bool help;
 	bool version;
@@ -35,7 +37,8 @@ struct environment {
 	struct transport *transport; /* opened before start() */
 	uint64_t given;		     /* the options that were on the command line, for options_given() */
 	enum outcome outcome;	     /* of the run: the first failure stays */
-	FILE *output;		     /* results: stdout, unless the run is a part of another one */
+	FILE *output;		     /* results in classic lines: through environment_output() */
+	struct reporting *reporting; /* NULL in a run that is a part of another one */
 
 	/* Of a run that is a part of another one; else NULL. They come from inside the command: act later. */
 	void (*ready)(void *owner);
@@ -77,6 +80,13 @@ struct command {
 	 */
 	void (*interrupt)(void *state, enum interruption reason);
 
+	/*
+	 * Adds what is known so far, of the whole run or since the last interval_over(), to a report. The names are the
+	 * same each time. Both may be NULL.
+	 */
+	void (*report)(void *state, struct report *report, enum report_span span);
+	void (*interval_over)(void *state);
+
 	/* Frees the state after the loop has ended, in whatever state things are. */
 	void (*stop)(void *state);
 };
@@ -93,6 +103,22 @@ void environment_finish(struct environment *environment, enum outcome outcome);
 /* Says that a peer may come: the server listens, the receiver has joined. */
 void environment_ready(struct environment *environment);
 
+/* Where results are printed, in lines. */
+FILE *environment_output(const struct environment *environment);
+
+/*
+ * Prints the summary of the run, if it is to have one and has not had it: a command calls this right before its verdict,
+ * and when a run fails that has figures to show.
+ */
+void environment_summary(struct environment *environment);
+
+/*
+ * Begins an object of that type in the JSON stream, to be ended with environment_end_record(). NULL if there is no such
+ * stream.
+ */
+struct report *environment_begin_record(struct environment *environment, const char *type);
+void environment_end_record(struct environment *environment);
+
 /* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
 const char *common_transport(const struct common_options *common);
 
@@ -100,6 +126,30 @@ const char *common_transport(const struct common_options *common);
 #define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
 
 /* clang-format off */
+#define REPORTING_OPTIONS(type) \
+	OPTION_ROW(OPTION_FLAG, 0, "json", type, common.reporting.json, \
+		   .help = "Print one JSON object at the end, and nothing else"), \
+	OPTION_ROW(OPTION_FLAG, 0, "json-stream", type, common.reporting.json_stream, \
+		   .help = "Print a JSON object a line, as things happen"), \
+	OPTION_ROW(OPTION_FLAG, 0, "csv", type, common.reporting.csv, \
+		   .help = "Print the names of columns, then a row for each interval and the whole"), \
+	OPTION_ROW(OPTION_FLAG, 0, "quiet", type, common.reporting.quiet, \
+		   .help = "Print nothing but errors"), \
+	OPTION_ROW(OPTION_FLAG, 0, "histogram", type, common.reporting.histogram, \
+		   .help = "Draw the distribution of times in the summary; in JSON, list it"), \
+	OPTION_ROW(OPTION_DURATION, 0, "interval-report", type, common.reporting.interval, \
+		   .minimum = 10 * CLOCK_NS_PER_MS, .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
+		   .argument = "TIME", .initial_text = "none", .help = "Report also each interval by itself"), \
+	OPTION_ROW(OPTION_TEXT, 0, "prometheus", type, common.reporting.prometheus, .argument = "FILE", \
+		   .help = "Write the figures into FILE for node_exporter, each --interval-report or 15 s"),
+#define COMMON_RULES \
+	{ OPTION_EXCLUDES, "json", "json-stream" }, \
+	{ OPTION_EXCLUDES, "json", "csv" }, \
+	{ OPTION_EXCLUDES, "json-stream", "csv" }, \
+	{ OPTION_EXCLUDES, "quiet", "json" }, \
+	{ OPTION_EXCLUDES, "quiet", "json-stream" }, \
+	{ OPTION_EXCLUDES, "quiet", "csv" }, \
+	{ OPTION_EXCLUDES, "quiet", "histogram" }
 #define COMMON_OPTIONS(type, debug_letter) COMMON_OPTIONS_WITH(type, debug_letter, "RDMATEST_TRANSPORT, or verbs")
 #define COMMON_OPTIONS_WITH(type, debug_letter, transport_default) \
 	OPTION_ROW(OPTION_DURATION, 0, "timeout", type, common.timeout, .minimum = CLOCK_NS_PER_MS, \
@@ -111,6 +161,7 @@ const char *common_transport(const struct common_options *common);
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
 		   .initial_text = transport_default, \
 		   .help = "How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)"), \
+	REPORTING_OPTIONS(type) \
 	OPTION_ROW(OPTION_FLAG, debug_letter, "debug", type, common.debug, \
 		   .help = "Trace connection events and states on stderr"), \
 	OPTION_ROW(OPTION_FLAG, 'h', "help", type, common.help, .help = "Print this help"), \

@@ -21,3 +21,24 @@ void environment_ready(struct environment *environment)
 	if (environment->ready)
 		environment->ready(environment->owner);
 }
+
+FILE *environment_output(const struct environment *environment)
+{
+	reporting_clear(environment->reporting);
+	return environment->output;
+}
+
+void environment_summary(struct environment *environment)
+{
+	reporting_summary(environment->reporting);
+}
+
+struct report *environment_begin_record(struct environment *environment, const char *type)
+{
+	return reporting_begin_record(environment->reporting, type);
+}
+
+void environment_end_record(struct environment *environment)
+{
+	reporting_end_record(environment->reporting);
+}

@@ -20,6 +20,7 @@ struct run {
 	struct output_watch output;
 	struct watchdog watchdog;
 	struct loop_timer deadline;
+	struct reporting reporting;
 	struct loop_timer ending; /* limits how long the orderly end may take */
 	bool interrupted;
 };
@@ -116,7 +117,9 @@ static void run_loop(struct run *run, const void *options)
 	outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
+		reporting_start(&run->reporting, run->state);
 		loop_run(environment->loop);
+		reporting_finish(&run->reporting);
 		run->command->stop(run->state);
 	}
 	loop_timer_stop(&run->deadline);
@@ -135,8 +138,10 @@ const char *common_transport(const struct common_options *common)
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
-	enum outcome outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
+	enum outcome outcome;
 
+	reporting_choose(&run->reporting, &run->common->reporting);
+	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
 	if (outcome)
 		return outcome;
 	environment->loop = loop_create();
@@ -166,6 +171,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		return OUTCOME_INTERNAL;
 	}
 	run.common = options;
+	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,
 				&run.environment.given);
 	run.environment.log.debug = run.common->debug;
@@ -175,6 +181,10 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		printf("%s (rdmatest) %s\n", command->name, RDMATEST_VERSION);
 	else if (outcome == OUTCOME_OK)
 		outcome = run_command(&run, options);
+	environment_note(&run.environment, outcome);
+	if (outcome)
+		reporting_finish(&run.reporting); /* if it has not come to that before */
+	reporting_free(&run.reporting);
 	free(options);
 	return outcome;
 }

@@ -35,28 +35,35 @@ static void __attribute__((format(printf, 2, 3))) append(struct line *line, cons
 	va_end(list);
 }
 
-/* One write, so that the lines of several processes on one terminal or log do not mix. */
-static void print(struct line *line)
+/* Marks a cut, and what a user or a peer sent must not move the cursor or forge a line of its own. */
+static void clean(struct line *line)
 {
 	static const char cut[] = "...";
-	ssize_t ignored;
 
 	if (line->length == sizeof(line->text) - 1)
 		memcpy(line->text + line->length - (sizeof(cut) - 1), cut, sizeof(cut) - 1);
-	/* What a user or a peer sent must not move the cursor or forge a line of its own. */
 	for (size_t i = 0; i < line->length; i++) {
 		unsigned char byte = (unsigned char)line->text[i];
 
 		if (byte < ' ' || byte == 0x7f)
 			line->text[i] = '?';
 	}
+}
+
+/* One write, so that the lines of several processes on one terminal or log do not mix. */
+static void print(struct line *line)
+{
+	ssize_t ignored;
+
 	line->text[line->length++] = '\n';
 	ignored = write(STDERR_FILENO, line->text, line->length);
 	(void)ignored;
 }
 
+/* In place of an errno value. */
 enum {
-	NO_ERROR = -1
+	NO_ERROR = -1,
+	DEBUG = -2,
 };
 
 static void __attribute__((format(printf, 4, 0)))
@@ -64,6 +71,7 @@ say(const struct log *log, const char *object, int error, const char *format, va
 {
 	int kept = errno;
 	struct line line;
+	size_t start;
 
 	if (log->quiet)
 		return;
@@ -71,9 +79,13 @@ say(const struct log *log, const char *object, int error, const char *format, va
 	append(&line, "%s: ", log->name);
 	if (object)
 		append(&line, "%s: ", object);
+	start = line.length;
 	append_list(&line, format, list);
-	if (error != NO_ERROR)
+	if (error >= 0)
 		append(&line, ": %s (%d)", strerror(error), error);
+	clean(&line);
+	if (log->heard && error != DEBUG)
+		log->heard(log->listener, object, line.text + start);
 	print(&line);
 	errno = kept;
 }
@@ -112,6 +124,6 @@ void log_debug(const struct log *log, const char *format, ...)
 	if (!log->debug)
 		return;
 	va_start(list, format);
-	say(log, "debug", NO_ERROR, format, list);
+	say(log, "debug", DEBUG, format, list);
 	va_end(list);
 }

@@ -12,6 +12,13 @@ struct log {
 	const char *name; /* the program as the user typed it: "rping", "rdmatest rping" */
 	bool debug;	  /* print log_debug() lines */
 	bool quiet;	  /* print nothing: something is only tried */
+
+	/*
+	 * Who else wants to hear of errors and hints, before they are printed; may be NULL. object is NULL or the
+	 * message's own, and "hint" of a hint; text is the rest of the line.
+	 */
+	void (*heard)(void *listener, const char *object, const char *text);
+	void *listener;
 };
 
 /*

@@ -64,6 +64,7 @@ static const struct option options_table[] = {
 };
 
 static const struct option_rule rules[] = {
+	COMMON_RULES,
 	{ OPTION_ONE_OF, "group", "mgid" },
 	{ OPTION_EXCLUDES, "group", "mgid" },
 	{ OPTION_NEEDS, "mgid", "bind" },

@@ -15,9 +15,9 @@ void run_say(const struct mckey_run *run, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	vfprintf(run->environment->output, format, list);
+	vfprintf(environment_output(run->environment), format, list);
 	va_end(list);
-	fputc('\n', run->environment->output);
+	fputc('\n', environment_output(run->environment));
 }
 
 static const char *device(const struct mckey_run *run)
@@ -32,11 +32,12 @@ void run_tell(const struct mckey_run *run, const char *format, ...)
 {
 	va_list list;
 
-	fprintf(run->environment->output, "%s: ", run->log->name);
+	fprintf(environment_output(run->environment), "%s: ", run->log->name);
 	va_start(list, format);
-	vfprintf(run->environment->output, format, list);
+	vfprintf(environment_output(run->environment), format, list);
 	va_end(list);
-	fprintf(run->environment->output, " (%s, %s)\n", transport_name(run->environment->transport), device(run));
+	fprintf(environment_output(run->environment), " (%s, %s)\n", transport_name(run->environment->transport),
+		device(run));
 }
 
 const char *plural(uint64_t count)

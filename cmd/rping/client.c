@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd/hello.h"
+#include "cmd/rping/figures.h"
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/phase.h"
 #include "cmd/rping/protocol.h"
@@ -74,6 +75,7 @@ struct rping_client {
 	bool stock; /* the server said no hello */
 	uint32_t size;
 	uint64_t answered;
+	struct ping_figures figures;
 	bool sink_sent; /* of this ping: the advertisement of the sink has completed */
 	bool written;	/* of this ping: the server says that it has written */
 	bool last;	/* end after this ping */
@@ -105,6 +107,8 @@ static void finish(struct rping_client *client, enum outcome outcome)
 	resolver_stop(&client->source_lookup);
 	resolver_stop(&client->address_lookup);
 	drop_connection(client);
+	if (client->answered)
+		environment_summary(client->environment);
 	environment_finish(client->environment, outcome);
 }
 
@@ -131,7 +135,8 @@ static enum outcome verdict(const struct rping_client *client)
 		log_error(client->log, endpoint->name, "ended early, after %s", pings_text(client, pings));
 		return OUTCOME_FAILED;
 	}
-	fprintf(client->environment->output, "%s: %s of %" PRIu32 " byte%s to %s answered%s (%s, %s%s)\n",
+	environment_summary(client->environment);
+	fprintf(environment_output(client->environment), "%s: %s of %" PRIu32 " byte%s to %s answered%s (%s, %s%s)\n",
 		client->log->name, rping_pings_text(client->answered, 0, pings), client->size,
 		client->size == 1 ? "" : "s", address_text(&endpoint->peer, peer),
 		client->options->validate ? " and verified" : "", transport_name(endpoint->transport),
@@ -180,6 +185,7 @@ static void start_ping(struct rping_client *client)
 	payload_ping_fill(client->source_region->memory, client->size, ping_number(client->answered));
 	if (client->options->validate || client->options->verbose)
 		memset(client->sink_region->memory, SINK_UNTOUCHED, client->size);
+	ping_figures_sent(&client->figures, clock_now());
 	advertise(client, SOURCE, CLIENT_OFFERING_SOURCE);
 }
 
@@ -197,12 +203,16 @@ static bool same_as_sent(const struct rping_client *client)
 
 static void ping_answered(struct rping_client *client)
 {
+	ping_figures_answered(&client->figures, clock_now());
 	if (client->options->validate && !same_as_sent(client)) {
 		leave(client, OUTCOME_FAILED);
 		return;
 	}
+	if (client->options->validate)
+		ping_figures_verified(&client->figures);
 	if (client->options->verbose)
-		ping_print(client->environment->output, "ping data", client->sink_region->memory, client->size);
+		ping_print(environment_output(client->environment), "ping data", client->sink_region->memory,
+			   client->size);
 	client->answered++;
 	if (client->last || !more_asked(client))
 		leave(client, OUTCOME_OK);
@@ -503,6 +513,18 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 	case CLIENT_DONE:
 		break;
 	}
+}
+
+void rping_client_report(struct rping_client *client, struct report *report, enum report_span span)
+{
+	report_text(report, "role", "client");
+	report_text(report, "target", client->options->address);
+	ping_figures_report(&client->figures, client->size, report, span);
+}
+
+void rping_client_interval_over(struct rping_client *client)
+{
+	ping_figures_next_interval(&client->figures);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

@@ -69,17 +69,18 @@ static enum outcome verdict(const struct guest *guest)
 		return OUTCOME_FAILED;
 	}
 	if (!guest->answered) {
-		fprintf(guest->output, "%s: %s came and went without a ping (%s, %s)\n", guest->log->name,
-			endpoint->name, transport_name(endpoint->transport), endpoint->domain->device);
+		fprintf(environment_output(guest->environment), "%s: %s came and went without a ping (%s, %s)\n",
+			guest->log->name, endpoint->name, transport_name(endpoint->transport),
+			endpoint->domain->device);
 		return OUTCOME_OK;
 	}
 	if (guest->shortest == guest->longest)
 		snprintf(sizes, sizeof(sizes), "%" PRIu32, guest->longest);
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, guest->shortest, guest->longest);
-	fprintf(guest->output, "%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n", guest->log->name,
-		rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s", endpoint->name,
-		guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
+	fprintf(environment_output(guest->environment), "%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n",
+		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s",
+		endpoint->name, guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
 		endpoint->domain->device, guest->options->validate ? "" : RPING_NOT_COMPARED);
 	return OUTCOME_OK;
 }
@@ -188,7 +189,8 @@ static enum outcome source_read(struct guest *guest)
 	if (options->validate && compare(guest))
 		return OUTCOME_FAILED;
 	if (options->verbose)
-		ping_print(guest->output, "server ping data", guest->buffer->memory, guest->length);
+		ping_print(environment_output(guest->environment), "server ping data", guest->buffer->memory,
+			   guest->length);
 	/* The second go-ahead is later on the same queue, and its completion covers this one. */
 	go_ahead.silent = true;
 	enter(guest, GUEST_AWAITING_SINK);
@@ -342,7 +344,7 @@ struct guest *guest_create(struct guest **list, struct environment *environment,
 		return NULL;
 	guest->options = options;
 	guest->log = &environment->log;
-	guest->output = environment->output;
+	guest->environment = environment;
 	guest->endpoint = request;
 	guest->phase = (struct phase){
 		.rows = guest_states,

@@ -31,7 +31,7 @@ struct guest {
 
 	const struct rping_options *options;
 	const struct log *log;
-	FILE *output;
+	const struct environment *environment;
 	guest_callback *ended;
 	void *owner;
 	struct endpoint *endpoint;

@@ -43,6 +43,7 @@ static const struct option rping_option_table[] = {
 };
 
 static const struct option_rule rping_rules[] = {
+	COMMON_RULES,
 	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_ONE_OF, "server", "client" },
 	{ OPTION_NEEDS, "client", "address" },
@@ -137,6 +138,24 @@ static void rping_interrupt(void *state, enum interruption reason)
 	rping_server_interrupt(rping->server, reason);
 }
 
+static void rping_report(void *state, struct report *report, enum report_span span)
+{
+	struct rping *rping = state;
+
+	if (rping->client)
+		rping_client_report(rping->client, report, span);
+	else
+		rping_server_report(rping->server, report);
+}
+
+static void rping_interval_over(void *state)
+{
+	struct rping *rping = state;
+
+	if (rping->client)
+		rping_client_interval_over(rping->client);
+}
+
 static void rping_stop(void *state)
 {
 	struct rping *rping = state;
@@ -158,5 +177,7 @@ const struct command rping_command = {
 	.check = rping_check,
 	.start = rping_start,
 	.interrupt = rping_interrupt,
+	.report = rping_report,
+	.interval_over = rping_interval_over,
 	.stop = rping_stop,
 };

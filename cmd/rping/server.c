@@ -50,12 +50,13 @@ static void server_ended(struct rping_server *server)
 		server_finish(server, OUTCOME_FAILED);
 		return;
 	}
-	fprintf(server->environment->output, "%s: served %" PRIu64 " client%s, %s", server->log->name, server->served,
-		server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
+	environment_summary(server->environment);
+	fprintf(environment_output(server->environment), "%s: served %" PRIu64 " client%s, %s", server->log->name,
+		server->served, server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
 	if (server->failed)
-		fprintf(server->environment->output, ", %" PRIu64 " client%s failed", server->failed,
+		fprintf(environment_output(server->environment), ", %" PRIu64 " client%s failed", server->failed,
 			server->failed == 1 ? "" : "s");
-	fputc('\n', server->environment->output);
+	fputc('\n', environment_output(server->environment));
 	server_finish(server, server->failed ? OUTCOME_FAILED : OUTCOME_OK);
 }
 
@@ -214,6 +215,26 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 	}
 	if (!server->guests)
 		server_ended(server);
+}
+
+void rping_server_report(struct rping_server *server, struct report *report)
+{
+	uint64_t pings = server->pings;
+	uint64_t connected = 0;
+
+	for (const struct guest *guest = server->guests; guest; guest = guest->next) {
+		pings += guest->answered;
+		connected++;
+	}
+	report_text(report, "role", "server");
+	report_object(report, "clients");
+	report_count(report, "served", server->served);
+	report_count(report, "failed", server->failed);
+	report_count(report, "connected", connected);
+	report_end(report);
+	report_object(report, "pings");
+	report_count(report, "answered", pings);
+	report_end(report);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

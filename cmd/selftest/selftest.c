@@ -24,6 +24,7 @@ static const struct option options_table[] = {
 };
 
 static const struct option_rule rules[] = {
+	COMMON_RULES,
 	{ .first = NULL },
 };
 
@@ -73,7 +74,7 @@ static void say_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
 	const char *device = selftest->place.domain ? selftest->place.domain->device : "no device";
-	FILE *output = environment->output;
+	FILE *output = environment_output(environment);
 
 	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
 
@@ -105,7 +106,7 @@ static void show(const struct selftest *selftest, const struct end *end, const c
 	while (selftest->options->verbose && *line) {
 		size_t length = strcspn(line, "\n");
 
-		fprintf(selftest->environment->output, "  %s| %.*s\n", role, (int)length, line);
+		fprintf(environment_output(selftest->environment), "  %s| %.*s\n", role, (int)length, line);
 		line += length + (line[length] == '\n');
 	}
 }
@@ -117,7 +118,7 @@ static void part_over(void *owner)
 	struct selftest *selftest = owner;
 	struct part *part = &selftest->part;
 	const struct end *judge = part->row->server_judges ? &part->server : &part->client;
-	FILE *output = selftest->environment->output;
+	FILE *output = environment_output(selftest->environment);
 	size_t length;
 	const char *verdict = end_verdict(judge, &length);
 
@@ -208,8 +209,8 @@ static void next_part(struct selftest *selftest)
 			return;
 		}
 		selftest->skipped++;
-		fprintf(selftest->environment->output, "%s: skipped: %s (%s, %s)\n", selftest->part_name, reason,
-			transport_name(selftest->environment->transport), selftest->place.domain->device);
+		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
+			reason, transport_name(selftest->environment->transport), selftest->place.domain->device);
 	}
 	finish(selftest);
 }
@@ -276,8 +277,8 @@ static void say_place(const struct environment *environment, const struct place 
 		reason = ", as there is a usable RDMA device";
 	else if (place->chosen)
 		reason = ", as there is no usable RDMA device (--transport verbs tells why)";
-	fprintf(environment->output, "%s: testing the transport %s at %s%s\n", environment->log.name, transport,
-		address_host(&place->address, host), reason);
+	fprintf(environment_output(environment), "%s: testing the transport %s at %s%s\n", environment->log.name,
+		transport, address_host(&place->address, host), reason);
 }
 
 static enum outcome start(struct environment *environment, const void *options, void **state)

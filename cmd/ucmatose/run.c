@@ -34,7 +34,7 @@ enum {
 
 void ucmatose_say(const struct ucmatose *run, const char *line)
 {
-	FILE *output = run->environment->output;
+	FILE *output = environment_output(run->environment);
 
 	fprintf(output, "%s\n", line);
 	fflush(output);
@@ -357,7 +357,7 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 static void tell_success(const struct ucmatose *run)
 {
 	const char *plural = run->wanted == 1 ? "" : "s";
-	FILE *output = run->environment->output;
+	FILE *output = environment_output(run->environment);
 	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < run->begun; i++)
@@ -395,7 +395,7 @@ void ucmatose_finish(struct ucmatose *run)
 		tell_failures(run, verified);
 	else
 		tell_success(run);
-	fprintf(environment->output, "return status %d\n", (int)environment->outcome);
-	fflush(environment->output);
+	fprintf(environment_output(environment), "return status %d\n", (int)environment->outcome);
+	fflush(environment_output(environment));
 	environment_finish(environment, environment->outcome);
 }

@@ -83,7 +83,8 @@ enum outcome ucmatose_server_listen(struct ucmatose *run)
 		outcome = endpoint_listen(run->listener, &run->source);
 	if (outcome)
 		return outcome;
-	fprintf(run->environment->output, "cmatose: listening on %s", address_text(&run->listener->local, text));
+	fprintf(environment_output(run->environment), "cmatose: listening on %s",
+		address_text(&run->listener->local, text));
 	ucmatose_say(run, "");
 	return OUTCOME_OK;
 }

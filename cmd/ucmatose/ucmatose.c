@@ -75,6 +75,7 @@ static const struct option options_table[] = {
 /* clang-format on */
 
 static const struct option_rule rules[] = {
+	COMMON_RULES,
 	{ 0, NULL, NULL },
 };
 
@@ -222,7 +223,7 @@ static void first_step(void *owner)
 static void say_ack_timeout(const struct ucmatose *run)
 {
 	int64_t exponent = run->options->ack_timeout;
-	FILE *output = run->environment->output;
+	FILE *output = environment_output(run->environment);
 	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
 
 	fprintf(output, "cmatose: ack timeout %" PRId64 ": ", exponent);

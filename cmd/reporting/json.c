@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/command.h"
+#include "cmd/reporting/reporting.h"
+
+/* Of the layout that docs/json.md describes. */
+enum {
+	SCHEMA = 1
+};
+
+static void open_record(struct reporting *reporting, const char *type)
+{
+	report_open(&reporting->report, stdout, &report_json);
+	report_text(&reporting->report, "type", type);
+}
+
+static void close_record(struct reporting *reporting)
+{
+	report_close(&reporting->report);
+	fflush(stdout);
+}
+
+static void summary(struct reporting *reporting)
+{
+	open_record(reporting, "summary");
+	report_count(&reporting->report, "schema", SCHEMA);
+	reporting_add_head(reporting);
+	reporting_add_verdict(reporting);
+	reporting_add_figures(reporting, REPORT_TOTAL);
+	told_report(&reporting->report, &reporting->told);
+	close_record(reporting);
+}
+
+static void stream_start(struct reporting *reporting)
+{
+	open_record(reporting, "start");
+	report_count(&reporting->report, "schema", SCHEMA);
+	reporting_add_head(reporting);
+	close_record(reporting);
+}
+
+struct report *reporting_begin_record(struct reporting *reporting, const char *type)
+{
+	if (!reporting || reporting->form != &reporting_json_stream)
+		return NULL;
+	open_record(reporting, type);
+	report_time(&reporting->report, "at", clock_now() - reporting->started);
+	return &reporting->report;
+}
+
+void reporting_end_record(struct reporting *reporting)
+{
+	close_record(reporting);
+}
+
+static void stream_interval(struct reporting *reporting)
+{
+	struct report *report = reporting_begin_record(reporting, "interval");
+
+	report_time(report, "from", reporting->interval_started - reporting->started);
+	reporting_add_figures(reporting, REPORT_INTERVAL);
+	reporting_end_record(reporting);
+}
+
+static void stream_error(struct reporting *reporting, const struct told_error *error)
+{
+	told_report_error(reporting_begin_record(reporting, "error"), error);
+	reporting_end_record(reporting);
+}
+
+const struct reporting_form reporting_json = {
+	.finish = summary,
+	.json = true,
+};
+
+const struct reporting_form reporting_json_stream = {
+	.start = stream_start,
+	.interval = stream_interval,
+	.error = stream_error,
+	.finish = summary,
+	.json = true,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/reporting/reporting.h"
+
+enum {
+	WIDTH_MOST = 512,
+	WIDTH_USUAL = 80,
+};
+
+void reporting_clear(struct reporting *reporting)
+{
+	if (!reporting || !reporting->progress_shown)
+		return;
+	reporting->progress_shown = false;
+	fputs("\r\033[K", stderr);
+}
+
+/* Cut where the terminal ends: the next line could not take a second one away. */
+static void show(struct reporting *reporting, const char *text)
+{
+	struct winsize window;
+	int width = WIDTH_USUAL;
+
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col)
+		width = window.ws_col;
+	reporting_clear(reporting);
+	fprintf(stderr, "%.*s", width - 1, text);
+	reporting->progress_shown = true;
+}
+
+static void progress(void *owner)
+{
+	struct reporting *reporting = owner;
+	char text[WIDTH_MOST] = "";
+	FILE *stream = fmemopen(text, sizeof(text), "w");
+
+	if (stream) {
+		report_open(&reporting->report, stream, &report_line);
+		reporting_add_figures(reporting, REPORT_TOTAL);
+		report_close(&reporting->report);
+		fclose(stream);
+		show(reporting, text);
+	}
+	loop_timer_start(reporting->environment->loop, &reporting->progress, CLOCK_NS_PER_S, progress, reporting);
+}
+
+void reporting_start_progress(struct reporting *reporting)
+{
+	const struct reporting_options *options = reporting->options;
+
+	if (reporting->form != &reporting_text || options->quiet || options->interval || !reporting->command->report ||
+	    !isatty(STDOUT_FILENO) || !isatty(STDERR_FILENO))
+		return;
+	loop_timer_start(reporting->environment->loop, &reporting->progress, 2 * CLOCK_NS_PER_S, progress, reporting);
+}

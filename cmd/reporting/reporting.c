@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/reporting/reporting.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "cmd/command.h"
+
+#define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
+
+void reporting_add_head(struct reporting *reporting)
+{
+	const struct transport *transport = reporting->environment->transport;
+	struct report *report = &reporting->report;
+
+	report_text(report, "command", reporting->command->name);
+	report_text(report, "version", RDMATEST_VERSION);
+	report_text(report, "transport", transport ? transport_name(transport) : NULL);
+	report_time(report, "duration", clock_now() - reporting->started);
+}
+
+void reporting_add_figures(struct reporting *reporting, enum report_span span)
+{
+	if (reporting->state && reporting->command->report)
+		reporting->command->report(reporting->state, &reporting->report, span);
+}
+
+void reporting_add_verdict(struct reporting *reporting)
+{
+	enum outcome outcome = reporting->environment->outcome;
+
+	report_text(&reporting->report, "verdict", outcome ? "fail" : "pass");
+	report_count(&reporting->report, "exit_code", (uint64_t)outcome);
+}
+
+/* On its way to stderr. */
+static void heard(void *listener, const char *object, const char *text)
+{
+	struct reporting *reporting = listener;
+	const struct told_error *last = reporting->told.last;
+
+	reporting_clear(reporting);
+	if (object && !strcmp(object, "hint")) {
+		told_hint(&reporting->told, text);
+		return;
+	}
+	told_error(&reporting->told, object, text);
+	if (reporting->form->error && reporting->told.last != last)
+		reporting->form->error(reporting, reporting->told.last);
+}
+
+/* Whatever the arguments mean otherwise: who asked for JSON parses what comes. */
+static const struct reporting_form *asked_form(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json"))
+			return &reporting_json;
+		if (!strcmp(argv[i], "--json-stream"))
+			return &reporting_json_stream;
+		if (!strcmp(argv[i], "--csv"))
+			return &reporting_csv;
+	}
+	return &reporting_text;
+}
+
+void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
+		       int argc, char *const *argv)
+{
+	reporting->environment = environment;
+	reporting->command = command;
+	reporting->form = asked_form(argc, argv);
+	reporting->started = clock_now();
+	environment->reporting = reporting;
+	environment->log.heard = heard;
+	environment->log.listener = reporting;
+}
+
+void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
+{
+	reporting->options = options;
+	reporting->prometheus = options->prometheus;
+	reporting->report.buckets = options->histogram;
+	if (options->json)
+		reporting->form = &reporting_json;
+	else if (options->json_stream)
+		reporting->form = &reporting_json_stream;
+	else if (options->csv)
+		reporting->form = &reporting_csv;
+	else
+		reporting->form = &reporting_text;
+	if (reporting->form != &reporting_text || options->quiet)
+		reporting->nowhere = fopen("/dev/null", "w");
+	if (reporting->nowhere)
+		reporting->environment->output = reporting->nowhere;
+}
+
+static int64_t interval_length(const struct reporting *reporting)
+{
+	if (reporting->options->interval)
+		return reporting->options->interval;
+	return reporting->prometheus ? PROMETHEUS_INTERVAL : 0;
+}
+
+static void interval_over(void *owner)
+{
+	struct reporting *reporting = owner;
+	int64_t now = clock_now();
+	int64_t length = interval_length(reporting);
+	int64_t next = reporting->interval_started + length;
+
+	if (reporting->options->interval && reporting->form->interval && !reporting->options->quiet)
+		reporting->form->interval(reporting);
+	reporting_write_prometheus(reporting);
+	if (reporting->command->interval_over)
+		reporting->command->interval_over(reporting->state);
+	/* On the same beat, unless one was missed. */
+	reporting->interval_started = now < next + length ? next : now;
+	loop_timer_start(reporting->environment->loop, &reporting->interval, reporting->interval_started + length - now,
+			 interval_over, reporting);
+}
+
+/* Ctrl-\ on the terminal. */
+static void asked(void *owner)
+{
+	reporting_say_so_far(owner);
+}
+
+void reporting_start(struct reporting *reporting, void *state)
+{
+	struct loop *loop = reporting->environment->loop;
+	int64_t length = interval_length(reporting);
+
+	reporting->state = state;
+	reporting->interval_started = clock_now();
+	if (reporting->form->start)
+		reporting->form->start(reporting);
+	loop_signal_start(loop, &reporting->quit, SIGQUIT, asked, reporting);
+	if (length)
+		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);
+	reporting_start_progress(reporting);
+}
+
+void reporting_summary(struct reporting *reporting)
+{
+	if (!reporting || reporting->summarised || !reporting->state)
+		return;
+	reporting_clear(reporting);
+	reporting->summarised = true;
+	if (reporting->form->summary)
+		reporting->form->summary(reporting);
+}
+
+void reporting_finish(struct reporting *reporting)
+{
+	if (reporting->finished)
+		return;
+	reporting->finished = true;
+	loop_timer_stop(&reporting->interval);
+	loop_timer_stop(&reporting->progress);
+	loop_signal_stop(&reporting->quit);
+	reporting_clear(reporting);
+	reporting_write_prometheus(reporting);
+	if (reporting->form->finish)
+		reporting->form->finish(reporting);
+	reporting->state = NULL;
+}
+
+void reporting_free(struct reporting *reporting)
+{
+	reporting->environment->log.heard = NULL;
+	told_free(&reporting->told);
+	if (reporting->nowhere)
+		fclose(reporting->nowhere);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/command.h"
+#include "cmd/reporting/reporting.h"
+#include "core/quantity.h"
+
+static void print_block(struct reporting *reporting, FILE *stream, const char *title)
+{
+	char time[QUANTITY_TEXT_SIZE];
+
+	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
+		quantity_time(clock_now() - reporting->started, time));
+	report_open(&reporting->report, stream, &report_block);
+	reporting_add_figures(reporting, REPORT_TOTAL);
+	report_close(&reporting->report);
+	fflush(stream);
+}
+
+void reporting_say_so_far(struct reporting *reporting)
+{
+	bool for_program = reporting->form != &reporting_text;
+
+	reporting_clear(reporting);
+	print_block(reporting, for_program ? stderr : reporting->environment->output, "so far, in");
+}
+
+static void text_summary(struct reporting *reporting)
+{
+	if (reporting->command->report)
+		print_block(reporting, reporting->environment->output, "summary of");
+}
+
+static void text_interval(struct reporting *reporting)
+{
+	FILE *stream = reporting->environment->output;
+	double from = (double)(reporting->interval_started - reporting->started) / (double)CLOCK_NS_PER_S;
+	double to = (double)(clock_now() - reporting->started) / (double)CLOCK_NS_PER_S;
+
+	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
+	report_open(&reporting->report, stream, &report_line);
+	reporting_add_figures(reporting, REPORT_INTERVAL);
+	report_close(&reporting->report);
+	fputc('\n', stream);
+}
+
+const struct reporting_form reporting_text = {
+	.interval = text_interval,
+	.summary = text_summary,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/histogram.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "core/quantity.h"
+
+enum {
+	LINES_MOST = 24,
+	BAR_MOST = 50,
+};
+
+/*
+ * Below HISTOGRAM_PARTS a bucket a value. Above, the octave and the bits behind the leading one are the index:
+ *
+ *   1 b b b b b x x x ... x      octave = number of x, plus one
+ *     \-- part --/
+ */
+static unsigned bucket_of(uint64_t sample)
+{
+	unsigned octave;
+
+	if (sample < HISTOGRAM_PARTS)
+		return (unsigned)sample;
+	if (sample >> HISTOGRAM_BITS)
+		return HISTOGRAM_BUCKETS - 1;
+	octave = 63 - (unsigned)__builtin_clzll(sample) - HISTOGRAM_PARTS_BITS;
+	return ((octave + 1) << HISTOGRAM_PARTS_BITS) + (unsigned)(sample >> octave) - HISTOGRAM_PARTS;
+}
+
+int64_t histogram_bucket_start(unsigned bucket)
+{
+	unsigned octave = bucket >> HISTOGRAM_PARTS_BITS;
+
+	if (!octave)
+		return bucket;
+	return (int64_t)(bucket % HISTOGRAM_PARTS + HISTOGRAM_PARTS) << (octave - 1);
+}
+
+static void widen(struct histogram *histogram, int64_t low, int64_t high)
+{
+	if (!histogram->count || low < histogram->minimum)
+		histogram->minimum = low;
+	if (!histogram->count || high > histogram->maximum)
+		histogram->maximum = high;
+}
+
+void histogram_add(struct histogram *histogram, int64_t sample)
+{
+	double distance;
+
+	if (sample < 0)
+		sample = 0;
+	widen(histogram, sample, sample);
+	histogram->count++;
+	histogram->sum += sample;
+	distance = (double)sample - histogram->mean;
+	histogram->mean += distance / (double)histogram->count;
+	histogram->squares += distance * ((double)sample - histogram->mean);
+	histogram->buckets[bucket_of((uint64_t)sample)]++;
+}
+
+void histogram_merge(struct histogram *histogram, const struct histogram *other)
+{
+	double ours = (double)histogram->count, theirs = (double)other->count;
+	double distance = other->mean - histogram->mean;
+
+	if (!other->count)
+		return;
+	widen(histogram, other->minimum, other->maximum);
+	histogram->mean += distance * theirs / (ours + theirs);
+	histogram->squares += other->squares + distance * distance * ours * theirs / (ours + theirs);
+	histogram->count += other->count;
+	histogram->sum += other->sum;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		histogram->buckets[i] += other->buckets[i];
+}
+
+int64_t histogram_average(const struct histogram *histogram)
+{
+	return histogram->count ? histogram->sum / (int64_t)histogram->count : 0;
+}
+
+/* Newton's method; saves a library. */
+static double square_root(double number)
+{
+	double root = number > 1 ? number : 1;
+
+	for (double next = (root + number / root) / 2; next < root; next = (root + number / root) / 2)
+		root = next;
+	return root;
+}
+
+int64_t histogram_deviation(const struct histogram *histogram)
+{
+	if (!histogram->count || histogram->squares <= 0)
+		return 0;
+	return (int64_t)(square_root(histogram->squares / (double)histogram->count) + 0.5);
+}
+
+int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
+{
+	/* Rounded up, and without an overflow. */
+	uint64_t rank = histogram->count / 1000 * per_mille + (histogram->count % 1000 * per_mille + 999) / 1000;
+	uint64_t seen = 0;
+	unsigned bucket = 0;
+	int64_t middle;
+
+	if (!histogram->count)
+		return 0;
+	while (bucket < HISTOGRAM_BUCKETS - 1 && (seen += histogram->buckets[bucket]) < rank)
+		bucket++;
+	middle = (histogram_bucket_start(bucket) + histogram_bucket_start(bucket + 1) - 1) / 2;
+	if (bucket == HISTOGRAM_BUCKETS - 1 || middle > histogram->maximum)
+		return histogram->maximum;
+	return middle < histogram->minimum ? histogram->minimum : middle;
+}
+
+static uint64_t samples_between(const struct histogram *histogram, unsigned first, unsigned end)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = first; i < end && i < HISTOGRAM_BUCKETS; i++)
+		count += histogram->buckets[i];
+	return count;
+}
+
+static void draw_line(const struct histogram *histogram, const char *prefix, unsigned first, unsigned end,
+		      uint64_t most, FILE *stream)
+{
+	uint64_t count = samples_between(histogram, first, end);
+	char low[QUANTITY_TEXT_SIZE], high[QUANTITY_TEXT_SIZE];
+	int length = (int)((double)count / (double)most * BAR_MOST + 0.5);
+
+	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, quantity_time(histogram_bucket_start(first), low),
+		quantity_time(histogram_bucket_start(end), high), count);
+	for (int i = 0; i < length || (!i && count); i++)
+		fputc('#', stream);
+	fputc('\n', stream);
+}
+
+void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream)
+{
+	unsigned first, last, width = HISTOGRAM_PARTS / 8;
+	uint64_t most = 1;
+
+	if (!histogram->count)
+		return;
+	last = bucket_of((uint64_t)histogram->maximum);
+	while ((last - bucket_of((uint64_t)histogram->minimum)) / width >= LINES_MOST)
+		width *= 2;
+	first = bucket_of((uint64_t)histogram->minimum) / width * width;
+	for (unsigned i = first; i <= last; i += width)
+		if (samples_between(histogram, i, i + width) > most)
+			most = samples_between(histogram, i, i + width);
+	for (unsigned i = first; i <= last; i += width)
+		draw_line(histogram, prefix, i, i + width, most, stream);
+}

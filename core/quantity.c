@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/quantity.h"
+
+#include <stdio.h>
+
+struct unit {
+	double size;
+	const char *text;
+};
+
+/* The largest unit that fits; the last one otherwise. */
+static const char *scaled(double value, const struct unit *unit, char text[QUANTITY_TEXT_SIZE])
+{
+	while (value < unit->size && unit[1].text)
+		unit++;
+	snprintf(text, QUANTITY_TEXT_SIZE, "%.4g%s", value / unit->size, unit->text);
+	return text;
+}
+
+const char *quantity_time(int64_t nanoseconds, char text[QUANTITY_TEXT_SIZE])
+{
+	static const struct unit units[] = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 1, " ns" }, { 0, NULL } };
+
+	/* From 10,000 s on, %.4g would turn to exponents. */
+	if (nanoseconds < INT64_C(10000000000000))
+		return scaled((double)nanoseconds, units, text);
+	snprintf(text, QUANTITY_TEXT_SIZE, "%.0f s", (double)nanoseconds / 1e9);
+	return text;
+}
+
+const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE])
+{
+	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
+
+	if (each_second < 1e4 || each_second >= 1e6)
+		return scaled(each_second, units, text);
+	snprintf(text, QUANTITY_TEXT_SIZE, "%.0f/s", each_second);
+	return text;
+}
+
+const char *quantity_bandwidth(double bytes_each_second, char text[QUANTITY_TEXT_SIZE])
+{
+	static const struct unit units[] = {
+		{ 1e9, " GB/s" }, { 1e6, " MB/s" }, { 1e3, " kB/s" }, { 1, " B/s" }, { 0, NULL }
+	};
+
+	return scaled(bytes_each_second, units, text);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/report.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+
+void report_open(struct report *report, FILE *stream, const struct report_format *format)
+{
+	report->stream = stream;
+	report->format = format;
+	report->depth = 0;
+	report->frames[0] = (struct report_frame){ 0 };
+	report->entry[0] = 0;
+	fputs(format->opening, stream);
+}
+
+void report_close(struct report *report)
+{
+	assert(!report->depth);
+	fputs(report->format->closing, report->stream);
+}
+
+struct report_frame *report_top(struct report *report)
+{
+	return &report->frames[report->depth];
+}
+
+bool report_in_list(const struct report *report)
+{
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].list)
+			return true;
+	return false;
+}
+
+static void begin(struct report *report, const char *name, bool list)
+{
+	assert(report->depth + 1 < REPORT_DEPTH_MOST);
+	if (report->format->begin)
+		report->format->begin(report, name, list);
+	report_top(report)->items++;
+	report->depth++;
+	*report_top(report) = (struct report_frame){ .name = name, .list = list };
+}
+
+void report_object(struct report *report, const char *name)
+{
+	begin(report, name, false);
+}
+
+void report_list(struct report *report, const char *name)
+{
+	begin(report, name, true);
+}
+
+void report_end(struct report *report)
+{
+	assert(report->depth);
+	if (report->format->end)
+		report->format->end(report);
+	report->depth--;
+}
+
+static void add(struct report *report, const char *name, const struct report_value *value)
+{
+	report->format->value(report, name, value);
+	report_top(report)->items++;
+}
+
+static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number)
+{
+	add(report, name, &(struct report_value){ .kind = kind, .number = number });
+}
+
+void report_count(struct report *report, const char *name, uint64_t count)
+{
+	add_number(report, name, REPORT_COUNT, count);
+}
+
+void report_time(struct report *report, const char *name, int64_t nanoseconds)
+{
+	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0);
+}
+
+static void add_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count,
+		     int64_t nanoseconds)
+{
+	if (nanoseconds > 0)
+		add(report, name,
+		    &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
+	else
+		add_number(report, name, REPORT_NONE, kind);
+}
+
+void report_rate(struct report *report, const char *name, uint64_t count, int64_t nanoseconds)
+{
+	add_rate(report, name, REPORT_RATE, count, nanoseconds);
+}
+
+void report_bandwidth(struct report *report, const char *name, uint64_t bytes, int64_t nanoseconds)
+{
+	add_rate(report, name, REPORT_BANDWIDTH, bytes, nanoseconds);
+}
+
+void report_text(struct report *report, const char *name, const char *text)
+{
+	if (text)
+		add(report, name, &(struct report_value){ .kind = REPORT_TEXT, .text = text });
+	else
+		add_number(report, name, REPORT_NONE, REPORT_TEXT);
+}
+
+void report_flag(struct report *report, const char *name, bool flag)
+{
+	add_number(report, name, REPORT_FLAG, flag);
+}
+
+static void add_sample(struct report *report, const struct histogram *histogram, const char *name, int64_t time)
+{
+	if (histogram->count)
+		report_time(report, name, time);
+	else
+		add_number(report, name, REPORT_NONE, REPORT_TIME);
+}
+
+static void add_buckets(struct report *report, const struct histogram *histogram)
+{
+	report_list(report, "buckets");
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (!histogram->buckets[i])
+			continue;
+		report_object(report, NULL);
+		report_time(report, "from", histogram_bucket_start(i));
+		report_time(report, "below", histogram_bucket_start(i + 1));
+		report_count(report, "count", histogram->buckets[i]);
+		report_end(report);
+	}
+	report_end(report);
+}
+
+void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
+{
+	report_object(report, name);
+	report_count(report, "count", histogram->count);
+	add_sample(report, histogram, "min", histogram->minimum);
+	add_sample(report, histogram, "avg", histogram_average(histogram));
+	add_sample(report, histogram, "max", histogram->maximum);
+	add_sample(report, histogram, "mdev", histogram_deviation(histogram));
+	add_sample(report, histogram, "p50", histogram_percentile(histogram, 500));
+	add_sample(report, histogram, "p90", histogram_percentile(histogram, 900));
+	add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
+	add_sample(report, histogram, "p99.9", histogram_percentile(histogram, 999));
+	if (report->buckets && report->format == &report_json)
+		add_buckets(report, histogram);
+	report_end(report);
+	if (report->buckets && report->format == &report_block && !report_in_list(report))
+		histogram_draw(histogram, "    ", report->stream);
+}
+
+void report_print_key(FILE *stream, const char *name, const struct report_value *value)
+{
+	static const char *const units[REPORT_NONE] = {
+		[REPORT_TIME] = "_ns",
+		[REPORT_RATE] = "_per_second",
+		[REPORT_BANDWIDTH] = "_per_second",
+	};
+	uint64_t kind = value->kind == REPORT_NONE ? value->number : value->kind;
+
+	for (; *name; name++)
+		fputc(*name == '.' ? '_' : *name, stream);
+	fputs(units[kind] ? units[kind] : "", stream);
+}
+
+void report_print_number(FILE *stream, const struct report_value *value)
+{
+	switch (value->kind) {
+	case REPORT_COUNT:
+	case REPORT_TIME:
+		fprintf(stream, "%" PRIu64, value->number);
+		break;
+	case REPORT_RATE:
+	case REPORT_BANDWIDTH:
+		fprintf(stream, "%.3f", value->rate);
+		break;
+	case REPORT_FLAG:
+		fputs(value->number ? "true" : "false", stream);
+		break;
+	case REPORT_TEXT:
+	case REPORT_NONE:
+		break;
+	}
+}

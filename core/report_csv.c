@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A report as two lines of CSV (RFC 4180): the names of the columns, each with those of the objects it is in, and the
+ * values. Figures have the names and forms of JSON.
+ */
+#include <string.h>
+
+#include "core/report.h"
+
+/* A comma in front of everything but the first column of the line: lists have none, so items do not tell. */
+static void separate(struct report *report)
+{
+	if (report->entry[0])
+		fputc(',', report->stream);
+	report->entry[0] = ',';
+}
+
+static void print_text(FILE *stream, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		fputs(text, stream);
+		return;
+	}
+	fputc('"', stream);
+	for (; *text; text++)
+		fprintf(stream, "%s%c", *text == '"' ? "\"" : "", *text);
+	fputc('"', stream);
+}
+
+static void name_value(struct report *report, const char *name, const struct report_value *value)
+{
+	if (report_in_list(report))
+		return;
+	separate(report);
+	for (unsigned i = 1; i <= report->depth; i++)
+		fprintf(report->stream, "%s_", report->frames[i].name);
+	report_print_key(report->stream, name, value);
+}
+
+static void csv_value(struct report *report, const char *name, const struct report_value *value)
+{
+	(void)name;
+	if (report_in_list(report))
+		return;
+	separate(report);
+	if (value->kind == REPORT_TEXT)
+		print_text(report->stream, value->text);
+	else
+		report_print_number(report->stream, value);
+}
+
+const struct report_format report_csv_names = { "", "\n", NULL, NULL, name_value };
+const struct report_format report_csv_values = { "", "\n", NULL, NULL, csv_value };

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
+ * Prometheus' base units. The texts in a list's entry are labels of its figures; other texts are left out.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/report.h"
+
+/* Appends name="text" to the labels of the entry, or leaves it out where there is no more room. */
+static void add_label(struct report *report, const char *name, const char *text)
+{
+	size_t length = strlen(report->entry);
+	size_t room = sizeof(report->entry) - length;
+	char *end = report->entry + length;
+	int written = snprintf(end, room, "%s%s=\"", length ? "," : "", name);
+
+	if (written < 0 || (size_t)written + 2 * strlen(text) + 2 > room) {
+		*end = 0;
+		return;
+	}
+	end += written;
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			*end++ = '\\';
+		*end++ = *text < ' ' && *text >= 0 ? '?' : *text;
+	}
+	strcpy(end, "\"");
+}
+
+static void prometheus_begin(struct report *report, const char *name, bool list)
+{
+	(void)list;
+	if (!name)
+		report->entry[0] = 0;
+}
+
+static void prometheus_end(struct report *report)
+{
+	if (report_top(report)->list)
+		report->entry[0] = 0;
+}
+
+static void print_name(struct report *report, const char *name, const struct report_value *value)
+{
+	static const char *const units[REPORT_NONE] = {
+		[REPORT_COUNT] = "",
+		[REPORT_TIME] = "_seconds",
+		[REPORT_RATE] = "_per_second",
+		[REPORT_BANDWIDTH] = "_per_second",
+	};
+	const char *unit = units[value->kind];
+	const char *comma = report->labels && report->labels[0] && report->entry[0] ? "," : "";
+
+	fputs(report->prefix, report->stream);
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].name)
+			fprintf(report->stream, "_%s", report->frames[i].name);
+	fputc('_', report->stream);
+	for (; *name; name++)
+		fputc(*name == '.' ? '_' : *name, report->stream);
+	fprintf(report->stream, "%s{%s%s%s} ", unit ? unit : "", report->labels ? report->labels : "", comma,
+		report->entry);
+}
+
+static void prometheus_value(struct report *report, const char *name, const struct report_value *value)
+{
+	if (value->kind == REPORT_TEXT && report_in_list(report))
+		add_label(report, name, value->text);
+	if (value->kind == REPORT_TEXT || value->kind == REPORT_NONE)
+		return;
+	print_name(report, name, value);
+	if (value->kind == REPORT_TIME)
+		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64 "\n", value->number / 1000000000,
+			value->number % 1000000000);
+	else if (value->kind == REPORT_FLAG)
+		fprintf(report->stream, "%" PRIu64 "\n", value->number);
+	else {
+		report_print_number(report->stream, value);
+		fputc('\n', report->stream);
+	}
+}
+
+const struct report_format report_prometheus = { "", "", prometheus_begin, prometheus_end, prometheus_value };

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A report for a person.
+ *
+ *   block, indented        pings: sent 3, answered 3
+ *                          senders:
+ *                            from 10.0.0.1, received 7
+ *   line                   pings: sent 3, answered 3; round trip: min 1 us
+ */
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "core/quantity.h"
+#include "core/report.h"
+
+static void print_name(FILE *stream, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == '_' ? ' ' : *name, stream);
+}
+
+static void print_value(FILE *stream, const struct report_value *value)
+{
+	char text[QUANTITY_TEXT_SIZE];
+
+	switch (value->kind) {
+	case REPORT_COUNT:
+		fprintf(stream, "%" PRIu64, value->number);
+		break;
+	case REPORT_TIME:
+		fputs(quantity_time((int64_t)value->number, text), stream);
+		break;
+	case REPORT_RATE:
+		fputs(quantity_rate(value->rate, text), stream);
+		break;
+	case REPORT_BANDWIDTH:
+		fputs(quantity_bandwidth(value->rate, text), stream);
+		break;
+	case REPORT_TEXT:
+		fputs(value->text, stream);
+		break;
+	case REPORT_FLAG:
+		fputs(value->number ? "yes" : "no", stream);
+		break;
+	case REPORT_NONE:
+		break;
+	}
+}
+
+/* What stands in front of an item of the same line. */
+static void separate(struct report *report)
+{
+	if (report_top(report)->items)
+		fputs(", ", report->stream);
+	else if (report->depth == 1)
+		fputc(' ', report->stream);
+}
+
+/* A text at the top (the command, the target) is for programs: a person finds it in the lines around. */
+static bool left_out(const struct report *report, const struct report_value *value)
+{
+	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
+}
+
+static void value_inside(struct report *report, const char *name, const struct report_value *value)
+{
+	separate(report);
+	print_name(report->stream, name);
+	fputc(' ', report->stream);
+	print_value(report->stream, value);
+}
+
+static void block_begin(struct report *report, const char *name, bool list)
+{
+	(void)list;
+	if (!report->depth) {
+		fputs("  ", report->stream);
+	} else if (report_top(report)->list) {
+		fputs("\n    ", report->stream);
+		return;
+	} else {
+		separate(report);
+	}
+	print_name(report->stream, name);
+	fputs(report->depth ? " (" : ":", report->stream);
+}
+
+static void block_end(struct report *report)
+{
+	if (report->depth == 1)
+		fputc('\n', report->stream);
+	else if (report_top(report)->name)
+		fputc(')', report->stream);
+}
+
+static void block_value(struct report *report, const char *name, const struct report_value *value)
+{
+	if (left_out(report, value))
+		return;
+	if (report->depth) {
+		value_inside(report, name, value);
+		return;
+	}
+	fputs("  ", report->stream);
+	print_name(report->stream, name);
+	fputs(": ", report->stream);
+	print_value(report->stream, value);
+	fputc('\n', report->stream);
+}
+
+const struct report_format report_block = { "", "", block_begin, block_end, block_value };
+
+static void line_begin(struct report *report, const char *name, bool list)
+{
+	if (list || report_in_list(report))
+		return;
+	if (!report->depth && report_top(report)->items)
+		fputs("; ", report->stream);
+	else if (report->depth)
+		separate(report);
+	print_name(report->stream, name);
+	fputc(':', report->stream);
+}
+
+static void line_value(struct report *report, const char *name, const struct report_value *value)
+{
+	if (left_out(report, value) || report_in_list(report))
+		return;
+	if (report->depth) {
+		value_inside(report, name, value);
+		return;
+	}
+	if (report_top(report)->items)
+		fputs("; ", report->stream);
+	print_name(report->stream, name);
+	fputc(' ', report->stream);
+	print_value(report->stream, value);
+}
+
+const struct report_format report_line = { "", "", line_begin, NULL, line_value };

@@ -107,8 +107,8 @@ void environment_ready(struct environment *environment);
 FILE *environment_output(const struct environment *environment);
 
 /*
- * Prints the summary of the run, if it is to have one and has not had it: a command calls this right before its verdict,
- * and when a run fails that has figures to show.
+ * Prints the summary of the run, if it is to have one and has not had it: a command calls this right before its
+ * verdict, and when a run fails that has figures to show.
  */
 void environment_summary(struct environment *environment);
 

@@ -190,7 +190,8 @@ struct completion {
 	enum work_kind kind; /* valid also if the work failed, as is tag; nothing else is then */
 	uint32_t tag;
 	enum completion_status status;
-	uint32_t length; /* bytes received, without the 40 bytes in front of a datagram */
+	uint32_t
+		length; /* bytes received, without the 40 bytes in front of a datagram; 0 if a WRITE took the receive */
 	bool has_immediate;
 	uint32_t immediate;	      /* host order */
 	uint32_t source_queue_number; /* of a datagram */

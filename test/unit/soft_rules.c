@@ -255,15 +255,26 @@ static void acknowledgements_are_coalesced(void **state)
 	bench_close(&bench);
 }
 
+static void keep_completion(void *owner, struct host *host, const struct told *told)
+{
+	struct completion *kept = owner;
+
+	(void)host;
+	*kept = told->completion;
+}
+
 /* WRITEs with immediate take a receive; our own commands never send them. */
 static void write_with_immediate(void **state)
 {
 	struct bench bench;
 	struct work receive = { .kind = WORK_RECEIVE };
+	struct completion taken = { .length = 1 };
 
 	(void)state;
 	rules_open(&bench, 4);
 	receive.region = bench.region;
+	network->completed = keep_completion;
+	network->owner = &taken;
 	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(said_rnr, 1);
@@ -274,6 +285,10 @@ static void write_with_immediate(void **state)
 	bench_run();
 	assert_int_equal(said_good, 1);
 	assert_int_equal(bench.region->memory[0], 0);
+	/* Nothing is in the receive, which has no room for what was written. */
+	assert_int_equal(taken.kind, WORK_RECEIVE);
+	assert_int_equal(taken.length, 0);
+	assert_true(taken.has_immediate);
 	bench_close(&bench);
 }
 

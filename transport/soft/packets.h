@@ -12,6 +12,8 @@ struct soft_socket {
 	bool group;
 	unsigned members; /* of a group's socket */
 	size_t window;
+	uint32_t mtu;	 /* of its paths; 0 before it was looked up */
+	int64_t mtu_old; /* from when on it is looked up again */
 	struct loop_io readable;
 	struct soft_socket *next;
 };

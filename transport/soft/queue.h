@@ -133,7 +133,6 @@ struct responder {
 		uint64_t address; /* of the next byte of a WRITE */
 		uint32_t key;
 		uint32_t left;
-		uint32_t length; /* of all of it */
 	} write;
 
 	/* What is to be said. */

@@ -125,7 +125,6 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 		responder->write.address = packet->remote.address;
 		responder->write.key = packet->remote.key;
 		responder->write.left = packet->remote.length;
-		responder->write.length = packet->remote.length;
 	}
 	if (packet->length > responder->write.left || ((form & FORM_LAST) && packet->length != responder->write.left)) {
 		refuse(queue, NAK_INVALID_REQUEST, "the peer's write is not as long as it said");
@@ -143,7 +142,7 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 	responder->write.address += packet->length;
 	responder->write.left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)
-		finish_receive(queue, packet, responder->write.length);
+		finish_receive(queue, packet, 0);
 	return true;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/packets.h"
 
@@ -110,14 +111,20 @@ static int interface_mtu(const struct address *local)
 	return mtu;
 }
 
-static uint32_t path_mtu(const struct address *local)
+/* Looked up at most once a second: any stranger can make us ask. */
+static uint32_t path_mtu(struct soft_socket *socket)
 {
-	int room = interface_mtu(local) - ROCE_OVERHEAD - (local->family == ADDRESS_IP6 ? IP6_MORE : 0);
-	uint32_t mtu = 4096;
+	int64_t now = clock_now();
+	int room;
 
-	while (mtu > 256 && (int)mtu > room)
-		mtu /= 2;
-	return mtu;
+	if (socket->mtu && now < socket->mtu_old)
+		return socket->mtu;
+	room = interface_mtu(&socket->address) - ROCE_OVERHEAD - (socket->address.family == ADDRESS_IP6 ? IP6_MORE : 0);
+	socket->mtu = 4096;
+	while (socket->mtu > 256 && (int)socket->mtu > room)
+		socket->mtu /= 2;
+	socket->mtu_old = now + CLOCK_NS_PER_S;
+	return socket->mtu;
 }
 
 /* An open socket of that address, or NULL with errno. Group sockets are shared with other processes. */
@@ -300,7 +307,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	if (!path->socket)
 		outcome = socket_of(transport, name, &local, &path->socket);
 	path->local = local;
-	path->mtu = path_mtu(&local);
+	if (!outcome)
+		path->mtu = path_mtu(path->socket);
 	return outcome;
 }
 
@@ -312,7 +320,7 @@ void soft_path_back(struct soft_transport *transport, struct soft_socket *socket
 		.socket = socket,
 		.local = socket->address,
 		.peer = *from,
-		.mtu = path_mtu(&socket->address),
+		.mtu = path_mtu(socket),
 	};
 	path->peer.port = 0;
 }

@@ -85,6 +85,13 @@ enum {
  */
 const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE]);
 
+enum {
+	REJECTED_BY_CONSUMER = 28, /* the peer's program said no */
+};
+
+/* Why the peer's connection manager rejected, in words: any number is fine. transport/rejection.c. */
+const char *rejection_text(int reason);
+
 /* The exit code of a failure in this phase of an endpoint's life. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 

@@ -85,7 +85,7 @@ static void take_addresses(struct input *input, struct frame *frame)
 
 	frame->from = world_address(number % 12);
 	frame->to = world_address(number / 12);
-	frame->from.port = SOFT_PORT;
+	frame->from.port = PACKET_PORT;
 }
 
 /* ---- the records ---- */
@@ -154,7 +154,7 @@ static void again(struct input *input)
 	if (frame.length < ICRC_SIZE)
 		return;
 	frame.length -= ICRC_SIZE;
-	frame.from.port = flags & 4 ? 49152 : SOFT_PORT;
+	frame.from.port = flags & 4 ? 49152 : PACKET_PORT;
 	frame.identification = flags & 4 ? take16(input) : 0;
 	change(input, &frame, flags >> 4);
 	frame.length += flags & 8 ? ICRC_SIZE : 0;
@@ -222,7 +222,7 @@ static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *fr
 		return false;
 	frame->from = flags & 1 ? world_address(3) : queue->path.peer;
 	frame->to = queue->path.local;
-	frame->from.port = SOFT_PORT;
+	frame->from.port = PACKET_PORT;
 	return true;
 }
 
@@ -417,7 +417,7 @@ static void message(struct input *input)
 		bytes_write(information, 8, link->peer_guid);
 	if (flags & 0x80)
 		take_addresses(input, &frame);
-	frame.from.port = SOFT_PORT;
+	frame.from.port = PACKET_PORT;
 	if (mad.kind == MAD_REQ)
 		fill_request(input, &mad, link, &frame, private_data);
 	else

@@ -514,7 +514,7 @@ void world_inject(struct world *world, struct frame *frame)
 		return;
 	}
 	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
-			  frame->to.bytes, frame->from.port, SOFT_PORT);
+			  frame->to.bytes, frame->from.port, PACKET_PORT);
 	icrc = icrc_of(table, &flow, (struct icrc_mark){ frame->identification, false }, frame->bytes, frame->length,
 		       NULL, 0, 0);
 	icrc_store(frame->bytes + frame->length, icrc);

@@ -108,7 +108,7 @@ void soft_ending_rejected(struct soft_link *link, const struct mad *mad)
 	case LINK_ESTABLISHED:
 		stop_queue(link);
 		soft_link_enter(link, LINK_ENDED);
-		soft_tell_refusal(link->endpoint, mad_reject_text(rej->reason), rej->reason, mad->private_data,
+		soft_tell_refusal(link->endpoint, rejection_text(rej->reason), rej->reason, mad->private_data,
 				  mad->private_length);
 		break;
 	case LINK_DREQ_SENT:

@@ -110,8 +110,8 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 	peer->socket = socket;
 	peer->address = *address;
 	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
-			  address->bytes, SOFT_PORT, SOFT_PORT);
-	to.port = SOFT_PORT;
+			  address->bytes, PACKET_PORT, PACKET_PORT);
+	to.port = PACKET_PORT;
 	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
 	return peer;
 }
@@ -267,7 +267,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 	peer = peer_of(wire, socket, &from);
 	if (!peer->in_known) {
 		icrc_flow_prepare(&peer->in, from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from.bytes,
-				  socket->address.bytes, port, SOFT_PORT);
+				  socket->address.bytes, port, PACKET_PORT);
 		peer->in_known = true;
 	} else if (peer->in_port != port) {
 		icrc_flow_set_source_port(&peer->in, port);

@@ -22,10 +22,9 @@
 #include "transport/soft/packets.h"
 
 enum {
-	BUFFER_WANTED = 8 << 20,	      /* bytes in a socket's buffers, where the system lets us */
-	LOOPBACK_MOST = 254,		      /* 127.0.0.1 to 127.0.0.254 are tried */
-	ROCE_OVERHEAD = 20 + 8 + 12 + 16 + 4, /* IP, UDP, BTH, the longest extension header of a data packet, ICRC */
-	IP6_MORE = 20
+	BUFFER_WANTED = 8 << 20, /* bytes in a socket's buffers, where the system lets us */
+	LOOPBACK_MOST = 254,	 /* 127.0.0.1 to 127.0.0.254 are tried */
+	MTU_CODE_LEAST = 1,
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -116,13 +115,13 @@ static uint32_t path_mtu(struct soft_socket *socket)
 {
 	int64_t now = clock_now();
 	int room;
+	unsigned code;
 
 	if (socket->mtu && now < socket->mtu_old)
 		return socket->mtu;
-	room = interface_mtu(&socket->address) - ROCE_OVERHEAD - (socket->address.family == ADDRESS_IP6 ? IP6_MORE : 0);
-	socket->mtu = 4096;
-	while (socket->mtu > 256 && (int)socket->mtu > room)
-		socket->mtu /= 2;
+	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MOST;
+	code = mtu_code(room > 0 ? (size_t)room : 0);
+	socket->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
 	socket->mtu_old = now + CLOCK_NS_PER_S;
 	return socket->mtu;
 }
@@ -138,7 +137,7 @@ static struct soft_socket *open_socket(struct soft_transport *transport, const s
 
 	if (!socket_)
 		return NULL;
-	bound.port = SOFT_PORT;
+	bound.port = PACKET_PORT;
 	length = (socklen_t)address_to_socket(&bound, &storage);
 	socket_->transport = transport;
 	socket_->address = *address;
@@ -258,7 +257,7 @@ static int route_source(const struct address *peer, struct address *source)
 
 	if (fd < 0)
 		return errno;
-	target.port = SOFT_PORT;
+	target.port = PACKET_PORT;
 	length = (socklen_t)address_to_socket(&target, &storage);
 	if (connect(fd, (struct sockaddr *)&storage, length))
 		error = errno;
@@ -280,7 +279,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	enum outcome outcome = OUTCOME_OK;
 
 	*path = (struct soft_path){ .peer = *peer };
-	path->peer.port = SOFT_PORT;
+	path->peer.port = PACKET_PORT;
 	if (source && source->family != peer->family) {
 		log_error(log, name, "the source and the destination are not of the same address family");
 		return OUTCOME_NO_CONNECTION;

@@ -26,7 +26,6 @@
 extern const struct backend soft_backend;
 
 enum {
-	SOFT_PORT = 4791,
 	SOFT_QUEUES_MOST = 1 << 16,
 	SOFT_LONGEST_MESSAGE = 8 << 20, /* as soft-RoCE; any message has fewer packets than half the PSNs */
 	SOFT_DEEPEST_QUEUE = 16384,

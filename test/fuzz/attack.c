@@ -547,16 +547,27 @@ static void pass(struct input *input)
 static void trouble(struct input *input)
 {
 	unsigned how = take8(input);
+	uint8_t quoted[NETWORK_QUOTED_MOST];
+	const struct frame *sent;
 	struct address address;
+	size_t length;
 
 	if (how & 1) {
 		address = world_address(2);
 		network_lose((how >> 1) % 16, &address);
 		return;
 	}
-	/* Not for the control's addresses: such an error ends what is connected with them. */
-	address = world_address(how & 2 ? 1 : how & 4 ? 3 : 5);
-	network_refuse(&address);
+	/* Quotes any bytes, or a packet that was sent; the control must bear both. */
+	sent = how & 2 ? network_trail(take8(input) % NETWORK_TRAIL) : NULL;
+	if (sent) {
+		length = sent->length < sizeof(quoted) ? sent->length : sizeof(quoted);
+		memcpy(quoted, sent->bytes, length);
+		address = sent->to;
+	} else {
+		address = world_address(how >> 4);
+		length = take_bytes(input, quoted, take8(input) % sizeof(quoted));
+	}
+	network_refuse(&address, quoted, how & 4 ? length / 2 : length);
 }
 
 void attack(const uint8_t *bytes, size_t length)

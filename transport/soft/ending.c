@@ -210,29 +210,26 @@ void soft_ending_unanswered(struct soft_link *link)
 	}
 }
 
-static bool is_affected(const struct soft_link *link, const struct address *peer)
+enum {
+	/* Where a quoted packet has them. */
+	AT_DESTINATION = 5,
+	AT_MAD = PACKET_BASE_SIZE + 8,
+	AT_ID = AT_MAD + 24,
+	AT_ID_END = AT_ID + 4,
+};
+
+void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *peer, const uint8_t *quoted, size_t length)
 {
-	return link->state < LINK_ENDED && address_same_host(&link->agreement.path.peer, peer);
-}
+	uint32_t destination = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + AT_DESTINATION, 3);
+	bool message = destination == MAD_QUEUE_NUMBER && length >= AT_ID_END;
+	uint32_t id = message ? (uint32_t)bytes_read(quoted + AT_ID, 4) : 0;
+	struct soft_link *link = soft_link_find_sender(transport->manager, id, destination, socket, peer);
 
-void soft_manager_unreachable(struct soft_transport *transport, const struct address *peer)
-{
-	struct link_table *table = &transport->manager->tables[LINK_BY_ID];
-
-	/* From the start of the chain each time: a link that ends may push out the memory of another. */
-	for (size_t i = 0; i < table->size; i++) {
-		struct soft_link *link = table->buckets[i];
-
-		while (link) {
-			if (is_affected(link, peer)) {
-				soft_ending_fail(link, "nothing holds UDP port 4791 there (no RoCE v2)", "errno",
-						 ECONNREFUSED);
-				link = table->buckets[i];
-			} else {
-				link = link->next_in[LINK_BY_ID];
-			}
-		}
-	}
+	if (link && link->state == LINK_ESTABLISHED)
+		soft_queue_doubt(link->endpoint->queue);
+	else if (link && message && link->state < LINK_ENDED)
+		soft_ending_fail(link, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
 }
 
 /* ---- the endpoint goes ---- */

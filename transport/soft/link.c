@@ -143,23 +143,28 @@ static struct soft_link *find_id(const struct soft_manager *manager, uint32_t id
 	return link;
 }
 
+static bool is_between(const struct soft_link *link, const struct soft_socket *socket, const struct address *from)
+{
+	return link->agreement.path.socket == socket && is_peer(link, from);
+}
+
 struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
-				 const struct address *from)
+				 const struct soft_socket *socket, const struct address *from)
 {
 	struct soft_link *link = find_id(manager, id);
 
-	if (!link || !is_peer(link, from) || (link->peer_known && link->peer_id != peer_id))
+	if (!link || !is_between(link, socket, from) || (link->peer_known && link->peer_id != peer_id))
 		return NULL;
 	return link;
 }
 
 struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
-				      const struct address *from)
+				      const struct soft_socket *socket, const struct address *from)
 {
 	uint32_t hash = hash_of(manager, from, guid, peer_id);
 	struct soft_link *link = first_in(&manager->tables[LINK_BY_PEER], hash);
 
-	while (link && !(link->peer_id == peer_id && link->peer_guid == guid && is_peer(link, from)))
+	while (link && !(link->peer_id == peer_id && link->peer_guid == guid && is_between(link, socket, from)))
 		link = link->next_in[LINK_BY_PEER];
 	return link;
 }
@@ -173,6 +178,20 @@ struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t gu
 	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
 		link = link->next_in[LINK_BY_QUEUE];
 	return link;
+}
+
+struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
+					const struct soft_socket *socket, const struct address *peer)
+{
+	const struct link_table *table = &manager->tables[LINK_BY_QUEUE];
+	struct soft_link *link = id ? find_id(manager, id) : NULL;
+
+	/* Not by the hash, which takes the peer's GUID: rare enough. */
+	for (size_t i = 0; !id && i < table->size && !link; i++)
+		for (link = table->buckets[i]; link; link = link->next_in[LINK_BY_QUEUE])
+			if (link->agreement.peer_queue == queue && is_between(link, socket, peer))
+				break;
+	return link && is_between(link, socket, peer) ? link : NULL;
 }
 
 /* ---- identifiers ---- */
@@ -323,8 +342,10 @@ bool soft_link_enter(struct soft_link *link, enum link_state state)
 	loop_timer_stop(&link->timer);
 	manager->half_open += after->half_open;
 	manager->half_open -= before->half_open;
-	manager->asked += state == LINK_REQ_RECEIVED;
-	manager->asked -= link->state == LINK_REQ_RECEIVED;
+	if (link->endpoint && link->endpoint->listener) {
+		link->endpoint->listener->asked += state == LINK_REQ_RECEIVED;
+		link->endpoint->listener->asked -= link->state == LINK_REQ_RECEIVED;
+	}
 	if (link->state == LINK_DREQ_SENT && !link->endpoint)
 		manager->dying--;
 	link->state = state;

@@ -113,13 +113,14 @@ static void answer_stray(struct soft_manager *manager, struct soft_socket *socke
 }
 
 /* A peer that gave up on us may not have heard our identifier: it gives its own, and its GUID. */
-static struct soft_link *find_rejected(struct soft_manager *manager, const struct mad *mad, const struct address *from)
+static struct soft_link *find_rejected(struct soft_manager *manager, const struct mad *mad,
+				       const struct soft_socket *socket, const struct address *from)
 {
 	struct soft_link *link = NULL;
 
 	if (mad->rej.reason == MAD_REASON_TIMEOUT && mad->rej.information_length >= 8)
-		link = soft_link_find_peer(manager, bytes_read(mad->rej.information, 8), mad->local_id, from);
-	return link ? link : soft_link_find(manager, mad->remote_id, mad->local_id, from);
+		link = soft_link_find_peer(manager, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
+	return link ? link : soft_link_find(manager, mad->remote_id, mad->local_id, socket, from);
 }
 
 static void needs_time(struct soft_link *link, const struct mad *mad)
@@ -142,8 +143,8 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 		soft_passive_request(manager, socket, from, &mad);
 		return;
 	}
-	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, from)
-				   : soft_link_find(manager, mad.remote_id, mad.local_id, from);
+	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, socket, from)
+				   : soft_link_find(manager, mad.remote_id, mad.local_id, socket, from);
 	if (!link) {
 		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
 			answer_stray(manager, socket, from, &mad);

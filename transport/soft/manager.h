@@ -49,7 +49,7 @@
 #include "transport/soft/soft.h"
 
 enum {
-	MANAGER_BACKLOG = 1024,	       /* requests that no command has answered yet; more are dropped, and come again */
+	MANAGER_BACKLOG = 1024,	       /* of a listener: requests not answered yet; more are dropped, and come again */
 	MANAGER_HALF_OPEN_MOST = 2048, /* those, and the accepted ones whose peer has not confirmed */
 	MANAGER_DYING_MOST = 1024,     /* DREQs repeated for endpoints that are gone */
 	MANAGER_ENDED_MOST = 4096,     /* ended links remembered */
@@ -117,7 +117,6 @@ struct soft_manager {
 	uint64_t secret;		  /* of the hashes */
 	uint64_t round_keys[LINK_ROUNDS]; /* of the identifiers */
 	uint32_t counter;
-	unsigned asked; /* links in REQ_RECEIVED */
 	unsigned half_open;
 	unsigned dying;
 	unsigned ended_count;
@@ -159,14 +158,22 @@ bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id,
 /* A new identifier, for a request that is made anew after it was refused. */
 void soft_link_rename(struct soft_link *link);
 
-/* The link of our identifier, if it is its peer that speaks, and under the peer's identifier if that is known. */
+/*
+ * The link of our identifier, if it is its peer that speaks, to the address that it has to do with, and under the
+ * peer's identifier if that is known.
+ */
 struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
-				 const struct address *from);
-/* By the peer's own identifier or queue pair, with its GUID. */
+				 const struct soft_socket *socket, const struct address *from);
+/* By the peer's own identifier, with its GUID; to the same address. */
 struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
-				      const struct address *from);
+				      const struct soft_socket *socket, const struct address *from);
+/* By its queue pair, which has one connection only, to whichever of our addresses. */
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from);
+
+/* The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). */
+struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
+					const struct soft_socket *socket, const struct address *peer);
 
 /* ---- manager.c ---- */
 

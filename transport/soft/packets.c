@@ -285,7 +285,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		soft_queue_receive(transport, socket, &from, &packet);
 }
 
-/* An ICMP error that came back for something we sent: nothing holds the port at the address that it was for. */
+/* An ICMP error that came back for something we sent, and quotes some of it. */
 static bool take_error(struct soft_socket *socket)
 {
 	union {
@@ -293,8 +293,8 @@ static bool take_error(struct soft_socket *socket)
 		uint8_t bytes[256];
 	} control;
 	struct sockaddr_storage to;
-	uint8_t ignored[1];
-	struct iovec element = { .iov_base = ignored, .iov_len = sizeof(ignored) };
+	uint8_t quoted[64]; /* headers */
+	struct iovec element = { .iov_base = quoted, .iov_len = sizeof(quoted) };
 	struct msghdr header = {
 		.msg_name = &to,
 		.msg_namelen = sizeof(to),
@@ -304,8 +304,9 @@ static bool take_error(struct soft_socket *socket)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	struct address peer;
+	ssize_t length = recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
 
-	if (recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+	if (length < 0)
 		return false;
 	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = CMSG_NXTHDR(&header, row)) {
 		struct sock_extended_err error;
@@ -315,7 +316,7 @@ static bool take_error(struct soft_socket *socket)
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
 		if (error.ee_errno == ECONNREFUSED && address_from_socket(&to, &peer))
-			soft_manager_unreachable(socket->transport, &peer);
+			soft_manager_unreachable(socket->transport, socket, &peer, quoted, (size_t)length);
 	}
 	return true;
 }

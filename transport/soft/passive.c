@@ -162,7 +162,7 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 	struct mad_address address;
 	uint16_t port_space, port, reason;
 
-	link = soft_link_find_peer(manager, req->ca_guid, mad->local_id, from);
+	link = soft_link_find_peer(manager, req->ca_guid, mad->local_id, socket, from);
 	if (link) {
 		repeated(link, mad);
 		return;
@@ -188,11 +188,11 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		turn_away(manager, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
-	if (manager->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
+	if (listener->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
 		begin(manager, listener, &path, mad, &address);
 	else
 		log_debug(manager->transport->base.log, "%s: a request is dropped: %u wait for an answer, %u in all",
-			  listener->base.name, manager->asked, manager->half_open);
+			  listener->base.name, listener->asked, manager->half_open);
 }
 
 /* ---- REP ---- */

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "transport/soft/delivery.h"
+#include "transport/soft/mad.h"
 
 enum {
 	NUMBER_BITS = 24,
@@ -23,6 +24,9 @@ enum {
 #define PATIENCE_FIRST (1 * CLOCK_NS_PER_S)
 #define PATIENCE_MOST  (8 * CLOCK_NS_PER_S)
 #define WATCH_PERIOD   (500 * CLOCK_NS_PER_MS)
+
+/* A peer that is said to be gone must show within this that it is not; the watch looks at the next turn after it. */
+#define DOUBT_MOST (1 * CLOCK_NS_PER_S)
 
 struct soft_queue_table {
 	struct soft_transport *transport;
@@ -220,8 +224,7 @@ void soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *a
 	queue->peer_queue = agreement->peer_queue;
 	queue->retry_count = (uint8_t)agreement->retry_count;
 	queue->rnr_retry_count = (uint8_t)agreement->rnr_retry_count;
-	/* 4.096 us x 2^n */
-	queue->ack_timeout = agreement->ack_timeout ? INT64_C(4096) << (agreement->ack_timeout & 31) : 0;
+	queue->ack_timeout = agreement->ack_timeout ? mad_timeout(agreement->ack_timeout) : 0;
 	requester_connect(queue, agreement);
 	responder_connect(queue, agreement);
 	queue->state = QUEUE_LISTENING;
@@ -397,6 +400,7 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 void queue_heard(struct soft_queue *queue)
 {
 	queue->heard_at = queue_now(queue);
+	queue->doubted = 0;
 	if (queue->heard)
 		return;
 	queue->heard = true;
@@ -456,6 +460,22 @@ void soft_queue_probe(struct soft_queue *queue)
 		requester_probe(queue);
 }
 
+void soft_queue_doubt(struct soft_queue *queue)
+{
+	if (queue->state != QUEUE_STARTED || queue->doubted)
+		return;
+	queue->doubted = queue_now(queue);
+	soft_queue_probe(queue);
+	/* Work under way is as good, unless it was agreed that it waits for ever. */
+	if (!queue->requester.deadline)
+		recovery_expect(queue);
+}
+
+static bool is_gone(struct soft_queue *queue)
+{
+	return queue->doubted && queue_now(queue) - queue->doubted >= DOUBT_MOST;
+}
+
 static bool is_silent(struct soft_queue *queue, int64_t now)
 {
 	if (queue->requester.count || now - queue->heard_at < queue->patience)
@@ -482,7 +502,9 @@ static void watch(void *owner)
 			if (queue->state != QUEUE_STARTED)
 				continue;
 			any = true;
-			if (is_silent(queue, queue_now(queue))) {
+			if (is_gone(queue)) {
+				queue_fail_alone(queue, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+			} else if (is_silent(queue, queue_now(queue))) {
 				soft_queue_probe(queue);
 				probes++;
 			}

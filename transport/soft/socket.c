@@ -189,6 +189,12 @@ static bool kernel_holds_port(void)
 	return held;
 }
 
+static enum outcome outcome_of(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ? OUTCOME_INTERNAL
+											 : OUTCOME_NO_CONNECTION;
+}
+
 static enum outcome explain(struct soft_transport *transport, const char *name, const struct address *address,
 			    int error)
 {
@@ -200,7 +206,9 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 			  error);
 		log_hint(log,
 			 "use the verbs transport, or run in a network namespace of its own, or: modprobe -r rdma_rxe");
-	} else if (error == EADDRINUSE) {
+		return OUTCOME_NO_DEVICE;
+	}
+	if (error == EADDRINUSE) {
 		log_error(log, name, "another process holds UDP port 4791 on %s (%d)", address_host(address, text),
 			  error);
 		log_hint(log, "one process for each address: give this one another (127.0.0.2, ...), or end the other");
@@ -209,7 +217,7 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 	} else {
 		log_errno(log, name, error, "opening UDP port 4791 on %s", address_host(address, text));
 	}
-	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
+	return outcome_of(error);
 }
 
 /* The socket of an address, opened if need be. */
@@ -292,7 +300,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 
 		if (error) {
 			log_errno(log, name, error, "resolving the address");
-			return OUTCOME_NO_CONNECTION;
+			return outcome_of(error);
 		}
 		/* The peer may be another process here: on its own address, so that we need a different one. */
 		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&

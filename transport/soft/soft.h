@@ -70,6 +70,7 @@ struct soft_endpoint {
 	struct soft_link *link;
 	struct loop_timer later;	/* an event of ours that is due in the next turn */
 	struct soft_endpoint *listener; /* that the request came to, while both live */
+	unsigned asked;			/* of a listener: requests that no command has answered yet */
 	struct group_address group;
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among all endpoints */
@@ -156,6 +157,8 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_queue_probe(struct soft_queue *queue);
+/* The path says that nothing listens there: probes, and fails with SOFT_UNREACHABLE without an answer in 1 to 1.5 s. */
+void soft_queue_doubt(struct soft_queue *queue);
 
 /* ---- region.c ---- */
 
@@ -188,8 +191,14 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 			  const uint8_t *bytes, size_t length);
 /* The queue of the endpoint got its first valid packet, which is as good as the peer's RTU. */
 void soft_manager_heard(struct soft_endpoint *endpoint);
-/* Nothing holds port 4791 at that address (ICMP): every link to it is lost. */
-void soft_manager_unreachable(struct soft_transport *transport, const struct address *peer);
+/*
+ * ICMP says that nothing holds port 4791 at that address, and quotes the beginning of a packet of ours: what was
+ * connecting with it fails, what is established doubts. Anybody can forge such a message, and the kernel compares its
+ * addresses and ports only: one that does not quote the identifier or queue number of a link is not believed.
+ */
+void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *peer, const uint8_t *quoted, size_t length);
+#define SOFT_UNREACHABLE "nothing holds UDP port 4791 there (no RoCE v2)"
 
 /* ---- endpoint.c: what the manager and the queues tell ---- */
 

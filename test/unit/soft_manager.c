@@ -1352,6 +1352,25 @@ static void test_unreachable(void **state)
 	forget_all();
 }
 
+/* The answer comes after we gave up on the peer: it hears so, and need not wait for its own time-out. */
+static void test_reply_after_the_end(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	world.allowed = no_reply;
+	active = connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	refuse_message(&world.hosts[0], active);
+	assert_int_equal(state_of(active), LINK_ENDED);
+	world.allowed = NULL;
+	run_for(CLOCK_NS_PER_S);
+	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
+	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
+	forget_all();
+}
+
 /* A queue number may be guessed, and is no reason to fail who waits to be confirmed. */
 static void test_unreachable_half_open(void **state)
 {
@@ -2334,6 +2353,7 @@ int main(void)
 		TEST(test_silence_later),
 		TEST(test_unreachable),
 		TEST(test_unreachable_half_open),
+		TEST(test_reply_after_the_end),
 		TEST(test_smaller_mtu),
 		TEST(test_options),
 		TEST(test_with_oneself),

@@ -360,6 +360,48 @@ static void violations_change_nothing(void **state)
 		}
 }
 
+struct ends {
+	enum completion_status statuses[4];
+	size_t count;
+};
+
+static void note_end(void *owner, struct host *host, const struct told *told)
+{
+	struct ends *ends = owner;
+
+	if (host == &network->hosts[0] && ends->count < LENGTH(ends->statuses))
+		ends->statuses[ends->count++] = told->completion.status;
+}
+
+/* The refusal of one work is all that the peer says of those before it, which were carried out. */
+static void works_before_a_violation_are_done(void **state)
+{
+	struct run *run = run_of_sends(1, 0, 7);
+	struct ends ends = { .count = 0 };
+	struct work works[3] = { { .kind = WORK_SEND, .length = 8 },
+				 { .kind = WORK_WRITE, .length = 8 },
+				 { .kind = WORK_WRITE, .length = 8 } };
+
+	(void)state;
+	run_prepare(run);
+	run_post_receives(run, 0);
+	network->wake_time = CLOCK_NS_PER_MS; /* all in one batch */
+	network->completed = note_end;
+	network->owner = &ends;
+	for (size_t index = 0; index < LENGTH(works); index++) {
+		works[index].region = run->directions[0].local;
+		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
+		works[index].remote_key = run->directions[0].remote->remote_key + (index == 2);
+	}
+	assert_int_equal(soft_queue_post(queue_of(&run->pair, 0), works, 3), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_S);
+	assert_int_equal(ends.count, 3);
+	assert_int_equal(ends.statuses[0], COMPLETION_OK);
+	assert_int_equal(ends.statuses[1], COMPLETION_OK);
+	assert_int_equal(ends.statuses[2], COMPLETION_REMOTE_ACCESS);
+	run_end(run);
+}
+
 static void nothing_needs_no_key(void **state)
 {
 	struct run *run = run_of_sends(1, 1, 7);
@@ -609,6 +651,7 @@ int main(void)
 		cmocka_unit_test(doubted_peer_is_gone),
 		cmocka_unit_test(probe_without_ack_timeout),
 		cmocka_unit_test(violations_change_nothing),
+		cmocka_unit_test(works_before_a_violation_are_done),
 		cmocka_unit_test(nothing_needs_no_key),
 		cmocka_unit_test(region_goes_under_way),
 		cmocka_unit_test(strange_answers_are_dropped),

@@ -100,19 +100,6 @@ static bool make_room(struct link_table *table, enum link_index index)
 	return true;
 }
 
-static bool insert(struct soft_link *link, enum link_index index, uint32_t hash)
-{
-	struct link_table *table = &link->manager->tables[index];
-
-	if (!make_room(table, index))
-		return false;
-	link->hash[index] = hash;
-	put(table, index, link);
-	table->count++;
-	link->indexed |= BIT(index);
-	return true;
-}
-
 static void take_out(struct soft_link *link, enum link_index index)
 {
 	struct link_table *table = &link->manager->tables[index];
@@ -126,6 +113,21 @@ static void take_out(struct soft_link *link, enum link_index index)
 		place = &(*place)->next_in[index];
 	*place = link->next_in[index];
 	table->count--;
+}
+
+/* Anew, if it is in the table already. */
+static bool insert(struct soft_link *link, enum link_index index, uint32_t hash)
+{
+	struct link_table *table = &link->manager->tables[index];
+
+	take_out(link, index);
+	if (!make_room(table, index))
+		return false;
+	link->hash[index] = hash;
+	put(table, index, link);
+	table->count++;
+	link->indexed |= BIT(index);
+	return true;
 }
 
 static bool is_peer(const struct soft_link *link, const struct address *from)
@@ -247,7 +249,6 @@ void soft_link_attach(struct soft_link *link, struct soft_endpoint *endpoint)
 
 void soft_link_rename(struct soft_link *link)
 {
-	take_out(link, LINK_BY_ID);
 	link->id = next_id(link->manager);
 	insert(link, LINK_BY_ID, hash_of_id(link->manager, link->id));
 }

@@ -145,7 +145,8 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 	}
 	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, socket, from)
 				   : soft_link_find(manager, mad.remote_id, mad.local_id, socket, from);
-	if (!link) {
+	/* A REP may come after its link was given up, whose end the peer has not heard of. */
+	if (!link || (mad.kind == MAD_REP && link->state == LINK_ENDED)) {
 		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
 			answer_stray(manager, socket, from, &mad);
 		return;

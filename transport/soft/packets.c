@@ -67,7 +67,7 @@ struct message {
 struct soft_wire {
 	struct peer peers[PEERS];
 	/* out */
-	const struct soft_socket *socket; /* of the packets queued */
+	struct soft_socket *socket; /* of the packets queued */
 	struct outgoing outgoing[SEND_BATCH];
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
@@ -131,10 +131,11 @@ void soft_flush(struct soft_transport *transport)
 			sent += (size_t)count;
 			continue;
 		}
+		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
 		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
-		if (count < 0 && (errno == ECONNREFUSED || errno == EINTR))
+		if (errno == ECONNREFUSED || errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
+		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
 			wire->no_segmentation = true;
 		/* The packet is lost, as any may be: the sender's queue repeats it. */
 		sent++;
@@ -355,9 +356,12 @@ void soft_packets_readable(void *owner)
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int count = take_batch(socket, transport->wire);
 
-		if (count < 0 && errno != EAGAIN && errno != EINTR)
+		/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays.
+		 */
+		if (socket->failed || (count < 0 && errno != EAGAIN && errno != EINTR))
 			while (take_error(socket))
 				;
+		socket->failed = false;
 		if (count < RECEIVE_BATCH)
 			break;
 	}

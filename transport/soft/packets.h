@@ -10,6 +10,7 @@ struct soft_socket {
 	int fd;
 	struct address address; /* local, or of the group */
 	bool group;
+	bool failed;	  /* the last send: an error may wait in the socket's queue of them */
 	unsigned members; /* of a group's socket */
 	size_t window;
 	uint32_t mtu;	 /* of its paths; 0 before it was looked up */

@@ -804,7 +804,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport.guid);
 	assert_int_equal(mad.req.queue_number, active->queue.number);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
-	assert_int_equal(mad.req.local_response_timeout, 20);
+	assert_int_equal(mad.req.local_response_timeout, 18);
 	assert_int_equal(mad.req.remote_response_timeout, 20);
 	assert_int_equal(mad.req.max_cm_retries, 15);
 	assert_int_equal(mad.req.retry_count, 7);

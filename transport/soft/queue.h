@@ -121,7 +121,8 @@ struct responder {
 	uint32_t head;
 	uint32_t count;
 
-	uint32_t expected; /* PSN */
+	uint32_t expected;     /* PSN */
+	uint32_t acknowledged; /* what was expected at the last acknowledgement */
 	uint32_t msn;
 	bool begun; /* some packet was taken: only then can there be repeated ones */
 	bool lossy; /* some were missing, or came again */

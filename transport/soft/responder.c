@@ -30,6 +30,7 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 	struct responder *responder = &queue->responder;
 
 	responder->expected = agreement->first_psn_expected & PSN_MASK;
+	responder->acknowledged = responder->expected;
 	responder->reads_most =
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
@@ -405,10 +406,32 @@ static void end(struct soft_queue *queue)
 	queue->state = QUEUE_REFUSING;
 }
 
+/* Everything before the expected packet has come. */
+static void acknowledge(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->acknowledged = responder->expected;
+	say(queue, psn_add(responder->expected, PSN_MASK), syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+}
+
+/*
+ * A NAK acknowledges what came before it, too, but the kernel's soft-RoCE goes back only once until something else does:
+ * it would let the second gap of a message wait for its time-out.
+ */
+static void refuse_expected(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE) &&
+	    responder->acknowledged != responder->expected)
+		acknowledge(queue);
+	say(queue, responder->expected, responder->syndrome);
+}
+
 bool responder_answer(struct soft_queue *queue)
 {
 	struct responder *responder = &queue->responder;
-	uint8_t acknowledged = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
 	bool gap_closed;
 
 	if (!send_responses(queue))
@@ -418,11 +441,11 @@ bool responder_answer(struct soft_queue *queue)
 		     psn_before(responder->gap_end, responder->expected);
 	if (gap_closed) {
 		responder->gap = false;
-		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+		acknowledge(queue);
 	} else if (responder->refuse) {
-		say(queue, responder->expected, responder->syndrome);
+		refuse_expected(queue);
 	} else if (responder->acknowledge) {
-		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+		acknowledge(queue);
 	}
 	responder->refuse = false;
 	responder->acknowledge = false;
@@ -441,6 +464,5 @@ void responder_part(struct soft_queue *queue)
 		responder_answer(queue);
 	if (responder->begun && !responder->answer_count && !responder->final)
 		while (words--)
-			say(queue, psn_add(responder->expected, PSN_MASK),
-			    syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+			acknowledge(queue);
 }

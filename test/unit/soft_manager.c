@@ -812,7 +812,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.pkey, 0xffff);
 	assert_int_equal(mad.req.path_mtu, 3);
 	assert_true(mad.req.responder_resources && mad.req.initiator_depth);
-	assert_int_equal(mad.req.path.ack_timeout, 19);
+	assert_int_equal(mad.req.path.ack_timeout, 18);
 	assert_int_equal(mad.req.path.local_lid, 0xffff);
 	assert_int_equal(mad.req.path.remote_lid, 0xffff);
 	assert_memory_equal(mad.req.path.local_gid, gids[0], MAD_GID_SIZE);
@@ -844,7 +844,7 @@ static void check_agreement(const struct party *one, const struct party *other)
 	assert_int_equal(here->rnr_retry_count, 7);
 	assert_int_equal(there->rnr_retry_count, 7);
 	assert_int_equal(there->retry_count, 7);
-	assert_int_equal(there->ack_timeout, 19);
+	assert_int_equal(there->ack_timeout, 18);
 	assert_true(address_same_host(&here->path.peer, &other->host->address));
 	assert_true(address_same_host(&there->path.peer, &one->host->address));
 }

@@ -9,13 +9,16 @@
 
 /* What a stock peer asks for, unless another reason is given. */
 enum {
-	READS_OFFERED = 4,     /* RDMA READs at once in each direction; a stock rping needs one */
-	RESPONSE_TIMEOUT = 20, /* 4.3 s that a stock peer may take */
-	/* 1.1 s after which it repeats what we did not hear, instead of the usual 4.3: a kernel repeats no REP sooner.
-	 */
-	OUR_RESPONSE_TIMEOUT = 18,
+	READS_OFFERED = 4,	   /* RDMA READs at once in each direction; a stock rping needs one */
+	RESPONSE_TIMEOUT = 20,	   /* 4.3 s that a stock peer may take */
+	OUR_RESPONSE_TIMEOUT = 18, /* 1.1 s: a kernel repeats a REP that was lost no sooner */
 	RETRIES_MOST = 15,
-	ACK_TIMEOUT = 19, /* 2.1 s; the passive queue's too */
+	/*
+	 * 1.1 s, of the passive queue, too, instead of the usual 2.1: a kernel waits that long for every lost packet
+	 * that no other follows; and eight times that, after which a peer is given up, is less than the time-out of a
+	 * command, which would know no reason.
+	 */
+	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,
 	HOP_LIMIT = 64,
 	PACKET_RATE = 3, /* 10 Gb/s: nobody paces by it, but 0 is no rate */

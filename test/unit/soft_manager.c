@@ -57,6 +57,7 @@ struct soft_queue {
 		QUEUE_STOPPED
 	} state;
 	unsigned probes;
+	bool waiting; /* for an acknowledgement */
 	struct soft_agreement agreement;
 };
 
@@ -302,6 +303,7 @@ uint32_t __wrap_soft_queue_number(const struct soft_queue *queue);
 void __wrap_soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
 void __wrap_soft_queue_start(struct soft_queue *queue);
 void __wrap_soft_queue_stop(struct soft_queue *queue);
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue);
 void __wrap_soft_queue_probe(struct soft_queue *queue);
 
 void __wrap_loop_timer_stop(struct loop_timer *timer)
@@ -529,6 +531,11 @@ void __wrap_soft_queue_start(struct soft_queue *queue)
 void __wrap_soft_queue_stop(struct soft_queue *queue)
 {
 	queue->state = QUEUE_STOPPED;
+}
+
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue)
+{
+	return queue->state == QUEUE_STARTED && queue->waiting;
 }
 
 void __wrap_soft_queue_probe(struct soft_queue *queue)
@@ -1041,6 +1048,55 @@ static void test_repeated_goodbye(void **state)
 	run_for(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_forget(active);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
+static void test_goodbye_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned comes = 0; comes < 2; comes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 0);
+		assert_int_equal(state_of(active), LINK_DREQ_SENT);
+		passive->queue.waiting = !comes;
+		run_for(CLOCK_NS_PER_MS * 170);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], comes);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], comes);
+		run_for(300 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		do_forget(passive);
+	}
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* Both leave then, or the end that waits goes. */
+static void test_goodbyes_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned goes = 0; goes < 2; goes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		(goes ? do_forget : do_disconnect)(passive);
+		run_for(CLOCK_NS_PER_S);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		if (!goes)
+			do_forget(passive);
+	}
 	run_until_quiet();
 	check_nothing_left();
 }
@@ -2228,6 +2284,8 @@ int main(void)
 		TEST(test_goodbye_without_ready),
 		TEST(test_crossing_goodbyes),
 		TEST(test_repeated_goodbye),
+		TEST(test_goodbye_while_waiting),
+		TEST(test_goodbyes_while_waiting),
 		TEST(test_forgotten_while_up),
 		TEST(test_reply_too_late),
 		TEST(test_reply_much_too_late),

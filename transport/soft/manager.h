@@ -64,6 +64,7 @@ enum {
 #define MANAGER_FIRST_REPEAT (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
 #define MANAGER_LAST_REPEAT  (2000 * CLOCK_NS_PER_MS) /* ... up to this */
 #define MANAGER_MEMORY	     (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
+#define MANAGER_STAY	     (500 * CLOCK_NS_PER_MS)  /* of a peer that leaves, for its last acknowledgements */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -101,6 +102,8 @@ struct soft_link {
 	uint32_t peer_id;
 	uint64_t peer_guid;
 	uint64_t transaction;		 /* of REQ, and everything up to RTU */
+	bool leaving;			 /* the peer wants to disconnect ... */
+	uint64_t goodbye;		 /* ... with this transaction */
 	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
 	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
 	unsigned repeats;

@@ -32,6 +32,7 @@ enum queue_state {
 	QUEUE_LISTENING, /* and packets */
 	QUEUE_STARTED,	 /* and sends */
 	QUEUE_REFUSING,	 /* told the peer that its request was wrong, and repeats only that */
+	QUEUE_PARTED,	 /* takes nothing new, and acknowledges what the peer repeats */
 	QUEUE_STOPPED,
 };
 

@@ -1052,6 +1052,42 @@ static void test_repeated_goodbye(void **state)
 	check_nothing_left();
 }
 
+/* Nobody is left who could answer a repeated DREQ: the answer is given more than once, as the question is. */
+static void test_last_words(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_disconnect(active);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_DREP), 1);
+	do_forget(passive);
+	soft_manager_close(world.hosts[1].transport.manager);
+	world.hosts[1].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREP), 3);
+	do_forget(active);
+	run_until_quiet();
+}
+
+static void test_goodbye_unheard(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_forget(active);
+	flush_all();
+	assert_int_equal(count_of(MAD_DREQ), 1);
+	soft_manager_close(world.hosts[0].transport.manager);
+	world.hosts[0].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREQ), 3);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+	do_forget(passive);
+	run_until_quiet();
+}
+
 /* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
 static void test_goodbye_while_waiting(void **state)
 {
@@ -2284,6 +2320,8 @@ int main(void)
 		TEST(test_goodbye_without_ready),
 		TEST(test_crossing_goodbyes),
 		TEST(test_repeated_goodbye),
+		TEST(test_last_words),
+		TEST(test_goodbye_unheard),
 		TEST(test_goodbye_while_waiting),
 		TEST(test_goodbyes_while_waiting),
 		TEST(test_forgotten_while_up),

@@ -165,12 +165,18 @@ void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *p
 	soft_manager_send(manager, path, bytes);
 }
 
-static void let_go(struct soft_link *link)
+void soft_ending_let_go(struct soft_link *link)
 {
 	struct mad dreq = { .transaction = link->goodbye, .local_id = link->peer_id, .remote_id = link->id };
 
-	stop_queue(link);
 	soft_ending_confirm(link->manager, &link->agreement.path, &dreq);
+	link->left_at = clock_now();
+}
+
+static void end_with(struct soft_link *link)
+{
+	stop_queue(link);
+	soft_ending_let_go(link);
 	soft_link_enter(link, LINK_ENDED);
 	tell_disconnected(link);
 }
@@ -181,7 +187,7 @@ static void stayed_long_enough(void *owner)
 	struct soft_transport *transport = link->manager->transport;
 
 	soft_enter(transport);
-	let_go(link);
+	end_with(link);
 	soft_leave(transport);
 }
 
@@ -212,7 +218,7 @@ void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 	case LINK_DREQ_SENT: /* both at once */
 		link->goodbye = dreq->transaction;
 		if (!must_stay(link))
-			let_go(link);
+			end_with(link);
 		break;
 	case LINK_ENDED:
 	case LINK_REJECTED:

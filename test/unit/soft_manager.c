@@ -57,6 +57,7 @@ struct soft_queue {
 		QUEUE_STOPPED
 	} state;
 	unsigned probes, doubts;
+	bool waiting; /* for an acknowledgement */
 	struct soft_agreement agreement;
 };
 
@@ -302,6 +303,7 @@ uint32_t __wrap_soft_queue_number(const struct soft_queue *queue);
 void __wrap_soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
 void __wrap_soft_queue_start(struct soft_queue *queue);
 void __wrap_soft_queue_stop(struct soft_queue *queue);
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue);
 void __wrap_soft_queue_probe(struct soft_queue *queue);
 void __wrap_soft_queue_doubt(struct soft_queue *queue);
 
@@ -533,6 +535,11 @@ void __wrap_soft_queue_start(struct soft_queue *queue)
 void __wrap_soft_queue_stop(struct soft_queue *queue)
 {
 	queue->state = QUEUE_STOPPED;
+}
+
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue)
+{
+	return queue->state == QUEUE_STARTED && queue->waiting;
 }
 
 void __wrap_soft_queue_probe(struct soft_queue *queue)
@@ -815,7 +822,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport.guid);
 	assert_int_equal(mad.req.queue_number, active->queue.number);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
-	assert_int_equal(mad.req.local_response_timeout, 20);
+	assert_int_equal(mad.req.local_response_timeout, 18);
 	assert_int_equal(mad.req.remote_response_timeout, 20);
 	assert_int_equal(mad.req.max_cm_retries, 15);
 	assert_int_equal(mad.req.retry_count, 7);
@@ -823,7 +830,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.pkey, 0xffff);
 	assert_int_equal(mad.req.path_mtu, 3);
 	assert_true(mad.req.responder_resources && mad.req.initiator_depth);
-	assert_int_equal(mad.req.path.ack_timeout, 19);
+	assert_int_equal(mad.req.path.ack_timeout, 18);
 	assert_int_equal(mad.req.path.local_lid, 0xffff);
 	assert_int_equal(mad.req.path.remote_lid, 0xffff);
 	assert_memory_equal(mad.req.path.local_gid, gids[0], MAD_GID_SIZE);
@@ -855,7 +862,7 @@ static void check_agreement(const struct party *one, const struct party *other)
 	assert_int_equal(here->rnr_retry_count, 7);
 	assert_int_equal(there->rnr_retry_count, 7);
 	assert_int_equal(there->retry_count, 7);
-	assert_int_equal(there->ack_timeout, 19);
+	assert_int_equal(there->ack_timeout, 18);
 	assert_true(address_same_host(&here->path.peer, &other->host->address));
 	assert_true(address_same_host(&there->path.peer, &one->host->address));
 }
@@ -1052,6 +1059,91 @@ static void test_repeated_goodbye(void **state)
 	run_for(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_forget(active);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* Nobody is left who could answer a repeated DREQ: the answer is given more than once, as the question is. */
+static void test_last_words(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_disconnect(active);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_DREP), 1);
+	do_forget(passive);
+	soft_manager_close(world.hosts[1].transport.manager);
+	world.hosts[1].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREP), 3);
+	do_forget(active);
+	run_until_quiet();
+}
+
+static void test_goodbye_unheard(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_forget(active);
+	flush_all();
+	assert_int_equal(count_of(MAD_DREQ), 1);
+	soft_manager_close(world.hosts[0].transport.manager);
+	world.hosts[0].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREQ), 3);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+	do_forget(passive);
+	run_until_quiet();
+}
+
+/* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
+static void test_goodbye_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned comes = 0; comes < 2; comes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 0);
+		assert_int_equal(state_of(active), LINK_DREQ_SENT);
+		passive->queue.waiting = !comes;
+		run_for(CLOCK_NS_PER_MS * 170);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], comes);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], comes);
+		run_for(300 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		do_forget(passive);
+	}
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* Both leave then, or the end that waits goes. */
+static void test_goodbyes_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned goes = 0; goes < 2; goes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		(goes ? do_forget : do_disconnect)(passive);
+		run_for(CLOCK_NS_PER_S);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		if (!goes)
+			do_forget(passive);
+	}
 	run_until_quiet();
 	check_nothing_left();
 }
@@ -2340,6 +2432,10 @@ int main(void)
 		TEST(test_goodbye_without_ready),
 		TEST(test_crossing_goodbyes),
 		TEST(test_repeated_goodbye),
+		TEST(test_last_words),
+		TEST(test_goodbye_unheard),
+		TEST(test_goodbye_while_waiting),
+		TEST(test_goodbyes_while_waiting),
 		TEST(test_forgotten_while_up),
 		TEST(test_reply_too_late),
 		TEST(test_reply_much_too_late),

@@ -165,6 +165,48 @@ void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *p
 	soft_manager_send(manager, path, bytes);
 }
 
+void soft_ending_let_go(struct soft_link *link)
+{
+	struct mad dreq = { .transaction = link->goodbye, .local_id = link->peer_id, .remote_id = link->id };
+
+	soft_ending_confirm(link->manager, &link->agreement.path, &dreq);
+	link->left_at = clock_now();
+}
+
+static void end_with(struct soft_link *link)
+{
+	stop_queue(link);
+	soft_ending_let_go(link);
+	soft_link_enter(link, LINK_ENDED);
+	tell_disconnected(link);
+}
+
+static void stayed_long_enough(void *owner)
+{
+	struct soft_link *link = owner;
+	struct soft_transport *transport = link->manager->transport;
+
+	soft_enter(transport);
+	end_with(link);
+	soft_leave(transport);
+}
+
+/*
+ * The peer leaves, but our last messages may have reached it: their acknowledgement was lost, or the DREQ was faster.
+ * One of ours acknowledges repeats until it got its DREP, so the queue has some time to hear that; and the repeated
+ * DREQ tells when to look again.
+ */
+static bool must_stay(struct soft_link *link)
+{
+	if (link->state != LINK_ESTABLISHED || !soft_queue_is_waiting(link->endpoint->queue))
+		return false;
+	if (!link->leaving)
+		loop_timer_start(link->manager->transport->base.loop, &link->timer, MANAGER_STAY, stayed_long_enough,
+				 link);
+	link->leaving = true;
+	return true;
+}
+
 void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 {
 	if (!link->peer_known || dreq->dreq.remote_queue_number != link->queue)
@@ -174,10 +216,9 @@ void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 	switch (link->state) {
 	case LINK_ESTABLISHED:
 	case LINK_DREQ_SENT: /* both at once */
-		stop_queue(link);
-		soft_ending_confirm(link->manager, &link->agreement.path, dreq);
-		soft_link_enter(link, LINK_ENDED);
-		tell_disconnected(link);
+		link->goodbye = dreq->transaction;
+		if (!must_stay(link))
+			end_with(link);
 		break;
 	case LINK_ENDED:
 	case LINK_REJECTED:

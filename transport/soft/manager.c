@@ -20,15 +20,22 @@ struct soft_manager *soft_manager_open(struct soft_transport *transport)
 	return manager;
 }
 
-/* There is no time left to repeat a DREQ: once more at once makes its loss unlikely. */
+/*
+ * There is no time left to repeat a DREQ, or to answer a repeated one: more at once make the loss of all unlikely. A
+ * kernel that hears no DREP tries for a minute.
+ */
 static void last_words(struct soft_manager *manager)
 {
 	const struct link_table *table = &manager->tables[LINK_BY_ID];
+	int64_t now = clock_now();
 
-	for (size_t i = 0; i < table->size; i++)
-		for (struct soft_link *link = table->buckets[i]; link; link = link->next_in[LINK_BY_ID])
-			if (link->state == LINK_DREQ_SENT)
-				soft_link_say_again(link);
+	for (unsigned count = 0; count < MANAGER_LAST_WORDS; count++)
+		for (size_t i = 0; i < table->size; i++)
+			for (struct soft_link *link = table->buckets[i]; link; link = link->next_in[LINK_BY_ID])
+				if (link->state == LINK_DREQ_SENT)
+					soft_link_say_again(link);
+				else if (link->left_at && now - link->left_at < MANAGER_LEFT_RECENTLY)
+					soft_ending_let_go(link);
 }
 
 void soft_manager_close(struct soft_manager *manager)

@@ -57,13 +57,16 @@ enum {
 	MANAGER_REPEATS = 40,	       /* of any message, if nobody sets a limit: 73 s, as long as a stock peer tries */
 	MANAGER_SLOWEST = 5,	       /* the repeat from which on the interval grows no more */
 	MANAGER_OUTGOING = 64,	       /* MADs between two flushes */
+	MANAGER_LAST_WORDS = 2,	       /* more of a DREQ or DREP when the transport is closed */
 	MANAGER_RETRIES = 7,	       /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
 	LINK_ROUNDS = 6,	       /* of the permutation that makes identifiers */
 };
 
-#define MANAGER_FIRST_REPEAT (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
-#define MANAGER_LAST_REPEAT  (2000 * CLOCK_NS_PER_MS) /* ... up to this */
-#define MANAGER_MEMORY	     (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
+#define MANAGER_FIRST_REPEAT  (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
+#define MANAGER_LAST_REPEAT   (2000 * CLOCK_NS_PER_MS) /* ... up to this */
+#define MANAGER_MEMORY	      (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
+#define MANAGER_LEFT_RECENTLY (1 * CLOCK_NS_PER_S)     /* peers that may not have heard the DREP */
+#define MANAGER_STAY	      (500 * CLOCK_NS_PER_MS)  /* of a peer that leaves, for its last acknowledgements */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -101,6 +104,9 @@ struct soft_link {
 	uint32_t peer_id;
 	uint64_t peer_guid;
 	uint64_t transaction;		 /* of REQ, and everything up to RTU */
+	bool leaving;			 /* the peer wants to disconnect ... */
+	uint64_t goodbye;		 /* ... with this transaction */
+	int64_t left_at;		 /* when it was let go; 0 before */
 	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
 	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
 	unsigned repeats;
@@ -217,6 +223,8 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
 /* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
+/* Says DREP to a peer that wants to leave. */
+void soft_ending_let_go(struct soft_link *link);
 /* Says DREP, link or not. */
 void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *path, const struct mad *dreq);
 

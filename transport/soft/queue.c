@@ -171,15 +171,32 @@ static void halt(struct soft_queue *queue, enum queue_state state)
 	queue->requester.alarm = 0;
 	queue->requester.count = 0;
 	queue->responder.count = 0;
+	queue->responder.answer_count = 0;
 	queue->unreported = 0;
 }
 
 void soft_queue_stop(struct soft_queue *queue)
 {
+	enum queue_state state = QUEUE_STOPPED;
+
+	if (queue->state == QUEUE_PARTED)
+		return;
 	/* A command may leave in the very call-back that brought the peer's last message: the peer needs to know. */
-	if (queue->state == QUEUE_STARTED)
+	if (queue->state == QUEUE_STARTED) {
 		responder_part(queue);
-	halt(queue, QUEUE_STOPPED);
+		state = QUEUE_PARTED;
+	}
+	halt(queue, state);
+}
+
+static bool is_probing(const struct requester *requester)
+{
+	return requester->count && requester->ring[requester->head].probe;
+}
+
+bool soft_queue_is_waiting(const struct soft_queue *queue)
+{
+	return queue->state == QUEUE_STARTED && queue->requester.count > is_probing(&queue->requester);
 }
 
 static void unpend(struct soft_queue_table *table, struct soft_queue *queue)
@@ -298,9 +315,7 @@ static enum outcome post_receive(struct soft_queue *queue, const struct work *wo
 /* The probe has a place of its own. */
 static bool is_full(const struct requester *requester)
 {
-	bool probing = requester->count && requester->ring[requester->head].probe;
-
-	return requester->count - probing == requester->capacity - 1;
+	return requester->count - is_probing(requester) == requester->capacity - 1;
 }
 
 static enum outcome post(struct soft_queue *queue, const struct work *work)

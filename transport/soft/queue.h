@@ -32,6 +32,7 @@ enum queue_state {
 	QUEUE_LISTENING, /* and packets */
 	QUEUE_STARTED,	 /* and sends */
 	QUEUE_REFUSING,	 /* told the peer that its request was wrong, and repeats only that */
+	QUEUE_PARTED,	 /* takes nothing new, and acknowledges what the peer repeats */
 	QUEUE_STOPPED,
 };
 
@@ -121,7 +122,8 @@ struct responder {
 	uint32_t head;
 	uint32_t count;
 
-	uint32_t expected; /* PSN */
+	uint32_t expected;     /* PSN */
+	uint32_t acknowledged; /* what was expected at the last acknowledgement */
 	uint32_t msn;
 	bool begun; /* some packet was taken: only then can there be repeated ones */
 	bool lossy; /* some were missing, or came again */

@@ -139,8 +139,13 @@ uint32_t soft_queue_number(const struct soft_queue *queue);
 /* A connection's queue may receive from here on; and send from soft_queue_start() on. */
 void soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
 void soft_queue_start(struct soft_queue *queue);
-/* Into the error state: nothing is sent or taken any more, posted work is dropped without a word. */
+/*
+ * Into the error state: nothing new is sent or taken any more, posted work is dropped without a word. What the peer
+ * repeats, because the acknowledgement was lost, is acknowledged again until the queue is destroyed.
+ */
 void soft_queue_stop(struct soft_queue *queue);
+/* Whether some work of the command waits for the peer's acknowledgement. */
+bool soft_queue_is_waiting(const struct soft_queue *queue);
 
 /* Where a group's queue sends to. */
 void soft_queue_aim(struct soft_queue *queue, const struct soft_path *path, uint32_t queue_key);

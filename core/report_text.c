@@ -70,12 +70,12 @@ static void value_inside(struct report *report, const char *name, const struct r
 	print_value(report->stream, value);
 }
 
-static void block_begin(struct report *report, const char *name, bool list)
+static void block_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	(void)list;
+	(void)nesting;
 	if (!report->depth) {
 		fputs("  ", report->stream);
-	} else if (report_top(report)->list) {
+	} else if (report_top(report)->nesting == REPORT_LIST) {
 		fputs("\n    ", report->stream);
 		return;
 	} else {
@@ -110,9 +110,18 @@ static void block_value(struct report *report, const char *name, const struct re
 
 const struct report_format report_block = { "", "", block_begin, block_end, block_value };
 
-static void line_begin(struct report *report, const char *name, bool list)
+/* In something that is too much for one line. */
+static bool is_aside(const struct report *report)
 {
-	if (list || report_in_list(report))
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].nesting != REPORT_OBJECT)
+			return true;
+	return false;
+}
+
+static void line_begin(struct report *report, const char *name, enum report_nesting nesting)
+{
+	if (nesting != REPORT_OBJECT || is_aside(report))
 		return;
 	if (!report->depth && report_top(report)->items)
 		fputs("; ", report->stream);
@@ -124,7 +133,7 @@ static void line_begin(struct report *report, const char *name, bool list)
 
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (left_out(report, value) || report_in_list(report))
+	if (left_out(report, value) || is_aside(report))
 		return;
 	if (report->depth) {
 		value_inside(report, name, value);

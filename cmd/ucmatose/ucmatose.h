@@ -30,9 +30,7 @@ struct ucmatose_options {
 	int64_t connections;
 	int64_t count;
 	int64_t size;
-	int64_t type_of_service;
 	int64_t port;
-	int64_t ack_timeout;
 	bool migrate;
 };
 

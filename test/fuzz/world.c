@@ -412,8 +412,6 @@ static const struct endpoint_options usual = {
 	.port_space = PORT_SPACE_TCP,
 	.send_depth = SENDS,
 	.receive_depth = SLOTS,
-	.type_of_service = ENDPOINT_UNSET,
-	.ack_timeout = ENDPOINT_UNSET,
 };
 
 void world_connect(struct world *world, unsigned host, const struct address *source, const struct address *destination)

@@ -423,8 +423,6 @@ static struct party *party_create(struct host *host)
 	party->endpoint.base.transport = &host->transport.base;
 	party->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	party->queue.number = world.next_queue++;
 	party->endpoint.queue = &party->queue;
@@ -1511,6 +1509,7 @@ static void test_smaller_mtu(void **state)
 
 static void test_options(void **state)
 {
+	struct path_options path = PATH_OPEN;
 	struct party *active;
 
 	(void)state;
@@ -1523,7 +1522,8 @@ static void test_options(void **state)
 						    .peer = world.hosts[1].address,
 						    .mtu = 1024,
 						    .type_of_service = 0x20 };
-	active->endpoint.base.options.ack_timeout = 14;
+	path.ack_timeout = 14;
+	active->endpoint.base.options.path = &path;
 	active->endpoint.base.peer.port = PORT;
 	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	run_for(CLOCK_NS_PER_MS);

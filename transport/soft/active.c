@@ -90,7 +90,9 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 	const struct log *log = transport->base.log;
-	int ack_timeout = endpoint->base.options.ack_timeout;
+	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int64_t retry = endpoint_option(&endpoint->base, retry);
+	int64_t rnr_retry = endpoint_option(&endpoint->base, rnr_retry);
 	struct soft_link *link;
 
 	if (length > MAD_REQ_USER_PRIVATE || endpoint->link || !endpoint->queue) {
@@ -110,9 +112,9 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 	link->queue = soft_queue_number(endpoint->queue);
 	link->transaction = soft_random();
 	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
-	link->agreement.retry_count = MANAGER_RETRIES;
-	link->agreement.rnr_retry_count = MANAGER_RETRIES;
-	link->agreement.ack_timeout = ack_timeout == ENDPOINT_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
+	link->agreement.retry_count = retry == PATH_UNSET ? MANAGER_RETRIES : (unsigned)retry;
+	link->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? MANAGER_RETRIES : (unsigned)rnr_retry;
+	link->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
 	link->agreement.reads_in = READS_OFFERED;
 	link->agreement.reads_out = READS_OFFERED;
 	write_request(link, data, length);

@@ -70,8 +70,8 @@ static bool is_loopback4(const struct address *address)
 	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
 }
 
-/* The interface that has a local address; 127.0.0.2 and its like are not listed one by one. */
-static bool interface_name(const struct address *local, char name[IF_NAMESIZE])
+/* 127.0.0.2 and its like are not listed one by one. */
+bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 {
 	struct ifaddrs *list, *entry;
 
@@ -100,7 +100,7 @@ static int interface_mtu(const struct address *local)
 	struct ifreq request = { 0 };
 	int mtu = 65536, fd;
 
-	if (!interface_name(local, request.ifr_name))
+	if (!soft_interface_name(local, request.ifr_name))
 		return mtu;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
@@ -402,7 +402,7 @@ static unsigned interface_of(const struct address *local)
 {
 	char name[IF_NAMESIZE];
 
-	return interface_name(local, name) ? if_nametoindex(name) : 0;
+	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
 }
 
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)

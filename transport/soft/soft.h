@@ -16,6 +16,7 @@
 #ifndef TRANSPORT_SOFT_SOFT_H
 #define TRANSPORT_SOFT_SOFT_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -101,6 +102,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 /* The way back to where a packet came from: local is the socket's address, and no port is set. */
 void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		    struct soft_path *path);
+/* The interface that has a local address; false if none is found. */
+bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
 /* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
@@ -111,6 +114,9 @@ void soft_flush(struct soft_transport *transport);
 
 /* Bytes that may be under way to us or from us without overflowing a socket's buffer. */
 size_t soft_socket_window(const struct soft_socket *socket);
+
+/* endpoint.c: what an endpoint's options say of each packet. */
+void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);
 
 /* ---- queue.c: queue pairs ---- */
 

@@ -35,7 +35,7 @@ struct backend {
 	/* True if packets from that local address take the device that the options name. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
-	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is zeroed */
+	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is open; NULL: nothing is known */
 	const struct path_refusal *refusals;
 };
 

@@ -123,8 +123,7 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 		endpoint->handlers->event(endpoint->owner, endpoint, event);
 }
 
-void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
-			size_t length)
+void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data, size_t length)
 {
 	if (!path_has_interface(request)) {
 		endpoint_reject(request, NULL, 0);

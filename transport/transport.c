@@ -181,7 +181,7 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 	memset(path, 0, sizeof(*path));
 	path->gid_index = PATH_UNSET;
 	path->queue_number = endpoint->queue_number;
-	if (endpoint->domain)
+	if (endpoint->domain && endpoint->transport->backend->path)
 		endpoint->transport->backend->path(endpoint, path);
 }
 

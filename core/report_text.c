@@ -62,14 +62,6 @@ static bool left_out(const struct report *report, const struct report_value *val
 	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
 }
 
-static void value_inside(struct report *report, const char *name, const struct report_value *value)
-{
-	separate(report);
-	print_name(report->stream, name);
-	fputc(' ', report->stream);
-	print_value(report->stream, value);
-}
-
 static void block_begin(struct report *report, const char *name, bool list)
 {
 	(void)list;
@@ -97,27 +89,41 @@ static void block_value(struct report *report, const char *name, const struct re
 {
 	if (left_out(report, value))
 		return;
-	if (report->depth) {
-		value_inside(report, name, value);
-		return;
-	}
-	fputs("  ", report->stream);
+	if (report->depth)
+		separate(report);
+	else
+		fputs("  ", report->stream);
 	print_name(report->stream, name);
-	fputs(": ", report->stream);
+	fputs(report->depth ? " " : ": ", report->stream);
 	print_value(report->stream, value);
-	fputc('\n', report->stream);
+	if (!report->depth)
+		fputc('\n', report->stream);
 }
 
-const struct report_format report_block = { "", "", block_begin, block_end, block_value };
+const struct report_format report_block = {
+	.begin = block_begin,
+	.end = block_end,
+	.value = block_value,
+	.sparing = true,
+	.draws = true,
+};
+
+/* In front of an item of the whole; the texts that are left out count as items, so those do not tell. */
+static void separate_in_line(struct report *report)
+{
+	if (report->depth) {
+		fputs(report_top(report)->items ? ", " : " ", report->stream);
+	} else {
+		fputs(report->entry[0] ? "; " : "", report->stream);
+		report->entry[0] = ';';
+	}
+}
 
 static void line_begin(struct report *report, const char *name, bool list)
 {
 	if (list || report_in_list(report))
 		return;
-	if (!report->depth && report_top(report)->items)
-		fputs("; ", report->stream);
-	else if (report->depth)
-		separate(report);
+	separate_in_line(report);
 	print_name(report->stream, name);
 	fputc(':', report->stream);
 }
@@ -126,15 +132,14 @@ static void line_value(struct report *report, const char *name, const struct rep
 {
 	if (left_out(report, value) || report_in_list(report))
 		return;
-	if (report->depth) {
-		value_inside(report, name, value);
-		return;
-	}
-	if (report_top(report)->items)
-		fputs("; ", report->stream);
+	separate_in_line(report);
 	print_name(report->stream, name);
 	fputc(' ', report->stream);
 	print_value(report->stream, value);
 }
 
-const struct report_format report_line = { "", "", line_begin, NULL, line_value };
+const struct report_format report_line = {
+	.begin = line_begin,
+	.value = line_value,
+	.sparing = true,
+};

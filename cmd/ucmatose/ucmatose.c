@@ -69,6 +69,8 @@ static const struct option options_table[] = {
 		   .help = "Wait 4.096 us x 2^N for an acknowledgement; 0 waits for ever"),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   .help = "Move everything to a new event channel before the disconnect"),
+	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
+		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
 	COMMON_OPTIONS(struct ucmatose_options, 0),
 	{ .name = NULL },
 };
@@ -288,6 +290,18 @@ static void ucmatose_interrupt(void *state, enum interruption reason)
 	ucmatose_cut_short(state);
 }
 
+static void report_run(void *state, struct report *report, enum report_span span)
+{
+	ucmatose_report(state, report, span);
+}
+
+static void interval_over(void *state)
+{
+	struct ucmatose *run = state;
+
+	figures_next_interval(&run->figures, clock_now());
+}
+
 static void ucmatose_stop(void *state)
 {
 	struct ucmatose *run = state;
@@ -323,5 +337,7 @@ const struct command ucmatose_command = {
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
+	.report = report_run,
+	.interval_over = interval_over,
 	.stop = ucmatose_stop,
 };

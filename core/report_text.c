@@ -62,27 +62,39 @@ static bool left_out(const struct report *report, const struct report_value *val
 	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
 }
 
+static void name_block(struct report *report, const char *name)
+{
+	fputs("  ", report->stream);
+	print_name(report->stream, name);
+	fputc(':', report->stream);
+}
+
+/* A list is named with its first entry: without one there is nothing to say. */
 static void block_begin(struct report *report, const char *name, bool list)
 {
-	(void)list;
-	if (!report->depth) {
-		fputs("  ", report->stream);
-	} else if (report_top(report)->list) {
+	const struct report_frame *outer = report_top(report);
+
+	if (outer->list) {
+		if (!outer->items)
+			name_block(report, outer->name);
 		fputs("\n    ", report->stream);
-		return;
-	} else {
+	} else if (report->depth) {
 		separate(report);
+		print_name(report->stream, name);
+		fputs(" (", report->stream);
+	} else if (!list) {
+		name_block(report, name);
 	}
-	print_name(report->stream, name);
-	fputs(report->depth ? " (" : ":", report->stream);
 }
 
 static void block_end(struct report *report)
 {
-	if (report->depth == 1)
-		fputc('\n', report->stream);
-	else if (report_top(report)->name)
+	const struct report_frame *ended = report_top(report);
+
+	if (report->depth > 1 && ended->name)
 		fputc(')', report->stream);
+	else if (report->depth == 1 && (!ended->list || ended->items))
+		fputc('\n', report->stream);
 }
 
 static void block_value(struct report *report, const char *name, const struct report_value *value)

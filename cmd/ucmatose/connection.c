@@ -46,15 +46,15 @@ static void note_state(struct ucmatose *run, enum connection_state state)
 	int64_t now = clock_now();
 
 	if (state == CONNECTION_CONNECTING)
-		figures_start(&run->figures, ACTIVITY_CONNECTING, now);
+		ucmatose_figures_start(&run->figures, ACTIVITY_CONNECTING, now);
 	else if (state == CONNECTION_ESTABLISHED)
-		figures_count(&run->figures, ACTIVITY_CONNECTING, 1, now);
+		ucmatose_figures_count(&run->figures, ACTIVITY_CONNECTING, 1, now);
 	else if (state == CONNECTION_SENDING)
-		figures_start(&run->figures, ACTIVITY_SENDING, now);
+		ucmatose_figures_start(&run->figures, ACTIVITY_SENDING, now);
 	else if (state == CONNECTION_RECEIVING)
-		figures_start(&run->figures, ACTIVITY_RECEIVING, now);
+		ucmatose_figures_start(&run->figures, ACTIVITY_RECEIVING, now);
 	else if (state == CONNECTION_FAILED)
-		figures_failed(&run->figures);
+		ucmatose_figures_failed(&run->figures);
 }
 
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
@@ -69,7 +69,7 @@ void ucmatose_connection_end_step(struct ucmatose_connection *connection, enum s
 
 	ucmatose_connection_begin_step(connection);
 	if (connection->index >= run->options->warmup)
-		figures_step(&run->figures, step, connection->step_began - began);
+		ucmatose_figures_step(&run->figures, step, connection->step_began - began);
 }
 
 void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state)

@@ -11,7 +11,7 @@ static void start(struct figures_span *span, enum activity activity, int64_t now
 		span->activities[activity].started = now;
 }
 
-void figures_start(struct figures *figures, enum activity activity, int64_t now)
+void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
 	start(&figures->total, activity, now);
 	start(&figures->interval, activity, now);
@@ -23,38 +23,38 @@ static void count(struct figures_span *span, enum activity activity, uint64_t nu
 	span->activities[activity].ended = now;
 }
 
-void figures_count(struct figures *figures, enum activity activity, uint64_t number, int64_t now)
+void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t number, int64_t now)
 {
 	count(&figures->total, activity, number, now);
 	count(&figures->interval, activity, number, now);
 }
 
-void figures_failed(struct figures *figures)
+void ucmatose_figures_failed(struct ucmatose_figures *figures)
 {
 	figures->total.failed++;
 	figures->interval.failed++;
 }
 
-void figures_refused(struct figures *figures)
+void ucmatose_figures_refused(struct ucmatose_figures *figures)
 {
 	figures->total.refused++;
 	figures->interval.refused++;
 }
 
-void figures_verified(struct figures *figures)
+void ucmatose_figures_verified(struct ucmatose_figures *figures)
 {
 	figures->total.verified++;
 	figures->interval.verified++;
 }
 
-void figures_step(struct figures *figures, enum step step, int64_t time)
+void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int64_t time)
 {
 	histogram_add(&figures->total.steps[step], time);
 	histogram_add(&figures->interval.steps[step], time);
 }
 
 /* What is under way goes on from the first moment of the interval. */
-void figures_next_interval(struct figures *figures, int64_t now)
+void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now)
 {
 	memset(&figures->interval, 0, sizeof(figures->interval));
 	for (int i = 0; i < ACTIVITIES; i++)

@@ -46,19 +46,19 @@ struct figures_span {
 };
 
 /* Zeroed at first. */
-struct figures {
+struct ucmatose_figures {
 	struct figures_span total;
 	struct figures_span interval;
 };
 
 /* Only the first start counts. */
-void figures_start(struct figures *figures, enum activity activity, int64_t now);
-void figures_count(struct figures *figures, enum activity activity, uint64_t count, int64_t now);
-void figures_failed(struct figures *figures);
-void figures_refused(struct figures *figures);
-void figures_verified(struct figures *figures);
-void figures_step(struct figures *figures, enum step step, int64_t time);
+void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now);
+void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t count, int64_t now);
+void ucmatose_figures_failed(struct ucmatose_figures *figures);
+void ucmatose_figures_refused(struct ucmatose_figures *figures);
+void ucmatose_figures_verified(struct ucmatose_figures *figures);
+void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int64_t time);
 /* A new interval begins. */
-void figures_next_interval(struct figures *figures, int64_t now);
+void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now);
 
 #endif

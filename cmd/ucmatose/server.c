@@ -44,7 +44,7 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	if (run->phase != RUN_CONNECTING || run->arrivals_over) {
 		if (!run->figures.total.refused)
 			ucmatose_say(run, "cmatose: refusing a connection beyond the number of -c");
-		figures_refused(&run->figures);
+		ucmatose_figures_refused(&run->figures);
 		endpoint_reject(event->request, reason_full, sizeof(reason_full) - 1);
 		return;
 	}

@@ -354,9 +354,9 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 		if (outcome)
 			return outcome;
 		connection->received++;
-		figures_count(&run->figures, ACTIVITY_RECEIVING, 1, run->progress);
+		ucmatose_figures_count(&run->figures, ACTIVITY_RECEIVING, 1, run->progress);
 		if (connection->peer_is_ours)
-			figures_verified(&run->figures);
+			ucmatose_figures_verified(&run->figures);
 	}
 	connection->consumed++;
 	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
@@ -421,7 +421,8 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged += completion->tag;
-		figures_count(&connection->run->figures, ACTIVITY_SENDING, completion->tag, connection->run->progress);
+		ucmatose_figures_count(&connection->run->figures, ACTIVITY_SENDING, completion->tag,
+				       connection->run->progress);
 		outcome = post_sends(connection);
 	}
 	if (!outcome)

@@ -299,7 +299,7 @@ static void interval_over(void *state)
 {
 	struct ucmatose *run = state;
 
-	figures_next_interval(&run->figures, clock_now());
+	ucmatose_figures_next_interval(&run->figures, clock_now());
 }
 
 static void ucmatose_stop(void *state)

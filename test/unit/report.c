@@ -60,6 +60,8 @@ static void fill(struct report *report)
 	report_count(report, "received", 8);
 	report_end(report);
 	report_end(report);
+	report_list(report, "nobody");
+	report_end(report);
 	report_histogram(report, "round_trip", histogram);
 	memset(histogram, 0, sizeof(*histogram));
 	report_histogram(report, "reply", histogram);
@@ -78,7 +80,7 @@ static void as_json(void **state)
 		       "\"wait_ns\":1500,\"rate_per_second\":1.500,\"speed_per_second\":null,"
 		       "\"payload_per_second\":1500000.000,\"good\":true,\"word\":\"yes\",\"inside\":{\"deep\":1}},"
 		       "\"senders\":[{\"address\":\"10.0.0.1\",\"received\":7},"
-		       "{\"address\":\"10.0.0.2\",\"received\":8}],"
+		       "{\"address\":\"10.0.0.2\",\"received\":8}],\"nobody\":[],"
 		       "\"round_trip\":{\"count\":2,\"min_ns\":1000,\"avg_ns\":2000,\"max_ns\":3000,\"mdev_ns\":1000,"
 		       "\"p50_ns\":1000,\"p90_ns\":2975,\"p99_ns\":2975,\"p99_9_ns\":2975},"
 		       "\"reply\":{\"count\":0,\"min_ns\":null,\"avg_ns\":null,\"max_ns\":null,\"mdev_ns\":null,"

@@ -39,7 +39,9 @@ static const char *cause_of_loss(const struct mckey_run *run)
 		return run->interrupted;
 	if (!run->joined)
 		return "our own connections failed";
-	return receiver_has_all(run) ? "lost" : "nothing more came for --idle-timeout";
+	if (run->options->duration || receiver_has_all(run))
+		return "lost";
+	return "nothing more came for --idle-timeout";
 }
 
 static void complain(const struct mckey_run *run, const char *name, const struct receipt *receipt)

@@ -112,6 +112,12 @@ static void asked(void *owner)
 	reporting_say_so_far(owner);
 }
 
+void reporting_announce(struct reporting *reporting)
+{
+	if (reporting->form->start)
+		reporting->form->start(reporting);
+}
+
 void reporting_start(struct reporting *reporting, void *state)
 {
 	struct loop *loop = reporting->environment->loop;
@@ -119,8 +125,6 @@ void reporting_start(struct reporting *reporting, void *state)
 
 	reporting->state = state;
 	reporting->interval_started = clock_now();
-	if (reporting->form->start)
-		reporting->form->start(reporting);
 	loop_signal_start(loop, &reporting->quit, SIGQUIT, asked, reporting);
 	if (length)
 		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);

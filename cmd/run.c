@@ -114,14 +114,16 @@ static void run_loop(struct run *run, const void *options)
 	}
 	output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
+	reporting_announce(&run->reporting);
 	outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);
 		loop_run(environment->loop);
-		reporting_finish(&run->reporting);
-		run->command->stop(run->state);
 	}
+	reporting_finish(&run->reporting);
+	if (outcome == OUTCOME_OK)
+		run->command->stop(run->state);
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->ending);
 	output_watch_stop(&run->output);
@@ -187,6 +189,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	environment_note(&run.environment, outcome);
 	if (outcome)
 		reporting_finish(&run.reporting); /* if it has not come to that before */
+	reporting_conclude(&run.reporting);
 	reporting_free(&run.reporting);
 	free(options);
 	return outcome;

@@ -12,13 +12,15 @@ void report_open(struct report *report, FILE *stream, const struct report_format
 	report->depth = 0;
 	report->frames[0] = (struct report_frame){ 0 };
 	report->entry[0] = 0;
-	fputs(format->opening, stream);
+	if (format->opening)
+		fputs(format->opening, stream);
 }
 
 void report_close(struct report *report)
 {
 	assert(!report->depth);
-	fputs(report->format->closing, report->stream);
+	if (report->format->closing)
+		fputs(report->format->closing, report->stream);
 }
 
 struct report_frame *report_top(struct report *report)
@@ -151,6 +153,8 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
+	if (report->format->sparing && !histogram->count)
+		return;
 	report_object(report, name);
 	report_count(report, "count", histogram->count);
 	add_sample(report, histogram, "min", histogram->minimum);
@@ -161,10 +165,10 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	add_sample(report, histogram, "p90", histogram_percentile(histogram, 900));
 	add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
 	add_sample(report, histogram, "p99.9", histogram_percentile(histogram, 999));
-	if (report->buckets && report->format == &report_json)
+	if (report->buckets && report->format->lists)
 		add_buckets(report, histogram);
 	report_end(report);
-	if (report->buckets && report->format == &report_block && !report_in_list(report))
+	if (report->buckets && report->format->draws && !report_in_list(report))
 		histogram_draw(histogram, "    ", report->stream);
 }
 

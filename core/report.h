@@ -52,11 +52,14 @@ struct report;
 
 /* How a report is written. */
 struct report_format {
-	const char *opening; /* around the whole */
+	const char *opening; /* around the whole; both may be NULL */
 	const char *closing;
 	void (*begin)(struct report *report, const char *name, enum report_nesting nesting); /* may be NULL */
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, const struct report_value *value);
+	bool sparing; /* leaves out what has no value */
+	bool draws;   /* the buckets of histograms, if the report is to have them; */
+	bool lists;   /* or lists them */
 };
 
 /* The whole on one line, and a line for each object and list entry. Both without what has no value. */
@@ -75,7 +78,7 @@ struct report {
 	const struct report_format *format;
 	const char *prefix; /* of Prometheus' names: "rdmatest_rping" */
 	const char *labels; /* of every Prometheus sample: "transport=\"soft\"" */
-	bool buckets;	    /* histograms whole: drawn in a block, all buckets in JSON */
+	bool buckets;	    /* histograms whole, in formats that can */
 
 	unsigned depth;
 	struct report_frame {
@@ -110,7 +113,7 @@ void report_text(struct report *report, const char *name, const char *text);
 void report_flag(struct report *report, const char *name, bool flag);
 /* A value of that kind that is not known. */
 void report_none(struct report *report, const char *name, enum report_kind kind);
-/* Samples, minimum, average, maximum, deviation and percentiles of times. */
+/* Samples, minimum, average, maximum, deviation and percentiles of times; for a person nothing if there are none. */
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram);
 
 /* For formats. */

@@ -84,4 +84,11 @@ static void json_value(struct report *report, const char *name, const struct rep
 		report_print_number(report->stream, value);
 }
 
-const struct report_format report_json = { "{", "}\n", json_begin, json_end, json_value };
+const struct report_format report_json = {
+	.opening = "{",
+	.closing = "}\n",
+	.begin = json_begin,
+	.end = json_end,
+	.value = json_value,
+	.lists = true,
+};

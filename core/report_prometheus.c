@@ -82,4 +82,8 @@ static void prometheus_value(struct report *report, const char *name, const stru
 	}
 }
 
-const struct report_format report_prometheus = { "", "", prometheus_begin, prometheus_end, prometheus_value };
+const struct report_format report_prometheus = {
+	.begin = prometheus_begin,
+	.end = prometheus_end,
+	.value = prometheus_value,
+};

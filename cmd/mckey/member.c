@@ -130,6 +130,7 @@ static void joined(struct member *member, const struct group_address *group)
 		return;
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
+	figures_joined(member, group);
 	run_say(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->queue_number,
 		  group->queue_number, group->queue_key);
@@ -198,6 +199,7 @@ void member_start(struct member *member)
 		return;
 	}
 	enter(member, MEMBER_RESOLVING);
+	member->asked = clock_now();
 	outcome = endpoint_resolve(member->endpoint, options->bind ? &run->source : NULL, &run->group);
 	if (outcome) {
 		hint(member);

@@ -21,6 +21,7 @@ static void begin_one(struct ucmatose *run)
 
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &run->endpoint_options,
 				  &ucmatose_connection_handlers, connection, &connection->endpoint);
+	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
 	if (outcome)

@@ -64,6 +64,8 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   .help = "Move everything to a new event channel before the disconnect"),
 	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
+	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
+		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
 	COMMON_OPTIONS(struct ucmatose_options, 0),
 	{ .name = NULL },
 };
@@ -293,6 +295,18 @@ static void ucmatose_interrupt(void *state, enum interruption reason)
 	ucmatose_cut_short(state);
 }
 
+static void report_run(void *state, struct report *report, enum report_span span)
+{
+	ucmatose_report(state, report, span);
+}
+
+static void interval_over(void *state)
+{
+	struct ucmatose *run = state;
+
+	ucmatose_figures_next_interval(&run->figures, clock_now());
+}
+
 static void ucmatose_stop(void *state)
 {
 	struct ucmatose *run = state;
@@ -328,5 +342,7 @@ const struct command ucmatose_command = {
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
+	.report = report_run,
+	.interval_over = interval_over,
 	.stop = ucmatose_stop,
 };

@@ -174,6 +174,7 @@ void figures_report(const struct mckey_run *run, struct report *report, enum rep
 		traffic = traffic_since(&traffic, &run->before_interval);
 	report_text(report, "role", run->options->sender ? "sender" : "receiver");
 	report_text(report, "target", run->group_text);
+	path_report(report, &run->path);
 	/* A person is told once. */
 	if (span == REPORT_TOTAL || !report->format->sparing) {
 		report_object(report, "group");

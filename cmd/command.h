@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -25,6 +26,8 @@ struct common_options {
 	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
+	struct path_options path;     /* of commands with PATH_OPTIONS */
+	struct family_options family; /* as well */
 	bool debug;
 	bool help;
 	bool version;

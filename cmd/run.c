@@ -154,6 +154,9 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (!run->command->chooses_transport)
 		outcome = transport_open(common_transport(run->common), environment->loop, &environment->log,
 					 &environment->transport);
+	if (outcome == OUTCOME_OK && environment->transport)
+		outcome = path_check(environment->transport, &environment->log, run->command->options,
+				     environment->given);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);

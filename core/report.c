@@ -31,29 +31,34 @@ struct report_frame *report_top(struct report *report)
 bool report_in_list(const struct report *report)
 {
 	for (unsigned i = 1; i <= report->depth; i++)
-		if (report->frames[i].list)
+		if (report->frames[i].nesting == REPORT_LIST)
 			return true;
 	return false;
 }
 
-static void begin(struct report *report, const char *name, bool list)
+static void begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	assert(report->depth + 1 < REPORT_DEPTH_MOST);
 	if (report->format->begin)
-		report->format->begin(report, name, list);
+		report->format->begin(report, name, nesting);
 	report_top(report)->items++;
 	report->depth++;
-	*report_top(report) = (struct report_frame){ .name = name, .list = list };
+	*report_top(report) = (struct report_frame){ .name = name, .nesting = nesting };
 }
 
 void report_object(struct report *report, const char *name)
 {
-	begin(report, name, false);
+	begin(report, name, REPORT_OBJECT);
+}
+
+void report_detail(struct report *report, const char *name)
+{
+	begin(report, name, REPORT_DETAIL);
 }
 
 void report_list(struct report *report, const char *name)
 {
-	begin(report, name, true);
+	begin(report, name, REPORT_LIST);
 }
 
 void report_end(struct report *report)
@@ -116,6 +121,11 @@ void report_text(struct report *report, const char *name, const char *text)
 void report_flag(struct report *report, const char *name, bool flag)
 {
 	add_number(report, name, REPORT_FLAG, flag);
+}
+
+void report_none(struct report *report, const char *name, enum report_kind kind)
+{
+	add_number(report, name, REPORT_NONE, kind);
 }
 
 static void add_sample(struct report *report, const struct histogram *histogram, const char *name, int64_t time)

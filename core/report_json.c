@@ -57,17 +57,17 @@ static void separate(struct report *report)
 		fputc(',', report->stream);
 }
 
-static void json_begin(struct report *report, const char *name, bool list)
+static void json_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	separate(report);
 	if (name)
 		fprintf(report->stream, "\"%s\":", name);
-	fputc(list ? '[' : '{', report->stream);
+	fputc(nesting == REPORT_LIST ? '[' : '{', report->stream);
 }
 
 static void json_end(struct report *report)
 {
-	fputc(report_top(report)->list ? ']' : '}', report->stream);
+	fputc(report_top(report)->nesting == REPORT_LIST ? ']' : '}', report->stream);
 }
 
 static void json_value(struct report *report, const char *name, const struct report_value *value)

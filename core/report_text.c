@@ -70,11 +70,11 @@ static void name_block(struct report *report, const char *name)
 }
 
 /* A list is named with its first entry: without one there is nothing to say. */
-static void block_begin(struct report *report, const char *name, bool list)
+static void block_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	const struct report_frame *outer = report_top(report);
 
-	if (outer->list) {
+	if (outer->nesting == REPORT_LIST) {
 		if (!outer->items)
 			name_block(report, outer->name);
 		fputs("\n    ", report->stream);
@@ -82,7 +82,7 @@ static void block_begin(struct report *report, const char *name, bool list)
 		separate(report);
 		print_name(report->stream, name);
 		fputs(" (", report->stream);
-	} else if (!list) {
+	} else if (nesting != REPORT_LIST) {
 		name_block(report, name);
 	}
 }
@@ -93,7 +93,7 @@ static void block_end(struct report *report)
 
 	if (report->depth > 1 && ended->name)
 		fputc(')', report->stream);
-	else if (report->depth == 1 && (!ended->list || ended->items))
+	else if (report->depth == 1 && (ended->nesting != REPORT_LIST || ended->items))
 		fputc('\n', report->stream);
 }
 
@@ -131,9 +131,18 @@ static void separate_in_line(struct report *report)
 	}
 }
 
-static void line_begin(struct report *report, const char *name, bool list)
+/* In something that is too much for one line. */
+static bool is_aside(const struct report *report)
 {
-	if (list || report_in_list(report))
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].nesting != REPORT_OBJECT)
+			return true;
+	return false;
+}
+
+static void line_begin(struct report *report, const char *name, enum report_nesting nesting)
+{
+	if (nesting != REPORT_OBJECT || is_aside(report))
 		return;
 	separate_in_line(report);
 	print_name(report->stream, name);
@@ -142,7 +151,7 @@ static void line_begin(struct report *report, const char *name, bool list)
 
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (left_out(report, value) || report_in_list(report))
+	if (left_out(report, value) || is_aside(report))
 		return;
 	separate_in_line(report);
 	print_name(report->stream, name);

@@ -185,8 +185,7 @@ void member_start(struct member *member)
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
+		.path = &options->common.path,
 		.own_queue = options->own_queue,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,

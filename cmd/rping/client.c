@@ -72,7 +72,8 @@ struct rping_client {
 	struct region *source_region;
 	struct region *sink_region;
 
-	bool stock; /* the server said no hello */
+	struct path path; /* of the last connection */
+	bool stock;	  /* the server said no hello */
 	uint32_t size;
 	uint64_t answered;
 	struct ping_figures figures;
@@ -281,6 +282,7 @@ static void established(struct rping_client *client, const struct endpoint_event
 	struct hello hello;
 	enum outcome outcome;
 
+	endpoint_path(client->endpoint, &client->path);
 	client->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	client->size = ping_size((uint32_t)client->options->size, client->stock ? NULL : &hello);
 	if (!client->size) {
@@ -421,12 +423,16 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	for (size_t i = 0; i < count; i++) {
 		if (client->source.family && client->source.family != addresses[i].family)
 			continue;
+		if (!path_allows_family(&client->options->common.family, addresses[i].family))
+			continue;
 		client->addresses[client->address_count] = addresses[i];
 		client->addresses[client->address_count++].port = (uint16_t)client->options->port;
 	}
 	if (!outcome && !client->address_count) {
-		log_error(client->log, client->options->address, "no address of the same family as -I %s",
-			  client->options->source);
+		log_error(client->log, client->options->address, "no address of the family that %s asks for",
+			  client->source.family		       ? "-I"
+			  : client->options->common.family.ip4 ? "--ipv4"
+							       : "--ipv6");
 		outcome = OUTCOME_NO_CONNECTION;
 	}
 	if (!outcome)
@@ -519,6 +525,7 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 {
 	report_text(report, "role", "client");
 	report_text(report, "target", client->options->address);
+	path_report(report, &client->path);
 	ping_figures_report(&client->figures, client->size, report, span);
 }
 

@@ -193,7 +193,10 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->environment = environment;
 	server->options = options;
 	server->log = &environment->log;
-	resolver_start(&server->lookup, environment->loop, server->log, options->address ? options->address : "0.0.0.0",
+	resolver_start(&server->lookup, environment->loop, server->log,
+		       options->address		    ? options->address
+		       : options->common.family.ip6 ? "::"
+						    : "0.0.0.0",
 		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
 	*result = server;
 	return OUTCOME_OK;

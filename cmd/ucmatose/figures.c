@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cmd/path.h"
 #include "cmd/ucmatose/ucmatose.h"
 
 static void start(struct figures_span *span, enum activity activity, int64_t now)
@@ -123,6 +124,7 @@ void ucmatose_report(const struct ucmatose *run, struct report *report, enum rep
 
 	report_text(report, "role", run->is_server ? "server" : "client");
 	report_text(report, "target", run->is_server ? run->options->bind : run->options->server);
+	path_report(report, &run->path);
 	report_connections(run, found, report);
 	for (int i = 0; i < STEPS; i++)
 		report_histogram(report, names[i], &found->steps[i]);

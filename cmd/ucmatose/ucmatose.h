@@ -32,9 +32,7 @@ struct ucmatose_options {
 	int64_t connections;
 	int64_t count;
 	int64_t size;
-	int64_t type_of_service;
 	int64_t port;
-	int64_t ack_timeout;
 	int64_t warmup;
 	bool migrate;
 };
@@ -119,6 +117,7 @@ struct ucmatose {
 	uint32_t begun;			/* connections asked for or taken so far; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
 	struct ucmatose_figures figures;
+	struct path path; /* of the first connection */
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;

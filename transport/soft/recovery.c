@@ -26,6 +26,7 @@ enum {
 #define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
+#define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
 
 void recovery_connect(struct soft_queue *queue)
@@ -55,21 +56,31 @@ static void set_deadline(struct soft_queue *queue, int64_t deadline)
 	loop_timer_start(queue->transport->base.loop, &queue->timer, wait > 0 ? wait : 0, alarmed, queue);
 }
 
+/* Work may wait for ever where that was agreed on; our own question whether the peer lives may not. */
+static int64_t timeout_of(const struct soft_queue *queue)
+{
+	const struct requester *requester = &queue->requester;
+	bool probing = requester->count && (requester->ring[requester->head].probe || queue->doubted);
+
+	return queue->ack_timeout || !probing ? queue->ack_timeout : TIMEOUT_PROBE;
+}
+
 void recovery_expect(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	int64_t longest = queue->ack_timeout / TRIES;
+	int64_t agreed = timeout_of(queue);
+	int64_t longest = agreed / TRIES;
 	int64_t timeout = TIMEOUT_FIRST;
 	int64_t margin = 4 * requester->variation;
 
-	if (!queue->ack_timeout) {
+	if (!agreed) {
 		requester->deadline = 0;
 		return;
 	}
 	if (requester->round_trip)
 		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
-	if (timeout > queue->ack_timeout)
-		timeout = queue->ack_timeout;
+	if (timeout > agreed)
+		timeout = agreed;
 	if (timeout < TIMEOUT_LEAST)
 		timeout = TIMEOUT_LEAST;
 	if (longest < TIMEOUT_LONGEST)
@@ -198,7 +209,7 @@ static bool is_given_up(struct soft_queue *queue)
 	int64_t rounds = queue->retry_count + 1;
 
 	return requester->timeouts > TRIES * rounds &&
-	       queue_now(queue) - requester->quiet_since >= rounds * queue->ack_timeout;
+	       queue_now(queue) - requester->quiet_since >= rounds * timeout_of(queue);
 }
 
 static void time_out(struct soft_queue *queue)

@@ -48,46 +48,56 @@ bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, s
  */
 #define STRIDE UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t mix(uint64_t word)
+/* Made and compared in pieces of this size: the words of a piece depend on nothing but their place. */
+enum {
+	PIECE_WORDS = 64,
+	PIECE_SIZE = PIECE_WORDS * sizeof(uint64_t)
+};
+
+/* A call for each word would cost more than the word. */
+static inline __attribute__((always_inline)) uint64_t mix(uint64_t word)
 {
 	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return word ^ (word >> 31);
 }
 
-static uint64_t pattern_key(uint32_t seed, uint32_t number)
+static uint64_t pattern_begin(uint32_t seed, uint32_t number)
 {
 	return mix(((uint64_t)seed << 32 | number) + STRIDE);
 }
 
-static uint64_t pattern_word(uint64_t key, size_t index)
+/* The next piece, and how many of its bytes are wanted. */
+static size_t pattern_next(uint64_t *state, uint64_t words[PIECE_WORDS], size_t rest)
 {
-	return htole64(mix(key + index * STRIDE));
+	uint64_t word = *state;
+
+	for (size_t index = 0; index < PIECE_WORDS; index++, word += STRIDE)
+		words[index] = htole64(mix(word));
+	*state = word;
+	return rest < PIECE_SIZE ? rest : PIECE_SIZE;
 }
 
 void payload_pattern_fill(uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	uint64_t key = pattern_key(seed, number);
+	uint64_t words[PIECE_WORDS], state = pattern_begin(seed, number);
+	size_t length;
 
-	for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
-		uint64_t word = pattern_word(key, done / sizeof(word));
-		size_t rest = size - done;
-
-		memcpy(memory + done, &word, rest < sizeof(word) ? rest : sizeof(word));
+	for (size_t done = 0; done < size; done += length) {
+		length = pattern_next(&state, words, size - done);
+		memcpy(memory + done, words, length);
 	}
 }
 
 bool payload_pattern_check(const uint8_t *memory, size_t size, uint32_t seed, uint32_t number,
 			   struct payload_difference *difference)
 {
-	uint64_t key = pattern_key(seed, number);
+	uint64_t words[PIECE_WORDS], state = pattern_begin(seed, number);
+	size_t length;
 
-	for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
-		uint64_t word = pattern_word(key, done / sizeof(word));
-		size_t rest = size - done;
-		size_t length = rest < sizeof(word) ? rest : sizeof(word);
-
-		if (payload_equal((const uint8_t *)&word, memory + done, length, difference))
+	for (size_t done = 0; done < size; done += length) {
+		length = pattern_next(&state, words, size - done);
+		if (payload_equal((const uint8_t *)words, memory + done, length, difference))
 			continue;
 		difference->position += done;
 		return false;

@@ -67,37 +67,40 @@ static uint64_t pattern_begin(uint32_t seed, uint32_t number)
 	return mix(((uint64_t)seed << 32 | number) + STRIDE);
 }
 
-/* The next piece, and how many of its bytes are wanted. */
-static size_t pattern_next(uint64_t *state, uint64_t words[PIECE_WORDS], size_t rest)
+static void pattern_next(uint64_t *state, uint8_t piece[PIECE_SIZE])
 {
 	uint64_t word = *state;
 
-	for (size_t index = 0; index < PIECE_WORDS; index++, word += STRIDE)
-		words[index] = htole64(mix(word));
+	for (size_t index = 0; index < PIECE_WORDS; index++, word += STRIDE) {
+		uint64_t mixed = htole64(mix(word));
+
+		memcpy(piece + index * sizeof(mixed), &mixed, sizeof(mixed));
+	}
 	*state = word;
-	return rest < PIECE_SIZE ? rest : PIECE_SIZE;
 }
 
 void payload_pattern_fill(uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	uint64_t words[PIECE_WORDS], state = pattern_begin(seed, number);
-	size_t length;
+	uint64_t state = pattern_begin(seed, number);
+	uint8_t piece[PIECE_SIZE];
 
-	for (size_t done = 0; done < size; done += length) {
-		length = pattern_next(&state, words, size - done);
-		memcpy(memory + done, words, length);
-	}
+	for (; size >= PIECE_SIZE; size -= PIECE_SIZE, memory += PIECE_SIZE)
+		pattern_next(&state, memory);
+	pattern_next(&state, piece);
+	memcpy(memory, piece, size);
 }
 
 bool payload_pattern_check(const uint8_t *memory, size_t size, uint32_t seed, uint32_t number,
 			   struct payload_difference *difference)
 {
-	uint64_t words[PIECE_WORDS], state = pattern_begin(seed, number);
-	size_t length;
+	uint64_t state = pattern_begin(seed, number);
+	uint8_t piece[PIECE_SIZE];
 
-	for (size_t done = 0; done < size; done += length) {
-		length = pattern_next(&state, words, size - done);
-		if (payload_equal((const uint8_t *)words, memory + done, length, difference))
+	for (size_t done = 0; done < size; done += PIECE_SIZE) {
+		size_t rest = size - done;
+
+		pattern_next(&state, piece);
+		if (payload_equal(piece, memory + done, rest < PIECE_SIZE ? rest : PIECE_SIZE, difference))
 			continue;
 		difference->position += done;
 		return false;

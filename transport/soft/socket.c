@@ -48,10 +48,12 @@ static size_t enlarge_buffers(int fd)
 
 /*
  * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; errors of
- * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in.
+ * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in. Where the kernel can it hands
+ * over many packets of a sender at once.
  */
 static void prepare(int fd, enum address_family family)
 {
+	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == ADDRESS_IP4) {
 		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);

@@ -293,7 +293,8 @@ static size_t segment_of(struct msghdr *header)
 	struct cmsghdr *row = CMSG_FIRSTHDR(header);
 	int size = 0;
 
-	if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_GRO && row->cmsg_len == CMSG_LEN(sizeof(size)))
+	if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_GRO &&
+	    row->cmsg_len == CMSG_LEN(sizeof(size)))
 		memcpy(&size, CMSG_DATA(row), sizeof(size));
 	return size > 0 ? (size_t)size : 0;
 }

@@ -12,8 +12,7 @@
  *
  * When something is sent again, and how large the window is: recovery.c.
  */
-#include <string.h>
-
+#include "transport/soft/bytes.h"
 #include "transport/soft/queue.h"
 
 enum {
@@ -305,7 +304,7 @@ static void take_response(struct soft_queue *queue, const struct packet *packet)
 		return;
 	}
 	if (packet->length)
-		memcpy(request->memory + offset, packet->payload, packet->length);
+		bytes_copy(request->memory + offset, packet->payload, packet->length);
 	before = requester->oldest;
 	requester->oldest = psn_add(requester->oldest, 1);
 	if (slice_rest(requester, request, index) == 1 && requester->reads &&

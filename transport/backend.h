@@ -86,8 +86,7 @@ void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, si
  * Work of an endpoint that is not, or no longer, established is dropped. On the accepting end the first message may
  * come before the news that the connection is established: then this reports EVENT_ESTABLISHED first.
  */
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw,
-		       const char *words);
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words);
 
 /* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);

@@ -25,8 +25,8 @@ static inline void bytes_write(uint8_t *bytes, size_t size, uint64_t value)
 }
 
 /*
- * Copies much. Compiled for size, memcpy() becomes an instruction that many machines carry out byte by byte; memmove() is
- * the library's.
+ * Copies much. Compiled for size, memcpy() becomes an instruction that many machines carry out byte by byte; memmove()
+ * is the library's.
  */
 static inline void bytes_copy(uint8_t *to, const uint8_t *from, size_t length)
 {

@@ -181,7 +181,7 @@ static void send_some(void)
 		soft_transmit(&sender.transport, &path, &packet);
 	}
 	soft_flush(&sender.transport);
-	path.local.port = SOFT_PORT;
+	path.local.port = PACKET_PORT;
 	address_to_socket(&path.local, &wire->from);
 	end_close(&sender);
 }

@@ -589,8 +589,8 @@ static void queues_do_not_disturb_each_other(void **state)
 	}
 }
 
-/* Many senders whose windows together are far more than the receiver's socket holds. */
-static void many_senders_get_through(void **state)
+/* Returns how many packets found no room in the receiver's socket. */
+static uint64_t senders_at_once(size_t count_of_pairs)
 {
 	enum {
 		PAIRS = 64,
@@ -599,10 +599,11 @@ static void many_senders_get_through(void **state)
 	};
 	static struct pair pairs[PAIRS];
 	struct region *source, *target;
-	struct counted counted = { .wanted = PAIRS * (is_valgrind() ? 1 : WORKS) };
+	struct counted counted = { .wanted = count_of_pairs * (is_valgrind() ? 1 : WORKS) };
+	uint64_t overflowed;
 	int64_t began;
 
-	(void)state;
+	assert_true(count_of_pairs <= PAIRS);
 	network_open(3);
 	network->inbox_most = 212992;
 	network->packet_time = 2 * CLOCK_NS_PER_US;
@@ -612,7 +613,7 @@ static void many_senders_get_through(void **state)
 	source = region_of(0, SIZE, 0);
 	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
-	for (size_t index = 0; index < PAIRS; index++) {
+	for (size_t index = 0; index < count_of_pairs; index++) {
 		struct terms terms = { .depth = WORKS };
 		struct work work = { .kind = WORK_WRITE,
 				     .region = source,
@@ -621,20 +622,37 @@ static void many_senders_get_through(void **state)
 				     .remote_key = target->remote_key };
 
 		pair_open(&pairs[index], &terms);
-		for (unsigned count = 0; count < counted.wanted / PAIRS; count++)
+		for (unsigned count = 0; count < counted.wanted / count_of_pairs; count++)
 			assert_int_equal(soft_queue_post(queue_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	if (getenv("SOFT_QUEUE_TRACE"))
-		fprintf(stderr, "%d senders: %.1f MB/s, %llu packets, %llu overflowed\n", PAIRS,
+		fprintf(stderr, "%zu senders: %.1f MB/s, %llu packets, %llu overflowed\n", count_of_pairs,
 			(double)counted.wanted * SIZE / 1e6 / ((double)(network->now - began) / 1e9),
 			(unsigned long long)network->sent, (unsigned long long)network->overflowed);
 	assert_true(network->now - began < CLOCK_NS_PER_S);
-	for (size_t index = 0; index < PAIRS; index++)
+	overflowed = network->overflowed;
+	for (size_t index = 0; index < count_of_pairs; index++)
 		pair_close(&pairs[index]);
 	soft_region_destroy(source);
 	soft_region_destroy(target);
 	network_close();
+	return overflowed;
+}
+
+/* The least windows of all of them together are far more than the receiver's socket holds. */
+static void many_senders_get_through(void **state)
+{
+	(void)state;
+	senders_at_once(64);
+}
+
+/* Each by itself would fill it. */
+static void busy_senders_share_the_window(void **state)
+{
+	(void)state;
+	assert_int_equal(senders_at_once(20), 0);
+	assert_int_equal(senders_at_once(2), 0);
 }
 
 int main(void)
@@ -663,6 +681,7 @@ int main(void)
 		cmocka_unit_test(random_packets),
 		cmocka_unit_test(queues_do_not_disturb_each_other),
 		cmocka_unit_test(many_senders_get_through),
+		cmocka_unit_test(busy_senders_share_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

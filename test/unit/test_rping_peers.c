@@ -232,7 +232,7 @@ static void complete(struct endpoint *endpoint, enum work_kind kind, uint32_t ta
 {
 	struct completion completion = { .kind = kind, .tag = tag, .length = length };
 
-	endpoint_complete(endpoint, &completion, 0, "");
+	endpoint_complete(endpoint, &completion, 0, NULL);
 }
 
 /* A message from the peer lands in the receive that was posted first. */

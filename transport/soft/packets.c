@@ -23,9 +23,9 @@
 #include "transport/soft/socket.h"
 
 enum {
-	RECEIVE_BATCH = 32,
+	RECEIVE_BATCH = 16,
 	RECEIVE_ROUNDS = 8,   /* batches in one turn of the loop: a flood must not starve the timers */
-	RECEIVE_SIZE = 4352,  /* the longest packet: 4,096 bytes of payload and all headers */
+	RECEIVE_SIZE = 65536, /* the longest message: packets that were coalesced */
 	SEND_BATCH = 64,      /* packets queued */
 	SEGMENTS_MOST = 64,   /* of one message: UDP_MAX_SEGMENTS of Linux */
 	MESSAGE_MOST = 65000, /* bytes of one message, below what an IP packet holds */
@@ -78,6 +78,7 @@ struct soft_wire {
 	uint8_t buffers[RECEIVE_BATCH][RECEIVE_SIZE];
 	struct iovec in_elements[RECEIVE_BATCH];
 	struct sockaddr_storage in_from[RECEIVE_BATCH];
+	uint8_t in_control[RECEIVE_BATCH][CMSG_SPACE(sizeof(int))];
 	struct mmsghdr in_headers[RECEIVE_BATCH];
 	int64_t now; /* of the batch at hand */
 };
@@ -286,6 +287,37 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		soft_queue_receive(transport, socket, &from, &packet);
 }
 
+/* The size of the packets in a message that were coalesced; 0 if it is one packet. */
+static size_t segment_of(struct msghdr *header)
+{
+	struct cmsghdr *row = CMSG_FIRSTHDR(header);
+	int size = 0;
+
+	if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_GRO &&
+	    row->cmsg_len == CMSG_LEN(sizeof(size)))
+		memcpy(&size, CMSG_DATA(row), sizeof(size));
+	return size > 0 ? (size_t)size : 0;
+}
+
+/* One packet, or several of one size and perhaps a shorter last one. */
+static void take_message(struct soft_socket *socket, struct mmsghdr *message)
+{
+	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
+	size_t segment = segment_of(&message->msg_hdr), left = message->msg_len;
+
+	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+		return;
+	if (!segment)
+		segment = left;
+	while (left) {
+		size_t length = left < segment ? left : segment;
+
+		take_packet(socket, message->msg_hdr.msg_name, bytes, length);
+		bytes += length;
+		left -= length;
+	}
+}
+
 /* An ICMP error that came back for something we sent, and quotes some of it. */
 static bool take_error(struct soft_socket *socket)
 {
@@ -333,6 +365,8 @@ static int take_batch(struct soft_socket *socket, struct soft_wire *wire)
 			.msg_namelen = sizeof(wire->in_from[index]),
 			.msg_iov = &wire->in_elements[index],
 			.msg_iovlen = 1,
+			.msg_control = wire->in_control[index],
+			.msg_controllen = sizeof(wire->in_control[index]),
 		};
 	}
 	count = recvmmsg(socket->fd, wire->in_headers, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
@@ -340,9 +374,7 @@ static int take_batch(struct soft_socket *socket, struct soft_wire *wire)
 		return count;
 	wire->now = clock_now();
 	for (int index = 0; index < count; index++)
-		if (!(wire->in_headers[index].msg_hdr.msg_flags & MSG_TRUNC))
-			take_packet(socket, &wire->in_from[index], wire->buffers[index],
-				    wire->in_headers[index].msg_len);
+		take_message(socket, &wire->in_headers[index]);
 	return count;
 }
 

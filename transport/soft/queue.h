@@ -211,8 +211,8 @@ void requester_give_up(struct soft_queue *queue);
 
 /* recovery.c: what the requester does about loss, and how much may be under way */
 void recovery_connect(struct soft_queue *queue);
-/* Packets. */
-uint32_t recovery_window(const struct requester *requester);
+/* Packets. Some work must be under way. */
+uint32_t recovery_window(const struct soft_queue *queue);
 /* The packet at the cursor is about to go, and will be answered as soon as it is there. */
 void recovery_time(struct soft_queue *queue);
 /* Something is under way: an answer must come in time. */

@@ -33,7 +33,7 @@ enum {
 void recovery_connect(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	size_t most = soft_socket_window(queue->path.socket) / queue->path.mtu;
+	size_t most = soft_socket_window(queue->path.socket, queue->path.mtu);
 
 	requester->window_most = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
 	requester->threshold = requester->window_most < WINDOW_DOUBLED ? requester->window_most : WINDOW_DOUBLED;
@@ -115,11 +115,18 @@ static void measure(struct soft_queue *queue)
 		requester->round_trip = 1;
 }
 
-uint32_t recovery_window(const struct requester *requester)
+/* Queues that are busy at once share the buffers: in all likelihood their packets meet in one, at the peer or here. */
+uint32_t recovery_window(const struct soft_queue *queue)
 {
-	uint32_t most = requester->not_ready > 1 ? 1 : requester->not_ready ? WINDOW_NOT_READY : requester->window;
+	const struct requester *requester = &queue->requester;
+	uint32_t share = requester->window_most / queue->transport->busy_queues;
+	uint32_t window = requester->window;
 
-	return requester->window < most ? requester->window : most;
+	if (window > share)
+		window = share < WINDOW_LEAST ? WINDOW_LEAST : share;
+	if (requester->not_ready > 1)
+		return 1;
+	return requester->not_ready && window > WINDOW_NOT_READY ? WINDOW_NOT_READY : window;
 }
 
 /* The first packet of its time that was never sent before is timed. */

@@ -74,7 +74,8 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			completion.immediate = be32toh(taken->imm_data);
 		}
 	}
-	endpoint_complete(&endpoint->base, &completion, taken->status, ibv_wc_status_str(taken->status));
+	endpoint_complete(&endpoint->base, &completion, taken->status,
+			  completion.status == COMPLETION_OTHER ? ibv_wc_status_str(taken->status) : NULL);
 }
 
 /* Returns the number of completions handled: BUDGET if there may be more. */

@@ -141,6 +141,42 @@ static void speed_survives_loss(void **state)
 			    (is_valgrind() ? 0 : rows[index].least));
 }
 
+/* ---- a peer that is busy with something else for a while ---- */
+
+static unsigned requests, repeated;
+static uint32_t psn_after_all;
+
+static bool count_repeats(struct network *where, const struct host *from, struct packet *packet)
+{
+	if (from != &where->hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
+		return true;
+	if (requests++ && psn_before(packet->psn, psn_after_all))
+		repeated++;
+	else
+		psn_after_all = psn_add(packet->psn, 1);
+	where->wake_time = requests >= 500 && requests < 540 ? 50 * CLOCK_NS_PER_MS : 5 * CLOCK_NS_PER_US;
+	return true;
+}
+
+static void busy_peer_is_not_hurried(void **state)
+{
+	struct run *run = run_new();
+
+	(void)state;
+	network_open(1);
+	network->tap = count_repeats;
+	requests = repeated = 0;
+	run->terms.ack_timeout = 19;
+	for (size_t index = 0; index < 100; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 10000 });
+	run_through(run);
+	assert_int_equal(requests, 1000);
+	assert_int_equal(repeated, 0);
+	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
+	free(run);
+	network_close();
+}
+
 /* ---- a receiver that is slow to post ---- */
 
 static void not_ready_waits_for_ever(void **state)
@@ -665,6 +701,7 @@ int main(void)
 		cmocka_unit_test(runs_with_twenty_per_cent),
 		cmocka_unit_test(runs_with_reordering),
 		cmocka_unit_test(speed_survives_loss),
+		cmocka_unit_test(busy_peer_is_not_hurried),
 		cmocka_unit_test(not_ready_waits_for_ever),
 		cmocka_unit_test(not_ready_is_given_up),
 		cmocka_unit_test(dead_peer_is_noticed),

@@ -119,31 +119,6 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 
 /* ---- out ---- */
 
-void soft_flush(struct soft_transport *transport)
-{
-	struct soft_wire *wire = transport->wire;
-	size_t sent = 0;
-
-	while (sent < wire->message_count) {
-		int count = sendmmsg(wire->socket->fd, wire->headers + sent, (unsigned)(wire->message_count - sent),
-				     MSG_DONTWAIT);
-
-		if (count > 0) {
-			sent += (size_t)count;
-			continue;
-		}
-		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
-		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
-		if (errno == ECONNREFUSED || errno == EINTR)
-			continue;
-		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
-			wire->no_segmentation = true;
-		/* The packet is lost, as any may be: the sender's queue repeats it. */
-		sent++;
-	}
-	wire->packets = wire->element_count = wire->message_count = 0;
-}
-
 /* Appends the packet to the last message if that is to the same peer and of the same size, else begins a new one. */
 static struct message *message_for(struct soft_wire *wire, const struct soft_path *path, const struct peer *peer,
 				   size_t size)
@@ -182,9 +157,8 @@ static void add_control(struct msghdr *header, struct message *message, int leve
 }
 
 /* The header of a message as it stands; written again with every packet that joins it. */
-static void describe(struct soft_wire *wire, struct message *message)
+static void describe(struct soft_wire *wire, struct message *message, struct msghdr *header)
 {
-	struct msghdr *header = &wire->headers[wire->message_count - 1].msg_hdr;
 	uint16_t segment = (uint16_t)message->segment;
 	int type_of_service = message->type_of_service;
 	bool four = message->to.ss_family == AF_INET;
@@ -200,6 +174,68 @@ static void describe(struct soft_wire *wire, struct message *message)
 	if (type_of_service)
 		add_control(header, message, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TOS : IPV6_TCLASS,
 			    &type_of_service, sizeof(type_of_service));
+}
+
+/*
+ * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
+ * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
+ */
+static void send_one_by_one(struct soft_transport *transport, struct message *message)
+{
+	struct soft_wire *wire = transport->wire;
+	size_t end = message->first_element + message->elements;
+	struct msghdr header;
+	struct address to;
+	const struct peer *peer;
+
+	if (!address_from_socket(&message->to, &to))
+		return;
+	peer = peer_of(wire, wire->socket, &to);
+	message->packets = 1;
+	while (message->first_element < end) {
+		struct iovec *first = &wire->elements[message->first_element], *last = first;
+		size_t bytes = first->iov_len, pad;
+
+		while (bytes < message->segment && last < &wire->elements[end - 1])
+			bytes += (++last)->iov_len;
+		pad = last->iov_len - ICRC_SIZE;
+		icrc_store((uint8_t *)last->iov_base + pad,
+			   icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 }, first->iov_base,
+				   first->iov_len, first[1].iov_base, last - first > 1 ? first[1].iov_len : 0, pad));
+		message->elements = (size_t)(last + 1 - first);
+		describe(wire, message, &header);
+		while (sendmsg(wire->socket->fd, &header, MSG_DONTWAIT) < 0 &&
+		       (errno == ECONNREFUSED || errno == EINTR))
+			;
+		message->first_element += message->elements;
+	}
+}
+
+void soft_flush(struct soft_transport *transport)
+{
+	struct soft_wire *wire = transport->wire;
+	size_t sent = 0;
+
+	while (sent < wire->message_count) {
+		int count = sendmmsg(wire->socket->fd, wire->headers + sent, (unsigned)(wire->message_count - sent),
+				     MSG_DONTWAIT);
+
+		if (count > 0) {
+			sent += (size_t)count;
+			continue;
+		}
+		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
+		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
+		if (errno == ECONNREFUSED || errno == EINTR)
+			continue;
+		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1) {
+			wire->no_segmentation = true;
+			send_one_by_one(transport, &wire->messages[sent]);
+		}
+		/* Else the packet is lost, as any may be: the sender's queue repeats it. */
+		sent++;
+	}
+	wire->packets = wire->element_count = wire->message_count = 0;
 }
 
 static void add_element(struct soft_wire *wire, struct message *message, const void *bytes, size_t length)
@@ -244,7 +280,7 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	add_element(wire, message, outgoing->header, header_length);
 	add_element(wire, message, packet->payload, packet->length);
 	add_element(wire, message, outgoing->trailer, pad + ICRC_SIZE);
-	describe(wire, message);
+	describe(wire, message, &wire->headers[wire->message_count - 1].msg_hdr);
 	soft_stir(transport);
 }
 

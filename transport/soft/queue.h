@@ -88,6 +88,8 @@ struct requester {
 	uint8_t reads_most;
 	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
 	bool recovering;
+	uint8_t losses; /* lately */
+	uint8_t calm;	/* round trips measured since the last one */
 
 	bool waits; /* until deadline, because the peer was not ready */
 	bool timing;

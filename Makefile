@@ -84,6 +84,11 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# What the benches compare with.
+$(BUILD)/udp_echo: $(call object,test/bench/udp_echo.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
 # The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
@@ -92,7 +97,7 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 $(BUILD)/fuzz: $(call object,test/fuzz/target.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance

@@ -30,6 +30,7 @@ enum {
 	SEGMENTS_MOST = 64,   /* of one message: UDP_MAX_SEGMENTS of Linux */
 	MESSAGE_MOST = 65000, /* bytes of one message, below what an IP packet holds */
 	TRAILER_MOST = 3 + 4, /* pad and ICRC */
+	COPIED_MOST = 128,    /* bytes of payload: cheaper to copy than to point at */
 	PEERS = 256	      /* remembered, by a hash of the address: a power of two */
 };
 
@@ -44,11 +45,6 @@ struct peer {
 	struct icrc_judge judge;
 	struct sockaddr_storage to;
 	socklen_t to_length;
-};
-
-struct outgoing {
-	uint8_t header[PACKET_HEADER_MOST];
-	uint8_t trailer[TRAILER_MOST];
 };
 
 struct message {
@@ -66,9 +62,12 @@ struct message {
 
 struct soft_wire {
 	struct peer peers[PEERS];
+	struct peer *latest; /* the one that was looked up last; NULL at first */
 	/* out */
 	struct soft_socket *socket; /* of the packets queued */
-	struct outgoing outgoing[SEND_BATCH];
+	/* Their headers, short payloads and trailers, one behind the other. */
+	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MOST + COPIED_MOST + TRAILER_MOST)];
+	size_t bytes_used;
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
 	struct mmsghdr headers[SEND_BATCH];
@@ -83,9 +82,28 @@ struct soft_wire {
 	int64_t now; /* of the batch at hand */
 };
 
+/* Where the kernel says how much it has used it is told how much there is. */
+static void make_room(struct msghdr *header)
+{
+	header->msg_namelen = sizeof(struct sockaddr_storage);
+	header->msg_controllen = CMSG_SPACE(sizeof(int));
+}
+
 struct soft_wire *soft_wire_open(void)
 {
-	return calloc(1, sizeof(struct soft_wire));
+	struct soft_wire *wire = calloc(1, sizeof(*wire));
+
+	for (size_t index = 0; wire && index < RECEIVE_BATCH; index++) {
+		wire->in_elements[index] = (struct iovec){ wire->buffers[index], RECEIVE_SIZE };
+		wire->in_headers[index].msg_hdr = (struct msghdr){
+			.msg_name = &wire->in_from[index],
+			.msg_iov = &wire->in_elements[index],
+			.msg_iovlen = 1,
+			.msg_control = wire->in_control[index],
+		};
+		make_room(&wire->in_headers[index].msg_hdr);
+	}
+	return wire;
 }
 
 void soft_wire_close(struct soft_wire *wire)
@@ -99,12 +117,15 @@ void soft_wire_close(struct soft_wire *wire)
 static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *socket, const struct address *address)
 {
 	uint32_t hash = (uint32_t)((uintptr_t)socket >> 4);
-	struct peer *peer;
-	struct address to = *address;
+	struct peer *peer = wire->latest;
+	struct address to;
 
+	if (peer && peer->socket == socket && address_same_host(&peer->address, address))
+		return peer;
 	for (size_t index = 0; index < sizeof(address->bytes); index++)
 		hash = hash * 31 + address->bytes[index];
 	peer = &wire->peers[(hash ^ hash >> 16) & (PEERS - 1)];
+	wire->latest = peer;
 	if (peer->socket == socket && address_same_host(&peer->address, address))
 		return peer;
 	memset(peer, 0, sizeof(*peer));
@@ -112,6 +133,7 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 	peer->address = *address;
 	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
 			  address->bytes, PACKET_PORT, PACKET_PORT);
+	to = *address;
 	to.port = PACKET_PORT;
 	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
 	return peer;
@@ -176,6 +198,24 @@ static void describe(struct soft_wire *wire, struct message *message, struct msg
 			    &type_of_service, sizeof(type_of_service));
 }
 
+/* The bytes of a packet that begins somewhere in the elements; moves the place behind it. */
+static void gather(const struct iovec **element, size_t *offset, uint8_t *packet, size_t size)
+{
+	while (size) {
+		size_t rest = (*element)->iov_len - *offset;
+		size_t length = size < rest ? size : rest;
+
+		memcpy(packet, (const uint8_t *)(*element)->iov_base + *offset, length);
+		packet += length;
+		size -= length;
+		*offset += length;
+		if (*offset == (*element)->iov_len) {
+			(*element)++;
+			*offset = 0;
+		}
+	}
+}
+
 /*
  * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
  * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
@@ -183,31 +223,30 @@ static void describe(struct soft_wire *wire, struct message *message, struct msg
 static void send_one_by_one(struct soft_transport *transport, struct message *message)
 {
 	struct soft_wire *wire = transport->wire;
-	size_t end = message->first_element + message->elements;
+	const struct iovec *element = &wire->elements[message->first_element];
+	uint8_t packet[PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + TRAILER_MOST];
+	struct iovec whole = { .iov_base = packet };
+	size_t offset = 0, size;
+	const struct peer *peer;
 	struct msghdr header;
 	struct address to;
-	const struct peer *peer;
 
 	if (!address_from_socket(&message->to, &to))
 		return;
 	peer = peer_of(wire, wire->socket, &to);
 	message->packets = 1;
-	while (message->first_element < end) {
-		struct iovec *first = &wire->elements[message->first_element], *last = first;
-		size_t bytes = first->iov_len, pad;
-
-		while (bytes < message->segment && last < &wire->elements[end - 1])
-			bytes += (++last)->iov_len;
-		pad = last->iov_len - ICRC_SIZE;
-		icrc_store((uint8_t *)last->iov_base + pad,
-			   icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 }, first->iov_base,
-				   first->iov_len, first[1].iov_base, last - first > 1 ? first[1].iov_len : 0, pad));
-		message->elements = (size_t)(last + 1 - first);
-		describe(wire, message, &header);
+	describe(wire, message, &header);
+	header.msg_iov = &whole;
+	header.msg_iovlen = 1;
+	for (size_t left = message->bytes; left; left -= size) {
+		size = left < message->segment ? left : message->segment;
+		gather(&element, &offset, packet, size);
+		icrc_store(packet + size - ICRC_SIZE, icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 },
+							      packet, size - ICRC_SIZE, NULL, 0, 0));
+		whole.iov_len = size;
 		while (sendmsg(wire->socket->fd, &header, MSG_DONTWAIT) < 0 &&
 		       (errno == ECONNREFUSED || errno == EINTR))
 			;
-		message->first_element += message->elements;
 	}
 }
 
@@ -235,24 +274,30 @@ void soft_flush(struct soft_transport *transport)
 		/* Else the packet is lost, as any may be: the sender's queue repeats it. */
 		sent++;
 	}
-	wire->packets = wire->element_count = wire->message_count = 0;
+	wire->packets = wire->element_count = wire->message_count = wire->bytes_used = 0;
 }
 
+/* What follows the bytes before in memory makes one element with them: each costs the kernel. */
 static void add_element(struct soft_wire *wire, struct message *message, const void *bytes, size_t length)
 {
-	if (!length)
+	struct iovec *last = message->elements ? &wire->elements[wire->element_count - 1] : NULL;
+
+	message->bytes += length;
+	if (last && (uint8_t *)last->iov_base + last->iov_len == bytes) {
+		last->iov_len += length;
 		return;
+	}
 	wire->elements[wire->element_count++] =
 		(struct iovec){ .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
 	message->elements++;
-	message->bytes += length;
 }
 
 void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
 {
 	struct soft_wire *wire = transport->wire;
 	size_t pad = packet_pad(packet->length);
-	struct outgoing *outgoing;
+	size_t copied = packet->length <= COPIED_MOST ? packet->length : 0;
+	uint8_t *header, *trailer;
 	struct message *message;
 	struct peer *peer;
 	struct icrc_mark mark = { 0 };
@@ -263,23 +308,27 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 		soft_flush(transport);
 	peer = peer_of(wire, path->socket, &path->peer);
 	wire->socket = path->socket;
-	outgoing = &wire->outgoing[wire->packets];
-	header_length = packet_write(packet, outgoing->header);
+	header = wire->bytes + wire->bytes_used;
+	header_length = packet_write(packet, header);
 	if (!header_length)
 		return;
 	wire->packets++;
 	size = header_length + packet->length + pad + ICRC_SIZE;
 	message = message_for(wire, path, peer, size);
 	mark.identification = message->packets;
-	icrc = icrc_of(&transport->icrc, &peer->out, mark, outgoing->header, header_length, packet->payload,
-		       packet->length, pad);
-	memset(outgoing->trailer, 0, pad);
-	icrc_store(outgoing->trailer + pad, icrc);
+	icrc = icrc_of(&transport->icrc, &peer->out, mark, header, header_length, packet->payload, packet->length, pad);
+	if (copied)
+		memcpy(header + header_length, packet->payload, copied);
+	trailer = header + header_length + copied;
+	memset(trailer, 0, pad);
+	icrc_store(trailer + pad, icrc);
+	wire->bytes_used += header_length + copied + pad + ICRC_SIZE;
 	message->packets++;
 	message->closed = size < message->segment;
-	add_element(wire, message, outgoing->header, header_length);
-	add_element(wire, message, packet->payload, packet->length);
-	add_element(wire, message, outgoing->trailer, pad + ICRC_SIZE);
+	add_element(wire, message, header, header_length + copied);
+	if (!copied && packet->length)
+		add_element(wire, message, packet->payload, packet->length);
+	add_element(wire, message, trailer, pad + ICRC_SIZE);
 	describe(wire, message, &wire->headers[wire->message_count - 1].msg_hdr);
 	soft_stir(transport);
 }
@@ -390,48 +439,70 @@ static bool take_error(struct soft_socket *socket)
 	return true;
 }
 
-static int take_batch(struct soft_socket *socket, struct soft_wire *wire)
+/* Returns the number of messages that were taken, at most that many. */
+static int take_batch(struct soft_socket *socket, unsigned most)
 {
-	int count;
+	struct soft_wire *wire = socket->transport->wire;
+	int count = recvmmsg(socket->fd, wire->in_headers, most, MSG_DONTWAIT, NULL);
+	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
-	for (size_t index = 0; index < RECEIVE_BATCH; index++) {
-		wire->in_elements[index] = (struct iovec){ wire->buffers[index], RECEIVE_SIZE };
-		wire->in_headers[index].msg_hdr = (struct msghdr){
-			.msg_name = &wire->in_from[index],
-			.msg_namelen = sizeof(wire->in_from[index]),
-			.msg_iov = &wire->in_elements[index],
-			.msg_iovlen = 1,
-			.msg_control = wire->in_control[index],
-			.msg_controllen = sizeof(wire->in_control[index]),
-		};
-	}
-	count = recvmmsg(socket->fd, wire->in_headers, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
-	if (count <= 0)
-		return count;
-	wire->now = clock_now();
-	for (int index = 0; index < count; index++)
+	if (count > 0)
+		wire->now = clock_now();
+	for (int index = 0; index < count; index++) {
 		take_message(socket, &wire->in_headers[index]);
-	return count;
+		make_room(&wire->in_headers[index].msg_hdr);
+	}
+	/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays. */
+	if (failed || socket->failed)
+		while (take_error(socket))
+			;
+	socket->failed = false;
+	return count > 0 ? count : 0;
 }
 
-/* No handler of a command runs before soft_leave(), so that the socket outlives the rounds. */
+/* Returns whether there was something. */
+static bool take_batches(struct soft_socket *socket)
+{
+	int count = RECEIVE_BATCH;
+	int round = 0;
+
+	for (; round < RECEIVE_ROUNDS && count == RECEIVE_BATCH; round++)
+		count = take_batch(socket, RECEIVE_BATCH);
+	return round > 1 || count > 0;
+}
+
+/* No handler of a command runs before soft_leave(), so that the sockets outlive the rounds. */
 void soft_packets_readable(void *owner)
 {
 	struct soft_socket *socket = owner;
 	struct soft_transport *transport = socket->transport;
 
 	soft_enter(transport);
-	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int count = take_batch(socket, transport->wire);
-
-		/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays.
-		 */
-		if (socket->failed || (count < 0 && errno != EAGAIN && errno != EINTR))
-			while (take_error(socket))
-				;
-		socket->failed = false;
-		if (count < RECEIVE_BATCH)
-			break;
-	}
+	take_batches(socket);
 	soft_leave(transport);
+}
+
+/*
+ * After a silence what comes is likely to be one message, that its sender waits for the answer to: to look for a second
+ * one in the same call only delays that.
+ */
+static bool poll_socket(struct soft_socket *socket)
+{
+	if (socket->streaming)
+		socket->streaming = take_batches(socket);
+	else
+		socket->streaming = take_batch(socket, 1) > 0;
+	return socket->streaming;
+}
+
+bool soft_packets_poll(void *owner)
+{
+	struct soft_transport *transport = owner;
+	bool busy = false;
+
+	soft_enter(transport);
+	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		busy |= poll_socket(socket);
+	soft_leave(transport);
+	return busy;
 }

@@ -248,6 +248,13 @@ static void time_out(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
 
+	/* Nothing that is under way has asked for an answer. Sent again it does; that is no loss yet. */
+	if (requester->unasked >= ((requester->cursor - requester->oldest) & PSN_MASK)) {
+		go_back(requester);
+		requester_transmit(queue);
+		recovery_expect(queue);
+		return;
+	}
 	if (requester->timeouts < TIMEOUTS_MOST)
 		requester->timeouts++;
 	if (is_given_up(queue)) {

@@ -114,6 +114,7 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 	uint32_t ask_at = window / 4 < ASK_MOST ? window / 4 : ASK_MOST;
 	size_t offset = (size_t)index * queue->path.mtu;
 	bool last = index + 1 == request->packets;
+	bool again = psn_before(requester->cursor, requester->sent);
 	struct packet packet = {
 		.opcode = opcodes[request->kind][(last ? 2 : 0) + (index ? 0 : 1)],
 		.psn = requester->cursor,
@@ -129,8 +130,12 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 	if (last && request->has_immediate)
 		packet.opcode++;
 	requester->unasked++;
-	/* An acknowledgement must come before the window is used up. */
-	if (last || requester->unasked >= ask_at || under_way(requester) + 1 >= window) {
+	/*
+	 * An acknowledgement must come before the window is used up. Work that is not reported can wait for that of
+	 * later work; if there is none, recovery.c sends it again, and then it asks.
+	 */
+	if ((last && (!request->silent || again)) || requester->unasked >= ask_at ||
+	    under_way(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->unasked = 0;
 		recovery_time(queue);

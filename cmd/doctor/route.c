@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which local addresses lead to an RDMA device. The connection manager is asked for each: it is what connections ask,
+ * and it knows InfiniBand and iWARP too, whose GIDs are no addresses.
+ */
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cmd/doctor/doctor.h"
+
+enum {
+	TRIAL_REGION = 64 << 10 /* bytes that every use of a device needs */
+};
+
+static bool is_link_local(const struct address *address)
+{
+	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
+}
+
+/* False for what is no IP address. */
+static bool interface_address(const struct ifaddrs *entry, struct address *address)
+{
+	struct sockaddr_storage storage = { 0 };
+	int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
+
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	memcpy(&storage, entry->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	return address_from_socket(&storage, address);
+}
+
+void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE])
+{
+	struct ifaddrs *list;
+
+	*name = 0;
+	if (getifaddrs(&list))
+		return;
+	for (const struct ifaddrs *entry = list; entry && !*name; entry = entry->ifa_next) {
+		struct address own;
+
+		if (interface_address(entry, &own) && own.family == address->family &&
+		    !memcmp(own.bytes, address->bytes, sizeof(own.bytes)))
+			snprintf(name, MACHINE_NAME_SIZE, "%s", entry->ifa_name);
+	}
+	freeifaddrs(list);
+}
+
+/* Every interface has a link-local address, and a device that has no other is of little use. */
+static void find_addresses(struct doctor *doctor)
+{
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list))
+		return;
+	for (const struct ifaddrs *entry = list; entry && doctor->route_count < DOCTOR_ROUTES_MOST;
+	     entry = entry->ifa_next) {
+		struct address *address = &doctor->routes[doctor->route_count];
+
+		if ((entry->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP && interface_address(entry, address) &&
+		    !is_link_local(address))
+			doctor->route_count++;
+	}
+	freeifaddrs(list);
+}
+
+static void note_mtu(struct device *device, const struct address *address, uint32_t mtu)
+{
+	for (unsigned i = 0; i < device->port_count; i++)
+		if (device->port_count == 1 || survey_gid(&device->ports[i], address))
+			device->ports[i].mtu = mtu;
+}
+
+static void note_address(struct device *device, const struct address *address)
+{
+	size_t used = strlen(device->addresses);
+	char host[ADDRESS_TEXT_SIZE];
+
+	address_host(address, host);
+	device->address_count++;
+	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
+		sprintf(device->addresses + used, "%s%s", used ? ", " : "", host);
+	else if (!strstr(device->addresses, "..."))
+		strcat(device->addresses, ", ...");
+}
+
+static void try_memory(struct doctor *doctor, struct domain *domain)
+{
+	struct region *region;
+
+	trial_begin(doctor);
+	if (region_create(domain, TRIAL_REGION, REGION_LOCAL, &region))
+		trial_tell(doctor, doctor->verbs_failure, "memory");
+	else
+		region_destroy(region);
+}
+
+static void route_found(struct doctor *doctor, const struct endpoint *route)
+{
+	struct device *device = survey_find(doctor->devices, route->domain->device);
+
+	if (!device)
+		return;
+	if (!device->address_count)
+		try_memory(doctor, route->domain);
+	note_address(device, &route->peer);
+	note_mtu(device, &route->peer, route->datagram_most);
+}
+
+static void resolve_next(struct doctor *doctor);
+
+static void route_event(void *owner, struct endpoint *route, const struct endpoint_event *event)
+{
+	struct doctor *doctor = owner;
+
+	if (event->kind == EVENT_ADDRESS_RESOLVED)
+		route_found(doctor, route);
+	else if (event->outcome == OUTCOME_INTERNAL)
+		trial_tell(doctor, doctor->verbs_failure, "device");
+	doctor->route = NULL;
+	endpoint_destroy(route);
+	resolve_next(doctor);
+}
+
+static void resolve_next(struct doctor *doctor)
+{
+	static const struct endpoint_handlers handlers = { .event = route_event };
+	/* Of a group, because that learns the MTU; nothing is sent. */
+	const struct endpoint_options options = {
+		.port_space = PORT_SPACE_UDP,
+		.timeout = doctor->options->common.timeout,
+		.type_of_service = ENDPOINT_UNSET,
+		.ack_timeout = ENDPOINT_UNSET,
+	};
+
+	while (doctor->route_next < doctor->route_count) {
+		const struct address *address = &doctor->routes[doctor->route_next++];
+
+		trial_begin(doctor);
+		if (endpoint_create(ENDPOINT_GROUP, doctor->verbs_channel, &options, &handlers, doctor, &doctor->route))
+			continue;
+		if (!endpoint_resolve(doctor->route, NULL, address))
+			return;
+		endpoint_destroy(doctor->route);
+		doctor->route = NULL;
+	}
+	doctor_routes_known(doctor);
+}
+
+void route_check(struct doctor *doctor)
+{
+	find_addresses(doctor);
+	resolve_next(doctor);
+}
+
+void route_tell(struct doctor *doctor)
+{
+	enum finding_status status = doctor->usable ? FINDING_WARN : doctor->verbs_failure;
+	struct findings *findings = &doctor->findings;
+
+	for (const struct device *device = doctor->devices; device; device = device->next) {
+		const char *netdev = *device->netdev ? device->netdev : "NETDEV";
+
+		if (device->address_count)
+			finding_add(findings, FINDING_OK, "address", NULL, "%s %s to %s", device->addresses,
+				    device->address_count == 1 ? "leads" : "lead", device->name);
+		else
+			finding_add(findings, status, "address",
+				    finding_remedy(findings, "ip link set %s up; ip address add ADDRESS/BITS dev %s",
+						   netdev, netdev),
+				    "no address of this host leads to %s", device->name);
+	}
+}
+
+void route_stop(struct doctor *doctor)
+{
+	endpoint_destroy(doctor->route);
+	doctor->route = NULL;
+}

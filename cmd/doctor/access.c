@@ -30,7 +30,7 @@ static void check_file(struct findings *findings, const char *root, const char *
 		       enum finding_status failure)
 {
 	char path[MACHINE_PATH_SIZE];
-	int error = try_file(machine_path(path, root, "dev/infiniband/%s", name));
+	int error = try_file(machine_path(path, "%s/dev/infiniband/%s", root, name));
 
 	if (!error)
 		finding_add(findings, FINDING_OK, "file", NULL, "/dev/infiniband/%s can be opened (%s)", name, used_by);
@@ -51,11 +51,10 @@ static void check_file(struct findings *findings, const char *root, const char *
 void access_check_files(struct findings *findings, const char *root, const struct device *devices,
 			enum finding_status failure)
 {
-	char path[MACHINE_PATH_SIZE];
 
 	if (!devices)
 		return;
-	if (!machine_has(machine_path(path, root, "dev/infiniband"))) {
+	if (!machine_has("%s/dev/infiniband", root)) {
 		finding_add(findings, failure, "file",
 			    "in a container: pass it in (docker: --device /dev/infiniband); else: modprobe ib_uverbs",
 			    "/dev/infiniband is missing");
@@ -65,16 +64,15 @@ void access_check_files(struct findings *findings, const char *root, const struc
 		if (*device->verbs)
 			check_file(findings, root, device->verbs, device->name, failure);
 	/* Without the module there is no file either: that is said already. */
-	if (machine_has(machine_path(path, root, "sys/class/misc/rdma_cm")))
+	if (machine_has("%s/sys/class/misc/rdma_cm", root))
 		check_file(findings, root, "rdma_cm", "connections", failure);
 }
 
 static bool may_lock(const char *root)
 {
 	static const char name[] = "CapEff:";
-	char path[MACHINE_PATH_SIZE];
 	char line[MACHINE_PATH_SIZE];
-	FILE *file = machine_open(machine_path(path, root, "proc/self/status"));
+	FILE *file = machine_open("%s/proc/self/status", root);
 	uint64_t effective = 0;
 
 	if (!file)

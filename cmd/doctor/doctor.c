@@ -12,7 +12,8 @@
 #include "cmd/table.h"
 
 enum {
-	PING_PORT = 7174
+	PING_PORT = 7174,
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and on */
 };
 
 /* clang-format off */
@@ -61,22 +62,26 @@ void doctor_target_known(struct doctor *doctor)
 
 /* ---- the soft transport ---- */
 
-static enum outcome listen_softly(struct channel *channel)
+/* Each address of the loopback may be held by one process. */
+static enum outcome listen_softly(struct channel *channel, struct address *address)
 {
 	static const struct endpoint_handlers handlers = { 0 };
-	const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.type_of_service = ENDPOINT_UNSET,
 		.ack_timeout = ENDPOINT_UNSET,
 	};
 	struct endpoint *listener;
-	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, channel, &options, &handlers, NULL, &listener);
+	enum outcome outcome = OUTCOME_FAILED;
 
-	if (outcome)
-		return outcome;
-	outcome = endpoint_listen(listener, &loopback);
-	endpoint_destroy(listener);
+	for (uint8_t last = 1; outcome && last <= LOOPBACK_TRIED; last++) {
+		*address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
+		outcome = endpoint_create(ENDPOINT_LISTENER, channel, &options, &handlers, NULL, &listener);
+		if (outcome)
+			break;
+		outcome = endpoint_listen(listener, address);
+		endpoint_destroy(listener);
+	}
 	return outcome;
 }
 
@@ -84,18 +89,20 @@ static void check_soft(struct doctor *doctor)
 {
 	struct transport *soft;
 	struct channel *channel;
+	struct address address;
+	char host[ADDRESS_TEXT_SIZE];
 	enum outcome outcome = trial_open(doctor, "soft", &soft, &channel);
 
 	/* It is not built in. */
 	if (outcome == OUTCOME_USAGE)
 		return;
 	if (!outcome)
-		outcome = listen_softly(channel);
+		outcome = listen_softly(channel, &address);
 	if (outcome)
 		trial_tell(doctor, doctor->soft_failure, "soft");
 	else
 		finding_add(&doctor->findings, FINDING_OK, "soft", NULL,
-			    "--transport soft works at 127.0.0.1, without a device");
+			    "--transport soft works at %s, without a device", address_host(&address, host));
 	if (outcome || doctor->soft_failure != FINDING_FAIL) {
 		transport_close(soft);
 		return;
@@ -130,7 +137,7 @@ void doctor_routes_known(struct doctor *doctor)
 		route_tell(doctor);
 	}
 	findings->group_over = true;
-	if (!udp_check(findings, doctor->root, doctor->soft_failure) || doctor->soft_failure == FINDING_FAIL)
+	if (!udp_check(findings, doctor->root, doctor->soft_failure))
 		check_soft(doctor);
 	if (doctor->options->address)
 		target_check(doctor);

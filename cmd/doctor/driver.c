@@ -8,7 +8,7 @@ enum {
 };
 
 /* Linux: drivers/infiniband/hw and the network drivers below it; rdma-core: providers. */
-const struct driver driver_table[] = {
+const struct driver driver_table[DRIVER_CARDS + 2] = {
 	{ "mlx5_core", "mlx5_ib", "mlx5", true },
 	{ "mlx4_core", "mlx4_ib", "mlx4", true },
 	{ "bnxt_en", "bnxt_re", "bnxt_re", false },
@@ -25,26 +25,23 @@ const struct driver driver_table[] = {
 	{ "hns3", "hns_roce_hw_v2", "hns", false },
 	{ "vmw_pvrdma", "vmw_pvrdma", "vmw_pvrdma", true },
 	{ "mana", "mana_ib", "mana", false },
-	{ NULL, NULL, NULL, false },
+	{ "", "rdma_rxe", "rxe", false },
+	{ "", "siw", "siw", false },
 };
-
-const struct driver driver_rxe = { NULL, "rdma_rxe", "rxe", false };
-const struct driver driver_siw = { NULL, "siw", "siw", false };
 
 const struct driver *driver_of_card(const char *card)
 {
-	for (const struct driver *row = driver_table; row->provider; row++)
-		if (!strcmp(row->card, card))
-			return row;
+	for (unsigned i = 0; i < DRIVER_CARDS; i++)
+		if (!strcmp(driver_table[i].card, card))
+			return &driver_table[i];
 	return NULL;
 }
 
 /* The folder of libibverbs in this process, and the one of its providers below it. */
 static bool provider_folder(const char *root, char folder[MACHINE_PATH_SIZE])
 {
-	char path[MACHINE_PATH_SIZE];
 	char line[MACHINE_PATH_SIZE];
-	FILE *maps = machine_open(machine_path(path, root, "proc/self/maps"));
+	FILE *maps = machine_open("%s/proc/self/maps", root);
 	char *library = NULL;
 
 	if (!maps)
@@ -57,7 +54,7 @@ static bool provider_folder(const char *root, char folder[MACHINE_PATH_SIZE])
 	*library = 0;
 	library = strchr(line, '/');
 	if (library)
-		machine_path(folder, root, "%s/libibverbs", library + 1);
+		machine_path(folder, "%s%s/libibverbs", root, library);
 	return library;
 }
 
@@ -71,7 +68,7 @@ enum provider_state provider_find(const char *root, const char *provider, char f
 	*file = 0;
 	if (!provider_folder(root, path))
 		return PROVIDER_UNKNOWN;
-	names = machine_names(path);
+	names = machine_names("%s", path);
 	snprintf(prefix, sizeof(prefix), "lib%s-rdmav", provider);
 	for (size_t i = 0; i < names.count && !found; i++) {
 		found = !strncmp(names.name[i], prefix, strlen(prefix));
@@ -81,6 +78,6 @@ enum provider_state provider_find(const char *root, const char *provider, char f
 	machine_names_free(&names);
 	if (!found)
 		return PROVIDER_NO_LIBRARY;
-	machine_path(path, root, "etc/libibverbs.d/%s.driver", provider);
-	return machine_has(path) ? PROVIDER_FOUND : PROVIDER_NO_FILE;
+	found = machine_has("%s/etc/libibverbs.d/%s.driver", root, provider);
+	return found ? PROVIDER_FOUND : PROVIDER_NO_FILE;
 }

@@ -7,16 +7,22 @@
 
 #include "cmd/doctor/machine.h"
 
+/* The names are in it, and not pointed to: a pointer costs the loader more than they are long. */
 struct driver {
-	const char *card;     /* the PCI driver; NULL of a device in software */
-	const char *module;   /* gives the card its RDMA device */
-	const char *provider; /* of libibverbs: "mlx5" */
-	bool always;	      /* every card of that driver is made for RDMA */
+	char card[12];	   /* the PCI driver; "" of a device in software */
+	char module[15];   /* gives the card its RDMA device */
+	char provider[11]; /* of libibverbs: "mlx5" */
+	bool always;	   /* every card of that driver is made for RDMA */
 };
 
-/* The table ends with a NULL provider. */
-extern const struct driver driver_table[];
-extern const struct driver driver_rxe, driver_siw;
+enum {
+	DRIVER_CARDS = 16
+};
+
+/* The cards, then the two devices in software. */
+extern const struct driver driver_table[DRIVER_CARDS + 2];
+#define driver_rxe (&driver_table[DRIVER_CARDS])
+#define driver_siw (&driver_table[DRIVER_CARDS + 1])
 
 /* The row of a PCI driver, or NULL. */
 const struct driver *driver_of_card(const char *card);

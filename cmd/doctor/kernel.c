@@ -5,19 +5,18 @@
 #include "cmd/doctor/doctor.h"
 
 enum {
-	DRIVERS_MOST = 32,
 	LIST_SIZE = 160
 };
 
-/* What a module brings, where it shows also if it is built into the kernel. */
+/* What is needed, and where it shows also if it is built into the kernel. */
 static const struct {
-	const char *module;
-	const char *sign;
-	bool needed;
+	char module[10];
+	char sign[29];
 } modules[] = {
-	{ "ib_core", "sys/class/infiniband", true },   { "ib_uverbs", "sys/class/infiniband_verbs", true },
-	{ "rdma_cm", "sys/class/misc/rdma_cm", true }, { "rdma_ucm", "sys/class/misc/rdma_cm", true },
-	{ "rdma_rxe", "sys/module/rdma_rxe", false },  { "siw", "sys/module/siw", false },
+	{ "ib_core", "sys/class/infiniband" },
+	{ "ib_uverbs", "sys/class/infiniband_verbs" },
+	{ "rdma_cm", "sys/class/misc/rdma_cm" },
+	{ "rdma_ucm", "sys/class/misc/rdma_cm" },
 };
 
 static void append(char list[LIST_SIZE], const char *separator, const char *word)
@@ -29,26 +28,24 @@ static void append(char list[LIST_SIZE], const char *separator, const char *word
 
 static bool has_module(const char *root, const char *module)
 {
-	char path[MACHINE_PATH_SIZE];
 
-	return machine_has(machine_path(path, root, "sys/module/%s", module));
+	return machine_has("%s/sys/module/%s", root, module);
 }
 
 static void check_modules(struct findings *findings, const char *root, enum finding_status failure)
 {
 	char loaded[LIST_SIZE] = "";
 	char missing[LIST_SIZE] = "";
-	char path[MACHINE_PATH_SIZE];
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (machine_has(machine_path(path, root, "%s", modules[i].sign)) || has_module(root, modules[i].module))
+		if (machine_has("%s/%s", root, modules[i].sign) || has_module(root, modules[i].module))
 			append(loaded, ", ", modules[i].module);
-		else if (modules[i].needed)
+		else
 			append(missing, " ", modules[i].module);
 	}
-	for (const struct driver *row = driver_table; row->provider; row++)
-		if (has_module(root, row->module) && !strstr(loaded, row->module))
-			append(loaded, ", ", row->module);
+	for (unsigned i = 0; i < DRIVER_CARDS + 2; i++)
+		if (has_module(root, driver_table[i].module) && !strstr(loaded, driver_table[i].module))
+			append(loaded, ", ", driver_table[i].module);
 	if (*loaded)
 		finding_add(findings, FINDING_OK, "modules", NULL, "%s", loaded);
 	if (*missing)
@@ -58,10 +55,9 @@ static void check_modules(struct findings *findings, const char *root, enum find
 
 static void check_namespaces(struct findings *findings, const char *root, const struct device *devices)
 {
-	char path[MACHINE_PATH_SIZE];
 	char mode[MACHINE_NAME_SIZE];
 
-	if (!machine_line(machine_path(path, root, "sys/module/ib_core/parameters/netns_mode"), mode, sizeof(mode)))
+	if (!machine_line(mode, sizeof(mode), "%s/sys/module/ib_core/parameters/netns_mode", root))
 		return;
 	if (*mode == 'Y')
 		finding_add(findings, FINDING_OK, "netns", NULL,
@@ -97,39 +93,37 @@ static void tell_idle(struct findings *findings, const char *root, const struct 
 /* A Mellanox card for networks has RDMA whatever its model. */
 static bool is_driverless(const char *folder)
 {
-	char path[MACHINE_PATH_SIZE];
 	char vendor[MACHINE_NAME_SIZE];
 	char class[MACHINE_NAME_SIZE];
 
-	machine_line(machine_path(path, folder, "vendor"), vendor, sizeof(vendor));
-	machine_line(machine_path(path, folder, "class"), class, sizeof(class));
+	machine_line(vendor, sizeof(vendor), "%s/vendor", folder);
+	machine_line(class, sizeof(class), "%s/class", folder);
 	return !strcmp(vendor, "0x15b3") && !strncmp(class, "0x02", 4);
 }
 
 static void check_cards(struct findings *findings, const char *root)
 {
-	struct idle idle[DRIVERS_MOST] = { { 0 } };
-	char path[MACHINE_PATH_SIZE];
+	struct idle idle[DRIVER_CARDS] = { { 0 } };
 	char folder[MACHINE_PATH_SIZE];
 	char card[MACHINE_NAME_SIZE];
-	struct names names = machine_names(machine_path(path, root, "sys/bus/pci/devices"));
+	struct names names = machine_names("%s/sys/bus/pci/devices", root);
 
 	for (size_t i = 0; i < names.count; i++) {
 		const struct driver *row;
 
-		machine_path(folder, root, "sys/bus/pci/devices/%s", names.name[i]);
-		if (!machine_link(machine_path(path, folder, "driver"), card) && is_driverless(folder))
+		machine_path(folder, "%s/sys/bus/pci/devices/%s", root, names.name[i]);
+		if (!machine_link(card, "%s/driver", folder) && is_driverless(folder))
 			finding_add(findings, FINDING_WARN, "card", "modprobe mlx5_core (of old cards mlx4_core)",
 				    "%s is a Mellanox card without a driver", names.name[i]);
 		row = driver_of_card(card);
-		if (!row || row - driver_table >= DRIVERS_MOST || machine_has(machine_path(path, folder, "infiniband")))
+		if (!row || machine_has("%s/infiniband", folder))
 			continue;
 		if (!idle[row - driver_table].count++)
 			strcpy(idle[row - driver_table].first, names.name[i]);
 	}
 	machine_names_free(&names);
-	for (const struct driver *row = driver_table; row->provider; row++)
-		tell_idle(findings, root, row, &idle[row - driver_table]);
+	for (unsigned i = 0; i < DRIVER_CARDS; i++)
+		tell_idle(findings, root, &driver_table[i], &idle[i]);
 }
 
 void kernel_check(struct findings *findings, const char *root, const struct device *devices,

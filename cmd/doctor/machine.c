@@ -14,22 +14,35 @@ enum {
 	NAMES_MOST = 1 << 16,
 };
 
-const char *machine_path(char path[MACHINE_PATH_SIZE], const char *root, const char *format, ...)
+/* What does not fit leads nowhere, rather than elsewhere. */
+static void make_path(char path[MACHINE_PATH_SIZE], const char *format, va_list list)
 {
-	int used = snprintf(path, MACHINE_PATH_SIZE, "%s/", root);
-	int more;
+	if (vsnprintf(path, MACHINE_PATH_SIZE, format, list) >= MACHINE_PATH_SIZE)
+		*path = 0;
+}
+
+/* The path of a function whose last parameter is its format. */
+#define MAKE_PATH(path, format)                                                                                        \
+	char path[MACHINE_PATH_SIZE];                                                                                  \
+	va_list list;                                                                                                  \
+	va_start(list, format);                                                                                        \
+	make_path(path, format, list);                                                                                 \
+	va_end(list)
+
+const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
+{
 	va_list list;
 
 	va_start(list, format);
-	more = vsnprintf(path + used, (size_t)(MACHINE_PATH_SIZE - used), format, list);
+	make_path(path, format, list);
 	va_end(list);
-	if (more >= MACHINE_PATH_SIZE - used)
-		path[0] = 0;
 	return path;
 }
 
-bool machine_has(const char *path)
+bool machine_has(const char *format, ...)
 {
+	MAKE_PATH(path, format);
+
 	return !access(path, F_OK);
 }
 
@@ -50,7 +63,7 @@ static bool is_plain(const char *name)
 	return !*name;
 }
 
-bool machine_line(const char *path, char *text, size_t size)
+static bool read_line(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -68,27 +81,38 @@ bool machine_line(const char *path, char *text, size_t size)
 	return *text;
 }
 
-bool machine_name(const char *path, char *name, size_t size)
+bool machine_line(char *text, size_t size, const char *format, ...)
 {
-	if (machine_line(path, name, size) && !is_plain(name))
+	MAKE_PATH(path, format);
+
+	return read_line(path, text, size);
+}
+
+bool machine_name(char *name, size_t size, const char *format, ...)
+{
+	MAKE_PATH(path, format);
+
+	if (read_line(path, name, size) && !is_plain(name))
 		*name = 0;
 	return *name;
 }
 
-bool machine_target(const char *path, char *text, size_t size)
+bool machine_target(char *text, size_t size, const char *format, ...)
 {
+	MAKE_PATH(path, format);
 	ssize_t length = readlink(path, text, size - 1);
 
 	text[length > 0 ? length : 0] = 0;
 	return *text;
 }
 
-bool machine_link(const char *path, char name[MACHINE_NAME_SIZE])
+bool machine_link(char name[MACHINE_NAME_SIZE], const char *format, ...)
 {
+	MAKE_PATH(path, format);
 	char target[MACHINE_PATH_SIZE];
 	const char *last;
 
-	machine_target(path, target, sizeof(target));
+	machine_target(target, sizeof(target), "%s", path);
 	last = strrchr(target, '/');
 	last = last ? last + 1 : target;
 	*name = 0;
@@ -97,8 +121,9 @@ bool machine_link(const char *path, char name[MACHINE_NAME_SIZE])
 	return *name;
 }
 
-FILE *machine_open(const char *path)
+FILE *machine_open(const char *format, ...)
 {
+	MAKE_PATH(path, format);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -129,8 +154,9 @@ static int by_count(const void *one, const void *other)
 	return strverscmp(one, other);
 }
 
-struct names machine_names(const char *path)
+struct names machine_names(const char *format, ...)
 {
+	MAKE_PATH(path, format);
 	struct names names = { NULL, 0 };
 	DIR *folder = opendir(path);
 	struct dirent *entry;

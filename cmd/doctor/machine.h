@@ -21,29 +21,28 @@ struct names {
 	size_t count;
 };
 
-/* The path of a file: root, "/", and the rest by the format. Returns path; too long a one leads nowhere. */
-const char *machine_path(char path[MACHINE_PATH_SIZE], const char *root, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* All paths are made by a printf format, the last parameter; too long a one leads nowhere. */
 
-bool machine_has(const char *path);
+const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool machine_has(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reads the first line of a file, without blanks around it. False, and an empty text, if there is none. */
-bool machine_line(const char *path, char *text, size_t size);
+bool machine_line(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* As machine_line(), of plain names only: what nobody takes for more than letters. */
-bool machine_name(const char *path, char *name, size_t size);
+/* As machine_line(), of plain names only: what neither a terminal nor a shell takes for more than letters. */
+bool machine_name(char *name, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* What a symbolic link points to. False, and an empty text, if it is none. */
-bool machine_target(const char *path, char *text, size_t size);
+bool machine_target(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The last part of what a symbolic link points to. False, and an empty name, if it is none, or no plain name. */
-bool machine_link(const char *path, char name[MACHINE_NAME_SIZE]);
+/* The last part of that. False, and an empty name, if it is none, or no plain name. */
+bool machine_link(char name[MACHINE_NAME_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Opens a file for reading line by line, or returns NULL. */
-FILE *machine_open(const char *path);
+FILE *machine_open(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Empty if there is no such folder. Names that are not plain, and what is beyond a bound, are left out. */
-struct names machine_names(const char *path);
+struct names machine_names(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void machine_names_free(struct names *names);
 
 /* Replaces what a terminal might take for more than a letter. */

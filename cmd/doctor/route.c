@@ -82,6 +82,8 @@ static void note_address(struct device *device, const struct address *address)
 
 	address_host(address, host);
 	device->address_count++;
+	if (!*device->netdev)
+		route_interface(address, device->netdev);
 	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
 		sprintf(device->addresses + used, "%s%s", used ? ", " : "", host);
 	else if (!strstr(device->addresses, "..."))

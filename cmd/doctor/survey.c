@@ -43,46 +43,44 @@ static void read_gid(const char *folder, unsigned index, struct port *port)
 {
 	bool ethernet = !strcmp(port->link_layer, "Ethernet");
 	struct gid gid = { .index = index };
-	char path[MACHINE_PATH_SIZE];
 	char text[MACHINE_NAME_SIZE];
 
-	machine_line(machine_path(path, folder, "gids/%u", index), text, sizeof(text));
+	machine_line(text, sizeof(text), "%s/gids/%u", folder, index);
 	if (!parse_gid(text, ethernet, &gid.address))
 		return;
 	if (port->gid_count == SURVEY_GIDS_MOST) {
 		port->gids_left_out++;
 		return;
 	}
-	machine_line(machine_path(path, folder, "gid_attrs/types/%u", index), gid.type, sizeof(gid.type));
-	machine_name(machine_path(path, folder, "gid_attrs/ndevs/%u", index), gid.netdev, sizeof(gid.netdev));
+	machine_line(gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", folder, index);
+	machine_name(gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", folder, index);
 	port->gids[port->gid_count++] = gid;
 }
 
 static void read_port(const char *folder, struct port *port)
 {
-	char path[MACHINE_PATH_SIZE];
 
-	machine_line(machine_path(path, folder, "state"), port->state, sizeof(port->state));
+	machine_line(port->state, sizeof(port->state), "%s/state", folder);
 	port->active = !strncmp(port->state, "4:", 2);
 	port->initialising = !strncmp(port->state, "2:", 2);
 	drop_number(port->state);
-	machine_line(machine_path(path, folder, "phys_state"), port->physical_state, sizeof(port->physical_state));
+	machine_line(port->physical_state, sizeof(port->physical_state), "%s/phys_state", folder);
 	drop_number(port->physical_state);
-	machine_line(machine_path(path, folder, "link_layer"), port->link_layer, sizeof(port->link_layer));
-	machine_line(machine_path(path, folder, "rate"), port->rate, sizeof(port->rate));
-	for (unsigned i = 0; i < SURVEY_GID_TABLE_MOST && machine_has(machine_path(path, folder, "gids/%u", i)); i++)
+	machine_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
+	machine_line(port->rate, sizeof(port->rate), "%s/rate", folder);
+	for (unsigned i = 0; i < SURVEY_GID_TABLE_MOST && machine_has("%s/gids/%u", folder, i); i++)
 		read_gid(folder, i, port);
 }
 
 /* The ports of a device have numbers from 1 on; a switch has one of number 0. */
 static void read_ports(const char *folder, struct device *device)
 {
-	char path[MACHINE_PATH_SIZE];
-
-	for (unsigned number = 0; number <= SURVEY_PORTS_MOST; number++) {
+	for (unsigned number = 0; number <= SURVEY_PORTS_MOST + 1; number++) {
 		struct port *port = &device->ports[device->port_count];
+		char path[MACHINE_PATH_SIZE];
 
-		if (!machine_has(machine_path(path, folder, "ports/%u", number)))
+		machine_path(path, "%s/ports/%u", folder, number);
+		if (!machine_has("%s", path))
 			continue;
 		device->ports_left_out = device->port_count == SURVEY_PORTS_MOST;
 		if (device->ports_left_out)
@@ -91,20 +89,17 @@ static void read_ports(const char *folder, struct device *device)
 		read_port(path, port);
 		device->port_count++;
 	}
-	machine_path(path, folder, "ports/%u", SURVEY_PORTS_MOST + 1);
-	device->ports_left_out |= machine_has(path);
 }
 
 /* The file of uverbs is numbered by itself. */
 static void find_verbs(const char *root, struct device *device)
 {
-	char path[MACHINE_PATH_SIZE];
 	char name[MACHINE_NAME_SIZE];
-	struct names names = machine_names(machine_path(path, root, "sys/class/infiniband_verbs"));
+	struct names names = machine_names("%s/sys/class/infiniband_verbs", root);
 
 	for (size_t i = 0; i < names.count && !*device->verbs; i++) {
-		machine_path(path, root, "sys/class/infiniband_verbs/%s/ibdev", names.name[i]);
-		if (machine_name(path, name, sizeof(name)) && !strcmp(name, device->name))
+		machine_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
+		if (!strcmp(name, device->name))
 			strcpy(device->verbs, names.name[i]);
 	}
 	machine_names_free(&names);
@@ -113,36 +108,34 @@ static void find_verbs(const char *root, struct device *device)
 /* soft-RoCE names its interface itself; a device in software may seem to sit on the card of its interface. */
 static void find_driver(const char *folder, struct device *device)
 {
-	char path[MACHINE_PATH_SIZE];
 	char type[MACHINE_NAME_SIZE];
 	struct names netdevs;
 
-	if (machine_name(machine_path(path, folder, "parent"), device->netdev, sizeof(device->netdev))) {
-		device->driver = &driver_rxe;
+	if (machine_name(device->netdev, sizeof(device->netdev), "%s/parent", folder)) {
+		device->driver = driver_rxe;
 		return;
 	}
-	netdevs = machine_names(machine_path(path, folder, "device/net"));
+	netdevs = machine_names("%s/device/net", folder);
 	if (netdevs.count)
 		strcpy(device->netdev, netdevs.name[0]);
 	machine_names_free(&netdevs);
-	if (machine_link(machine_path(path, folder, "device/driver"), device->card))
+	if (machine_link(device->card, "%s/device/driver", folder))
 		device->driver = driver_of_card(device->card);
-	machine_line(machine_path(path, folder, "node_type"), type, sizeof(type));
+	machine_line(type, sizeof(type), "%s/node_type", folder);
 	if (!device->driver && strstr(type, "RNIC"))
-		device->driver = &driver_siw;
+		device->driver = driver_siw;
 }
 
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	char folder[MACHINE_PATH_SIZE];
-	char path[MACHINE_PATH_SIZE];
 
 	if (!device)
 		return NULL;
 	snprintf(device->name, sizeof(device->name), "%s", name);
-	machine_path(folder, root, "sys/class/infiniband/%s", name);
-	machine_line(machine_path(path, folder, "fw_ver"), device->firmware, sizeof(device->firmware));
+	machine_path(folder, "%s/sys/class/infiniband/%s", root, name);
+	machine_line(device->firmware, sizeof(device->firmware), "%s/fw_ver", folder);
 	find_driver(folder, device);
 	find_verbs(root, device);
 	read_ports(folder, device);
@@ -153,8 +146,7 @@ static struct device *read_device(const char *root, const char *name)
 
 struct device *survey_read(const char *root)
 {
-	char path[MACHINE_PATH_SIZE];
-	struct names names = machine_names(machine_path(path, root, "sys/class/infiniband"));
+	struct names names = machine_names("%s/sys/class/infiniband", root);
 	struct device *first = NULL;
 	struct device **end = &first;
 

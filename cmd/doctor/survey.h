@@ -47,7 +47,7 @@ struct device {
 	char verbs[MACHINE_NAME_SIZE];	/* "uverbs0", "" if there is none */
 	char netdev[MACHINE_NAME_SIZE]; /* "" if unknown */
 	char firmware[SURVEY_WORD_SIZE];
-	struct port ports[SURVEY_PORTS_MOST];
+	struct port ports[SURVEY_PORTS_MOST + 1]; /* the last one is never counted */
 	unsigned port_count;
 	bool ports_left_out;
 

@@ -8,8 +8,10 @@
 
 static void no_route(struct doctor *doctor)
 {
+	/* The way must lead out of the interface of a device; a name must have an address first. */
 	if (!*doctor->said.hint)
-		snprintf(doctor->said.hint, sizeof(doctor->said.hint), "ip route get %s", doctor->options->address);
+		snprintf(doctor->said.hint, sizeof(doctor->said.hint), "%s %s",
+			 doctor->target_count ? "see ip route get" : "see getent ahosts", doctor->options->address);
 	trial_tell(doctor, FINDING_FAIL, "route");
 	doctor_target_known(doctor);
 }
@@ -79,9 +81,9 @@ static void tell_route(struct doctor *doctor, const struct endpoint *target)
 	route_interface(&target->local, netdev);
 	if (gid)
 		snprintf(by, sizeof(by), ", GID %u (%s)", gid->index, gid->type);
-	finding_add(&doctor->findings, FINDING_OK, "route", NULL, "to %s from %s on %s, by %s%s",
-		    address_host(&target->peer, peer), address_host(&target->local, local), netdev,
-		    target->domain->device, by);
+	finding_add(&doctor->findings, FINDING_OK, "route", NULL, "to %s from %s%s%s, by %s%s",
+		    address_host(&target->peer, peer), address_host(&target->local, local), *netdev ? " on " : "",
+		    netdev, target->domain->device, by);
 }
 
 static void resolve_next(struct doctor *doctor);

@@ -14,8 +14,8 @@ enum {
 
 struct holder {
 	struct address address;
-	uint64_t inode; /* of its socket; 0 of the kernel's own */
-	char process[MACHINE_NAME_SIZE];
+	uint64_t inode;			 /* of its socket */
+	char process[MACHINE_NAME_SIZE]; /* "" if unknown */
 };
 
 struct holders {
@@ -41,9 +41,9 @@ static bool parse_host(const char *text, struct address *address)
 	return true;
 }
 
-static void read_table(const char *path, struct holders *holders)
+static void read_table(const char *root, const char *name, struct holders *holders)
 {
-	FILE *table = machine_open(path);
+	FILE *table = machine_open("%s/proc/net/%s", root, name);
 	char line[MACHINE_PATH_SIZE];
 
 	for (unsigned i = 0; table && i < LINES_MOST && holders->count < HOLDERS_MOST; i++) {
@@ -68,86 +68,75 @@ static void read_table(const char *path, struct holders *holders)
 static void look_into(const char *root, const char *process, struct holders *holders)
 {
 	char folder[MACHINE_PATH_SIZE];
-	char path[MACHINE_PATH_SIZE];
 	char target[MACHINE_NAME_SIZE];
 	char socket[MACHINE_NAME_SIZE];
 	struct names descriptors;
 
-	machine_path(folder, root, "proc/%s/fd", process);
-	descriptors = machine_names(folder);
+	machine_path(folder, "%s/proc/%s/fd", root, process);
+	descriptors = machine_names("%s", folder);
 	for (size_t i = 0; i < descriptors.count; i++) {
-		machine_target(machine_path(path, folder, "%s", descriptors.name[i]), target, sizeof(target));
+		machine_target(target, sizeof(target), "%s/%s", folder, descriptors.name[i]);
 		for (unsigned j = 0; j < holders->count; j++) {
 			struct holder *holder = &holders->holder[j];
 
 			snprintf(socket, sizeof(socket), "socket:[%" PRIu64 "]", holder->inode);
-			if (holder->inode && !strcmp(target, socket))
+			if (!strcmp(target, socket))
 				strcpy(holder->process, process);
 		}
 	}
 	machine_names_free(&descriptors);
 }
 
-static bool is_unknown(const struct holder *holder)
-{
-	return holder->inode && !*holder->process;
-}
-
 static void find_processes(const char *root, struct holders *holders)
 {
-	char path[MACHINE_PATH_SIZE];
-	struct names names = machine_names(machine_path(path, root, "proc"));
-	bool unknown = true;
+	struct names names = machine_names("%s/proc", root);
 
-	for (size_t i = 0; i < names.count && unknown; i++) {
-		if (!isdigit((unsigned char)names.name[i][0]))
-			continue;
-		look_into(root, names.name[i], holders);
-		unknown = false;
-		for (unsigned j = 0; j < holders->count; j++)
-			unknown |= is_unknown(&holders->holder[j]);
-	}
+	for (size_t i = 0; i < names.count && holders->count; i++)
+		if (isdigit((unsigned char)names.name[i][0]))
+			look_into(root, names.name[i], holders);
 	machine_names_free(&names);
+}
+
+/* soft-RoCE binds the any address as soon as its module is loaded, and no process has that socket. */
+static bool is_kernel(const char *root, const struct holder *holder)
+{
+	return !*holder->process && address_is_any(&holder->address) && machine_has("%s/sys/module/rdma_rxe", root);
 }
 
 static void tell_process(struct findings *findings, const char *root, const struct holder *holder)
 {
-	char path[MACHINE_PATH_SIZE];
 	char host[ADDRESS_TEXT_SIZE];
 	char name[MACHINE_NAME_SIZE];
 
 	address_text(&holder->address, host);
-	if (is_unknown(holder)) {
-		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by a process of another user", host);
-		return;
-	}
-	machine_line(machine_path(path, root, "proc/%s/comm", holder->process), name, sizeof(name));
-	finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by process %s (%s)", host, holder->process, name);
+	machine_line(name, sizeof(name), "%s/proc/%s/comm", root, holder->process);
+	if (*holder->process)
+		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by process %s (%s)", host, holder->process,
+			    name);
+	else
+		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by a process that we may not look into",
+			    host);
 }
 
 bool udp_check(struct findings *findings, const char *root, enum finding_status failure)
 {
 	struct holders holders = { .count = 0 };
-	char path[MACHINE_PATH_SIZE];
-	bool kernel = false;
+	bool loud = failure == FINDING_FAIL;
 
-	read_table(machine_path(path, root, "proc/net/udp"), &holders);
-	read_table(machine_path(path, root, "proc/net/udp6"), &holders);
-	for (unsigned i = 0; i < holders.count; i++)
-		kernel |= !holders.holder[i].inode;
-	if (kernel) {
-		bool loud = failure == FINDING_FAIL;
-
-		finding_add(findings, loud ? FINDING_FAIL : FINDING_OK, "udp",
-			    loud ? "rdma link delete DEVICE, or another network namespace" : NULL,
-			    "UDP port %d is held by this kernel's soft-RoCE; --transport soft needs it too", ROCE_PORT);
-		return true;
-	}
-	if (holders.count)
-		find_processes(root, &holders);
-	else
-		finding_add(findings, FINDING_OK, "udp", NULL, "UDP port %d is free", ROCE_PORT);
-	for (unsigned i = 0; i < holders.count; i++)
+	read_table(root, "udp", &holders);
+	read_table(root, "udp6", &holders);
+	find_processes(root, &holders);
+	for (unsigned i = 0; i < holders.count; i++) {
+		if (is_kernel(root, &holders.holder[i])) {
+			finding_add(findings, loud ? FINDING_FAIL : FINDING_OK, "udp",
+				    loud ? "modprobe -r rdma_rxe, or another network namespace" : NULL,
+				    "this kernel's soft-RoCE holds UDP port %d, which --transport soft needs too",
+				    ROCE_PORT);
+			return true;
+		}
 		tell_process(findings, root, &holders.holder[i]);
+	}
+	if (!holders.count)
+		finding_add(findings, FINDING_OK, "udp", NULL, "UDP port %d is free", ROCE_PORT);
 	return false;
 }

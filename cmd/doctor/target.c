@@ -16,6 +16,12 @@ static void no_route(struct doctor *doctor)
 	doctor_target_known(doctor);
 }
 
+/* A host that says so can be reached, and no more was asked of it. */
+static bool is_without_server(const struct said *said)
+{
+	return strstr(said->text, "nobody listens there") || strstr(said->text, "nothing holds UDP port");
+}
+
 static void tell_ping(struct doctor *doctor)
 {
 	const struct end *ping = &doctor->ping;
@@ -26,8 +32,7 @@ static void tell_ping(struct doctor *doctor)
 
 	if (!ping->environment.outcome)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
-	/* A host that says so can be reached, and no more was asked of it. */
-	else if (strstr(doctor->said.text, "nobody listens there"))
+	else if (is_without_server(&doctor->said))
 		finding_add(findings, FINDING_WARN, "ping",
 			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64, doctor->options->port),
 			    "%s", doctor->said.text);

@@ -41,7 +41,8 @@ static bool parse_host(const char *text, struct address *address)
 	return true;
 }
 
-static void read_table(const char *root, const char *name, struct holders *holders)
+/* False if there is no such table: nothing is known then. */
+static bool read_table(const char *root, const char *name, struct holders *holders)
 {
 	FILE *table = machine_open("%s/proc/net/%s", root, name);
 	char line[MACHINE_PATH_SIZE];
@@ -62,6 +63,7 @@ static void read_table(const char *root, const char *name, struct holders *holde
 	}
 	if (table)
 		fclose(table);
+	return table;
 }
 
 /* Looks at the descriptors of one process, as far as we may. */
@@ -122,8 +124,8 @@ bool udp_check(struct findings *findings, const char *root, enum finding_status 
 {
 	struct holders holders = { .count = 0 };
 	bool loud = failure == FINDING_FAIL;
+	bool known = read_table(root, "udp", &holders);
 
-	read_table(root, "udp", &holders);
 	read_table(root, "udp6", &holders);
 	find_processes(root, &holders);
 	for (unsigned i = 0; i < holders.count; i++) {
@@ -136,7 +138,7 @@ bool udp_check(struct findings *findings, const char *root, enum finding_status 
 		}
 		tell_process(findings, root, &holders.holder[i]);
 	}
-	if (!holders.count)
+	if (known && !holders.count)
 		finding_add(findings, FINDING_OK, "udp", NULL, "UDP port %d is free", ROCE_PORT);
 	return false;
 }

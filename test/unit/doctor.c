@@ -13,6 +13,11 @@
 #define DEVICE "sys/class/infiniband/mlx5_0/"
 #define PORT   DEVICE "ports/1/"
 
+#define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+#define UDP_LINE(host, inode)                                                                                          \
+	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
+													     "0\n"
+
 struct machine {
 	char root[64];
 	struct environment environment;
@@ -170,6 +175,9 @@ static void test_nothing(void **state)
 	access_check_files(&machine->findings, machine->root, NULL, FINDING_FAIL);
 	assert_null(remedy_of(machine, "file"));
 	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	assert_null(remedy_of(machine, "udp"));
+	add(machine, "proc/net/udp", UDP_HEAD);
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
 	assert_true(has_finding(machine, FINDING_OK, "udp", "4791 is free"));
 	assert_int_equal(machine->findings.counts[FINDING_FAIL], 0);
 }
@@ -249,11 +257,6 @@ static void test_provider(void **state)
 	assert_string_equal(file, "libmlx5-rdmav34.so");
 	assert_int_equal(provider_find(machine->root, "mlx4", file), PROVIDER_NO_LIBRARY);
 }
-
-#define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-#define UDP_LINE(host, inode)                                                                                          \
-	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
-													     "0\n"
 
 static void test_udp_process(void **state)
 {

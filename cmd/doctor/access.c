@@ -70,9 +70,10 @@ void access_check_files(struct findings *findings, const char *root, const struc
 
 static bool may_lock(const char *root)
 {
+	char path[MACHINE_PATH_SIZE];
 	static const char name[] = "CapEff:";
 	char line[MACHINE_PATH_SIZE];
-	FILE *file = machine_open("%s/proc/self/status", root);
+	FILE *file = machine_open(machine_path(path, "%s/proc/self/status", root));
 	uint64_t effective = 0;
 
 	if (!file)

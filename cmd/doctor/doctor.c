@@ -68,8 +68,6 @@ static enum outcome listen_softly(struct channel *channel, struct address *addre
 	static const struct endpoint_handlers handlers = { 0 };
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	struct endpoint *listener;
 	enum outcome outcome = OUTCOME_FAILED;

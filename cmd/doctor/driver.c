@@ -40,8 +40,9 @@ const struct driver *driver_of_card(const char *card)
 /* The folder of libibverbs in this process, and the one of its providers below it. */
 static bool provider_folder(const char *root, char folder[MACHINE_PATH_SIZE])
 {
+	char path[MACHINE_PATH_SIZE];
 	char line[MACHINE_PATH_SIZE];
-	FILE *maps = machine_open("%s/proc/self/maps", root);
+	FILE *maps = machine_open(machine_path(path, "%s/proc/self/maps", root));
 	char *library = NULL;
 
 	if (!maps)
@@ -68,7 +69,7 @@ enum provider_state provider_find(const char *root, const char *provider, char f
 	*file = 0;
 	if (!provider_folder(root, path))
 		return PROVIDER_UNKNOWN;
-	names = machine_names("%s", path);
+	names = machine_names(path);
 	snprintf(prefix, sizeof(prefix), "lib%s-rdmav", provider);
 	for (size_t i = 0; i < names.count && !found; i++) {
 		found = !strncmp(names.name[i], prefix, strlen(prefix));

@@ -103,10 +103,11 @@ static bool is_driverless(const char *folder)
 
 static void check_cards(struct findings *findings, const char *root)
 {
+	char path[MACHINE_PATH_SIZE];
 	struct idle idle[DRIVER_CARDS] = { { 0 } };
 	char folder[MACHINE_PATH_SIZE];
 	char card[MACHINE_NAME_SIZE];
-	struct names names = machine_names("%s/sys/bus/pci/devices", root);
+	struct names names = machine_names(machine_path(path, "%s/sys/bus/pci/devices", root));
 
 	for (size_t i = 0; i < names.count; i++) {
 		const struct driver *row;

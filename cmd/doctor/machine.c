@@ -15,19 +15,12 @@ enum {
 };
 
 /* What does not fit leads nowhere, rather than elsewhere. */
-static void make_path(char path[MACHINE_PATH_SIZE], const char *format, va_list list)
+static const char *make_path(char path[MACHINE_PATH_SIZE], const char *format, va_list list)
 {
 	if (vsnprintf(path, MACHINE_PATH_SIZE, format, list) >= MACHINE_PATH_SIZE)
 		*path = 0;
+	return path;
 }
-
-/* The path of a function whose last parameter is its format. */
-#define MAKE_PATH(path, format)                                                                                        \
-	char path[MACHINE_PATH_SIZE];                                                                                  \
-	va_list list;                                                                                                  \
-	va_start(list, format);                                                                                        \
-	make_path(path, format, list);                                                                                 \
-	va_end(list)
 
 const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
 {
@@ -37,13 +30,6 @@ const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
 	make_path(path, format, list);
 	va_end(list);
 	return path;
-}
-
-bool machine_has(const char *format, ...)
-{
-	MAKE_PATH(path, format);
-
-	return !access(path, F_OK);
 }
 
 void machine_clean_text(char *text)
@@ -63,7 +49,7 @@ static bool is_plain(const char *name)
 	return !*name;
 }
 
-static bool read_line(const char *path, char *text, size_t size)
+static void read_line(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -78,52 +64,55 @@ static bool read_line(const char *path, char *text, size_t size)
 	for (blanks = strlen(text); blanks && strchr(" \t", text[blanks - 1]); blanks--)
 		text[blanks - 1] = 0;
 	machine_clean_text(text);
-	return *text;
 }
 
-bool machine_line(char *text, size_t size, const char *format, ...)
+static void read_link(const char *path, char *text, size_t size)
 {
-	MAKE_PATH(path, format);
-
-	return read_line(path, text, size);
-}
-
-bool machine_name(char *name, size_t size, const char *format, ...)
-{
-	MAKE_PATH(path, format);
-
-	if (read_line(path, name, size) && !is_plain(name))
-		*name = 0;
-	return *name;
-}
-
-bool machine_target(char *text, size_t size, const char *format, ...)
-{
-	MAKE_PATH(path, format);
 	ssize_t length = readlink(path, text, size - 1);
 
 	text[length > 0 ? length : 0] = 0;
+}
+
+static void keep_last_part(char *text)
+{
+	const char *slash = strrchr(text, '/');
+
+	if (slash)
+		memmove(text, slash + 1, strlen(slash + 1) + 1);
+}
+
+bool machine_read(enum machine_reading reading, char *text, size_t size, const char *format, ...)
+{
+	char path[MACHINE_PATH_SIZE];
+	char target[MACHINE_PATH_SIZE];
+	va_list list;
+
+	va_start(list, format);
+	make_path(path, format, list);
+	va_end(list);
+	switch (reading) {
+	case MACHINE_EXISTS:
+		return !access(path, F_OK);
+	case MACHINE_LINE:
+	case MACHINE_NAME:
+		read_line(path, text, size);
+		break;
+	case MACHINE_TARGET:
+		read_link(path, text, size);
+		break;
+	case MACHINE_LINK:
+		read_link(path, target, sizeof(target));
+		keep_last_part(target);
+		snprintf(text, size, "%.*s", (int)size - 1, target);
+		break;
+	}
+	if ((reading == MACHINE_NAME || reading == MACHINE_LINK) && !is_plain(text))
+		*text = 0;
 	return *text;
 }
 
-bool machine_link(char name[MACHINE_NAME_SIZE], const char *format, ...)
+FILE *machine_open(const char *path)
 {
-	MAKE_PATH(path, format);
-	char target[MACHINE_PATH_SIZE];
-	const char *last;
-
-	machine_target(target, sizeof(target), "%s", path);
-	last = strrchr(target, '/');
-	last = last ? last + 1 : target;
-	*name = 0;
-	if (is_plain(last))
-		strcpy(name, last);
-	return *name;
-}
-
-FILE *machine_open(const char *format, ...)
-{
-	MAKE_PATH(path, format);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -154,9 +143,8 @@ static int by_count(const void *one, const void *other)
 	return strverscmp(one, other);
 }
 
-struct names machine_names(const char *format, ...)
+struct names machine_names(const char *path)
 {
-	MAKE_PATH(path, format);
 	struct names names = { NULL, 0 };
 	DIR *folder = opendir(path);
 	struct dirent *entry;

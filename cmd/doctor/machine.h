@@ -21,28 +21,32 @@ struct names {
 	size_t count;
 };
 
-/* All paths are made by a printf format, the last parameter; too long a one leads nowhere. */
-
+/* Makes a path as printf does; too long a one leads nowhere. Returns path. */
 const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool machine_has(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Reads the first line of a file, without blanks around it. False, and an empty text, if there is none. */
-bool machine_line(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+enum machine_reading {
+	MACHINE_EXISTS = 1,
+	MACHINE_LINE,	/* the first line of a file, without blanks around it */
+	MACHINE_NAME,	/* that, if it is plain: what neither a terminal nor a shell takes for more than letters */
+	MACHINE_TARGET, /* what a symbolic link points to */
+	MACHINE_LINK,	/* the last part of that, if it is plain */
+};
 
-/* As machine_line(), of plain names only: what neither a terminal nor a shell takes for more than letters. */
-bool machine_name(char *name, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Reads from the path that the format makes. False, and an empty text, if there is nothing of the kind. */
+bool machine_read(enum machine_reading reading, char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* What a symbolic link points to. False, and an empty text, if it is none. */
-bool machine_target(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* The last part of that. False, and an empty name, if it is none, or no plain name. */
-bool machine_link(char name[MACHINE_NAME_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define machine_has(...)		machine_read(MACHINE_EXISTS, NULL, 0, __VA_ARGS__)
+#define machine_line(text, size, ...)	machine_read(MACHINE_LINE, text, size, __VA_ARGS__)
+#define machine_name(text, size, ...)	machine_read(MACHINE_NAME, text, size, __VA_ARGS__)
+#define machine_target(text, size, ...) machine_read(MACHINE_TARGET, text, size, __VA_ARGS__)
+#define machine_link(name, ...)		machine_read(MACHINE_LINK, name, MACHINE_NAME_SIZE, __VA_ARGS__)
 
 /* Opens a file for reading line by line, or returns NULL. */
-FILE *machine_open(const char *format, ...) __attribute__((format(printf, 1, 2)));
+FILE *machine_open(const char *path);
 
 /* Empty if there is no such folder. Names that are not plain, and what is beyond a bound, are left out. */
-struct names machine_names(const char *format, ...) __attribute__((format(printf, 1, 2)));
+struct names machine_names(const char *path);
 void machine_names_free(struct names *names);
 
 /* Replaces what a terminal might take for more than a letter. */

@@ -3,14 +3,10 @@
  * Which local addresses lead to an RDMA device. The connection manager is asked for each: it is what connections ask,
  * and it knows InfiniBand and iWARP too, whose GIDs are no addresses.
  */
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/interface.h"
 
 enum {
 	TRIAL_REGION = 64 << 10 /* bytes that every use of a device needs */
@@ -21,58 +17,26 @@ static bool is_link_local(const struct address *address)
 	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
 }
 
-/* False for what is no IP address. */
-static bool interface_address(const struct ifaddrs *entry, struct address *address)
-{
-	struct sockaddr_storage storage = { 0 };
-	int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
-
-	if (family != AF_INET && family != AF_INET6)
-		return false;
-	memcpy(&storage, entry->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-	return address_from_socket(&storage, address);
-}
-
 void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE])
 {
-	struct ifaddrs *list;
+	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	size_t count = interface_addresses(list);
 
 	*name = 0;
-	if (getifaddrs(&list))
-		return;
-	for (const struct ifaddrs *entry = list; entry && !*name; entry = entry->ifa_next) {
-		struct address own;
-
-		if (interface_address(entry, &own) && own.family == address->family &&
-		    !memcmp(own.bytes, address->bytes, sizeof(own.bytes)))
-			snprintf(name, MACHINE_NAME_SIZE, "%s", entry->ifa_name);
-	}
-	freeifaddrs(list);
+	for (size_t i = 0; i < count && !*name; i++)
+		if (address_same_host(&list[i].address, address))
+			snprintf(name, MACHINE_NAME_SIZE, "%s", list[i].name);
 }
 
 /* Every interface has a link-local address, and a device that has no other is of little use. */
 static void find_addresses(struct doctor *doctor)
 {
-	struct ifaddrs *list;
+	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	size_t count = interface_addresses(list);
 
-	if (getifaddrs(&list))
-		return;
-	for (const struct ifaddrs *entry = list; entry && doctor->route_count < DOCTOR_ROUTES_MOST;
-	     entry = entry->ifa_next) {
-		struct address *address = &doctor->routes[doctor->route_count];
-
-		if ((entry->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP && interface_address(entry, address) &&
-		    !is_link_local(address))
-			doctor->route_count++;
-	}
-	freeifaddrs(list);
-}
-
-static void note_mtu(struct device *device, const struct address *address, uint32_t mtu)
-{
-	for (unsigned i = 0; i < device->port_count; i++)
-		if (device->port_count == 1 || survey_gid(&device->ports[i], address))
-			device->ports[i].mtu = mtu;
+	for (size_t i = 0; i < count && doctor->route_count < DOCTOR_ROUTES_MOST; i++)
+		if (!list[i].loopback && !is_link_local(&list[i].address))
+			doctor->routes[doctor->route_count++] = list[i].address;
 }
 
 static void note_address(struct device *device, const struct address *address)
@@ -104,13 +68,17 @@ static void try_memory(struct doctor *doctor, struct domain *domain)
 static void route_found(struct doctor *doctor, const struct endpoint *route)
 {
 	struct device *device = survey_find(doctor->devices, route->domain->device);
+	struct path path;
 
 	if (!device)
 		return;
 	if (!device->address_count)
 		try_memory(doctor, route->domain);
 	note_address(device, &route->peer);
-	note_mtu(device, &route->peer, route->datagram_most);
+	endpoint_path(route, &path);
+	for (unsigned i = 0; i < device->port_count; i++)
+		if (device->ports[i].number == path.port)
+			device->ports[i].mtu = path.mtu;
 }
 
 static void resolve_next(struct doctor *doctor);
@@ -135,8 +103,6 @@ static void resolve_next(struct doctor *doctor)
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_UDP,
 		.timeout = doctor->options->common.timeout,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 
 	while (doctor->route_next < doctor->route_count) {

@@ -94,8 +94,9 @@ static void read_ports(const char *folder, struct device *device)
 /* The file of uverbs is numbered by itself. */
 static void find_verbs(const char *root, struct device *device)
 {
+	char path[MACHINE_PATH_SIZE];
 	char name[MACHINE_NAME_SIZE];
-	struct names names = machine_names("%s/sys/class/infiniband_verbs", root);
+	struct names names = machine_names(machine_path(path, "%s/sys/class/infiniband_verbs", root));
 
 	for (size_t i = 0; i < names.count && !*device->verbs; i++) {
 		machine_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
@@ -108,6 +109,7 @@ static void find_verbs(const char *root, struct device *device)
 /* soft-RoCE names its interface itself; a device in software may seem to sit on the card of its interface. */
 static void find_driver(const char *folder, struct device *device)
 {
+	char path[MACHINE_PATH_SIZE];
 	char type[MACHINE_NAME_SIZE];
 	struct names netdevs;
 
@@ -115,7 +117,7 @@ static void find_driver(const char *folder, struct device *device)
 		device->driver = driver_rxe;
 		return;
 	}
-	netdevs = machine_names("%s/device/net", folder);
+	netdevs = machine_names(machine_path(path, "%s/device/net", folder));
 	if (netdevs.count)
 		strcpy(device->netdev, netdevs.name[0]);
 	machine_names_free(&netdevs);
@@ -146,7 +148,8 @@ static struct device *read_device(const char *root, const char *name)
 
 struct device *survey_read(const char *root)
 {
-	struct names names = machine_names("%s/sys/class/infiniband", root);
+	char path[MACHINE_PATH_SIZE];
+	struct names names = machine_names(machine_path(path, "%s/sys/class/infiniband", root));
 	struct device *first = NULL;
 	struct device **end = &first;
 

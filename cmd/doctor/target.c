@@ -118,8 +118,6 @@ static enum outcome resolve(struct doctor *doctor, struct address *address)
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = doctor->options->common.timeout,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	enum outcome outcome =
 		endpoint_create(ENDPOINT_CONNECTION, channel, &options, &handlers, doctor, &doctor->target);

@@ -44,7 +44,8 @@ static bool parse_host(const char *text, struct address *address)
 /* False if there is no such table: nothing is known then. */
 static bool read_table(const char *root, const char *name, struct holders *holders)
 {
-	FILE *table = machine_open("%s/proc/net/%s", root, name);
+	char path[MACHINE_PATH_SIZE];
+	FILE *table = machine_open(machine_path(path, "%s/proc/net/%s", root, name));
 	char line[MACHINE_PATH_SIZE];
 
 	for (unsigned i = 0; table && i < LINES_MOST && holders->count < HOLDERS_MOST; i++) {
@@ -75,7 +76,7 @@ static void look_into(const char *root, const char *process, struct holders *hol
 	struct names descriptors;
 
 	machine_path(folder, "%s/proc/%s/fd", root, process);
-	descriptors = machine_names("%s", folder);
+	descriptors = machine_names(folder);
 	for (size_t i = 0; i < descriptors.count; i++) {
 		machine_target(target, sizeof(target), "%s/%s", folder, descriptors.name[i]);
 		for (unsigned j = 0; j < holders->count; j++) {
@@ -91,7 +92,8 @@ static void look_into(const char *root, const char *process, struct holders *hol
 
 static void find_processes(const char *root, struct holders *holders)
 {
-	struct names names = machine_names("%s/proc", root);
+	char path[MACHINE_PATH_SIZE];
+	struct names names = machine_names(machine_path(path, "%s/proc", root));
 
 	for (size_t i = 0; i < names.count && holders->count; i++)
 		if (isdigit((unsigned char)names.name[i][0]))

@@ -12,11 +12,6 @@ enum {
 	TRIAL_REGION = 64 << 10 /* bytes that every use of a device needs */
 };
 
-static bool is_link_local(const struct address *address)
-{
-	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
-}
-
 void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
@@ -35,7 +30,7 @@ static void find_addresses(struct doctor *doctor)
 	size_t count = interface_addresses(list);
 
 	for (size_t i = 0; i < count && doctor->route_count < DOCTOR_ROUTES_MOST; i++)
-		if (!list[i].loopback && !is_link_local(&list[i].address))
+		if (!list[i].loopback && !address_is_link_local(&list[i].address))
 			doctor->routes[doctor->route_count++] = list[i].address;
 }
 

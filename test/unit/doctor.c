@@ -16,7 +16,7 @@
 #define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 #define UDP_LINE(host, inode)                                                                                          \
 	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
-													     "0\n"
+	"0\n"
 
 struct machine {
 	char root[64];

@@ -118,7 +118,7 @@ far_pair() {
 	if [ "$LAB_ROLE" = "$1" ]; then
 		# shellcheck disable=SC2086 # options are lists of words
 		start server $2 "$4" $5
-		wait_listening server 10
+		wait_listening server 30
 		barrier listening
 		finish server 120
 		expect_success server
@@ -136,8 +136,8 @@ far_group_pair() {
 	if [ "$LAB_ROLE" = "$1" ]; then
 		# shellcheck disable=SC2086
 		start receiver $2 mckey $4
-		wait_for receiver.out '^mckey: joined dgid: ' 10
-		[ "$2" = stock ] || wait_for receiver.out '^receiving data transfers$' 10
+		wait_for receiver.out '^mckey: joined dgid: ' 30
+		[ "$2" = stock ] || wait_for receiver.out '^receiving data transfers$' 30
 		barrier joined
 		finish receiver 60
 		expect_status 0

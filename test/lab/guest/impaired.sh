@@ -123,7 +123,7 @@ ended_truthfully() {
 }
 
 # limits: every run of ours is over by then.
-impaired_limits='--deadline 60s --timeout 20s'
+impaired_limits='--deadline 40s --timeout 20s'
 
 # impaired_pair TOOL CLIENT SERVER 4|6 OPTION...: rping or ucmatose, with the options for both of them.
 impaired_pair() {
@@ -190,8 +190,14 @@ impaired_group() {
 	ended_truthfully receiver
 	lab_got=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams received.*/\1/p' receiver.out)
 	lab_missed=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams did not arrive.*/\1/p' receiver.err)
-	expect_text_equal "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "datagrams received and missed"
-	[ "$status" = 1 ] || expect_text_equal "$lab_count" "$lab_got" "datagrams received"
+	case $lab_sender:$impairment in
+	# Its datagrams have no numbers, by which a double could be told.
+	stock:*duplicate*) expect_between "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "$((2 * lab_count))" "datagrams" ;;
+	*)
+		expect_text_equal "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "datagrams received and missed"
+		[ "$status" = 1 ] || expect_text_equal "$lab_count" "$lab_got" "datagrams received"
+		;;
+	esac
 	say "RESULT $impairment: mckey $group $lab_sender-$lab_receiver: $lab_got of $lab_count received"
 }
 

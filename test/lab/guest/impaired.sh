@@ -123,7 +123,7 @@ ended_truthfully() {
 }
 
 # limits: every run of ours is over by then.
-impaired_limits='--deadline 60s --timeout 20s'
+impaired_limits='--deadline 40s --timeout 20s'
 
 # impaired_pair TOOL CLIENT SERVER 4|6 OPTION...: rping or ucmatose, with the options for both of them.
 impaired_pair() {
@@ -172,8 +172,11 @@ impaired_group() {
 	group=239.1.1.1
 	[ "$3" = 4 ] || group=ff15::1
 	address_of "$2" "$3"
-	start_at receiver "$2" mckey -m $group -b "$address" -C "$4" --idle-timeout 2s --deadline 60s
-	wait_for receiver '^receiving data transfers$' 10
+	lab_limits='--idle-timeout 2s --deadline 60s'
+	[ "$2" != stock ] || lab_limits=
+	# shellcheck disable=SC2086 # lists of words
+	start_at receiver "$2" mckey -m $group -b "$address" -C "$4" $lab_limits
+	wait_for receiver '^mckey: joined dgid' 10
 	address_of "$1" "$3"
 	lab_limits='--deadline 60s'
 	[ "$1" != stock ] || lab_limits=
@@ -181,13 +184,20 @@ impaired_group() {
 	start_at sender "$1" mckey -m $group -b "$address" -s -C "$4" $lab_limits
 	finish sender 65
 	[ "$1" = stock ] || ended_truthfully sender
-	# The first of them is what it waits for.
+	# It hangs when one is missing.
+	[ "$2" != stock ] || return 0
 	finish receiver 65
 	ended_truthfully receiver
 	lab_got=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams received.*/\1/p' receiver.out)
 	lab_missed=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams did not arrive.*/\1/p' receiver.err)
-	expect_text_equal "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "datagrams received and missed"
-	[ "$status" = 1 ] || expect_text_equal "$lab_count" "$lab_got" "datagrams received"
+	case $lab_sender:$impairment in
+	# Its datagrams have no numbers, by which a double could be told.
+	stock:*duplicate*) expect_between "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "$((2 * lab_count))" "datagrams" ;;
+	*)
+		expect_text_equal "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "datagrams received and missed"
+		[ "$status" = 1 ] || expect_text_equal "$lab_count" "$lab_got" "datagrams received"
+		;;
+	esac
 	say "RESULT $impairment: mckey $group $lab_sender-$lab_receiver: $lab_got of $lab_count received"
 }
 

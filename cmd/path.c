@@ -33,6 +33,15 @@ static void report_known(struct report *report, const char *name, int64_t number
 		report_none(report, name, REPORT_COUNT);
 }
 
+/* A name rather than a figure. */
+static void report_queue(struct report *report, const char *name, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	report_text(report, name, number ? text : NULL);
+}
+
 void path_report(struct report *report, const struct path *path)
 {
 	struct address gid = { .family = ADDRESS_GID };
@@ -48,7 +57,7 @@ void path_report(struct report *report, const struct path *path)
 	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
 	report_known(report, "mtu", path->mtu, path->mtu);
-	report_known(report, "qpn", path->queue_number, path->queue_number);
-	report_known(report, "peer_qpn", path->peer_queue_number, path->peer_queue_number);
+	report_queue(report, "qpn", path->queue_number);
+	report_queue(report, "peer_qpn", path->peer_queue_number);
 	report_end(report);
 }

@@ -157,6 +157,11 @@ void report_histogram(struct report *report, const char *name, const struct hist
 		return;
 	report_object(report, name);
 	report_count(report, "count", histogram->count);
+	if (report->format->sparing && histogram->count == 1) {
+		report_time(report, "time", histogram->minimum);
+		report_end(report);
+		return;
+	}
 	add_sample(report, histogram, "min", histogram->minimum);
 	add_sample(report, histogram, "avg", histogram_average(histogram));
 	add_sample(report, histogram, "max", histogram->maximum);

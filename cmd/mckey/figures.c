@@ -178,9 +178,12 @@ void figures_report(const struct mckey_run *run, struct report *report, enum rep
 	report_text(report, "role", run->options->sender ? "sender" : "receiver");
 	report_text(report, "target", run->group_text);
 	path_report(report, &run->path);
-	report_detail(report, "group");
-	report_address(&run->address, run->joins, report);
-	report_end(report);
+	/* A person is told once. */
+	if (span == REPORT_TOTAL || !report->format->sparing) {
+		report_object(report, "group");
+		report_address(&run->address, run->joins, report);
+		report_end(report);
+	}
 	report_object(report, "connections");
 	report_count(report, "asked", run->member_count);
 	report_count(report, "joined", traffic.joined);

@@ -109,6 +109,7 @@ struct ucmatose {
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
 	const char *device;		/* for the verdict */
+	struct path path;		/* of the connection that was established first */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */

@@ -14,7 +14,7 @@ enum {
 	WINDOW_LEAST = 4,     /* but for a peer that is silent for long */
 	WINDOW_MOST = 1024,   /* packets */
 	WINDOW_DOUBLED = 128, /* up to there it doubles with each round trip */
-	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped */
+	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped; then one packet asks */
 	TRIES = 4,	      /* in each of the retry_count rounds, which all fail before the peer is given up */
 	TIMEOUTS_MOST = 200,  /* counted */
 	TIMEOUTS_RANDOM = 5,  /* in a row, that a bad network may have; more need patience */
@@ -27,6 +27,7 @@ enum {
 #define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
 #define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
+#define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
 
 void recovery_connect(struct soft_queue *queue)
@@ -116,7 +117,9 @@ static void measure(struct soft_queue *queue)
 
 uint32_t recovery_window(const struct requester *requester)
 {
-	return requester->not_ready && requester->window > WINDOW_NOT_READY ? WINDOW_NOT_READY : requester->window;
+	uint32_t most = requester->not_ready > 1 ? 1 : requester->not_ready ? WINDOW_NOT_READY : requester->window;
+
+	return requester->window < most ? requester->window : most;
 }
 
 /* The first packet of its time that was never sent before is timed. */
@@ -193,7 +196,12 @@ void recovery_passed(struct soft_queue *queue)
 void recovery_wait(struct soft_queue *queue, int64_t nanoseconds)
 {
 	struct requester *requester = &queue->requester;
+	int64_t doubled = nanoseconds << requester->not_ready;
 
+	if (doubled > NOT_READY_WAIT)
+		doubled = NOT_READY_WAIT;
+	if (nanoseconds < doubled)
+		nanoseconds = doubled;
 	if (requester->not_ready < NOT_READY_MOST)
 		requester->not_ready++;
 	requester->timeouts = 0;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "cmd/mckey/mckey.h"
-#include "cmd/path.h"
 
 /* As the tools of subnet managers write them. What names something is a text also where it is a number. */
 static void report_address(const struct group_address *address, bool known, struct report *report)
@@ -43,10 +42,8 @@ void figures_joined(struct member *member, const struct group_address *address)
 	struct mckey_run *run = member->run;
 	int64_t time = clock_now() - member->asked;
 
-	if (!run->joins++) {
+	if (!run->joins++)
 		run->address = *address;
-		endpoint_path(member->endpoint, &run->path);
-	}
 	histogram_add(&run->join, time);
 	histogram_add(&run->interval_join, time);
 	stream_joined(member, address);
@@ -158,7 +155,7 @@ static void report_sender(const struct mckey_run *run, const struct source *sour
 	report_object(report, NULL);
 	report_text(report, "address",
 		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));
-	report_text(report, "queue", queue);
+	report_text(report, "qpn", queue);
 	report_count(report, "received", receipt.arrived);
 	report_count(report, "lost", receipt.missing);
 	report_count(report, "duplicated", receipt.repeated + receipt.late);

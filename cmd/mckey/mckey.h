@@ -144,7 +144,6 @@ struct mckey_run {
 	uint64_t sent;	   /* by all of them */
 	uint64_t received; /* by all of them, repetitions aside */
 
-	struct path path;	      /* of the first member that joined */
 	struct group_address address; /* of the group, once a member has joined */
 	size_t joins;		      /* members that ever joined */
 	struct histogram join;	      /* their times */

@@ -118,7 +118,6 @@ struct ucmatose {
 	uint32_t begun;			/* connections asked for or taken so far; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
 	struct ucmatose_figures figures;
-	struct path path; /* of the first connection */
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;

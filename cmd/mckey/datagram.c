@@ -73,7 +73,7 @@ static bool mark_read(const uint8_t *memory, size_t size, uint32_t queue_number,
 		return false;
 	found.sequence = get32(memory + OFFSET_SEQUENCE);
 	found.total = get32(memory + OFFSET_TOTAL);
-	if (found.total > DATAGRAM_TOTAL_MOST || found.sequence >= found.total)
+	if (found.sequence >= found.total)
 		return false;
 	*mark = found;
 	return true;

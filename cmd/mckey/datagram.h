@@ -22,9 +22,11 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
-	DATAGRAM_TOTAL_MOST = INT32_MAX,     /* datagrams of one sender, which is the stock tool's limit too; and: */
-	DATAGRAM_OPEN = DATAGRAM_TOTAL_MOST, /* a total that the sender knows, and so says, with its last one only */
+	DATAGRAM_TOTAL_MOST = INT32_MAX, /* datagrams of one sender with -C, which is the stock tool's limit too */
 };
+
+/* A total that the sender knows, and so says, with its last datagram only. */
+#define DATAGRAM_OPEN UINT32_MAX
 
 struct datagram_mark {
 	uint32_t sequence; /* from 0 */

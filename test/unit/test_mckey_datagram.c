@@ -58,9 +58,12 @@ static void a_mark_fits_its_queue_length_and_range_only(void **state)
 	mark = (struct datagram_mark){ .sequence = 10, .total = 10 };
 	datagram_write(memory, SIZE, QUEUE, &mark);
 	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
-	mark = (struct datagram_mark){ .sequence = 1, .total = UINT32_MAX };
+	mark = (struct datagram_mark){ .sequence = UINT32_MAX, .total = DATAGRAM_OPEN };
 	datagram_write(memory, SIZE, QUEUE, &mark);
 	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	mark.sequence--;
+	datagram_write(memory, SIZE, QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_INTACT);
 }
 
 static void damage_is_found_at_its_place(void **state)

@@ -12,13 +12,19 @@ struct rping_options {
 	struct common_options common;
 	bool server;
 	bool client;
-	const char *address;
+	struct option_list addresses;
+	const char *targets; /* a file with more of them */
 	const char *source;
 	int64_t port;
 	bool verbose;
 	bool validate;
 	int64_t count; /* 0 for no end */
 	int64_t size;  /* 0 if not given */
+	int64_t warmup;
+	int64_t interval; /* nanoseconds between two pings; 0: each follows the one before */
+	int64_t rate;	  /* pings each second, in place of an interval; 0 if not given */
+	int64_t duration; /* nanoseconds; 0 for no end */
+	int64_t wait_server;
 	bool persistent;
 	bool own_queue;
 };

@@ -193,8 +193,9 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->environment = environment;
 	server->options = options;
 	server->log = &environment->log;
-	resolver_start(&server->lookup, environment->loop, server->log, options->address ? options->address : "0.0.0.0",
-		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
+	resolver_start(&server->lookup, environment->loop, server->log,
+		       options->addresses.count ? options->addresses.texts[0] : "0.0.0.0", ADDRESS_FORMAT_ANY,
+		       options->common.timeout, address_found, server);
 	*result = server;
 	return OUTCOME_OK;
 }

@@ -112,6 +112,7 @@ const char *verbs_error_cause(int error)
 }
 
 enum {
+	REJECT_SERVICE_ID = 8,
 	REJECT_CONSUMER = 28
 };
 
@@ -127,7 +128,7 @@ static const char *reject_cause(int reason)
 	case 5:
 	case 9:
 		return "the peer does not support the request";
-	case 8:
+	case REJECT_SERVICE_ID:
 		return "nobody listens there";
 	case 10:
 		return "the peer still remembers an older connection of this queue pair";
@@ -168,4 +169,11 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	if (event->status < 0)
 		return verbs_error_cause(-event->status);
 	return "the connection manager gave up";
+}
+
+bool verbs_event_absent(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
+		return event->status == REJECT_SERVICE_ID;
+	return event->status == -ECONNREFUSED || event->status == -ETIMEDOUT || event->status == -EHOSTUNREACH;
 }

@@ -59,12 +59,14 @@ static const struct option options_table[] = {
 		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_OF_FABRIC, .argument = "TIME",
 		   .initial_text = "3s on InfiniBand, else 100ms",
 		   .help = "Wait between joining and sending, for the fabric to set up the group"),
+	SERVER_OPTIONS(struct mckey_options)
 	COMMON_OPTIONS(struct mckey_options, 0),
 	{ .name = NULL },
 };
 
 static const struct option_rule rules[] = {
 	COMMON_RULES,
+	SERVER_RULES(OPTION_EXCLUDES, "sender"),
 	{ OPTION_ONE_OF, "group", "mgid" },
 	{ OPTION_EXCLUDES, "group", "mgid" },
 	{ OPTION_NEEDS, "mgid", "bind" },

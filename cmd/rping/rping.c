@@ -23,7 +23,8 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
 		   .help = "Client: the local address to connect from", .initial_text = "as the route says"),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct rping_options, port, .argument = "PORT",
-		   .minimum = 1, .maximum = UINT16_MAX, .initial = PING_PORT, .help = "Port of the server"),
+		   .minimum = 0, .maximum = UINT16_MAX, .initial = PING_PORT,
+		   .help = "Port of the server; a server takes a free one for 0"),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct rping_options, verbose, .help = "Print the data of every ping"),
 	OPTION_ROW(OPTION_FLAG, 'V', "validate", struct rping_options, validate,
 		   .help = "Compare every byte: the client what came back, the server what it read"),
@@ -52,9 +53,17 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct rping_options, duration, .argument = "TIME",
 		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
 		   .initial_text = "no end", .help = "Client: end in order so long after the first ping that counts"),
-	OPTION_ROW(OPTION_DURATION, 0, "wait-server", struct rping_options, wait_server, .argument = "TIME",
-		   .minimum = 0, .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0,
-		   .help = "Client: while nobody is there, try again, so long"),
+	WAIT_SERVER_OPTION(struct rping_options, wait_server)
+	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", struct rping_options, idle_timeout, .argument = "TIME",
+		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
+		   .initial_text = "none",
+		   .help = "Server: fail a client that sends nothing so long, and end when there is no client so long"),
+	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
+		   .minimum = 1, .maximum = INT64_MAX, .initial = 0, .initial_text = "none",
+		   .help = "Server: end after N clients, one at a time or with -P at once"),
+	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
+		   .help = "Server: end after one client, as without -P"),
+	SERVER_OPTIONS(struct rping_options)
 	COMMON_OPTIONS(struct rping_options, 'd'),
 	{ .name = NULL },
 };
@@ -71,6 +80,11 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_EXCLUDES, "rate", "server" },
 	{ OPTION_EXCLUDES, "duration", "server" },
 	{ OPTION_EXCLUDES, "wait-server", "server" },
+	{ OPTION_EXCLUDES, "idle-timeout", "client" },
+	{ OPTION_EXCLUDES, "max-clients", "client" },
+	{ OPTION_EXCLUDES, "one-off", "client" },
+	{ OPTION_EXCLUDES, "one-off", "max-clients" },
+	SERVER_RULES(OPTION_EXCLUDES, "client"),
 	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ 0 },
 };
@@ -128,6 +142,10 @@ static enum outcome rping_check(struct environment *environment, const void *com
 
 	if (options->client && !options->addresses.count && !options->targets) {
 		log_error(log, NULL, "-c, --client needs -a, --address or --targets");
+		return OUTCOME_USAGE;
+	}
+	if (options->client && !options->port) {
+		log_error(log, NULL, "-c, --client needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
 	if (options->server && options->addresses.count > 1) {

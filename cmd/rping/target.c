@@ -653,11 +653,12 @@ void connect_times_report(const struct connect_times *times, struct report *repo
 
 void target_report(const struct target *target, struct report *report)
 {
+	/* Only the name comes first: what does is a label of the figures for Prometheus. */
 	report_text(report, "target", target->name[0] ? target->name : target->address);
-	report_text(report, "verdict", !target->ended ? NULL : target->outcome ? "fail" : "pass");
-	report_text(report, "error", target->error);
 	ping_record_report(&target->record, target->size, report);
 	connect_times_report(&target->times, report);
+	report_text(report, "verdict", !target->ended ? NULL : target->outcome ? "fail" : "pass");
+	report_text(report, "error", target->error);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

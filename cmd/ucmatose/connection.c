@@ -150,6 +150,7 @@ static void established(struct ucmatose_connection *connection, const struct end
 	struct ucmatose *run = connection->run;
 	struct hello hello;
 
+	patience_end(&run->patience);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
@@ -167,6 +168,8 @@ static void broken(struct ucmatose_connection *connection, const struct endpoint
 {
 	struct hello hello;
 
+	if (connection->state == CONNECTION_CONNECTING && ucmatose_client_again(connection))
+		return;
 	if (connection->state == CONNECTION_CONNECTING && read_hello(event, &hello))
 		ucmatose_hello_agrees(connection->run, connection->endpoint->name, &hello);
 	ucmatose_connection_fail(connection, event->outcome);

@@ -20,6 +20,7 @@
 
 #include "cmd/command.h"
 #include "cmd/hello.h"
+#include "cmd/patience.h"
 
 struct ucmatose_options {
 	struct common_options common;
@@ -33,6 +34,7 @@ struct ucmatose_options {
 	int64_t type_of_service;
 	int64_t port;
 	int64_t ack_timeout;
+	int64_t wait_server;
 	bool migrate;
 };
 
@@ -103,10 +105,12 @@ struct ucmatose {
 	struct resolver server_resolver;
 	struct address source; /* ADDRESS_NONE without -b */
 	struct address destination;
+	char target[ADDRESS_TEXT_SIZE]; /* the destination as messages call it */
 	struct endpoint *listener;
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
 	const char *device;		/* for the verdict */
+	struct patience patience;	/* of a client's first connection */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */
@@ -136,6 +140,10 @@ void ucmatose_cut_short(struct ucmatose *run);
 
 /* client.c: begins as many connections as may be under way at once. */
 void ucmatose_client_continue(struct ucmatose *run);
+/* True if the connection, which found nobody there, is to be tried again with --wait-server. */
+bool ucmatose_client_again(struct ucmatose_connection *connection);
+/* The errors of the first connection, while it is tried again, are held back: the hold of the log. */
+bool ucmatose_client_hold(void *run, const char *object, const char *text);
 
 /* server.c */
 enum outcome ucmatose_server_listen(struct ucmatose *run);

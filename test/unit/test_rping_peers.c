@@ -432,7 +432,7 @@ static void ping_once(struct endpoint *endpoint)
 	go_ahead(endpoint);
 }
 
-static void assert_reports(struct fake *fake, const char *words)
+static char *report_text_of(struct fake *fake)
 {
 	struct report report = { 0 };
 	char *text;
@@ -443,9 +443,27 @@ static void assert_reports(struct fake *fake, const char *words)
 	rping_command.report(fake->state, &report, REPORT_TOTAL);
 	report_close(&report);
 	fclose(stream);
+	return text;
+}
+
+static void assert_reports(struct fake *fake, const char *words)
+{
+	char *text = report_text_of(fake);
+
 	if (!strstr(text, words))
 		fail_msg("%s is not in: %s", words, text);
 	free(text);
+}
+
+static unsigned reported_times(struct fake *fake, const char *words)
+{
+	char *text = report_text_of(fake);
+	unsigned times = 0;
+
+	for (const char *place = strstr(text, words); place; place = strstr(place + 1, words))
+		times++;
+	free(text);
+	return times;
 }
 
 static void client_does_not_count_pings_to_warm_up(void **state)
@@ -566,8 +584,10 @@ static void bad_target_disturbs_no_other(void **state)
 	good = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
 	ping_once(good);
 	disconnect(good);
-	assert_reports(fake, "\"target\":\"10.0.0.1:7174\",\"verdict\":\"fail\"");
-	assert_reports(fake, "\"target\":\"10.0.0.3:7174\",\"verdict\":\"pass\"");
+	assert_reports(fake, "{\"target\":\"10.0.0.1:7174\",\"pings\":{\"size\":0,\"warmup\":0,\"sent\":0");
+	assert_reports(fake, "{\"target\":\"10.0.0.3:7174\",\"pings\":{\"size\":32,\"warmup\":0,\"sent\":1");
+	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\""), 1);
+	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\""), 1);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
 }
 
@@ -895,6 +915,128 @@ static void bad_client_disturbs_no_other(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "source of 0 bytes");
 }
 
+/* A client that comes, pings once and goes. */
+static void serve_one(struct fake *fake)
+{
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	disconnect(endpoint);
+}
+
+static void server_ends_after_its_clients(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.max_clients = 2;
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
+	assert_reports(fake, "\"served\":{\"clients\":2,\"failed\":0,\"connected\":0}");
+	assert_reports(fake, "{\"peer\":\"10.0.0.2:4242\",\"pings\":1,\"verdict\":\"pass\"}");
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_takes_no_more_clients_than_it_is_to(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *third;
+
+	fake->options.persistent = true;
+	fake->options.max_clients = 2;
+	first = connected_guest(fake, 0);
+	connected_guest(fake, 0);
+	third = ask(fake, 0);
+	assert_true(of(third)->rejected);
+	ping(first, 32, 0);
+	write_done(first);
+	disconnect(first);
+	assert_true(of(ask(fake, 0))->rejected);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	disconnect(&fake->endpoints[2]->base);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_says_that_clients_are_missing(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.max_clients = 3;
+	serve_one(fake);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients");
+}
+
+static void one_off_server_ends_after_one_also_with_persistence(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.one_off = true;
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_keeps_the_last_clients_and_exact_totals(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.server = true;
+	start(fake);
+	for (unsigned i = 0; i < 100; i++) {
+		serve_one(fake);
+		free(fake->endpoints[--fake->endpoint_count]);
+	}
+	assert_reports(fake, "\"served\":{\"clients\":100,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":100");
+	assert_int_equal(reported_times(fake, "\"peer\""), 32);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_that_nobody_wants_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.server = true;
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	start(fake);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_FAILED, "rping: no client came for 0.02 s (--idle-timeout)\n");
+}
+
+static void server_that_has_served_may_be_idle(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	serve_one(fake);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void idle_client_is_failed_and_dismissed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	endpoint = connected_guest(fake, 5);
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	/* First the client is dismissed, then nobody is there. */
+	loop_run(fake->environment.loop);
+	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
+	assert_ended(fake, OUTCOME_FAILED,
+		     "10.0.0.2:4242: nothing came for 0.02 s after 1 of 5 pings (--idle-timeout)\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -932,6 +1074,14 @@ int main(void)
 		TEST(server_serves_one_at_a_time),
 		TEST(request_that_fails_is_no_client),
 		TEST(bad_client_disturbs_no_other),
+		TEST(server_ends_after_its_clients),
+		TEST(server_takes_no_more_clients_than_it_is_to),
+		TEST(server_says_that_clients_are_missing),
+		TEST(one_off_server_ends_after_one_also_with_persistence),
+		TEST(server_keeps_the_last_clients_and_exact_totals),
+		TEST(server_that_nobody_wants_ends),
+		TEST(server_that_has_served_may_be_idle),
+		TEST(idle_client_is_failed_and_dismissed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

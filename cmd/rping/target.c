@@ -97,11 +97,19 @@ static void drop_connection(struct target *target)
 	target->sink_region = NULL;
 }
 
+/* What was held back is told. */
+static void give_up_waiting(struct target *target)
+{
+	patience_again(&target->patience, target->phase.loop, log_of(target), target->name, false, NULL, NULL);
+}
+
 /* The owner may have ended the run when this returns. */
 static void finish(struct target *target, enum outcome outcome)
 {
 	if (target->ended)
 		return;
+	if (outcome)
+		give_up_waiting(target);
 	enter(target, TARGET_DONE);
 	resolver_stop(&target->lookup);
 	patience_end(&target->patience);
@@ -444,9 +452,9 @@ static void not_connected(struct target *target, enum outcome outcome)
 
 	if (target->address_next < target->address_count) {
 		outcome = connect_to_next(target);
-		if (!outcome)
-			return;
-		absent = false;
+		if (outcome)
+			finish(target, outcome);
+		return;
 	}
 	if (patience_again(&target->patience, target->phase.loop, log_of(target), target->name, absent, pause_over,
 			   target)) {
@@ -470,7 +478,9 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		outcome = ask_to_connect(target);
-		break;
+		if (outcome)
+			not_connected(target, outcome);
+		return;
 	case EVENT_ESTABLISHED:
 		established(target, event);
 		break;
@@ -532,12 +542,6 @@ static enum outcome connect_to_next(struct target *target)
 	return outcome;
 }
 
-/* What was held back is told. */
-static void give_up_waiting(struct target *target)
-{
-	patience_again(&target->patience, target->phase.loop, log_of(target), target->name, false, NULL, NULL);
-}
-
 static void connect_to_first(struct target *target)
 {
 	enum outcome outcome;
@@ -545,10 +549,8 @@ static void connect_to_first(struct target *target)
 	patience_try(&target->patience, options_of(target)->wait_server);
 	target->address_next = 0;
 	outcome = connect_to_next(target);
-	if (!outcome)
-		return;
-	give_up_waiting(target);
-	finish(target, outcome);
+	if (outcome)
+		finish(target, outcome);
 }
 
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)

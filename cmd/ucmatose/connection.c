@@ -141,7 +141,7 @@ static void request(struct ucmatose_connection *connection)
 		ucmatose_hello_write(connection->run, connection, bytes);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
-	if (outcome)
+	if (outcome && !ucmatose_client_again(connection))
 		ucmatose_connection_fail(connection, outcome);
 }
 

@@ -10,8 +10,9 @@ enum {
 	RNR_RETRY_FOR_EVER = 7,
 };
 
-static enum outcome failed(const struct verbs_endpoint *endpoint, int error, const char *what)
+static enum outcome failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
+	endpoint->base.absent = verbs_error_absent(error);
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s (%d)", what, verbs_error_cause(error),
 		  error);
 	return OUTCOME_NO_CONNECTION;

@@ -171,9 +171,14 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	return "the connection manager gave up";
 }
 
+bool verbs_error_absent(int error)
+{
+	return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH;
+}
+
 bool verbs_event_absent(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return event->status == REJECT_SERVICE_ID;
-	return event->status == -ECONNREFUSED || event->status == -ETIMEDOUT || event->status == -EHOSTUNREACH;
+	return verbs_error_absent(-event->status);
 }

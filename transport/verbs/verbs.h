@@ -126,6 +126,7 @@ enum outcome verbs_explain_devices(const struct log *log);
 const char *verbs_event_cause(const struct rdma_cm_event *event);
 /* True if the cause is that nobody is there, which may change: no listener, no answer. */
 bool verbs_event_absent(const struct rdma_cm_event *event);
+bool verbs_error_absent(int error);
 /* The same for an errno value of a resolve or join. */
 const char *verbs_error_cause(int error);
 

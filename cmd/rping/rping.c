@@ -206,7 +206,7 @@ static void rping_report(void *state, struct report *report, enum report_span sp
 	if (rping->client)
 		rping_client_report(rping->client, report, span);
 	else
-		rping_server_report(rping->server, report);
+		rping_server_report(rping->server, report, span);
 }
 
 static void rping_interval_over(void *state)

@@ -59,7 +59,7 @@ void rping_client_stop(struct rping_client *client);
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **server);
 void rping_server_interrupt(struct rping_server *server, enum interruption reason);
-void rping_server_report(struct rping_server *server, struct report *report);
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span);
 void rping_server_stop(struct rping_server *server);
 
 #endif

@@ -340,7 +340,7 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 		server_ended(server);
 }
 
-void rping_server_report(struct rping_server *server, struct report *report)
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
 {
 	uint64_t pings = server->pings;
 	uint64_t connected = 0;
@@ -363,7 +363,7 @@ void rping_server_report(struct rping_server *server, struct report *report)
 	report_count(report, "verified", server->options->validate ? pings : 0);
 	report_end(report);
 	/* A person has had a line of each. */
-	if (report->format != &report_json)
+	if (report->format != &report_json || span == REPORT_INTERVAL)
 		return;
 	report_list(report, "clients");
 	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {

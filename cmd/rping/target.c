@@ -659,6 +659,7 @@ void target_report(const struct target *target, struct report *report)
 	report_text(report, "target", target->name[0] ? target->name : target->address);
 	ping_record_report(&target->record, target->size, report);
 	connect_times_report(&target->times, report);
+	report_flag(report, "failed", target->ended && target->outcome);
 	report_text(report, "verdict", !target->ended ? NULL : target->outcome ? "fail" : "pass");
 	report_text(report, "error", target->error);
 }

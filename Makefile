@@ -11,6 +11,7 @@ CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
+WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
@@ -30,11 +31,12 @@ ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -fno-strict-aliasing -fno-asynchronous-unwind-tables \
+	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -fno-strict-aliasing -fno-asynchronous-unwind-tables \
 	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))
+WITH_JSON := $(strip $(WITH_JSON))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs )-lev
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
@@ -43,7 +45,10 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(
 
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c)
-sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c))
+for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
+		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
+left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs))
+sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
@@ -98,13 +103,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli fuzz memcheck layers soft lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli fuzz memcheck layers builds soft lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's, within a minute
 	+@$(build) all conformance
 	@BUILD=$(BUILD) test/run style unit cli fuzz layers soft
 
-check-unit check-cli check-fuzz check-style check-layers: check-%: all ## run one part of the tests
+check-unit check-cli check-fuzz check-style check-layers check-builds: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
@@ -168,5 +173,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-fuzz check-style check-layers fuzz style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-fuzz check-style check-layers check-builds fuzz style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz man size install uninstall clean help

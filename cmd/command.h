@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cmd/life.h"
+#include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -26,7 +27,9 @@ struct common_options {
 	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
-	struct life_options life; /* of a server; else zeros */
+	struct life_options life;     /* of a server; else zeros */
+	struct path_options path;     /* of commands with PATH_OPTIONS */
+	struct family_options family; /* as well */
 	bool debug;
 	bool help;
 	bool version;
@@ -128,30 +131,40 @@ const char *common_transport(const struct common_options *common);
 /* Default of --timeout: long enough for a busy subnet manager, far below the 75-100 s the kernel tries. */
 #define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
 
+/* What a program reads instead of a person: make WITH_JSON=0 is without. */
 /* clang-format off */
-#define REPORTING_OPTIONS(type) \
+#if WITH_JSON
+#define PROGRAM_OPTIONS(type) \
 	OPTION_ROW(OPTION_FLAG, 0, "json", type, common.reporting.json, \
 		   .help = "Print one JSON object at the end, and nothing else"), \
 	OPTION_ROW(OPTION_FLAG, 0, "json-stream", type, common.reporting.json_stream, \
 		   .help = "Print a JSON object a line, as things happen"), \
 	OPTION_ROW(OPTION_FLAG, 0, "csv", type, common.reporting.csv, \
 		   .help = "Print the names of columns, then a row for each interval and the whole"), \
+	OPTION_ROW(OPTION_TEXT, 0, "prometheus", type, common.reporting.prometheus, .argument = "FILE", \
+		   .help = "Write the figures into FILE for node_exporter, each --interval-report or 15 s"),
+#define PROGRAM_RULES \
+	{ OPTION_EXCLUDES, "json", "json-stream" }, \
+	{ OPTION_EXCLUDES, "json", "csv" }, \
+	{ OPTION_EXCLUDES, "json-stream", "csv" }, \
+	{ OPTION_EXCLUDES, "quiet", "json" }, \
+	{ OPTION_EXCLUDES, "quiet", "json-stream" }, \
+	{ OPTION_EXCLUDES, "quiet", "csv" },
+#else
+#define PROGRAM_OPTIONS(type)
+#define PROGRAM_RULES
+#endif
+#define REPORTING_OPTIONS(type) \
+	PROGRAM_OPTIONS(type) \
 	OPTION_ROW(OPTION_FLAG, 0, "quiet", type, common.reporting.quiet, \
 		   .help = "Print nothing but errors"), \
 	OPTION_ROW(OPTION_FLAG, 0, "histogram", type, common.reporting.histogram, \
 		   .help = "Draw the distribution of times in the summary; in JSON, list it"), \
 	OPTION_ROW(OPTION_DURATION, 0, "interval-report", type, common.reporting.interval, \
 		   .minimum = 10 * CLOCK_NS_PER_MS, .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
-		   .argument = "TIME", .initial_text = "none", .help = "Report also each interval by itself"), \
-	OPTION_ROW(OPTION_TEXT, 0, "prometheus", type, common.reporting.prometheus, .argument = "FILE", \
-		   .help = "Write the figures into FILE for node_exporter, each --interval-report or 15 s"),
+		   .argument = "TIME", .initial_text = "none", .help = "Report also each interval by itself"),
 #define COMMON_RULES \
-	{ OPTION_EXCLUDES, "json", "json-stream" }, \
-	{ OPTION_EXCLUDES, "json", "csv" }, \
-	{ OPTION_EXCLUDES, "json-stream", "csv" }, \
-	{ OPTION_EXCLUDES, "quiet", "json" }, \
-	{ OPTION_EXCLUDES, "quiet", "json-stream" }, \
-	{ OPTION_EXCLUDES, "quiet", "csv" }, \
+	PROGRAM_RULES \
 	{ OPTION_EXCLUDES, "quiet", "histogram" }
 /* Of commands that can be a server, and what excludes them or what they need where it is not. */
 #define SERVER_OPTIONS(type) \

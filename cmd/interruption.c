@@ -16,9 +16,8 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/time.h>
-#include <unistd.h>
 
-#include "core/outcome.h"
+#include "cmd/abrupt_end.h"
 
 enum {
 	GRACE_US = 300 * 1000
@@ -37,12 +36,8 @@ static void handle(int number, void (*handler)(int))
 
 static void second(int number)
 {
-	static const char text[] = "rdmatest: interrupted again: ended at once\n";
-	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
-
 	(void)number;
-	(void)ignored;
-	_exit(OUTCOME_INTERRUPTED);
+	abrupt_end(ABRUPT_INTERRUPTED);
 }
 
 static void arm(int number)

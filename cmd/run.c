@@ -117,14 +117,16 @@ static void run_loop(struct run *run, const void *options)
 	if (!run->common->life.daemon)
 		output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
+	reporting_announce(&run->reporting);
 	outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);
 		loop_run(environment->loop);
-		reporting_finish(&run->reporting);
-		run->command->stop(run->state);
 	}
+	reporting_finish(&run->reporting);
+	if (outcome == OUTCOME_OK)
+		run->command->stop(run->state);
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->ending);
 	output_watch_stop(&run->output);
@@ -158,6 +160,9 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (!run->command->chooses_transport)
 		outcome = transport_open(common_transport(run->common), environment->loop, &environment->log,
 					 &environment->transport);
+	if (outcome == OUTCOME_OK && environment->transport)
+		outcome = path_check(environment->transport, &environment->log, run->command->options,
+				     environment->given);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);
@@ -191,6 +196,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	environment_note(&run.environment, outcome);
 	if (outcome)
 		reporting_finish(&run.reporting); /* if it has not come to that before */
+	reporting_conclude(&run.reporting);
 	reporting_free(&run.reporting);
 	free(options);
 	return outcome;

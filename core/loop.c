@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/loop.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -54,18 +56,42 @@ FITS(struct loop_io, ev_io);
 FITS(struct loop_timer, ev_timer);
 FITS(struct loop_signal, ev_signal);
 
+static void woken(struct ev_loop *ev, ev_async *watcher, int events)
+{
+	(void)ev;
+	(void)watcher;
+	(void)events;
+}
+
+/* libev opens a descriptor when the first signal is watched, and aborts if there is none: it takes it now. */
+static bool take_descriptor(struct ev_loop *ev)
+{
+	int spare = eventfd(0, EFD_CLOEXEC);
+	ev_async wake;
+
+	if (spare < 0)
+		return false;
+	close(spare);
+	ev_async_init(&wake, woken);
+	ev_async_start(ev, &wake);
+	ev_async_stop(ev, &wake);
+	return true;
+}
+
 struct loop *loop_create(void)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
+	int error;
 
 	if (!loop)
 		return NULL;
 	loop->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-	if (!loop->ev) {
-		free(loop);
-		return NULL;
-	}
-	return loop;
+	if (loop->ev && take_descriptor(loop->ev))
+		return loop;
+	error = errno;
+	loop_destroy(loop);
+	errno = error;
+	return NULL;
 }
 
 void loop_destroy(struct loop *loop)
@@ -74,7 +100,8 @@ void loop_destroy(struct loop *loop)
 		return;
 	if (loop->has_alarm)
 		close(loop->alarm.fd);
-	ev_loop_destroy(loop->ev);
+	if (loop->ev)
+		ev_loop_destroy(loop->ev);
 	free(loop);
 }
 

@@ -45,7 +45,7 @@ struct loop_poller {
 	bool active;
 };
 
-/* Returns NULL when the kernel has no usable event mechanism or memory is short. Freed with loop_destroy(). */
+/* Returns NULL with errno when descriptors or memory are short. Freed with loop_destroy(). */
 struct loop *loop_create(void);
 void loop_destroy(struct loop *loop);
 

@@ -157,6 +157,13 @@ static const struct option *row_of(const struct option *table, const char *name)
 	return table;
 }
 
+bool options_has(const struct option *table, const char *name)
+{
+	while (table->name && strcmp(table->name, name) != 0)
+		table++;
+	return table->name != NULL;
+}
+
 static enum outcome check_rule(const struct parse *parse, const struct option_rule *rule)
 {
 	const struct option *first = row_of(parse->table, rule->first);

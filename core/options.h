@@ -89,6 +89,9 @@ enum {
 enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
 			   char *const *argv, void *options, uint64_t *given);
 
+/* True if the table has an option of that long name. */
+bool options_has(const struct option *table, const char *name);
+
 /* True if the option of that long name is among given. The name must be in the table. */
 bool options_given(const struct option *table, uint64_t given, const char *name);
 

@@ -8,12 +8,13 @@ struct unit {
 	const char *text;
 };
 
-/* The largest unit that fits; the last one otherwise. */
+/* In the largest unit that fits; the last one otherwise. From 10,000 on, %.4g would turn to exponents. */
 static const char *scaled(double value, const struct unit *unit, char text[QUANTITY_TEXT_SIZE])
 {
 	while (value < unit->size && unit[1].text)
 		unit++;
-	snprintf(text, QUANTITY_TEXT_SIZE, "%.4g%s", value / unit->size, unit->text);
+	value /= unit->size;
+	snprintf(text, QUANTITY_TEXT_SIZE, value < 9999.5 ? "%.4g%s" : "%.0f%s", value, unit->text);
 	return text;
 }
 
@@ -21,21 +22,14 @@ const char *quantity_time(int64_t nanoseconds, char text[QUANTITY_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 1, " ns" }, { 0, NULL } };
 
-	/* From 10,000 s on, %.4g would turn to exponents. */
-	if (nanoseconds < INT64_C(10000000000000))
-		return scaled((double)nanoseconds, units, text);
-	snprintf(text, QUANTITY_TEXT_SIZE, "%.0f s", (double)nanoseconds / 1e9);
-	return text;
+	return scaled((double)nanoseconds, units, text);
 }
 
 const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
 
-	if (each_second < 1e4 || each_second >= 1e6)
-		return scaled(each_second, units, text);
-	snprintf(text, QUANTITY_TEXT_SIZE, "%.0f/s", each_second);
-	return text;
+	return scaled(each_second, units, text);
 }
 
 const char *quantity_bandwidth(double bytes_each_second, char text[QUANTITY_TEXT_SIZE])

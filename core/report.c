@@ -12,13 +12,15 @@ void report_open(struct report *report, FILE *stream, const struct report_format
 	report->depth = 0;
 	report->frames[0] = (struct report_frame){ 0 };
 	report->entry[0] = 0;
-	fputs(format->opening, stream);
+	if (format->opening)
+		fputs(format->opening, stream);
 }
 
 void report_close(struct report *report)
 {
 	assert(!report->depth);
-	fputs(report->format->closing, report->stream);
+	if (report->format->closing)
+		fputs(report->format->closing, report->stream);
 }
 
 struct report_frame *report_top(struct report *report)
@@ -29,29 +31,34 @@ struct report_frame *report_top(struct report *report)
 bool report_in_list(const struct report *report)
 {
 	for (unsigned i = 1; i <= report->depth; i++)
-		if (report->frames[i].list)
+		if (report->frames[i].nesting == REPORT_LIST)
 			return true;
 	return false;
 }
 
-static void begin(struct report *report, const char *name, bool list)
+static void begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	assert(report->depth + 1 < REPORT_DEPTH_MOST);
 	if (report->format->begin)
-		report->format->begin(report, name, list);
+		report->format->begin(report, name, nesting);
 	report_top(report)->items++;
 	report->depth++;
-	*report_top(report) = (struct report_frame){ .name = name, .list = list };
+	*report_top(report) = (struct report_frame){ .name = name, .nesting = nesting };
 }
 
 void report_object(struct report *report, const char *name)
 {
-	begin(report, name, false);
+	begin(report, name, REPORT_OBJECT);
+}
+
+void report_detail(struct report *report, const char *name)
+{
+	begin(report, name, REPORT_DETAIL);
 }
 
 void report_list(struct report *report, const char *name)
 {
-	begin(report, name, true);
+	begin(report, name, REPORT_LIST);
 }
 
 void report_end(struct report *report)
@@ -116,6 +123,11 @@ void report_flag(struct report *report, const char *name, bool flag)
 	add_number(report, name, REPORT_FLAG, flag);
 }
 
+void report_none(struct report *report, const char *name, enum report_kind kind)
+{
+	add_number(report, name, REPORT_NONE, kind);
+}
+
 static void add_sample(struct report *report, const struct histogram *histogram, const char *name, int64_t time)
 {
 	if (histogram->count)
@@ -141,8 +153,15 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
+	if (report->format->sparing && !histogram->count)
+		return;
 	report_object(report, name);
 	report_count(report, "count", histogram->count);
+	if (report->format->sparing && histogram->count == 1) {
+		report_time(report, "time", histogram->minimum);
+		report_end(report);
+		return;
+	}
 	add_sample(report, histogram, "min", histogram->minimum);
 	add_sample(report, histogram, "avg", histogram_average(histogram));
 	add_sample(report, histogram, "max", histogram->maximum);
@@ -151,10 +170,10 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	add_sample(report, histogram, "p90", histogram_percentile(histogram, 900));
 	add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
 	add_sample(report, histogram, "p99.9", histogram_percentile(histogram, 999));
-	if (report->buckets && report->format == &report_json)
+	if (report->buckets && report->format->lists)
 		add_buckets(report, histogram);
 	report_end(report);
-	if (report->buckets && report->format == &report_block && !report_in_list(report))
+	if (report->buckets && report->format->draws && !report_in_list(report))
 		histogram_draw(histogram, "    ", report->stream);
 }
 

@@ -41,15 +41,25 @@ struct report_value {
 	const char *text;
 };
 
+/* What can have items in it. */
+enum report_nesting {
+	REPORT_OBJECT = 0,
+	REPORT_DETAIL, /* an object */
+	REPORT_LIST,
+};
+
 struct report;
 
 /* How a report is written. */
 struct report_format {
-	const char *opening; /* around the whole */
+	const char *opening; /* around the whole; both may be NULL */
 	const char *closing;
-	void (*begin)(struct report *report, const char *name, bool list); /* may be NULL */
-	void (*end)(struct report *report);				   /* may be NULL */
+	void (*begin)(struct report *report, const char *name, enum report_nesting nesting); /* may be NULL */
+	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, const struct report_value *value);
+	bool sparing; /* leaves out what has no value */
+	bool draws;   /* the buckets of histograms, if the report is to have them; */
+	bool lists;   /* or lists them */
 };
 
 /* The whole on one line, and a line for each object and list entry. Both without what has no value. */
@@ -68,12 +78,12 @@ struct report {
 	const struct report_format *format;
 	const char *prefix; /* of Prometheus' names: "rdmatest_rping" */
 	const char *labels; /* of every Prometheus sample: "transport=\"soft\"" */
-	bool buckets;	    /* histograms whole: drawn in a block, all buckets in JSON */
+	bool buckets;	    /* histograms whole, in formats that can */
 
 	unsigned depth;
 	struct report_frame {
 		const char *name; /* NULL of a list's entry */
-		bool list;
+		enum report_nesting nesting;
 		unsigned items; /* in it so far */
 	} frames[REPORT_DEPTH_MOST];
 	char entry[256]; /* Prometheus: labels of the list's entry */
@@ -85,6 +95,8 @@ void report_close(struct report *report);
 
 /* Begins an object; name is NULL in a list. */
 void report_object(struct report *report, const char *name);
+/* The same for what is too much for one line: report_line leaves it out. */
+void report_detail(struct report *report, const char *name);
 /* Begins a list, whose entries are objects. */
 void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
@@ -99,7 +111,9 @@ void report_bandwidth(struct report *report, const char *name, uint64_t bytes, i
 /* NULL has no value. */
 void report_text(struct report *report, const char *name, const char *text);
 void report_flag(struct report *report, const char *name, bool flag);
-/* Samples, minimum, average, maximum, deviation and percentiles of times. */
+/* A value of that kind that is not known. */
+void report_none(struct report *report, const char *name, enum report_kind kind);
+/* Samples, minimum, average, maximum, deviation and percentiles of times; for a person nothing if there are none. */
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram);
 
 /* For formats. */

@@ -49,5 +49,5 @@ static void csv_value(struct report *report, const char *name, const struct repo
 		report_print_number(report->stream, value);
 }
 
-const struct report_format report_csv_names = { "", "\n", NULL, NULL, name_value };
-const struct report_format report_csv_values = { "", "\n", NULL, NULL, csv_value };
+const struct report_format report_csv_names = { .closing = "\n", .value = name_value };
+const struct report_format report_csv_values = { .closing = "\n", .value = csv_value };

@@ -57,17 +57,17 @@ static void separate(struct report *report)
 		fputc(',', report->stream);
 }
 
-static void json_begin(struct report *report, const char *name, bool list)
+static void json_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	separate(report);
 	if (name)
 		fprintf(report->stream, "\"%s\":", name);
-	fputc(list ? '[' : '{', report->stream);
+	fputc(nesting == REPORT_LIST ? '[' : '{', report->stream);
 }
 
 static void json_end(struct report *report)
 {
-	fputc(report_top(report)->list ? ']' : '}', report->stream);
+	fputc(report_top(report)->nesting == REPORT_LIST ? ']' : '}', report->stream);
 }
 
 static void json_value(struct report *report, const char *name, const struct report_value *value)
@@ -84,4 +84,11 @@ static void json_value(struct report *report, const char *name, const struct rep
 		report_print_number(report->stream, value);
 }
 
-const struct report_format report_json = { "{", "}\n", json_begin, json_end, json_value };
+const struct report_format report_json = {
+	.opening = "{",
+	.closing = "}\n",
+	.begin = json_begin,
+	.end = json_end,
+	.value = json_value,
+	.lists = true,
+};

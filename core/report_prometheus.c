@@ -29,16 +29,16 @@ static void add_label(struct report *report, const char *name, const char *text)
 	strcpy(end, "\"");
 }
 
-static void prometheus_begin(struct report *report, const char *name, bool list)
+static void prometheus_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	(void)list;
+	(void)nesting;
 	if (!name)
 		report->entry[0] = 0;
 }
 
 static void prometheus_end(struct report *report)
 {
-	if (report_top(report)->list)
+	if (report_top(report)->nesting == REPORT_LIST)
 		report->entry[0] = 0;
 }
 
@@ -82,4 +82,8 @@ static void prometheus_value(struct report *report, const char *name, const stru
 	}
 }
 
-const struct report_format report_prometheus = { "", "", prometheus_begin, prometheus_end, prometheus_value };
+const struct report_format report_prometheus = {
+	.begin = prometheus_begin,
+	.end = prometheus_end,
+	.value = prometheus_value,
+};

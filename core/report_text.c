@@ -62,79 +62,105 @@ static bool left_out(const struct report *report, const struct report_value *val
 	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
 }
 
-static void value_inside(struct report *report, const char *name, const struct report_value *value)
+static void name_block(struct report *report, const char *name)
 {
-	separate(report);
+	fputs("  ", report->stream);
 	print_name(report->stream, name);
-	fputc(' ', report->stream);
-	print_value(report->stream, value);
+	fputc(':', report->stream);
 }
 
-static void block_begin(struct report *report, const char *name, bool list)
+/* A list is named with its first entry: without one there is nothing to say. */
+static void block_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	(void)list;
-	if (!report->depth) {
-		fputs("  ", report->stream);
-	} else if (report_top(report)->list) {
+	const struct report_frame *outer = report_top(report);
+
+	if (outer->nesting == REPORT_LIST) {
+		if (!outer->items)
+			name_block(report, outer->name);
 		fputs("\n    ", report->stream);
-		return;
-	} else {
+	} else if (report->depth) {
 		separate(report);
+		print_name(report->stream, name);
+		fputs(" (", report->stream);
+	} else if (nesting != REPORT_LIST) {
+		name_block(report, name);
 	}
-	print_name(report->stream, name);
-	fputs(report->depth ? " (" : ":", report->stream);
 }
 
 static void block_end(struct report *report)
 {
-	if (report->depth == 1)
-		fputc('\n', report->stream);
-	else if (report_top(report)->name)
+	const struct report_frame *ended = report_top(report);
+
+	if (report->depth > 1 && ended->name)
 		fputc(')', report->stream);
+	else if (report->depth == 1 && (ended->nesting != REPORT_LIST || ended->items))
+		fputc('\n', report->stream);
 }
 
 static void block_value(struct report *report, const char *name, const struct report_value *value)
 {
 	if (left_out(report, value))
 		return;
-	if (report->depth) {
-		value_inside(report, name, value);
-		return;
-	}
-	fputs("  ", report->stream);
+	if (report->depth)
+		separate(report);
+	else
+		fputs("  ", report->stream);
 	print_name(report->stream, name);
-	fputs(": ", report->stream);
+	fputs(report->depth ? " " : ": ", report->stream);
 	print_value(report->stream, value);
-	fputc('\n', report->stream);
+	if (!report->depth)
+		fputc('\n', report->stream);
 }
 
-const struct report_format report_block = { "", "", block_begin, block_end, block_value };
+const struct report_format report_block = {
+	.begin = block_begin,
+	.end = block_end,
+	.value = block_value,
+	.sparing = true,
+	.draws = true,
+};
 
-static void line_begin(struct report *report, const char *name, bool list)
+/* In front of an item of the whole; the texts that are left out count as items, so those do not tell. */
+static void separate_in_line(struct report *report)
 {
-	if (list || report_in_list(report))
+	if (report->depth) {
+		fputs(report_top(report)->items ? ", " : " ", report->stream);
+	} else {
+		fputs(report->entry[0] ? "; " : "", report->stream);
+		report->entry[0] = ';';
+	}
+}
+
+/* In something that is too much for one line. */
+static bool is_aside(const struct report *report)
+{
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].nesting != REPORT_OBJECT)
+			return true;
+	return false;
+}
+
+static void line_begin(struct report *report, const char *name, enum report_nesting nesting)
+{
+	if (nesting != REPORT_OBJECT || is_aside(report))
 		return;
-	if (!report->depth && report_top(report)->items)
-		fputs("; ", report->stream);
-	else if (report->depth)
-		separate(report);
+	separate_in_line(report);
 	print_name(report->stream, name);
 	fputc(':', report->stream);
 }
 
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (left_out(report, value) || report_in_list(report))
+	if (left_out(report, value) || is_aside(report))
 		return;
-	if (report->depth) {
-		value_inside(report, name, value);
-		return;
-	}
-	if (report_top(report)->items)
-		fputs("; ", report->stream);
+	separate_in_line(report);
 	print_name(report->stream, name);
 	fputc(' ', report->stream);
 	print_value(report->stream, value);
 }
 
-const struct report_format report_line = { "", "", line_begin, NULL, line_value };
+const struct report_format report_line = {
+	.begin = line_begin,
+	.value = line_value,
+	.sparing = true,
+};

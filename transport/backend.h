@@ -32,6 +32,11 @@ struct backend {
 	enum outcome (*leave)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel);
+	/* True if packets from that local address take the device that the options name. NULL: every address does. */
+	bool (*source_fits)(struct transport *transport, const struct path_options *options,
+			    const struct address *source);
+	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is open; NULL: nothing is known */
+	const struct path_refusal *refusals;
 };
 
 /* Every channel begins with this. */
@@ -42,6 +47,11 @@ struct channel {
 /* Sets the fields of a new endpoint's base. */
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
+
+/* The value of an option of the path, PATH_UNSET if it is left open. */
+#define endpoint_option(endpoint, option) ((endpoint)->options.path ? (endpoint)->options.path->option : PATH_UNSET)
+/* From --tos or --dscp; PATH_UNSET if it is left open. */
+int endpoint_type_of_service(const struct endpoint *endpoint);
 
 /*
  * The one setter of an endpoint's state: refuses a transition that has no place in its life (which is a defect of
@@ -54,6 +64,13 @@ void endpoint_name(struct endpoint *endpoint);
 
 /* Hands an event to the command, unless the endpoint is gone. */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
+
+/*
+ * A peer asks: hands EVENT_REQUEST to the listener's command, or refuses a request that came another way than the
+ * listener's options ask for.
+ */
+void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
+			size_t length);
 
 /*
  * Hands EVENT_FAILED to the command, once; the cause was printed by the caller. Harmless on an endpoint that has failed
@@ -84,6 +101,14 @@ enum {
  * one sends nothing or zeros, and anything else is not shown: returns "". data may be NULL.
  */
 const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE]);
+
+enum {
+	REJECTED_NO_LISTENER = 8,
+	REJECTED_BY_CONSUMER = 28, /* the peer's program said no */
+};
+
+/* Why the peer's connection manager rejected, in words: any number is fine. transport/rejection.c. */
+const char *rejection_text(int reason);
 
 /* The exit code of a failure in this phase of an endpoint's life. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/backend.h"
+#include "transport/path.h"
 
 #define BIT(state) (1u << (state))
 
@@ -122,6 +122,22 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 {
 	if (endpoint->state != ENDPOINT_DESTROYED)
 		endpoint->handlers->event(endpoint->owner, endpoint, event);
+}
+
+void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data, size_t length)
+{
+	if (!path_has_interface(request)) {
+		endpoint_reject(request, NULL, 0);
+		return;
+	}
+	request->handlers = listener->handlers;
+	request->owner = listener->owner;
+	endpoint_report(listener, &(struct endpoint_event){
+					  .kind = EVENT_REQUEST,
+					  .request = request,
+					  .private_data = private_data,
+					  .private_length = length,
+				  });
 }
 
 static void fail_with(struct endpoint *endpoint, const struct endpoint_event *event)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "transport/backend.h"
+#include "transport/path.h"
 
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
 {
@@ -26,6 +27,11 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 const char *transport_name(const struct transport *transport)
 {
 	return transport->backend->name;
+}
+
+const struct path_refusal *transport_refusals(const struct transport *transport)
+{
+	return transport->backend->refusals;
 }
 
 void transport_close(struct transport *transport)
@@ -77,11 +83,11 @@ void endpoint_destroy(struct endpoint *endpoint)
 
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
+	enum outcome outcome;
+
 	endpoint->local = *address;
 	endpoint_name(endpoint);
-
-	enum outcome outcome = endpoint->transport->backend->listen(endpoint, address);
-
+	outcome = endpoint->transport->backend->listen(endpoint, address);
 	if (outcome)
 		return outcome;
 	endpoint_name(endpoint);
@@ -92,11 +98,16 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
 			      const struct address *destination)
 {
+	struct address local = { .family = ADDRESS_NONE };
+	enum outcome outcome;
+
 	endpoint->peer = *destination;
 	endpoint_name(endpoint);
-
-	enum outcome outcome = endpoint->transport->backend->resolve(endpoint, source, destination);
-
+	if (source)
+		local = *source;
+	outcome = path_find_source(endpoint, destination->family, &local);
+	if (!outcome)
+		outcome = endpoint->transport->backend->resolve(endpoint, local.family ? &local : NULL, destination);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ADDRESS);
 	return outcome;
@@ -163,6 +174,15 @@ enum outcome endpoint_leave(struct endpoint *endpoint)
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
 	return endpoint->transport->backend->post(endpoint, work, count);
+}
+
+void endpoint_path(const struct endpoint *endpoint, struct path *path)
+{
+	memset(path, 0, sizeof(*path));
+	path->gid_index = PATH_UNSET;
+	path->queue_number = endpoint->queue_number;
+	if (endpoint->domain && endpoint->transport->backend->path)
+		endpoint->transport->backend->path(endpoint, path);
 }
 
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)

@@ -51,6 +51,9 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 /* The name of its backend. */
 const char *transport_name(const struct transport *transport);
 
+/* The options that the backend cannot honour. */
+const struct path_refusal *transport_refusals(const struct transport *transport);
+
 /* Frees what is left: endpoints, domains and channels; the regions were destroyed by their owners. NULL is fine. */
 void transport_close(struct transport *transport);
 
@@ -190,7 +193,8 @@ struct completion {
 	enum work_kind kind; /* valid also if the work failed, as is tag; nothing else is then */
 	uint32_t tag;
 	enum completion_status status;
-	uint32_t length; /* bytes received, without the 40 bytes in front of a datagram */
+	uint32_t
+		length; /* bytes received, without the 40 bytes in front of a datagram; 0 if a WRITE took the receive */
 	bool has_immediate;
 	uint32_t immediate;	      /* host order */
 	uint32_t source_queue_number; /* of a datagram */
@@ -224,8 +228,58 @@ struct endpoint_handlers {
 	void (*completion)(void *owner, struct endpoint *endpoint, const struct completion *completion);
 };
 
+/*
+ * Which way an endpoint's packets take, and how they are treated there. All numbers are PATH_UNSET where the routing
+ * table, the device or the backend decides. What a backend cannot set is refused: transport_refusals().
+ */
+struct path_options {
+	const char *device; /* "rxe0"; NULL for any */
+	int64_t port;	    /* of the device, from 1 */
+	int64_t gid_index;
+	const char *interface;	 /* the local address is one of this network interface; NULL for any */
+	int64_t type_of_service; /* 0-255 */
+	int64_t dscp;		 /* 0-63: the upper six bits of the type of service */
+	int64_t service_level;	 /* 0-15 of our packets */
+	int64_t ack_timeout;	 /* 0-31: 4.096 us x 2^n; 0 waits for ever */
+	int64_t retry;		 /* 0-7: how often to send again what is not acknowledged */
+	int64_t rnr_retry;	 /* 0-7: how often to a peer without a receive; 7 for ever */
+	int64_t mtu;		 /* bytes of a packet, at most: 256, 512, 1024, 2048, 4096 */
+	int64_t inline_size;	 /* messages up to so many bytes go to the device within the work request */
+};
+
 enum {
-	ENDPOINT_UNSET = -1,
+	PATH_UNSET = -1,
+	PATH_TEXT_SIZE = 64,
+};
+
+/* Everything left open. */
+#define PATH_OPEN                                                                                                      \
+	{                                                                                                              \
+		.port = PATH_UNSET, .gid_index = PATH_UNSET, .type_of_service = PATH_UNSET, .dscp = PATH_UNSET,        \
+		.service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET, .rnr_retry = PATH_UNSET,  \
+		.mtu = PATH_UNSET, .inline_size = PATH_UNSET,                                                          \
+	}
+
+/* The path that an endpoint has taken. What the backend does not know is 0 or "". */
+struct path {
+	char device[PATH_TEXT_SIZE];
+	unsigned port;
+	int gid_index; /* PATH_UNSET if it is not known */
+	uint8_t gid[16];
+	char gid_type[16]; /* "RoCE v2", "IB" */
+	char interface[16];
+	uint32_t mtu; /* bytes */
+	uint32_t queue_number;
+	uint32_t peer_queue_number;
+};
+
+/* An option of struct path_options, by its long name on the command line, and why a backend does not have it. */
+struct path_refusal {
+	const char *option; /* NULL ends the list */
+	const char *reason;
+};
+
+enum {
 	PRIVATE_DATA_MOST = 56, /* what fits into a connect request behind the address header (wire notes in docs) */
 };
 
@@ -234,11 +288,10 @@ struct endpoint_options {
 	int64_t timeout; /* nanoseconds for each phase; 0 waits for ever */
 	uint32_t send_depth;
 	uint32_t receive_depth;
-	int type_of_service; /* 0-255, or ENDPOINT_UNSET */
-	int ack_timeout;     /* 0-31: 4.096 us x 2^n, or ENDPOINT_UNSET */
-	bool own_queue;	     /* create and move the queue pair with plain verbs instead of the connection manager */
-	bool send_only;	     /* join a group as send-only full member */
-	bool no_loopback;    /* a group's datagrams do not come back to this host */
+	const struct path_options *path; /* NULL leaves everything open; lives as long as the endpoint */
+	bool own_queue;	  /* create and move the queue pair with plain verbs instead of the connection manager */
+	bool send_only;	  /* join a group as send-only full member */
+	bool no_loopback; /* a group's datagrams do not come back to this host */
 };
 
 /* Base of the backend's own struct; commands read it, and write only handlers, owner and, before the queue, options. */
@@ -300,6 +353,9 @@ enum outcome endpoint_leave(struct endpoint *endpoint);
 
 /* Posts count works in order, either receives or none of them. On failure none of the later ones is posted. */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
+
+/* The path taken: of a connection once it is established, of a group once it has joined. */
+void endpoint_path(const struct endpoint *endpoint, struct path *path);
 
 /* Moves the endpoint and its waiting events to another channel. Not from inside one of its event call-backs. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);

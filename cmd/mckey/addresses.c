@@ -64,6 +64,11 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_OK;
 }
 
+static bool allowed(const struct mckey_run *run)
+{
+	return run->group.family == ADDRESS_GID || path_allows_family(&run->options->common.family, run->group.family);
+}
+
 /* The first multicast address of the name, with a local one of the same family if -b was given. */
 static void choose(struct mckey_run *run)
 {
@@ -71,7 +76,7 @@ static void choose(struct mckey_run *run)
 
 	for (size_t i = 0; i < run->groups.count; i++) {
 		run->group = run->groups.addresses[i];
-		if (!is_group(&run->group))
+		if (!is_group(&run->group) || !allowed(run))
 			continue;
 		any_group = true;
 		if (!run->options->bind) {
@@ -89,7 +94,7 @@ static void choose(struct mckey_run *run)
 	if (any_group)
 		wrong_family(run->options, run->log);
 	else
-		log_error(run->log, "-m, --group", "%s has no multicast address", run->group_text);
+		log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->group_text);
 	run_end(run, OUTCOME_USAGE);
 }
 

@@ -22,12 +22,13 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
-	DATAGRAM_TOTAL_MOST = INT32_MAX, /* datagrams of one sender, which is the stock tool's limit too */
+	DATAGRAM_TOTAL_MOST = INT32_MAX,     /* datagrams of one sender, which is the stock tool's limit too; and: */
+	DATAGRAM_OPEN = DATAGRAM_TOTAL_MOST, /* a total that the sender knows, and so says, with its last one only */
 };
 
 struct datagram_mark {
 	uint32_t sequence; /* from 0 */
-	uint32_t total;	   /* datagrams that the sender sends in all; above sequence */
+	uint32_t total;	   /* datagrams that the sender sends in all, or DATAGRAM_OPEN; above sequence */
 };
 
 enum datagram_content {

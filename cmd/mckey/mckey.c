@@ -59,6 +59,16 @@ static const struct option options_table[] = {
 		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_OF_FABRIC, .argument = "TIME",
 		   .initial_text = "3s on InfiniBand, else 100ms",
 		   .help = "Wait between joining and sending, for the fabric to set up the group"),
+	PATH_OPTIONS(struct mckey_options, 0, 0),
+	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct mckey_options, rate, .minimum = 1, .maximum = 1000000000,
+		   .initial = 0, .initial_text = "as fast as it goes", .argument = "N",
+		   .help = "Datagrams each second of each sending queue pair"),
+	OPTION_ROW(OPTION_DURATION, 0, "interval", struct mckey_options, interval, .minimum = 1,
+		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .argument = "TIME",
+		   .help = "Time from one datagram of a sending queue pair to its next"),
+	OPTION_ROW(OPTION_DURATION, 0, "duration", struct mckey_options, duration, .minimum = CLOCK_NS_PER_MS,
+		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .argument = "TIME",
+		   .help = "Send for that long, or receive for that long from the first datagram on, in place of -C"),
 	SERVER_OPTIONS(struct mckey_options)
 	COMMON_OPTIONS(struct mckey_options, 0),
 	{ .name = NULL },
@@ -66,6 +76,7 @@ static const struct option options_table[] = {
 
 static const struct option_rule rules[] = {
 	COMMON_RULES,
+	PATH_RULES,
 	SERVER_RULES(OPTION_EXCLUDES, "sender"),
 	{ OPTION_ONE_OF, "group", "mgid" },
 	{ OPTION_EXCLUDES, "group", "mgid" },
@@ -73,6 +84,10 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "send-only", "sender" }, /* nothing would ever come */
 	{ OPTION_NEEDS, "pause", "sender" },
 	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
+	{ OPTION_NEEDS, "rate", "sender" },
+	{ OPTION_NEEDS, "interval", "sender" },
+	{ OPTION_EXCLUDES, "rate", "interval" },
+	{ OPTION_EXCLUDES, "duration", "count" },
 	{ .first = NULL },
 };
 /* clang-format on */
@@ -93,6 +108,8 @@ static void stop(void *owner)
 
 	resolver_stop(&run->resolver);
 	loop_timer_stop(&run->step);
+	loop_timer_stop(&run->pace);
+	loop_timer_stop(&run->over);
 	loop_timer_stop(&run->idle);
 	loop_timer_stop(&run->grace);
 	for (size_t i = 0; i < run->member_count; i++)
@@ -118,7 +135,9 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->log = &environment->log;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
-	run->count = run->size ? (uint32_t)options->count : 0;
+	run->count = options->duration ? DATAGRAM_OPEN : (uint32_t)options->count;
+	run->count = run->size ? run->count : 0;
+	run->interval_began = clock_now();
 	run->member_count = run->undecided = (size_t)options->connections;
 	run->heard.streams = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
@@ -153,6 +172,16 @@ static void interrupt(void *owner, enum interruption reason)
 	run_end(run, OUTCOME_OK);
 }
 
+static void report(void *owner, struct report *report, enum report_span span)
+{
+	figures_report(owner, report, span);
+}
+
+static void interval_over(void *owner)
+{
+	figures_next_interval(owner);
+}
+
 const struct command mckey_command = {
 	.name = "mckey",
 	.summary = "join a multicast group, and send or receive datagrams in it",
@@ -164,5 +193,7 @@ const struct command mckey_command = {
 	.check = check,
 	.start = start,
 	.interrupt = interrupt,
+	.report = report,
+	.interval_over = interval_over,
 	.stop = stop,
 };

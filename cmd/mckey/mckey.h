@@ -7,8 +7,10 @@
  *   run.c       the phases of a run, and its end
  *   member.c    the life of one member: resolve, queue, join, leave
  *   sender.c    what the members do with -s
+ *   pace.c      when they do it
  *   receiver.c  what they do without
  *   receipt.c   what is said of it at the end
+ *   figures.c   what is counted and timed, for the report
  *   source.c    the senders that a receiver has heard of
  *   stream.c    what came from one sending queue to one receiving queue
  *   datagram.c  what is inside a datagram
@@ -34,6 +36,9 @@ struct mckey_options {
 	bool own_queue;
 	int64_t idle_timeout;
 	int64_t pause; /* PAUSE_OF_FABRIC: what the fabric needs */
+	int64_t rate;  /* datagrams each second, of each queue pair; 0 for as fast as it goes */
+	int64_t interval;
+	int64_t duration; /* 0: -C of them */
 };
 
 enum {
@@ -56,8 +61,11 @@ struct member {
 	struct region *region; /* slots x slot_size bytes */
 	uint32_t slots;	       /* datagrams in flight, or receives posted */
 	uint32_t slot_size;
-	uint32_t posted; /* of -C: handed to the device */
+	uint32_t total;	 /* to be sent: -C, or DATAGRAM_OPEN until --duration is over */
+	uint32_t posted; /* of these: handed to the device */
 	uint32_t sent;	 /* completed */
+	int64_t due;	 /* when the next one may go, if they go at a pace */
+	int64_t asked;	 /* when it asked for the group's route and then to join */
 };
 
 enum run_phase {
@@ -67,6 +75,34 @@ enum run_phase {
 	RUN_SENDING,
 	RUN_RECEIVING,
 	RUN_ENDING, /* the end is due in the next turn of the loop; nothing counts any more */
+};
+
+/* What came from one sender to all members. */
+struct receipt {
+	uint64_t arrived;
+	uint64_t missing; /* during the run only what is missing between those that came */
+	uint64_t wanted;  /* at least -C from the sender to each member */
+	uint64_t repeated;
+	uint64_t late;
+	uint64_t out_of_order;
+	uint64_t wrong_length;
+	uint64_t damaged;
+	uint32_t total; /* that the sender sends to each; 0 if it does not say */
+	bool good;
+};
+
+/* What datagrams there were, of all senders and members together. */
+struct traffic {
+	uint64_t counted; /* sent, or received */
+	uint64_t lost;
+	uint64_t duplicated;
+	uint64_t out_of_order;
+	uint64_t damaged;
+	uint64_t wrong_length;
+	uint64_t foreign;
+	uint64_t unfollowed;
+	size_t joined;
+	size_t join_failures;
 };
 
 /* What a name or number on the command line stands for. */
@@ -83,11 +119,14 @@ struct mckey_run {
 	struct resolver resolver;
 	struct found_addresses groups;
 	struct found_addresses sources;
+	struct path path; /* of the queue that joined last */
 	struct address group;
 	struct address source;
 	const char *group_text; /* as the user typed it: what messages about the group name */
 	struct channel *channel;
 	struct loop_timer step;	 /* to the next phase: the first one, the pause, the end */
+	struct loop_timer pace;	 /* a sender's next datagrams are due */
+	struct loop_timer over;	 /* --duration of a receiver */
 	struct loop_timer idle;	 /* a sender's or receiver's longest time without progress */
 	int64_t progress;	 /* when there was some, on the monotonic clock */
 	bool hinted;		 /* one hint is enough, also with a thousand connections */
@@ -102,8 +141,18 @@ struct mckey_run {
 	uint32_t count; /* datagrams of each connection; 0 only joins */
 	uint32_t size;	/* bytes of each */
 
-	size_t sending; /* members that have not sent all yet */
-	uint64_t sent;	/* by all of them */
+	uint64_t sent;	   /* by all of them */
+	uint64_t received; /* by all of them, repetitions aside */
+
+	struct group_address address; /* of the group, once a member has joined */
+	size_t joins;		      /* members that ever joined */
+	struct histogram join;	      /* their times */
+	struct histogram interval_join;
+	int64_t traffic_began; /* sending began, or the first datagram came; 0 before that */
+	int64_t traffic_ended; /* the last completion, or the last datagram that counts */
+	int64_t interval_began;
+	struct traffic before_interval;
+	bool ended; /* what has not come is lost */
 
 	struct source_table heard;
 	uint64_t foreign;	 /* datagrams that no mckey sent */
@@ -146,6 +195,8 @@ enum {
 
 void sender_start(struct mckey_run *run);
 void sender_completion(struct member *member, const struct completion *completion);
+/* Hands over as many datagrams as there is room and time for. */
+void sender_fill(struct member *member);
 /* A member has finished or failed. */
 void sender_settled(struct mckey_run *run);
 void sender_report(struct mckey_run *run);
@@ -163,5 +214,21 @@ bool receiver_has_all(const struct mckey_run *run);
 
 /* receipt.c */
 void receiver_report(struct mckey_run *run);
+struct receipt receipt_of(const struct mckey_run *run, const struct source *source);
+
+/* pace.c */
+/* How many datagrams the member may hand over at once now, at most the given number. */
+uint32_t pace_allows(struct member *member, uint32_t most, int64_t now);
+/* True if no datagram is due any more after the one that goes now, because of --duration. */
+bool pace_is_last(const struct mckey_run *run, int64_t now);
+/* Calls sender_fill() for every member when it is time. */
+void pace_start(struct mckey_run *run);
+
+/* figures.c */
+void figures_joined(struct member *member, const struct group_address *address);
+/* A datagram was sent, or came. */
+void figures_counted(struct mckey_run *run);
+void figures_report(const struct mckey_run *run, struct report *report, enum report_span span);
+void figures_next_interval(struct mckey_run *run);
 
 #endif

@@ -130,6 +130,7 @@ static void joined(struct member *member, const struct group_address *group)
 		return;
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
+	figures_joined(member, group);
 	run_say(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->queue_number,
 		  group->queue_number, group->queue_key);
@@ -153,6 +154,7 @@ static void member_event(void *owner, struct endpoint *endpoint, const struct en
 	} else if (event->kind == EVENT_ADDRESS_RESOLVED && member->state == MEMBER_RESOLVING) {
 		join(member);
 	} else if (event->kind == EVENT_JOINED && member->state == MEMBER_JOINING) {
+		endpoint_path(member->endpoint, &member->run->path);
 		joined(member, event->group);
 	}
 }
@@ -184,8 +186,7 @@ void member_start(struct member *member)
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
+		.path = &options->common.path,
 		.own_queue = options->own_queue,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
@@ -199,6 +200,7 @@ void member_start(struct member *member)
 		return;
 	}
 	enter(member, MEMBER_RESOLVING);
+	member->asked = clock_now();
 	outcome = endpoint_resolve(member->endpoint, options->bind ? &run->source : NULL, &run->group);
 	if (outcome) {
 		hint(member);

@@ -112,7 +112,7 @@ bool receiver_has_all(const struct mckey_run *run)
 	return run->heard.count > 0;
 }
 
-static void grace_over(void *owner)
+static void time_over(void *owner)
 {
 	run_end(owner, OUTCOME_OK);
 }
@@ -128,13 +128,20 @@ static void watch(void *owner)
 		run_end(run, OUTCOME_OK);
 }
 
+static void first_came(struct mckey_run *run)
+{
+	watch(run);
+	if (run->options->duration)
+		loop_timer_start(run->environment->loop, &run->over, run->options->duration, time_over, run);
+}
+
 /* After something changed that may complete the run, or make it incomplete. */
 static void judge(struct mckey_run *run)
 {
 	if (run->phase != RUN_RECEIVING)
 		return;
 	if (receiver_has_all(run))
-		loop_timer_start(run->environment->loop, &run->grace, GRACE, grace_over, run);
+		loop_timer_start(run->environment->loop, &run->grace, GRACE, time_over, run);
 	else
 		loop_timer_stop(&run->grace);
 }
@@ -156,7 +163,7 @@ void receiver_start(struct mckey_run *run)
 		return;
 	/* A sender was faster than our own last member. */
 	run->progress = clock_now();
-	watch(run);
+	first_came(run);
 	judge(run);
 }
 
@@ -210,14 +217,15 @@ static void count(struct member *member, const struct completion *completion, co
 				&difference);
 	if (!stream_count(stream, content == DATAGRAM_PLAIN ? NULL : &mark))
 		return;
+	figures_counted(run);
 	check_content(run, source, stream, completion->length, content == DATAGRAM_DAMAGED, &difference);
 	/* A sender that goes on after its -C must not keep us waiting for another's. */
 	if (!was_complete)
-		run->progress = clock_now();
+		run->progress = run->traffic_ended;
 	if (run->phase != RUN_RECEIVING)
 		return;
 	if (!before)
-		watch(run);
+		first_came(run);
 	if (run->heard.count > before || stream_complete(stream, run->count) != was_complete)
 		judge(run);
 }

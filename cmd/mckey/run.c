@@ -57,9 +57,11 @@ static void report(struct mckey_run *run)
 	if (run->join_failures && run->member_count > 1)
 		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
 			  run->member_count);
-	if (!run->undecided && !run->count && run->join_failures < run->member_count)
-		run_tell(run, "%zu of %zu connection%s joined, no datagrams asked for",
-			 run->member_count - run->join_failures, run->member_count, plural(run->member_count));
+	if (run->undecided || run->count || run->join_failures == run->member_count)
+		return;
+	environment_summary(run->environment);
+	run_tell(run, "%zu of %zu connection%s joined, no datagrams asked for", run->member_count - run->join_failures,
+		 run->member_count, plural(run->member_count));
 }
 
 static void finish(void *owner)
@@ -79,8 +81,11 @@ void run_end(struct mckey_run *run, enum outcome outcome)
 		return;
 	environment_note(run->environment, outcome);
 	resolver_stop(&run->resolver);
+	loop_timer_stop(&run->pace);
+	loop_timer_stop(&run->over);
 	loop_timer_stop(&run->idle);
 	loop_timer_stop(&run->grace);
+	run->ended = true;
 	report(run);
 	if (run->phase == RUN_SENDING || run->phase == RUN_PAUSING)
 		sender_report(run);

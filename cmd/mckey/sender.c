@@ -11,33 +11,52 @@ enum {
 	BATCH = 16 /* work requests handed over at once: one doorbell for all of them */
 };
 
-static void fill(struct member *member)
+static struct work next_datagram(struct member *member, int64_t now)
 {
 	const struct mckey_run *run = member->run;
+	uint32_t slot = member->posted % member->slots;
+	size_t offset = (size_t)slot * member->slot_size;
+	struct datagram_mark mark = { .sequence = member->posted };
+
+	if (pace_is_last(run, now))
+		member->total = member->posted + 1;
+	mark.total = member->total;
+	datagram_write(member->region->memory + offset, run->size, member->endpoint->queue_number, &mark);
+	member->posted++;
+	return (struct work){
+		.kind = WORK_SEND,
+		.tag = slot,
+		.region = member->region,
+		.offset = offset,
+		.length = run->size,
+		.has_immediate = true,
+		.immediate = member->endpoint->queue_number,
+	};
+}
+
+static uint32_t least(uint32_t one, uint32_t other)
+{
+	return one < other ? one : other;
+}
+
+void sender_fill(struct member *member)
+{
+	struct mckey_run *run = member->run;
 	struct work works[BATCH];
 	enum outcome outcome;
 
-	while (member->posted < run->count && member->posted - member->sent < member->slots) {
+	for (;;) {
+		int64_t now = clock_now();
+		uint32_t room = member->slots - (member->posted - member->sent);
+		uint32_t count = pace_allows(member, least(least(room, member->total - member->posted), BATCH), now);
 		uint32_t batch = 0;
 
-		while (batch < BATCH && member->posted < run->count && member->posted - member->sent < member->slots) {
-			uint32_t slot = member->posted % member->slots;
-			size_t offset = (size_t)slot * member->slot_size;
-			const struct datagram_mark mark = { .sequence = member->posted, .total = run->count };
-
-			datagram_write(member->region->memory + offset, run->size, member->endpoint->queue_number,
-				       &mark);
-			works[batch++] = (struct work){
-				.kind = WORK_SEND,
-				.tag = slot,
-				.region = member->region,
-				.offset = offset,
-				.length = run->size,
-				.has_immediate = true,
-				.immediate = member->endpoint->queue_number,
-			};
-			member->posted++;
-		}
+		if (!count)
+			return;
+		if (member->posted == member->sent)
+			run->progress = now; /* it may have waited for long, at its pace */
+		while (batch < count && member->posted < member->total)
+			works[batch++] = next_datagram(member, now);
 		outcome = endpoint_post(member->endpoint, works, batch);
 		if (outcome) {
 			member_fail(member, outcome);
@@ -53,7 +72,7 @@ void sender_settled(struct mckey_run *run)
 	if (run->phase != RUN_SENDING)
 		return;
 	for (size_t i = 0; i < run->member_count; i++)
-		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->count;
+		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->members[i].total;
 	if (!sending)
 		run_end(run, OUTCOME_OK);
 }
@@ -65,17 +84,27 @@ void sender_completion(struct member *member, const struct completion *completio
 	(void)completion;
 	member->sent++;
 	run->sent++;
-	run->progress = clock_now();
-	if (member->sent == run->count)
+	figures_counted(run);
+	run->progress = run->traffic_ended;
+	if (member->sent == member->total)
 		sender_settled(run);
 	else if (member->posted - member->sent <= member->slots / 2)
-		fill(member);
+		sender_fill(member);
+}
+
+static bool is_waiting(const struct mckey_run *run)
+{
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].state == MEMBER_JOINED && run->members[i].posted != run->members[i].sent)
+			return true;
+	return false;
 }
 
 static void watch(void *owner)
 {
 	struct mckey_run *run = owner;
-	int64_t timeout = run->options->common.timeout, silence = clock_now() - run->progress;
+	int64_t timeout = run->options->common.timeout;
+	int64_t silence = is_waiting(run) ? clock_now() - run->progress : 0;
 
 	if (silence < timeout) {
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
@@ -90,7 +119,7 @@ void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
 	run_say(run, "initiating data transfers");
-	run->progress = clock_now();
+	run->progress = run->traffic_began = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, watch, run);
 	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++) {
 		struct member *member = &run->members[i];
@@ -99,37 +128,58 @@ void sender_start(struct mckey_run *run)
 		if (member->state != MEMBER_JOINED)
 			continue;
 		member->slots = member->endpoint->options.send_depth;
-		if (member->slots > run->count)
-			member->slots = run->count;
+		member->total = run->count;
+		member->due = run->traffic_began;
+		member->slots = least(member->slots, run->count);
 		member->slot_size = run->size;
 		outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size,
 					REGION_LOCAL, &member->region);
 		if (outcome)
 			member_fail(member, outcome);
 		else
-			fill(member);
+			sender_fill(member);
 	}
+	pace_start(run);
+}
+
+/* How many were to be sent: with --duration as many as there was time for. */
+static uint64_t wanted_of(const struct mckey_run *run, const struct member *member)
+{
+	if (run->count != DATAGRAM_OPEN)
+		return run->count;
+	return member->total == DATAGRAM_OPEN ? member->posted : member->total;
 }
 
 void sender_report(struct mckey_run *run)
 {
-	uint64_t wanted = (uint64_t)run->count * run->member_count;
+	uint64_t wanted = 0;
+	bool all = true;
 
-	if (run->sent == wanted)
+	for (size_t i = 0; i < run->member_count; i++) {
+		wanted += wanted_of(run, &run->members[i]);
+		all = all && run->members[i].total && run->members[i].sent == run->members[i].total;
+	}
+	if (all)
 		run_say(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 
 		if (member->region)
-			run_tell(run, "QP %u sent %u of %u datagram%s of %u byte%s", member->endpoint->queue_number,
-				 member->sent, run->count, plural(run->count), run->size, plural(run->size));
+			run_tell(run, "QP %u sent %u of %" PRIu64 " datagram%s of %u byte%s",
+				 member->endpoint->queue_number, member->sent, wanted_of(run, member),
+				 plural(wanted_of(run, member)), run->size, plural(run->size));
 	}
+	environment_summary(run->environment);
 	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->sent, wanted, plural(wanted),
 		 run->group_text);
-	if (run->sent == wanted)
+	if (all)
 		return;
-	log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s", wanted - run->sent,
-		  wanted, wanted == 1 ? " was" : "s were", run->interrupted ? ": " : "",
-		  run->interrupted ? run->interrupted : "");
+	if (run->count == DATAGRAM_OPEN)
+		log_error(run->log, run->group_text, "not everybody sent for --duration%s%s",
+			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+	else
+		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s",
+			  wanted - run->sent, wanted, wanted == 1 ? " was" : "s were", run->interrupted ? ": " : "",
+			  run->interrupted ? run->interrupted : "");
 	environment_note(run->environment, OUTCOME_FAILED);
 }

@@ -66,7 +66,9 @@ bool stream_count(struct stream *stream, const struct datagram_mark *mark)
 		stream->plain++;
 		return true;
 	}
-	stream->total = mark->total;
+	/* The last one may overtake others. */
+	if (!stream->numbered || mark->total < stream->total)
+		stream->total = mark->total;
 	return count_number(stream, mark->sequence);
 }
 
@@ -75,27 +77,35 @@ uint64_t stream_arrived(const struct stream *stream)
 	return stream->numbered + stream->plain;
 }
 
-static bool sends_less(const struct stream *stream, uint64_t expected)
+/* How many are to come in all, as far as that is known. */
+static uint64_t due(const struct stream *stream, uint64_t expected)
 {
-	return stream->numbered && stream->total < expected;
+	return stream->numbered && stream->total < expected ? stream->total : expected;
 }
 
 bool stream_complete(const struct stream *stream, uint64_t expected)
 {
-	return stream_arrived(stream) >= (sends_less(stream, expected) ? stream->total : expected);
+	expected = due(stream, expected);
+	return expected != DATAGRAM_OPEN && stream_arrived(stream) >= expected;
+}
+
+uint64_t stream_gaps(const struct stream *stream)
+{
+	uint64_t arrived = stream_arrived(stream);
+
+	/* A datagram with a damaged mark fills one of the gaps. */
+	if (!stream->numbered || stream->highest - stream->lowest < arrived)
+		return 0;
+	return (uint64_t)stream->highest - stream->lowest + 1 - arrived;
 }
 
 uint64_t stream_missing(const struct stream *stream, uint64_t expected)
 {
-	uint64_t arrived = stream_arrived(stream), gaps = 0, short_of = 0;
+	uint64_t arrived = stream_arrived(stream), gaps = stream_gaps(stream), short_of = 0;
 
-	if (sends_less(stream, expected))
-		expected = stream->total;
-	if (expected > arrived)
+	expected = due(stream, expected);
+	if (expected != DATAGRAM_OPEN && expected > arrived)
 		short_of = expected - arrived;
-	/* A datagram with a damaged mark fills one of the gaps. */
-	if (stream->numbered && stream->highest - stream->lowest >= arrived)
-		gaps = (uint64_t)stream->highest - stream->lowest + 1 - arrived;
 	return gaps > short_of ? gaps : short_of;
 }
 
@@ -107,5 +117,5 @@ uint64_t stream_damaged(const struct stream *stream)
 bool stream_good(const struct stream *stream, uint64_t expected)
 {
 	return !stream_missing(stream, expected) && !stream_damaged(stream) && !stream->wrong_length &&
-	       !sends_less(stream, expected);
+	       (expected == DATAGRAM_OPEN || due(stream, expected) == expected);
 }

@@ -24,7 +24,7 @@ struct stream {
 	uint64_t out_of_order; /* of numbered: came after a higher one */
 	uint64_t wrong_length;
 	uint64_t damaged;
-	uint32_t total; /* that the sender sends, as its marks say */
+	uint32_t total; /* that the sender sends, as its marks say; DATAGRAM_OPEN until it does */
 	uint32_t lowest;
 	uint32_t highest;
 	uint64_t seen[STREAM_WINDOW / 64]; /* bit 0: highest, bit 1: the number below, ... */
@@ -36,8 +36,15 @@ bool stream_count(struct stream *stream, const struct datagram_mark *mark);
 /* What came of what was sent, repetitions aside. */
 uint64_t stream_arrived(const struct stream *stream);
 
-/* True once expected datagrams came, or all that the sender says it sends. */
+/*
+ * Below, expected is how many the sender is to send; DATAGRAM_OPEN if only that itself can say.
+ *
+ * True once expected datagrams came, or all that the sender says it sends.
+ */
 bool stream_complete(const struct stream *stream, uint64_t expected);
+
+/* How many did not come of those between the ones that came. */
+uint64_t stream_gaps(const struct stream *stream);
 
 /* How many datagrams did not come of the expected ones, and of those between the ones that came. */
 uint64_t stream_missing(const struct stream *stream, uint64_t expected);

@@ -2,40 +2,51 @@
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
-static void line(struct reporting *reporting, const struct report_format *format, const char *record,
-		 enum report_span span)
+/* Figures first: how it ended is known after them. */
+static void begin(struct reporting *reporting, FILE *stream, const struct report_format *format, const char *record,
+		  enum report_span span)
+{
+	report_open(&reporting->report, stream, format);
+	report_text(&reporting->report, "record", record);
+	reporting_add_head(reporting);
+	reporting_add_figures(reporting, span);
+}
+
+static void end(struct reporting *reporting)
 {
 	const struct told_error *error = reporting->told.first;
 
-	report_open(&reporting->report, stdout, format);
-	report_text(&reporting->report, "record", record);
-	reporting_add_head(reporting);
 	reporting_add_verdict(reporting);
+	report_count(&reporting->report, "error_count", reporting->told.count);
 	report_text(&reporting->report, "error", error ? error->text : NULL);
-	reporting_add_figures(reporting, span);
 	report_close(&reporting->report);
-	fflush(stdout);
 }
 
-static void row(struct reporting *reporting, const char *record, enum report_span span)
+static void name_columns(struct reporting *reporting)
 {
-	if (!reporting->columns_named)
-		line(reporting, &report_csv_names, record, span);
+	if (reporting->columns_named)
+		return;
 	reporting->columns_named = true;
-	line(reporting, &report_csv_values, record, span);
+	begin(reporting, stdout, &report_csv_names, "", REPORT_TOTAL);
+	end(reporting);
 }
 
 static void interval(struct reporting *reporting)
 {
-	row(reporting, "interval", REPORT_INTERVAL);
+	name_columns(reporting);
+	begin(reporting, stdout, &report_csv_values, "interval", REPORT_INTERVAL);
+	end(reporting);
+	fflush(stdout);
 }
 
 static void finish(struct reporting *reporting)
 {
-	row(reporting, "summary", REPORT_TOTAL);
+	name_columns(reporting);
+	begin(reporting, reporting->last.stream, &report_csv_values, "summary", REPORT_TOTAL);
 }
 
 const struct reporting_form reporting_csv = {
 	.interval = interval,
 	.finish = finish,
+	.conclude = end,
 };

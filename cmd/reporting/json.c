@@ -2,15 +2,18 @@
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
-/* Of the layout that docs/json.md describes. */
-enum {
-	SCHEMA = 1
-};
-
-static void open_record(struct reporting *reporting, const char *type)
+static void open_record(struct reporting *reporting, FILE *stream, const char *type)
 {
-	report_open(&reporting->report, stdout, &report_json);
+	report_open(&reporting->report, stream, &report_json);
 	report_text(&reporting->report, "type", type);
+}
+
+/* The first record, or the only one. */
+static void open_first(struct reporting *reporting, FILE *stream, const char *type)
+{
+	open_record(reporting, stream, type);
+	report_count(&reporting->report, "schema", REPORTING_SCHEMA);
+	reporting_add_head(reporting);
 }
 
 static void close_record(struct reporting *reporting)
@@ -19,22 +22,22 @@ static void close_record(struct reporting *reporting)
 	fflush(stdout);
 }
 
-static void summary(struct reporting *reporting)
+static void begin_summary(struct reporting *reporting)
 {
-	open_record(reporting, "summary");
-	report_count(&reporting->report, "schema", SCHEMA);
-	reporting_add_head(reporting);
-	reporting_add_verdict(reporting);
+	open_first(reporting, reporting->last.stream, "summary");
 	reporting_add_figures(reporting, REPORT_TOTAL);
+}
+
+static void end_summary(struct reporting *reporting)
+{
+	reporting_add_verdict(reporting);
 	told_report(&reporting->report, &reporting->told);
-	close_record(reporting);
+	report_close(&reporting->report);
 }
 
 static void stream_start(struct reporting *reporting)
 {
-	open_record(reporting, "start");
-	report_count(&reporting->report, "schema", SCHEMA);
-	reporting_add_head(reporting);
+	open_first(reporting, stdout, "start");
 	close_record(reporting);
 }
 
@@ -42,7 +45,7 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 {
 	if (!reporting || reporting->form != &reporting_json_stream)
 		return NULL;
-	open_record(reporting, type);
+	open_record(reporting, stdout, type);
 	report_time(&reporting->report, "at", clock_now() - reporting->started);
 	return &reporting->report;
 }
@@ -68,7 +71,8 @@ static void stream_error(struct reporting *reporting, const struct told_error *e
 }
 
 const struct reporting_form reporting_json = {
-	.finish = summary,
+	.finish = begin_summary,
+	.conclude = end_summary,
 	.json = true,
 };
 
@@ -76,6 +80,7 @@ const struct reporting_form reporting_json_stream = {
 	.start = stream_start,
 	.interval = stream_interval,
 	.error = stream_error,
-	.finish = summary,
+	.finish = begin_summary,
+	.conclude = end_summary,
 	.json = true,
 };

@@ -2,8 +2,10 @@
 #include "cmd/reporting/reporting.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cmd/abrupt_end.h"
 #include "cmd/command.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
@@ -49,18 +51,10 @@ static void heard(void *listener, const char *object, const char *text)
 		reporting->form->error(reporting, reporting->told.last);
 }
 
-/* Whatever the arguments mean otherwise: who asked for JSON parses what comes. */
-static const struct reporting_form *asked_form(int argc, char *const *argv)
+static void use_form(struct reporting *reporting, const struct reporting_form *form)
 {
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json"))
-			return &reporting_json;
-		if (!strcmp(argv[i], "--json-stream"))
-			return &reporting_json_stream;
-		if (!strcmp(argv[i], "--csv"))
-			return &reporting_csv;
-	}
-	return &reporting_text;
+	reporting->form = form;
+	abrupt_end_prints_json(form->json);
 }
 
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
@@ -68,11 +62,11 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 {
 	reporting->environment = environment;
 	reporting->command = command;
-	reporting->form = asked_form(argc, argv);
 	reporting->started = clock_now();
 	environment->reporting = reporting;
 	environment->log.heard = heard;
 	environment->log.listener = reporting;
+	use_form(reporting, reporting_asked_form(argc, argv));
 }
 
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
@@ -80,14 +74,7 @@ void reporting_choose(struct reporting *reporting, const struct reporting_option
 	reporting->options = options;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	if (options->json)
-		reporting->form = &reporting_json;
-	else if (options->json_stream)
-		reporting->form = &reporting_json_stream;
-	else if (options->csv)
-		reporting->form = &reporting_csv;
-	else
-		reporting->form = &reporting_text;
+	use_form(reporting, reporting_chosen_form(options));
 	if (reporting->form != &reporting_text || options->quiet)
 		reporting->nowhere = fopen("/dev/null", "w");
 	if (reporting->nowhere)
@@ -125,6 +112,12 @@ static void asked(void *owner)
 	reporting_say_so_far(owner);
 }
 
+void reporting_announce(struct reporting *reporting)
+{
+	if (reporting->form->start)
+		reporting->form->start(reporting);
+}
+
 void reporting_start(struct reporting *reporting, void *state)
 {
 	struct loop *loop = reporting->environment->loop;
@@ -132,8 +125,6 @@ void reporting_start(struct reporting *reporting, void *state)
 
 	reporting->state = state;
 	reporting->interval_started = clock_now();
-	if (reporting->form->start)
-		reporting->form->start(reporting);
 	loop_signal_start(loop, &reporting->quit, SIGQUIT, asked, reporting);
 	if (length)
 		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);
@@ -160,9 +151,30 @@ void reporting_finish(struct reporting *reporting)
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);
 	reporting_write_prometheus(reporting);
-	if (reporting->form->finish)
+	if (reporting->form->finish) {
+		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
+
+		reporting->last.stream = stream ? stream : stdout;
 		reporting->form->finish(reporting);
+	}
+	/* Errors may come yet, with records of their own. */
+	reporting->last = reporting->report;
 	reporting->state = NULL;
+}
+
+void reporting_conclude(struct reporting *reporting)
+{
+	if (!reporting->finished || !reporting->form->conclude)
+		return;
+	reporting->report = reporting->last;
+	reporting->form->conclude(reporting);
+	abrupt_end_prints_json(false);
+	if (reporting->last.stream == stdout)
+		return;
+	fclose(reporting->last.stream);
+	fputs(reporting->text ? reporting->text : "", stdout);
+	fflush(stdout);
+	free(reporting->text);
 }
 
 void reporting_free(struct reporting *reporting)

@@ -9,7 +9,8 @@
  *   csv.c         --csv: the names of the columns, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
  *   progress.c    on a terminal, a line that is replaced each second
- *   told.c        the errors of the run
+ *   told.c        the errors of the run; told_report.c takes them apart
+ *   forms.c       which form was asked for (text_only.c: without the ones for programs)
  *
  * In all forms but text the classic lines go nowhere, so that standard output has one form only.
  */
@@ -24,6 +25,9 @@
 #include "core/loop.h"
 #include "core/outcome.h"
 #include "core/report.h"
+
+/* Of the layout of the JSON that docs/json.md describes. */
+#define REPORTING_SCHEMA 1
 
 struct command;
 struct environment;
@@ -51,8 +55,9 @@ struct reporting_form {
 	void (*start)(struct reporting *reporting);
 	void (*interval)(struct reporting *reporting);
 	void (*error)(struct reporting *reporting, const struct told_error *error);
-	void (*summary)(struct reporting *reporting); /* before the command's verdict */
-	void (*finish)(struct reporting *reporting);  /* as the last thing */
+	void (*summary)(struct reporting *reporting);  /* before the command's verdict */
+	void (*finish)(struct reporting *reporting);   /* the last figures, into the report that is open */
+	void (*conclude)(struct reporting *reporting); /* and what only the end of the process knows */
 	bool json;
 };
 
@@ -65,6 +70,9 @@ struct reporting {
 	const struct reporting_form *form;
 	void *state; /* the command's, while it runs */
 	struct report report;
+	struct report last; /* the report of the end, into text */
+	char *text;
+	size_t text_length;
 	FILE *nowhere;
 	int64_t started;
 	int64_t interval_started;
@@ -86,14 +94,20 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 /* The options are known; sets the environment's output for them. */
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options);
 
+/* The command is about to start. */
+void reporting_announce(struct reporting *reporting);
+
 /* The command has started: its figures may be asked for until reporting_finish(). */
 void reporting_start(struct reporting *reporting, void *state);
 
 /* The verdict is about to be printed. NULL is fine. */
 void reporting_summary(struct reporting *reporting);
 
-/* The run is over, or could not begin; the state is about to go. Once only. */
+/* The run is over, or could not begin; the state is about to go. Takes the last figures, but does not print them. */
 void reporting_finish(struct reporting *reporting);
+
+/* Prints what finishes the output: nothing is left that could still fail. */
+void reporting_conclude(struct reporting *reporting);
 
 /* After the last error. */
 void reporting_free(struct reporting *reporting);
@@ -104,6 +118,13 @@ void reporting_free(struct reporting *reporting);
  */
 struct report *reporting_begin_record(struct reporting *reporting, const char *type);
 void reporting_end_record(struct reporting *reporting);
+
+/*
+ * The form that the options say, and the one that the bare arguments do: whatever they mean otherwise, who asked for
+ * JSON parses what comes.
+ */
+const struct reporting_form *reporting_chosen_form(const struct reporting_options *options);
+const struct reporting_form *reporting_asked_form(int argc, char *const *argv);
 
 /* Takes the line of progress off the terminal, before something else is printed. NULL is fine. */
 void reporting_clear(struct reporting *reporting);

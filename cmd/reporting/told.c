@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/reporting/told.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	KEPT_MOST = 64,
-	TEXT_SIZE = 1024, /* no line of the log is longer */
+	KEPT_MOST = 64
 };
 
 void told_error(struct told *told, const char *object, const char *text)
@@ -49,63 +47,4 @@ void told_free(struct told *told)
 		free(error);
 	}
 	*told = (struct told){ 0 };
-}
-
-/* A start of NULL is no value. */
-static void report_part(struct report *report, const char *name, const char *start, size_t length)
-{
-	char part[TEXT_SIZE];
-
-	if (!start) {
-		report_text(report, name, NULL);
-		return;
-	}
-	if (length >= sizeof(part))
-		length = sizeof(part) - 1;
-	memcpy(part, start, length);
-	part[length] = 0;
-	report_text(report, name, part);
-}
-
-/* The code is in brackets at the very end; brackets inside it belong to it. */
-static const char *find_code(const char *text)
-{
-	size_t length = strlen(text);
-	int depth = 0;
-
-	if (!length || text[length - 1] != ')')
-		return NULL;
-	for (const char *place = text + length - 1; place > text; place--) {
-		depth += (*place == ')') - (*place == '(');
-		if (!depth)
-			return place[-1] == ' ' ? place : NULL;
-	}
-	return NULL;
-}
-
-void told_report_error(struct report *report, const struct told_error *error)
-{
-	const char *colon = strstr(error->text, ": ");
-	const char *code = find_code(error->text);
-	bool has_phase = colon && (!code || colon < code);
-	const char *cause = has_phase ? colon + 2 : error->text;
-
-	report_text(report, "object", error->object);
-	report_part(report, "phase", has_phase ? error->text : NULL, has_phase ? (size_t)(colon - error->text) : 0);
-	report_part(report, "cause", cause, code ? (size_t)(code - 1 - cause) : strlen(cause));
-	report_part(report, "code", code ? code + 1 : NULL, code ? strlen(code) - 2 : 0);
-	report_text(report, "text", error->text);
-	report_text(report, "hint", error->hint);
-}
-
-void told_report(struct report *report, const struct told *told)
-{
-	report_count(report, "error_count", told->count);
-	report_list(report, "errors");
-	for (const struct told_error *error = told->first; error; error = error->next) {
-		report_object(report, NULL);
-		told_report_error(report, error);
-		report_end(report);
-	}
-	report_end(report);
 }

@@ -269,17 +269,20 @@ static struct connect_times longest_times(const struct rping_client *client)
 
 void rping_client_report(struct rping_client *client, struct report *report, enum report_span span)
 {
+	static const struct path several = { 0 };
 	struct connect_times times = longest_times(client);
+	bool alone = client->count == 1;
 
 	report_text(report, "role", "client");
-	report_text(report, "target", client->count == 1 ? client->targets[0].address : NULL);
+	report_text(report, "target", alone ? client->targets[0].address : NULL);
+	path_report(report, alone ? &client->targets[0].path : &several);
 	ping_figures_report(&client->all.figures, longest_size(client), report, span);
 	connect_times_report(&times, report);
 	/* A person sees of one target all there is without a list. */
-	if (span == REPORT_INTERVAL || (client->count == 1 && report->format == &report_block))
+	if (alone && report->format->draws)
 		return;
 	report_list(report, "targets");
-	for (size_t i = 0; i < client->count; i++) {
+	for (size_t i = 0; i < client->count && span == REPORT_TOTAL; i++) {
 		report_object(report, NULL);
 		target_report(&client->targets[i], report);
 		report_end(report);

@@ -64,12 +64,14 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
 		   .help = "Server: end after one client, as without -P"),
 	SERVER_OPTIONS(struct rping_options)
+	PATH_OPTIONS(struct rping_options, 0, 0),
 	COMMON_OPTIONS(struct rping_options, 'd'),
 	{ .name = NULL },
 };
 
 static const struct option_rule rping_rules[] = {
 	COMMON_RULES,
+	PATH_RULES,
 	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_ONE_OF, "server", "client" },
 	{ OPTION_EXCLUDES, "persistent", "client" },
@@ -107,8 +109,7 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		/* At most four are under way: a READ, a go-ahead, a WRITE and its go-ahead. */
 		.send_depth = 8,
 		.receive_depth = MAILBOX_RECEIVES,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
+		.path = &options->common.path,
 		.own_queue = options->own_queue,
 	};
 }

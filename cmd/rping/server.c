@@ -319,8 +319,10 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
 	server->one_shot = !options->persistent && server->limit <= 1;
 	resolver_start(&server->lookup, environment->loop, server->log,
-		       options->addresses.count ? options->addresses.texts[0] : "0.0.0.0", ADDRESS_FORMAT_ANY,
-		       options->common.timeout, address_found, server);
+		       options->addresses.count	    ? options->addresses.texts[0]
+		       : options->common.family.ip6 ? "::"
+						    : "0.0.0.0",
+		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
 	*result = server;
 	return OUTCOME_OK;
 }
@@ -363,9 +365,11 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 	report_count(report, "verified", server->options->validate ? pings : 0);
 	report_end(report);
 	/* A person has had a line of each. */
-	if (report->format != &report_json || span == REPORT_INTERVAL)
+	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
+	if (span == REPORT_INTERVAL)
+		last = 0;
 	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {
 		report_object(report, NULL);
 		report_record(&server->records[i % RECORDS_MOST], report);

@@ -371,6 +371,7 @@ static void established(struct target *target, const struct endpoint_event *even
 	enum outcome outcome;
 
 	step_over(target, &target->times.connect);
+	endpoint_path(target->endpoint, &target->path);
 	patience_end(&target->patience);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
@@ -561,12 +562,16 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	for (size_t i = 0; i < count; i++) {
 		if (family && family != addresses[i].family)
 			continue;
+		if (!path_allows_family(&options_of(target)->common.family, addresses[i].family))
+			continue;
 		target->addresses[target->address_count] = addresses[i];
 		target->addresses[target->address_count++].port = target->port;
 	}
 	if (!outcome && !target->address_count) {
-		log_error(log_of(target), target->address, "no address of the same family as -I %s",
-			  options_of(target)->source);
+		log_error(log_of(target), target->address, "no address of the family that %s asks for",
+			  family				  ? "-I"
+			  : options_of(target)->common.family.ip4 ? "--ipv4"
+								  : "--ipv6");
 		outcome = OUTCOME_NO_CONNECTION;
 	}
 	if (outcome)
@@ -660,6 +665,7 @@ void target_report(const struct target *target, struct report *report)
 	ping_record_report(&target->record, target->size, report);
 	connect_times_report(&target->times, report);
 	report_flag(report, "failed", target->ended && target->outcome);
+	path_report(report, &target->path);
 	report_text(report, "verdict", !target->ended ? NULL : target->outcome ? "fail" : "pass");
 	report_text(report, "error", target->error);
 }

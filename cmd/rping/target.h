@@ -67,6 +67,7 @@ struct target {
 	struct region *sink_region;
 	char name[ADDRESS_TEXT_SIZE]; /* of its endpoint, once it has had one */
 	const char *device;
+	struct path path; /* of its last connection */
 
 	bool stock; /* the server said no hello */
 	uint32_t size;

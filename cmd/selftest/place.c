@@ -3,14 +3,10 @@
  * Where to test. An address serves if a listener can be made there: that asks the backend itself, at once and without
  * a packet. Nothing is said of what is only tried.
  */
-#include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "cmd/selftest/selftest.h"
+#include "core/interface.h"
 
 enum {
 	CANDIDATES_MOST = 64,
@@ -28,8 +24,6 @@ enum outcome place_find_port(const struct place *place, uint16_t *port)
 {
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	struct endpoint *listener;
 	enum outcome outcome =
@@ -55,50 +49,22 @@ static void add_loopback(struct candidates *candidates)
 			(struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
 }
 
-static bool is_link_local(const struct address *address)
-{
-	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
-}
-
-/* IPv4 has multicast everywhere, and a link-local address needs its interface beside it. */
-static int rank(const struct address *address)
-{
-	return address->family == ADDRESS_IP4 ? 0 : is_link_local(address) ? 2 : 1;
-}
-
-static void add_interfaces(struct candidates *candidates, const struct ifaddrs *list, int wanted)
-{
-	const unsigned up = IFF_UP | IFF_RUNNING;
-
-	for (const struct ifaddrs *entry = list; entry && candidates->count < CANDIDATES_MOST;
-	     entry = entry->ifa_next) {
-		struct address *address = &candidates->addresses[candidates->count];
-		struct sockaddr_storage storage = { 0 };
-		int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
-
-		if ((family != AF_INET && family != AF_INET6) || (entry->ifa_flags & (up | IFF_LOOPBACK)) != up)
-			continue;
-		memcpy(&storage, entry->ifa_addr,
-		       family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-		if (address_from_socket(&storage, address) && rank(address) == wanted)
-			candidates->count++;
-	}
-}
-
 static void find_candidates(struct environment *environment, const struct selftest_options *options,
 			    struct candidates *candidates)
 {
-	struct ifaddrs *list;
+	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 
 	if (options->address) {
 		address_parse(options->address, ADDRESS_FORMAT_IP, &candidates->addresses[0]);
 		candidates->count = 1;
 	} else if (is_soft(environment)) {
 		add_loopback(candidates);
-	} else if (!getifaddrs(&list)) {
-		for (int wanted = 0; wanted <= 2; wanted++)
-			add_interfaces(candidates, list, wanted);
-		freeifaddrs(list);
+	} else {
+		size_t count = interface_addresses(list);
+
+		for (size_t i = 0; i < count && candidates->count < CANDIDATES_MOST; i++)
+			if (!list[i].loopback)
+				candidates->addresses[candidates->count++] = list[i].address;
 	}
 }
 

@@ -239,8 +239,6 @@ static enum outcome find_device(struct selftest *selftest)
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = selftest->options->common.timeout,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	enum outcome outcome =
 		endpoint_create(ENDPOINT_CONNECTION, place->channel, &options, &handlers, selftest, &selftest->probe);

@@ -23,6 +23,7 @@ static void ask(struct ucmatose_connection *connection)
 
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &run->endpoint_options,
 				  &ucmatose_connection_handlers, connection, &connection->endpoint);
+	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
 	if (!outcome)

@@ -40,6 +40,38 @@ struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
 	return connection;
 }
 
+/* What the state that is entered means for the figures. */
+static void note_state(struct ucmatose *run, enum connection_state state)
+{
+	int64_t now = clock_now();
+
+	if (state == CONNECTION_CONNECTING)
+		ucmatose_figures_start(&run->figures, ACTIVITY_CONNECTING, now);
+	else if (state == CONNECTION_ESTABLISHED)
+		ucmatose_figures_count(&run->figures, ACTIVITY_CONNECTING, 1, now);
+	else if (state == CONNECTION_SENDING)
+		ucmatose_figures_start(&run->figures, ACTIVITY_SENDING, now);
+	else if (state == CONNECTION_RECEIVING)
+		ucmatose_figures_start(&run->figures, ACTIVITY_RECEIVING, now);
+	else if (state == CONNECTION_FAILED)
+		ucmatose_figures_failed(&run->figures);
+}
+
+void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
+{
+	connection->step_began = clock_now();
+}
+
+void ucmatose_connection_end_step(struct ucmatose_connection *connection, enum step step)
+{
+	struct ucmatose *run = connection->run;
+	int64_t began = connection->step_began;
+
+	ucmatose_connection_begin_step(connection);
+	if (connection->index >= run->options->warmup)
+		ucmatose_figures_step(&run->figures, step, connection->step_began - began);
+}
+
 void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state)
 {
 	struct ucmatose *run = connection->run;
@@ -50,12 +82,28 @@ void ucmatose_connection_set(struct ucmatose_connection *connection, enum connec
 	run->in_state[connection->state]--;
 	run->in_state[state]++;
 	connection->state = state;
+	note_state(run, state);
+}
+
+static void stream_end(const struct ucmatose_connection *connection)
+{
+	struct report *report = environment_begin_record(connection->run->environment, "connection");
+
+	if (!report)
+		return;
+	report_count(report, "index", connection->index);
+	report_text(report, "peer", connection->endpoint ? connection->endpoint->name : NULL);
+	report_text(report, "state", states[connection->state].text);
+	report_count(report, "sent", connection->acknowledged);
+	report_count(report, "received", connection->received);
+	environment_end_record(connection->run->environment);
 }
 
 static void drop_endpoint(struct ucmatose_connection *connection)
 {
 	struct endpoint *endpoint = connection->endpoint;
 
+	stream_end(connection);
 	connection->endpoint = NULL;
 	endpoint_destroy(endpoint);
 }
@@ -75,8 +123,10 @@ void ucmatose_connection_close(struct ucmatose_connection *connection)
 
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection)
 {
-	enum outcome outcome = endpoint_disconnect(connection->endpoint);
+	enum outcome outcome;
 
+	ucmatose_connection_begin_step(connection);
+	outcome = endpoint_disconnect(connection->endpoint);
 	if (outcome)
 		ucmatose_connection_fail(connection, outcome);
 	else
@@ -139,6 +189,7 @@ static void request(struct ucmatose_connection *connection)
 
 	if (!outcome) {
 		ucmatose_hello_write(connection->run, connection, bytes);
+		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
 	if (outcome && !ucmatose_client_again(connection))
@@ -150,6 +201,9 @@ static void established(struct ucmatose_connection *connection, const struct end
 	struct ucmatose *run = connection->run;
 	struct hello hello;
 
+	ucmatose_connection_end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
+	if (!run->path.queue_number)
+		endpoint_path(connection->endpoint, &run->path);
 	patience_end(&run->patience);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
@@ -187,6 +241,7 @@ static void disconnected(struct ucmatose_connection *connection)
 			ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_DISCONNECTING:
+		ucmatose_connection_end_step(connection, STEP_DISCONNECT);
 		ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_SENDING:
@@ -215,7 +270,11 @@ static void connection_event(void *owner, struct endpoint *endpoint, const struc
 	assert(connection->endpoint == endpoint);
 	ucmatose_progressed(connection->run);
 	switch (event->kind) {
+	case EVENT_ADDRESS_RESOLVED:
+		ucmatose_connection_end_step(connection, STEP_RESOLVE_ADDRESS);
+		break;
 	case EVENT_ROUTE_RESOLVED:
+		ucmatose_connection_end_step(connection, STEP_RESOLVE_ROUTE);
 		request(connection);
 		break;
 	case EVENT_ESTABLISHED:

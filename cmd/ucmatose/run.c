@@ -373,8 +373,8 @@ static void tell_success(const struct ucmatose *run)
 		fprintf(output, " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
 			run->wanted - ours);
 	fprintf(output, " (%s, %s)", transport_name(run->environment->transport), run->device);
-	if (run->refused)
-		fprintf(output, ", %" PRIu32 " more refused", run->refused);
+	if (run->figures.total.refused)
+		fprintf(output, ", %" PRIu64 " more refused", run->figures.total.refused);
 	fputc('\n', output);
 }
 
@@ -392,6 +392,8 @@ void ucmatose_finish(struct ucmatose *run)
 	environment_note(environment, run->outcome);
 	if (!run->cut_short)
 		ucmatose_say(run, "test complete");
+	if (run->figures.total.activities[ACTIVITY_CONNECTING].count)
+		environment_summary(environment);
 	if (environment->outcome)
 		tell_failures(run, verified);
 	else

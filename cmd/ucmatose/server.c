@@ -25,6 +25,7 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	outcome = ucmatose_transfer_prepare(connection);
 	if (!outcome) {
 		ucmatose_hello_write(run, connection, bytes);
+		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_accept(request, bytes, sizeof(bytes));
 	}
 	if (outcome) {
@@ -41,8 +42,9 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
 	if (run->phase != RUN_CONNECTING || run->arrivals_over) {
-		if (!run->refused++)
+		if (!run->figures.total.refused)
 			ucmatose_say(run, "cmatose: refusing a connection beyond the number of -c");
+		ucmatose_figures_refused(&run->figures);
 		endpoint_reject(event->request, reason_full, sizeof(reason_full) - 1);
 		return;
 	}

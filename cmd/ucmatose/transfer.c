@@ -340,7 +340,7 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 
 static enum outcome received(struct ucmatose_connection *connection, uint32_t length)
 {
-	const struct ucmatose *run = connection->run;
+	struct ucmatose *run = connection->run;
 	uint64_t free_receives;
 	bool granted = false;
 	enum outcome outcome;
@@ -355,6 +355,9 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 		if (outcome)
 			return outcome;
 		connection->received++;
+		ucmatose_figures_count(&run->figures, ACTIVITY_RECEIVING, 1, run->progress);
+		if (connection->peer_is_ours)
+			ucmatose_figures_verified(&run->figures);
 	}
 	connection->consumed++;
 	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
@@ -419,6 +422,8 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged += completion->tag;
+		ucmatose_figures_count(&connection->run->figures, ACTIVITY_SENDING, completion->tag,
+				       connection->run->progress);
 		outcome = post_sends(connection);
 	}
 	if (!outcome)

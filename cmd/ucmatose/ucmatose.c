@@ -59,16 +59,13 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct ucmatose_options, size, .minimum = 0,
 		   .maximum = INT64_C(1) << 30, .initial = 100, .argument = "BYTES",
 		   .help = "Bytes of each message; 0 only connects"),
-	OPTION_ROW(OPTION_INTEGER, 't', "tos", struct ucmatose_options, type_of_service, .minimum = 0, .maximum = 255,
-		   .initial = ENDPOINT_UNSET, .initial_text = "the system's", .argument = "N",
-		   .help = "Type of service of the connections"),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 0, .maximum = 65535,
 		   .initial = 7471, .argument = "PORT", .help = "Port of the server; a server takes a free one for 0"),
-	OPTION_ROW(OPTION_INTEGER, 'a', "ack-timeout", struct ucmatose_options, ack_timeout, .minimum = 0,
-		   .maximum = 31, .initial = ENDPOINT_UNSET, .initial_text = "the system's", .argument = "N",
-		   .help = "Wait 4.096 us x 2^N for an acknowledgement; 0 waits for ever"),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   .help = "Move everything to a new event channel before the disconnect"),
+	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
+	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
+		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server)
 	SERVER_OPTIONS(struct ucmatose_options)
 	COMMON_OPTIONS(struct ucmatose_options, 0),
@@ -78,6 +75,7 @@ static const struct option options_table[] = {
 
 static const struct option_rule rules[] = {
 	COMMON_RULES,
+	PATH_RULES,
 	SERVER_RULES(OPTION_EXCLUDES, "server"),
 	{ OPTION_NEEDS, "wait-server", "server" },
 	{ 0, NULL, NULL },
@@ -136,6 +134,13 @@ static void fail_early(struct ucmatose *run, enum outcome outcome)
 	ucmatose_finish(run);
 }
 
+static bool may_use(const struct ucmatose *run, enum address_family family)
+{
+	if (run->source.family && family != run->source.family)
+		return false;
+	return family == ADDRESS_GID || path_allows_family(&run->options->common.family, family);
+}
+
 static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
@@ -145,11 +150,14 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 		fail_early(run, outcome);
 		return;
 	}
-	while (run->source.family && chosen < count && addresses[chosen].family != run->source.family)
+	while (chosen < count && !may_use(run, addresses[chosen].family))
 		chosen++;
 	if (chosen == count) {
-		log_error(&run->environment->log, "-s", "'%s' has no address of the same family as '%s' of -b",
-			  run->options->server, run->options->bind);
+		log_error(&run->environment->log, "-s", "'%s' has no address of the family that %s asks for",
+			  run->options->server,
+			  run->source.family		    ? "-b"
+			  : run->options->common.family.ip4 ? "--ipv4"
+							    : "--ipv6");
 		fail_early(run, OUTCOME_USAGE);
 		return;
 	}
@@ -203,15 +211,15 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 }
 
 /* Without -b. The IPv6 one would also take IPv4 connections, but not on iWARP. */
-static enum address_family any_family(int64_t format)
+static enum address_family any_family(const struct ucmatose_options *options)
 {
-	switch (format) {
+	switch (options->format) {
 	case ADDRESS_FORMAT_GID:
 		return ADDRESS_GID;
 	case ADDRESS_FORMAT_IP6:
 		return ADDRESS_IP6;
 	default:
-		return ADDRESS_IP4;
+		return options->common.family.ip6 ? ADDRESS_IP6 : ADDRESS_IP4;
 	}
 }
 
@@ -224,7 +232,7 @@ static void first_step(void *owner)
 		resolver_start(&run->bind_resolver, run->environment->loop, &run->environment->log, options->bind,
 			       (enum address_format)options->format, options->common.timeout, bind_known, run);
 	} else if (run->is_server) {
-		run->source.family = any_family(options->format);
+		run->source.family = any_family(options);
 		start_listening(run);
 	} else {
 		resolve_server(run);
@@ -233,7 +241,7 @@ static void first_step(void *owner)
 
 static void say_ack_timeout(const struct ucmatose *run)
 {
-	int64_t exponent = run->options->ack_timeout;
+	int64_t exponent = run->options->common.path.ack_timeout;
 	FILE *output = environment_output(run->environment);
 	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
 
@@ -271,14 +279,13 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 		.timeout = options->common.timeout,
 		.send_depth = 1,
 		.receive_depth = 1,
-		.type_of_service = (int)options->type_of_service,
-		.ack_timeout = (int)options->ack_timeout,
+		.path = &options->common.path,
 	};
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		goto failed;
 	ucmatose_say(run, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
-	if (options->ack_timeout != ENDPOINT_UNSET)
+	if (options->common.path.ack_timeout != PATH_UNSET)
 		say_ack_timeout(run);
 	loop_timer_start(environment->loop, &run->step, 0, first_step, run);
 	*state = run;
@@ -297,6 +304,18 @@ static void ucmatose_interrupt(void *state, enum interruption reason)
 {
 	(void)reason; /* main has told of a deadline, and of a signal everybody knows */
 	ucmatose_cut_short(state);
+}
+
+static void report_run(void *state, struct report *report, enum report_span span)
+{
+	ucmatose_report(state, report, span);
+}
+
+static void interval_over(void *state)
+{
+	struct ucmatose *run = state;
+
+	ucmatose_figures_next_interval(&run->figures, clock_now());
 }
 
 static void ucmatose_stop(void *state)
@@ -336,5 +355,7 @@ const struct command ucmatose_command = {
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
+	.report = report_run,
+	.interval_over = interval_over,
 	.stop = ucmatose_stop,
 };

@@ -8,6 +8,7 @@
  *   server.c      takes them
  *   connection.c  the life of one connection
  *   transfer.c    its messages
+ *   figures.c     what is counted and timed
  *
  * Only what the loop calls (an event, a completion, a timer) ends with ucmatose_advance(), which moves the run to its
  * next phase when the last connection is ready for it. Everything below just changes the state of a connection.
@@ -21,6 +22,7 @@
 #include "cmd/command.h"
 #include "cmd/hello.h"
 #include "cmd/patience.h"
+#include "cmd/ucmatose/figures.h"
 
 struct ucmatose_options {
 	struct common_options common;
@@ -31,9 +33,8 @@ struct ucmatose_options {
 	int64_t connections;
 	int64_t count;
 	int64_t size;
-	int64_t type_of_service;
 	int64_t port;
-	int64_t ack_timeout;
+	int64_t warmup;
 	int64_t wait_server;
 	bool migrate;
 };
@@ -66,6 +67,7 @@ struct ucmatose_connection {
 	struct ucmatose *run;
 	struct endpoint *endpoint;
 	struct ucmatose_memory *memory;
+	int64_t step_began; /* the step with the connection manager that is under way */
 	size_t receive_offset;
 	size_t send_offset;
 	uint32_t index;
@@ -110,6 +112,7 @@ struct ucmatose {
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
 	const char *device;		/* for the verdict */
+	struct path path;		/* of the connection that was established first */
 	struct patience patience;	/* of a client's first connection */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
@@ -118,7 +121,7 @@ struct ucmatose {
 	uint32_t wanted;		/* connections */
 	uint32_t begun;			/* connections asked for or taken so far; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
-	uint32_t refused; /* requests beyond -c */
+	struct ucmatose_figures figures;
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
@@ -156,12 +159,18 @@ void ucmatose_connection_set(struct ucmatose_connection *connection, enum connec
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
 void ucmatose_connection_close(struct ucmatose_connection *connection);
+/* A step with the connection manager begins, or has ended. */
+void ucmatose_connection_begin_step(struct ucmatose_connection *connection);
+void ucmatose_connection_end_step(struct ucmatose_connection *connection, enum step step);
 /* The peer's hello; called with the one that came, or not at all. */
 void ucmatose_connection_greet(struct ucmatose_connection *connection, const struct hello *hello);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
 			  uint8_t bytes[HELLO_SIZE]);
 /* Tells the difference if the peer has other options than we. */
 bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello);
+
+/* figures.c */
+void ucmatose_report(const struct ucmatose *run, struct report *report, enum report_span span);
 
 /* transfer.c */
 /* Makes the queue with its memory and posts the first receives. The domain must be known. */

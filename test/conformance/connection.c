@@ -192,16 +192,20 @@ static void own_queue(struct bench *bench)
 static void type_of_service(struct bench *bench)
 {
 	struct endpoint_options options = bench_options(bench);
+	struct path_options path = PATH_OPEN;
 
-	options.type_of_service = 96;
+	options.path = &path;
+	path.type_of_service = 96;
 	REQUIRE(bench, bench_connect(bench, &options));
 }
 
 static void ack_timeout(struct bench *bench)
 {
 	struct endpoint_options options = bench_options(bench);
+	struct path_options path = PATH_OPEN;
 
-	options.ack_timeout = 14;
+	options.path = &path;
+	path.ack_timeout = 14;
 	REQUIRE(bench, bench_connect(bench, &options));
 }
 

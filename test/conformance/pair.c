@@ -25,8 +25,6 @@ struct endpoint_options bench_options(const struct bench *bench)
 		.timeout = patience,
 		.send_depth = PAIR_DEPTH,
 		.receive_depth = PAIR_DEPTH,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 }
 

@@ -85,7 +85,7 @@ static void take_addresses(struct input *input, struct frame *frame)
 
 	frame->from = world_address(number % 12);
 	frame->to = world_address(number / 12);
-	frame->from.port = SOFT_PORT;
+	frame->from.port = PACKET_PORT;
 }
 
 /* ---- the records ---- */
@@ -154,7 +154,7 @@ static void again(struct input *input)
 	if (frame.length < ICRC_SIZE)
 		return;
 	frame.length -= ICRC_SIZE;
-	frame.from.port = flags & 4 ? 49152 : SOFT_PORT;
+	frame.from.port = flags & 4 ? 49152 : PACKET_PORT;
 	frame.identification = flags & 4 ? take16(input) : 0;
 	change(input, &frame, flags >> 4);
 	frame.length += flags & 8 ? ICRC_SIZE : 0;
@@ -222,7 +222,7 @@ static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *fr
 		return false;
 	frame->from = flags & 1 ? world_address(3) : queue->path.peer;
 	frame->to = queue->path.local;
-	frame->from.port = SOFT_PORT;
+	frame->from.port = PACKET_PORT;
 	return true;
 }
 
@@ -417,7 +417,7 @@ static void message(struct input *input)
 		bytes_write(information, 8, link->peer_guid);
 	if (flags & 0x80)
 		take_addresses(input, &frame);
-	frame.from.port = SOFT_PORT;
+	frame.from.port = PACKET_PORT;
 	if (mad.kind == MAD_REQ)
 		fill_request(input, &mad, link, &frame, private_data);
 	else
@@ -547,16 +547,27 @@ static void pass(struct input *input)
 static void trouble(struct input *input)
 {
 	unsigned how = take8(input);
+	uint8_t quoted[NETWORK_QUOTED_MOST];
+	const struct frame *sent;
 	struct address address;
+	size_t length;
 
 	if (how & 1) {
 		address = world_address(2);
 		network_lose((how >> 1) % 16, &address);
 		return;
 	}
-	/* Not for the control's addresses: such an error ends what is connected with them. */
-	address = world_address(how & 2 ? 1 : how & 4 ? 3 : 5);
-	network_refuse(&address);
+	/* Quotes any bytes, or a packet that was sent; the control must bear both. */
+	sent = how & 2 ? network_trail(take8(input) % NETWORK_TRAIL) : NULL;
+	if (sent) {
+		length = sent->length < sizeof(quoted) ? sent->length : sizeof(quoted);
+		memcpy(quoted, sent->bytes, length);
+		address = sent->to;
+	} else {
+		address = world_address(how >> 4);
+		length = take_bytes(input, quoted, take8(input) % sizeof(quoted));
+	}
+	network_refuse(&address, quoted, how & 4 ? length / 2 : length);
 }
 
 void attack(const uint8_t *bytes, size_t length)

@@ -42,6 +42,8 @@ enum {
 struct fake_socket {
 	bool open, bound, refused;
 	struct address address, connected, refuser;
+	uint8_t quoted[NETWORK_QUOTED_MOST];
+	size_t quoted_length;
 	struct loop_io *io;
 	struct frame *first, **last;
 	size_t count;
@@ -173,11 +175,13 @@ void network_lose(unsigned packets, const struct address *spared)
 	network->spared = *spared;
 }
 
-void network_refuse(const struct address *peer)
+void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length)
 {
 	for (size_t index = 0; index < SOCKETS; index++) {
 		network->sockets[index].refused = network->sockets[index].open;
 		network->sockets[index].refuser = *peer;
+		network->sockets[index].quoted_length = length;
+		memcpy(network->sockets[index].quoted, quoted, length);
 	}
 }
 
@@ -602,6 +606,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 	struct sock_extended_err error = { .ee_errno = ECONNREFUSED, .ee_origin = SO_EE_ORIGIN_ICMP };
 	struct fake_socket *fake = fake_of(fd);
 	struct cmsghdr *row;
+	size_t length;
 
 	if (!fake)
 		return __real_recvmsg(fd, header, flags);
@@ -617,7 +622,9 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 	memcpy(CMSG_DATA(row), &error, sizeof(error));
 	header->msg_controllen = CMSG_SPACE(sizeof(error));
 	address_to_socket(&fake->refuser, header->msg_name);
-	return 0;
+	length = fake->quoted_length < header->msg_iov[0].iov_len ? fake->quoted_length : header->msg_iov[0].iov_len;
+	memcpy(header->msg_iov[0].iov_base, fake->quoted, length);
+	return (ssize_t)length;
 }
 
 /* ---- messages ---- */

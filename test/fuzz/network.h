@@ -12,6 +12,7 @@
 enum {
 	NETWORK_FRAME_MOST = 4400,
 	NETWORK_TRAIL = 64, /* packets remembered */
+	NETWORK_QUOTED_MOST = 128,
 };
 
 struct frame {
@@ -30,8 +31,11 @@ void network_close(void);
 void network_deliver(const struct frame *frame);
 /* The next packets that a transport sends are lost, but for those from and to the spared address. */
 void network_lose(unsigned packets, const struct address *spared);
-/* An ICMP error comes back to every socket: nothing holds the port at that address. */
-void network_refuse(const struct address *peer);
+/*
+ * An ICMP error comes back to every socket: nothing holds the port at that address. It quotes at most
+ * NETWORK_QUOTED_MOST bytes of what was sent there, true or not.
+ */
+void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length);
 
 /* How many packets the transports have sent, and the one that was sent that many before the last; NULL: too old. */
 uint64_t network_sent(void);

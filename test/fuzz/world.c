@@ -412,8 +412,6 @@ static const struct endpoint_options usual = {
 	.port_space = PORT_SPACE_TCP,
 	.send_depth = SENDS,
 	.receive_depth = SLOTS,
-	.type_of_service = ENDPOINT_UNSET,
-	.ack_timeout = ENDPOINT_UNSET,
 };
 
 void world_connect(struct world *world, unsigned host, const struct address *source, const struct address *destination)
@@ -514,7 +512,7 @@ void world_inject(struct world *world, struct frame *frame)
 		return;
 	}
 	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
-			  frame->to.bytes, frame->from.port, SOFT_PORT);
+			  frame->to.bytes, frame->from.port, PACKET_PORT);
 	icrc = icrc_of(table, &flow, (struct icrc_mark){ frame->identification, false }, frame->bytes, frame->length,
 		       NULL, 0, 0);
 	icrc_store(frame->bytes + frame->length, icrc);

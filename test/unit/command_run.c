@@ -387,9 +387,10 @@ static void one_request_in_two_signals(void **state)
 	assert_int_equal(result.status, OUTCOME_OK);
 }
 
-static void second_signal_ends_at_once(const struct command *row, const char *before)
+static void second_signal_ends_at_once(const struct command *row, const char *arguments, const char *before,
+				       const char *after)
 {
-	struct child child = spawn(row, "");
+	struct child child = spawn(row, arguments);
 	struct result result = { 0 };
 	siginfo_t end = { 0 };
 
@@ -402,6 +403,8 @@ static void second_signal_ends_at_once(const struct command *row, const char *be
 	} while (!waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid);
 	finish(&child, &result);
 	assert_string_equal(result.err, "rdmatest: interrupted again: ended at once\n");
+	if (after)
+		assert_string_equal(strstr(result.out, before) + strlen(before), after);
 	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
 }
 
@@ -410,7 +413,7 @@ static void second_signal_while_the_end_takes_long(void **state)
 	const struct command row = { .start = start_and_wait, .interrupt = end_never };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "start\n");
+	second_signal_ends_at_once(&row, "", "start\n", NULL);
 }
 
 static void second_signal_while_the_end_blocks(void **state)
@@ -418,7 +421,7 @@ static void second_signal_while_the_end_blocks(void **state)
 	const struct command row = { .start = start_and_wait, .interrupt = end_blocked };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "start\n");
+	second_signal_ends_at_once(&row, "", "start\n", NULL);
 }
 
 static void second_signal_while_the_run_blocks(void **state)
@@ -426,7 +429,7 @@ static void second_signal_while_the_run_blocks(void **state)
 	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "hang\n");
+	second_signal_ends_at_once(&row, "", "hang\n", "");
 }
 
 static void signal_during_the_clean_up(void **state)
@@ -442,7 +445,7 @@ static void signal_during_the_clean_up(void **state)
 	finish(&child, &result);
 	assert_string_equal(result.out, "open\nstart\nstopping\nstop\nclose\n");
 	assert_int_equal(result.status, OUTCOME_OK);
-	second_signal_ends_at_once(&never, "stopping\n");
+	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
 static void deadline_holds_though_a_call_blocks(void **state)
@@ -452,6 +455,55 @@ static void deadline_holds_though_a_call_blocks(void **state)
 	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
 	       "rdmatest: no end in time: a library call does not return: ended at once\n");
+}
+
+/* Nothing is known of the run any more, but standard output has its one object. */
+#define ABRUPT_SUMMARY(code, phase, cause)                                                                             \
+	"{\"type\":\"summary\",\"schema\":1,\"command\":null,\"version\":\"" RDMATEST_VERSION                          \
+	"\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":" code                          \
+	",\"error_count\":1,\"errors\":[{\"object\":null,\"phase\":\"" phase "\",\"cause\":\"" cause                   \
+	"\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null}]}\n"
+
+static void an_abrupt_end_prints_json_too(void **state)
+{
+	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+	const struct command never = { .start = start_and_finish, .stop = stop_never };
+	static const char again[] = ABRUPT_SUMMARY("130", "interrupted again", "ended at once");
+
+	(void)state;
+	second_signal_ends_at_once(&row, "--json", "hang\n", again);
+	second_signal_ends_at_once(&row, "--json-stream", "hang\n", again);
+	second_signal_ends_at_once(&row, "--csv", "hang\n", "");
+	/* The summary of a run that went well is not out before its clean-up went well. */
+	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
+	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
+	       "open\nstart\nhang\n" ABRUPT_SUMMARY("1", "no end in time",
+						    "a library call does not return: ended at once"),
+	       "rdmatest: no end in time: a library call does not return: ended at once\n");
+}
+
+/* A failure of the very last step counts in the exit code, and so in the summary. */
+static void stop_and_fail(void *owner)
+{
+	struct state *state = owner;
+
+	log_error(&state->environment->log, NULL, "leaving: refused (5)");
+	environment_note(state->environment, OUTCOME_NO_CONNECTION);
+	stop(owner);
+}
+
+static void the_summary_has_the_exit_code(void **state)
+{
+	const struct command fails = { .start = start_and_finish, .stop = stop_and_fail };
+	struct child child = spawn(&fails, "--json");
+	struct result result = { 0 };
+
+	(void)state;
+	finish(&child, &result);
+	assert_int_equal(result.status, OUTCOME_NO_CONNECTION);
+	assert_non_null(strstr(result.out,
+			       "\"verdict\":\"fail\",\"exit_code\":4,\"error_count\":1,\"errors\":[{"
+			       "\"object\":null,\"phase\":\"leaving\",\"cause\":\"refused\",\"code\":\"5\","));
 }
 
 static void run_without_a_reader_ends(void **state)
@@ -501,6 +553,8 @@ int main(void)
 		cmocka_unit_test(second_signal_while_the_run_blocks),
 		cmocka_unit_test(signal_during_the_clean_up),
 		cmocka_unit_test(deadline_holds_though_a_call_blocks),
+		cmocka_unit_test(an_abrupt_end_prints_json_too),
+		cmocka_unit_test(the_summary_has_the_exit_code),
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),
 	};

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/unit/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "core/clock.h"
@@ -448,6 +450,39 @@ static void empty_loop_ends(void **state)
 	loop_run(trace->loop);
 }
 
+/* With any number of descriptors there is a loop that can do everything, or none and the reason. */
+static void descriptors_run_short(void **state)
+{
+	struct trace *trace = *state;
+	struct rlimit kept, few;
+	int next = dup(STDERR_FILENO);
+	unsigned made = 0, refused = 0;
+
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
+	few = kept;
+	for (int more = 0; more < 6; more++) {
+		struct actor one = { .trace = trace, .letter = 's' };
+		struct loop *loop;
+
+		few.rlim_cur = (rlim_t)(next + more);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		errno = 0;
+		loop = loop_create();
+		if (loop) {
+			loop_signal_start(loop, &one.signal, SIGUSR2, note_only, &one);
+			loop_signal_stop(&one.signal);
+			made++;
+		} else {
+			assert_int_equal(errno, EMFILE);
+			refused++;
+		}
+		loop_destroy(loop);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
+	}
+	assert_true(made && refused);
+}
+
 #define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
 
 int main(void)
@@ -472,6 +507,7 @@ int main(void)
 		LOOP_TEST(stop_before_the_run_is_kept),
 		LOOP_TEST(loop_runs_again),
 		LOOP_TEST(empty_loop_ends),
+		LOOP_TEST(descriptors_run_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

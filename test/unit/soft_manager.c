@@ -56,16 +56,17 @@ struct soft_queue {
 		QUEUE_STARTED,
 		QUEUE_STOPPED
 	} state;
-	unsigned probes;
+	unsigned probes, doubts;
+	bool waiting; /* for an acknowledgement */
 	struct soft_agreement agreement;
 };
 
 struct host {
 	struct soft_transport transport;
-	struct soft_socket socket;
+	struct soft_socket socket, other; /* other: of another address of this host's */
 	struct address address;
 	uint32_t mtu;
-	struct soft_endpoint listener;
+	struct soft_endpoint listener, second; /* on PORT and PORT + 1 */
 	bool listens;
 	struct {
 		struct soft_path path;
@@ -302,7 +303,9 @@ uint32_t __wrap_soft_queue_number(const struct soft_queue *queue);
 void __wrap_soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
 void __wrap_soft_queue_start(struct soft_queue *queue);
 void __wrap_soft_queue_stop(struct soft_queue *queue);
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue);
 void __wrap_soft_queue_probe(struct soft_queue *queue);
+void __wrap_soft_queue_doubt(struct soft_queue *queue);
 
 void __wrap_loop_timer_stop(struct loop_timer *timer)
 {
@@ -338,7 +341,7 @@ void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_pa
 	assert_int_equal(packet->datagram.key, 0x80010000u);
 	assert_int_equal(packet->datagram.source, 1);
 	assert_int_equal(packet->length, MAD_SIZE);
-	assert_ptr_equal(path->socket, &host->socket);
+	assert_ptr_equal(path->socket->host, host);
 	assert_true(host->outgoing_count < OUTGOING_MOST);
 	host->outgoing[host->outgoing_count].path = *path;
 	host->outgoing[host->outgoing_count++].payload = packet->payload;
@@ -399,7 +402,9 @@ struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport
 	struct host *host = host_of(transport);
 
 	assert_true(address_same_host(local, &host->address));
-	return host->listens && port_space == PORT_SPACE_TCP && port == PORT ? &host->listener : NULL;
+	if (!host->listens || port_space != PORT_SPACE_TCP)
+		return NULL;
+	return port == PORT ? &host->listener : port == PORT + 1 ? &host->second : NULL;
 }
 
 static struct party *party_of(struct soft_endpoint *endpoint)
@@ -418,8 +423,6 @@ static struct party *party_create(struct host *host)
 	party->endpoint.base.transport = &host->transport.base;
 	party->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
-		.type_of_service = ENDPOINT_UNSET,
-		.ack_timeout = ENDPOINT_UNSET,
 	};
 	party->queue.number = world.next_queue++;
 	party->endpoint.queue = &party->queue;
@@ -431,7 +434,8 @@ struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listene
 {
 	struct party *party = party_create(path->socket->host);
 
-	assert_ptr_equal(listener, &party->host->listener);
+	assert_true(listener == &party->host->listener || listener == &party->host->second);
+	party->endpoint.listener = listener;
 	party->endpoint.path = *path;
 	party->endpoint.base.local = path->local;
 	party->endpoint.base.peer = *peer;
@@ -531,10 +535,21 @@ void __wrap_soft_queue_stop(struct soft_queue *queue)
 	queue->state = QUEUE_STOPPED;
 }
 
+bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue)
+{
+	return queue->state == QUEUE_STARTED && queue->waiting;
+}
+
 void __wrap_soft_queue_probe(struct soft_queue *queue)
 {
 	assert_int_equal(queue->state, QUEUE_STARTED);
 	queue->probes++;
+}
+
+void __wrap_soft_queue_doubt(struct soft_queue *queue)
+{
+	assert_int_equal(queue->state, QUEUE_STARTED);
+	queue->doubts++;
 }
 
 /* ---- beginning and ending of every test ---- */
@@ -550,7 +565,7 @@ static int begin(void **state)
 
 		host->transport.base.log = &quiet;
 		host->transport.guid = __wrap_soft_random();
-		host->socket.host = host;
+		host->socket.host = host->other.host = host;
 		host->address = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
 		host->mtu = 1024;
 		host->transport.manager = soft_manager_open(&host->transport);
@@ -742,7 +757,8 @@ static void check_nothing_left(void)
 	for (unsigned i = 0; i < HOSTS; i++) {
 		const struct soft_manager *manager = world.hosts[i].transport.manager;
 
-		assert_int_equal(manager->asked, 0);
+		assert_int_equal(world.hosts[i].listener.asked, 0);
+		assert_int_equal(world.hosts[i].second.asked, 0);
 		assert_int_equal(manager->half_open, 0);
 		assert_int_equal(manager->dying, 0);
 		assert_int_equal(manager->ended_count, 0);
@@ -804,7 +820,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport.guid);
 	assert_int_equal(mad.req.queue_number, active->queue.number);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
-	assert_int_equal(mad.req.local_response_timeout, 20);
+	assert_int_equal(mad.req.local_response_timeout, 18);
 	assert_int_equal(mad.req.remote_response_timeout, 20);
 	assert_int_equal(mad.req.max_cm_retries, 15);
 	assert_int_equal(mad.req.retry_count, 7);
@@ -812,7 +828,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.pkey, 0xffff);
 	assert_int_equal(mad.req.path_mtu, 3);
 	assert_true(mad.req.responder_resources && mad.req.initiator_depth);
-	assert_int_equal(mad.req.path.ack_timeout, 19);
+	assert_int_equal(mad.req.path.ack_timeout, 18);
 	assert_int_equal(mad.req.path.local_lid, 0xffff);
 	assert_int_equal(mad.req.path.remote_lid, 0xffff);
 	assert_memory_equal(mad.req.path.local_gid, gids[0], MAD_GID_SIZE);
@@ -844,7 +860,7 @@ static void check_agreement(const struct party *one, const struct party *other)
 	assert_int_equal(here->rnr_retry_count, 7);
 	assert_int_equal(there->rnr_retry_count, 7);
 	assert_int_equal(there->retry_count, 7);
-	assert_int_equal(there->ack_timeout, 19);
+	assert_int_equal(there->ack_timeout, 18);
 	assert_true(address_same_host(&here->path.peer, &other->host->address));
 	assert_true(address_same_host(&there->path.peer, &one->host->address));
 }
@@ -938,7 +954,7 @@ static void test_nobody_listens(void **state)
 	struct party *active;
 
 	(void)state;
-	active = connect_from(&world.hosts[0], &world.hosts[1], PORT + 1);
+	active = connect_from(&world.hosts[0], &world.hosts[1], PORT + 2);
 	run_for(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
@@ -1041,6 +1057,91 @@ static void test_repeated_goodbye(void **state)
 	run_for(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_forget(active);
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* Nobody is left who could answer a repeated DREQ: the answer is given more than once, as the question is. */
+static void test_last_words(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_disconnect(active);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_DREP), 1);
+	do_forget(passive);
+	soft_manager_close(world.hosts[1].transport.manager);
+	world.hosts[1].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREP), 3);
+	do_forget(active);
+	run_until_quiet();
+}
+
+static void test_goodbye_unheard(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_forget(active);
+	flush_all();
+	assert_int_equal(count_of(MAD_DREQ), 1);
+	soft_manager_close(world.hosts[0].transport.manager);
+	world.hosts[0].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREQ), 3);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+	do_forget(passive);
+	run_until_quiet();
+}
+
+/* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
+static void test_goodbye_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned comes = 0; comes < 2; comes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 0);
+		assert_int_equal(state_of(active), LINK_DREQ_SENT);
+		passive->queue.waiting = !comes;
+		run_for(CLOCK_NS_PER_MS * 170);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], comes);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], comes);
+		run_for(300 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		do_forget(passive);
+	}
+	run_until_quiet();
+	check_nothing_left();
+}
+
+/* Both leave then, or the end that waits goes. */
+static void test_goodbyes_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned goes = 0; goes < 2; goes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		run_for(80 * CLOCK_NS_PER_MS);
+		(goes ? do_forget : do_disconnect)(passive);
+		run_for(CLOCK_NS_PER_S);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		if (!goes)
+			do_forget(passive);
+	}
 	run_until_quiet();
 	check_nothing_left();
 }
@@ -1286,27 +1387,96 @@ static void test_silence_later(void **state)
 	check_nothing_left();
 }
 
+/* What ICMP quotes of a packet to that queue pair of the peer: a message from that identifier if it is 1. */
+static void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
+{
+	uint8_t quoted[64] = { 0 };
+
+	bytes_write(quoted + 5, 3, queue);
+	if (queue == MAD_QUEUE_NUMBER)
+		bytes_write(quoted + 44, 4, id);
+	soft_manager_unreachable(&host->transport, &host->socket, &peer->address, quoted, length);
+}
+
+static void refuse_message(struct host *host, const struct party *party)
+{
+	refuse(host, &world.hosts[1], MAD_QUEUE_NUMBER, party->endpoint.link->id, 48);
+}
+
 static void test_unreachable(void **state)
 {
+	struct host *host = &world.hosts[0], *peer = &world.hosts[1], *stranger = &world.hosts[2];
 	struct party *active, *connecting, *leaving, *passive;
+	uint32_t id;
 
 	(void)state;
-	active = connect_pair(&passive);
 	leaving = connect_pair(&passive);
+	active = connect_pair(&passive);
 	world.allowed = nothing_at_all;
 	connecting = connect_one();
 	do_disconnect(leaving);
-	soft_manager_unreachable(&world.hosts[0].transport, &world.hosts[2].address);
-	assert_true(is_up(active));
-	soft_manager_unreachable(&world.hosts[0].transport, &world.hosts[1].address);
-	assert_int_equal(active->code, ECONNREFUSED);
+	id = connecting->endpoint.link->id;
+	/* Whoever forges one knows the addresses, and not what was sent. */
+	for (size_t length = 0; length < 48; length++)
+		refuse(host, peer, MAD_QUEUE_NUMBER, id, length);
+	refuse(host, stranger, MAD_QUEUE_NUMBER, id, 48);
+	refuse(host, peer, MAD_QUEUE_NUMBER, id + 1, 48);
+	refuse(host, peer, MAD_QUEUE_NUMBER, 0, 48);
+	refuse(host, peer, passive->queue.number + 1, 0, 48);
+	refuse(host, stranger, passive->queue.number, 0, 48);
+	refuse(host, peer, passive->queue.number, 0, 11);
+	assert_int_equal(connecting->told[SOFT_EVENT_FAILED], 0);
+	assert_int_equal(active->queue.doubts, 0);
+
+	refuse_message(host, connecting);
 	assert_int_equal(connecting->code, ECONNREFUSED);
 	assert_string_equal(connecting->cause, "nothing holds UDP port 4791 there (no RoCE v2)");
+	refuse_message(host, leaving);
 	assert_int_equal(leaving->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
-	do_forget(connecting);
-	do_forget(leaving);
-	run_until_quiet();
+	/* What is established asks first. */
+	refuse(host, peer, passive->queue.number, 0, 12);
+	assert_int_equal(active->queue.doubts, 1);
+	refuse_message(host, active);
+	assert_int_equal(active->queue.doubts, 2);
+	assert_true(is_up(active));
+	forget_all();
+}
+
+/* The answer comes after we gave up on the peer: it hears so, and need not wait for its own time-out. */
+static void test_reply_after_the_end(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	world.allowed = no_reply;
+	active = connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	refuse_message(&world.hosts[0], active);
+	assert_int_equal(state_of(active), LINK_ENDED);
+	world.allowed = NULL;
+	run_for(CLOCK_NS_PER_S);
+	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
+	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
+	forget_all();
+}
+
+/* A queue number may be guessed, and is no reason to fail who waits to be confirmed. */
+static void test_unreachable_half_open(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	world.allowed = no_ready;
+	active = connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(state_of(guest()), LINK_REP_SENT);
+	refuse(&world.hosts[1], &world.hosts[0], active->queue.number, 0, 64);
+	assert_int_equal(state_of(guest()), LINK_REP_SENT);
+	refuse(&world.hosts[1], &world.hosts[0], MAD_QUEUE_NUMBER, guest()->endpoint.link->id, 64);
+	assert_int_equal(guest()->code, ECONNREFUSED);
+	forget_all();
 }
 
 /* The other end has a smaller interface: what it offers is taken. */
@@ -1339,6 +1509,7 @@ static void test_smaller_mtu(void **state)
 
 static void test_options(void **state)
 {
+	struct path_options path = PATH_OPEN;
 	struct party *active;
 
 	(void)state;
@@ -1351,7 +1522,8 @@ static void test_options(void **state)
 						    .peer = world.hosts[1].address,
 						    .mtu = 1024,
 						    .type_of_service = 0x20 };
-	active->endpoint.base.options.ack_timeout = 14;
+	path.ack_timeout = 14;
+	active->endpoint.base.options.path = &path;
 	active->endpoint.base.peer.port = PORT;
 	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	run_for(CLOCK_NS_PER_MS);
@@ -1529,7 +1701,7 @@ static uint64_t fingerprint(void)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct soft_manager *manager = world.hosts[i].transport.manager;
 
-		sum = sum * 31 + manager->asked;
+		sum = sum * 31 + world.hosts[i].listener.asked;
 		sum = sum * 31 + manager->half_open;
 		sum = sum * 31 + manager->dying;
 		sum = sum * 31 + manager->ended_count;
@@ -1645,6 +1817,30 @@ static void test_wrong_source(void **state)
 		flush_all();
 		assert_int_equal(fingerprint(), before);
 	}
+	forget_all();
+}
+
+/* The peer itself, but to another of our addresses than that of the connection. */
+static void test_wrong_destination(void **state)
+{
+	struct party *kept[10];
+	uint8_t bytes[MAD_SIZE];
+	uint64_t before;
+
+	(void)state;
+	make_every_state(kept);
+	before = fingerprint();
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answers); kind++) {
+			const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+			struct mad mad = forge(answers[kind], kept[i], peer);
+
+			mad_write(&mad, bytes);
+			soft_manager_receive(&kept[i]->host->transport, &kept[i]->host->other, &peer->address, bytes,
+					     MAD_SIZE);
+			flush_all();
+			assert_int_equal(fingerprint(), before);
+		}
 	forget_all();
 }
 
@@ -1990,14 +2186,14 @@ static void test_flood(void **state)
 		mad.req.queue_number += i;
 		mad.req.ca_guid += i / 7;
 		inject(&world.hosts[0], server, &mad);
-		assert_true(manager->asked <= MANAGER_BACKLOG);
+		assert_true(server->listener.asked <= MANAGER_BACKLOG);
 		if (i % 2 && guest()->endpoint.link->state == LINK_REQ_RECEIVED)
 			do_accept(guest());
 	}
 	assert_int_equal(manager->half_open, MANAGER_HALF_OPEN_MOST);
 	for (unsigned i = 0; i < 2 * MANAGER_BACKLOG; i++) {
 		if (i == MANAGER_BACKLOG)
-			assert_int_equal(manager->asked, MANAGER_BACKLOG);
+			assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
 		else if (!i)
 			for (party = world.parties; party; party = party->next)
 				do_forget(party);
@@ -2005,7 +2201,15 @@ static void test_flood(void **state)
 		mad.req.queue_number++;
 		inject(&world.hosts[0], server, &mad);
 	}
-	assert_int_equal(manager->asked, MANAGER_BACKLOG);
+	assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
+	/* The other listener has places of its own. */
+	mad.local_id++;
+	mad.req.queue_number++;
+	mad.req.service_id++;
+	inject(&world.hosts[0], server, &mad);
+	assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
+	assert_int_equal(server->second.asked, 1);
+	mad.req.service_id--;
 	/* Room again: the next one is served. */
 	for (party = world.parties; party; party = party->next)
 		do_forget(party);
@@ -2013,7 +2217,7 @@ static void test_flood(void **state)
 	mad.local_id++;
 	mad.req.queue_number++;
 	inject(&world.hosts[0], server, &mad);
-	assert_int_equal(manager->asked, 1);
+	assert_int_equal(server->listener.asked, 1);
 	forget_all();
 }
 
@@ -2029,7 +2233,7 @@ static void test_many_ends(void **state)
 		active = connect_one();
 		if (!first)
 			first = active;
-		soft_manager_unreachable(&world.hosts[0].transport, &world.hosts[1].address);
+		refuse_message(&world.hosts[0], active);
 		assert_int_equal(active->last, SOFT_EVENT_FAILED);
 		if (i > 64)
 			world.hosts[0].outgoing_count = 0;
@@ -2228,6 +2432,10 @@ int main(void)
 		TEST(test_goodbye_without_ready),
 		TEST(test_crossing_goodbyes),
 		TEST(test_repeated_goodbye),
+		TEST(test_last_words),
+		TEST(test_goodbye_unheard),
+		TEST(test_goodbye_while_waiting),
+		TEST(test_goodbyes_while_waiting),
 		TEST(test_forgotten_while_up),
 		TEST(test_reply_too_late),
 		TEST(test_reply_much_too_late),
@@ -2240,6 +2448,8 @@ int main(void)
 		TEST(test_silence),
 		TEST(test_silence_later),
 		TEST(test_unreachable),
+		TEST(test_unreachable_half_open),
+		TEST(test_reply_after_the_end),
 		TEST(test_smaller_mtu),
 		TEST(test_options),
 		TEST(test_with_oneself),
@@ -2248,6 +2458,7 @@ int main(void)
 		TEST(test_real_server),
 		TEST(test_real_refusals),
 		TEST(test_wrong_source),
+		TEST(test_wrong_destination),
 		TEST(test_wrong_identifiers),
 		TEST(test_no_oracle),
 		TEST(test_truncated),

@@ -146,10 +146,15 @@ static void speed_survives_loss(void **state)
 static void not_ready_waits_for_ever(void **state)
 {
 	struct run *run = run_of_sends(10, 7, 7);
+	uint64_t sent;
 
 	(void)state;
 	run_begin(run);
-	assert_false(network_run(5 * CLOCK_NS_PER_S));
+	assert_false(network_run(4 * CLOCK_NS_PER_S));
+	/* It asks every 5 ms at the most, with one packet. */
+	sent = network->sent;
+	assert_false(network_run(1 * CLOCK_NS_PER_S));
+	assert_in_range(network->sent - sent, 300, 450);
 	assert_int_equal(run->directions[0].finished, 3);
 	run->held_receives = 0;
 	run_post_receives(run, 0);
@@ -233,6 +238,77 @@ static void work_behind_a_probe_fails(void **state)
 	run_end(run);
 }
 
+/* The path says that the peer is gone: it has a moment to show that it is not. */
+static void doubted_peer_answers(void **state)
+{
+	struct run *run = run_of_sends(2, 0, 7);
+	uint64_t sent;
+
+	(void)state;
+	network->loss = 200;
+	run_begin(run);
+	assert_true(network_run(CLOCK_NS_PER_S));
+	for (unsigned count = 0; count < 20; count++) {
+		sent = network->sent;
+		soft_queue_doubt(queue_of(&run->pair, 0));
+		soft_queue_doubt(queue_of(&run->pair, 0));
+		assert_true(network->sent > sent);
+		assert_false(network_run(3 * CLOCK_NS_PER_S));
+	}
+	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	run_end(run);
+}
+
+static void doubted_peer_is_gone(void **state)
+{
+	(void)state;
+	/* Idle, with work that is repeated, with work that waits for ever, and with a peer that has no receive. */
+	for (unsigned way = 0; way < 4; way++) {
+		struct run *run = run_of_sends(2, way == 3 ? 2 : 0, 7);
+		struct soft_queue *queue = queue_of(&run->pair, 0);
+
+		run->may_fail = true;
+		if (!way || way == 3)
+			run_begin(run);
+		else
+			run_prepare(run);
+		network_run(CLOCK_NS_PER_S / 10);
+		network->hosts[1].dead = true;
+		queue->ack_timeout = way == 2 ? 0 : CLOCK_NS_PER_S * 4;
+		if (way == 1 || way == 2)
+			run_post(run, 0);
+		/* As the call-back of a socket that got the news begins: with a new look at the clock. */
+		soft_queue_batch_end(&network->hosts[0].transport);
+		soft_queue_doubt(queue);
+		network_run(CLOCK_NS_PER_S * 9 / 10);
+		assert_int_equal(network->hosts[0].failures, 0);
+		network_run(CLOCK_NS_PER_S * 7 / 10);
+		assert_int_equal(network->hosts[0].failures, 1);
+		assert_string_equal(network->hosts[0].failure, "nothing holds UDP port 4791 there (no RoCE v2)");
+		run_end(run);
+	}
+}
+
+/* Who has agreed never to repeat anything still wants to know whether the peer lives. */
+static void probe_without_ack_timeout(void **state)
+{
+	struct run *run = run_of_sends(2, 0, 7);
+	struct soft_queue *queue = queue_of(&run->pair, 0);
+
+	(void)state;
+	run_begin(run);
+	assert_true(network_run(CLOCK_NS_PER_S));
+	queue->ack_timeout = 0;
+	network->loss = 200;
+	assert_false(network_run(60 * CLOCK_NS_PER_S));
+	assert_int_equal(network->hosts[0].failures, 0);
+	network->hosts[1].dead = true;
+	assert_false(network_run(60 * CLOCK_NS_PER_S));
+	assert_int_equal(network->hosts[0].failures, 1);
+	assert_string_equal(network->hosts[0].failure, "the peer does not answer");
+	run_end(run);
+}
+
 /* ---- access violations ---- */
 
 static void violation(struct work work, unsigned access, unsigned loss, uint32_t key_error, uint64_t address_error)
@@ -287,6 +363,48 @@ static void violations_change_nothing(void **state)
 			violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
 				  UINT64_MAX - 8000);
 		}
+}
+
+struct ends {
+	enum completion_status statuses[4];
+	size_t count;
+};
+
+static void note_end(void *owner, struct host *host, const struct told *told)
+{
+	struct ends *ends = owner;
+
+	if (host == &network->hosts[0] && ends->count < LENGTH(ends->statuses))
+		ends->statuses[ends->count++] = told->completion.status;
+}
+
+/* The refusal of one work is all that the peer says of those before it, which were carried out. */
+static void works_before_a_violation_are_done(void **state)
+{
+	struct run *run = run_of_sends(1, 0, 7);
+	struct ends ends = { .count = 0 };
+	struct work works[3] = { { .kind = WORK_SEND, .length = 8 },
+				 { .kind = WORK_WRITE, .length = 8 },
+				 { .kind = WORK_WRITE, .length = 8 } };
+
+	(void)state;
+	run_prepare(run);
+	run_post_receives(run, 0);
+	network->wake_time = CLOCK_NS_PER_MS; /* all in one batch */
+	network->completed = note_end;
+	network->owner = &ends;
+	for (size_t index = 0; index < LENGTH(works); index++) {
+		works[index].region = run->directions[0].local;
+		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
+		works[index].remote_key = run->directions[0].remote->remote_key + (index == 2);
+	}
+	assert_int_equal(soft_queue_post(queue_of(&run->pair, 0), works, 3), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_S);
+	assert_int_equal(ends.count, 3);
+	assert_int_equal(ends.statuses[0], COMPLETION_OK);
+	assert_int_equal(ends.statuses[1], COMPLETION_OK);
+	assert_int_equal(ends.statuses[2], COMPLETION_REMOTE_ACCESS);
+	run_end(run);
 }
 
 static void nothing_needs_no_key(void **state)
@@ -534,7 +652,11 @@ int main(void)
 		cmocka_unit_test(dead_peer_is_noticed),
 		cmocka_unit_test(idle_connection_is_probed),
 		cmocka_unit_test(work_behind_a_probe_fails),
+		cmocka_unit_test(doubted_peer_answers),
+		cmocka_unit_test(doubted_peer_is_gone),
+		cmocka_unit_test(probe_without_ack_timeout),
 		cmocka_unit_test(violations_change_nothing),
+		cmocka_unit_test(works_before_a_violation_are_done),
 		cmocka_unit_test(nothing_needs_no_key),
 		cmocka_unit_test(region_goes_under_way),
 		cmocka_unit_test(strange_answers_are_dropped),

@@ -237,7 +237,6 @@ static void every_opcode_has_its_headers(void **state)
 
 		assert_int_equal(length, header_length_of(opcode));
 		assert_int_equal(!opcode_form(packet.opcode), !length);
-		assert_int_equal(!strcmp(opcode_text(packet.opcode), "unknown"), !length);
 		if (!length) {
 			memset(bytes, 0, sizeof(bytes));
 			bytes[0] = packet.opcode;
@@ -333,7 +332,7 @@ static void syndromes_have_kind_and_value(void **state)
 	assert_true(syndrome_kind(0x9f) > SYNDROME_NAK);
 }
 
-static void rnr_codes_and_delays(void **state)
+static void rnr_delays(void **state)
 {
 	(void)state;
 	assert_int_equal(rnr_delay(0), 655360 * CLOCK_NS_PER_US);
@@ -342,14 +341,10 @@ static void rnr_codes_and_delays(void **state)
 	assert_int_equal(rnr_delay(31), 491520 * CLOCK_NS_PER_US);
 	assert_int_equal(rnr_delay(32 + 14), rnr_delay(14));
 	for (uint8_t code = 0; code < 32; code++) {
-		assert_int_equal(rnr_code(rnr_delay(code)), code);
-		assert_int_equal(rnr_code(rnr_delay(code) - 1), code);
 	}
 	/* Nearly each code is as long as the last two together; at least, each is longer than the one before. */
 	for (uint8_t code = 2; code < 32; code++)
 		assert_true(rnr_delay(code) > rnr_delay((uint8_t)(code - 1)));
-	assert_int_equal(rnr_code(0), 1);
-	assert_int_equal(rnr_code(INT64_MAX), 0);
 }
 
 static void mtu_codes_and_bytes(void **state)
@@ -382,7 +377,7 @@ int main(void)
 		cmocka_unit_test(pad_fills_four_bytes),
 		cmocka_unit_test(sequence_numbers_wrap),
 		cmocka_unit_test(syndromes_have_kind_and_value),
-		cmocka_unit_test(rnr_codes_and_delays),
+		cmocka_unit_test(rnr_delays),
 		cmocka_unit_test(mtu_codes_and_bytes),
 	};
 

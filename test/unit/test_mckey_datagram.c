@@ -180,6 +180,34 @@ static void a_sender_of_fewer_is_complete_but_not_good(void **state)
 	assert_false(stream_good(&stream, 10));
 }
 
+/* A sender with --duration tells its total with the last datagram; a receiver with --duration takes what it tells. */
+static void an_open_stream_ends_with_its_last_datagram(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++)
+		if (i != 4)
+			number(&stream, i, DATAGRAM_OPEN);
+	assert_false(stream_complete(&stream, DATAGRAM_OPEN));
+	assert_true(stream_complete(&stream, 8)); /* -C 8 asks for no more */
+	assert_int_equal(stream_gaps(&stream), 1);
+	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 1);
+	number(&stream, 11, 12);
+	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 3);
+	number(&stream, 10, DATAGRAM_OPEN); /* overtaken by the last one */
+	number(&stream, 9, DATAGRAM_OPEN);
+	assert_false(stream_complete(&stream, DATAGRAM_OPEN));
+	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 1);
+	assert_false(stream_good(&stream, DATAGRAM_OPEN));
+	number(&stream, 4, DATAGRAM_OPEN);
+	assert_true(stream_complete(&stream, DATAGRAM_OPEN));
+	assert_true(stream_good(&stream, DATAGRAM_OPEN));
+	/* Who asked for more than it sends is told. */
+	assert_true(stream_complete(&stream, 20));
+	assert_false(stream_good(&stream, 20));
+}
+
 static void order_and_repetition_are_told_apart(void **state)
 {
 	struct stream stream = { 0 };
@@ -322,6 +350,7 @@ int main(void)
 		cmocka_unit_test(a_gap_is_missing),
 		cmocka_unit_test(a_receiver_may_come_late_to_a_long_stream),
 		cmocka_unit_test(a_sender_of_fewer_is_complete_but_not_good),
+		cmocka_unit_test(an_open_stream_ends_with_its_last_datagram),
 		cmocka_unit_test(order_and_repetition_are_told_apart),
 		cmocka_unit_test(the_window_agrees_with_a_table),
 		cmocka_unit_test(a_damaged_mark_fills_the_gap_it_left),

@@ -308,6 +308,74 @@ static void a_sender_of_fewer_is_told_at_once(void **state)
 	bench_destroy(bench);
 }
 
+static void for_a_duration_it_takes_what_comes(void **state)
+{
+	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
+
+	(void)state;
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	bench->options.duration = IDLE_MS * CLOCK_NS_PER_MS;
+	receive_all(bench, 0, 17, 1, 0, 7, DATAGRAM_OPEN);
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	bench_destroy(bench);
+
+	bench = bench_create(1, DATAGRAM_OPEN);
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	bench->options.duration = IDLE_MS * CLOCK_NS_PER_MS;
+	receive_all(bench, 0, 17, 1, 0, 3, DATAGRAM_OPEN);
+	receive_all(bench, 0, 17, 1, 4, 7, DATAGRAM_OPEN);
+	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
+			    "mckey: QP 17 at 10.0.0.1: 1 of 7 datagrams did not arrive: lost\n");
+	bench_destroy(bench);
+}
+
+/* The end of the sender's own --duration ends the receiver before its own. */
+static void the_last_datagram_ends_it(void **state)
+{
+	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
+
+	(void)state;
+	bench->options.idle_timeout = bench->options.duration = 60 * CLOCK_NS_PER_S;
+	receive_all(bench, 0, 17, 1, 0, 6, DATAGRAM_OPEN);
+	receive_all(bench, 0, 17, 1, 6, 7, 7);
+	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
+	bench_destroy(bench);
+}
+
+/* What the report says of losses: while it runs only what is missing in between. */
+static void figures_are_those_of_the_streams(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+	struct report report = { 0 };
+	size_t length;
+	char *text;
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 3, 10);
+	figures_next_interval(&bench->run);
+	receive_all(bench, 0, 17, 1, 5, 7, 10);
+	receive_all(bench, 0, 17, 1, 2, 3, 10);
+	receive_all(bench, 0, 17, 1, 4, 5, 10);
+	for (int i = 0; i < 3; i++) {
+		static const enum report_span spans[] = { REPORT_TOTAL, REPORT_INTERVAL, REPORT_TOTAL };
+		static const char *const figures[] = {
+			"\"received\":6,\"lost\":1,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
+			"\"received\":3,\"lost\":1,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
+			"\"received\":6,\"lost\":4,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
+		};
+
+		bench->run.ended = i == 2;
+		report_open(&report, open_memstream(&text, &length), &report_json);
+		figures_report(&bench->run, &report, spans[i]);
+		report_close(&report);
+		fclose(report.stream);
+		assert_non_null(strstr(text, figures[i]));
+		free(text);
+	}
+	bench_end(bench, OUTCOME_FAILED);
+	bench_destroy(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +390,9 @@ int main(void)
 		cmocka_unit_test(more_senders_than_can_be_followed_fail),
 		cmocka_unit_test(a_stock_sender_is_counted),
 		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
+		cmocka_unit_test(for_a_duration_it_takes_what_comes),
+		cmocka_unit_test(the_last_datagram_ends_it),
+		cmocka_unit_test(figures_are_those_of_the_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

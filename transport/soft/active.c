@@ -7,12 +7,18 @@
 
 #include "transport/soft/delivery.h"
 
-/* What a stock peer asks for: see docs/wire.md on what the other end makes of each. */
+/* What a stock peer asks for, unless another reason is given. */
 enum {
-	READS_OFFERED = 4,     /* RDMA READs at once in each direction; a stock rping needs one */
-	RESPONSE_TIMEOUT = 20, /* 4.3 s */
+	READS_OFFERED = 4,	   /* RDMA READs at once in each direction; a stock rping needs one */
+	RESPONSE_TIMEOUT = 20,	   /* 4.3 s that a stock peer may take */
+	OUR_RESPONSE_TIMEOUT = 18, /* 1.1 s: a kernel repeats a REP that was lost no sooner */
 	RETRIES_MOST = 15,
-	ACK_TIMEOUT = 19, /* 2.1 s; the passive queue's too */
+	/*
+	 * 1.1 s, of the passive queue, too, instead of the usual 2.1: a kernel waits that long for every lost packet
+	 * that no other follows; and eight times that, after which a peer is given up, is less than the time-out of a
+	 * command, which would know no reason.
+	 */
+	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,
 	HOP_LIMIT = 64,
 	PACKET_RATE = 3, /* 10 Gb/s: nobody paces by it, but 0 is no rate */
@@ -53,7 +59,7 @@ static void write_request(struct soft_link *link, const void *data, size_t lengt
 			.remote_response_timeout = RESPONSE_TIMEOUT,
 			.transport = MAD_TRANSPORT_RC,
 			.starting_psn = agreement->first_psn_expected,
-			.local_response_timeout = RESPONSE_TIMEOUT,
+			.local_response_timeout = OUR_RESPONSE_TIMEOUT,
 			.retry_count = (uint8_t)agreement->retry_count,
 			.pkey = PACKET_PKEY,
 			.path_mtu = (uint8_t)mtu_code(path->mtu),
@@ -84,7 +90,9 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 	const struct log *log = transport->base.log;
-	int ack_timeout = endpoint->base.options.ack_timeout;
+	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int64_t retry = endpoint_option(&endpoint->base, retry);
+	int64_t rnr_retry = endpoint_option(&endpoint->base, rnr_retry);
 	struct soft_link *link;
 
 	if (length > MAD_REQ_USER_PRIVATE || endpoint->link || !endpoint->queue) {
@@ -104,9 +112,9 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 	link->queue = soft_queue_number(endpoint->queue);
 	link->transaction = soft_random();
 	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
-	link->agreement.retry_count = MANAGER_RETRIES;
-	link->agreement.rnr_retry_count = MANAGER_RETRIES;
-	link->agreement.ack_timeout = ack_timeout == ENDPOINT_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
+	link->agreement.retry_count = retry == PATH_UNSET ? MANAGER_RETRIES : (unsigned)retry;
+	link->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? MANAGER_RETRIES : (unsigned)rnr_retry;
+	link->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
 	link->agreement.reads_in = READS_OFFERED;
 	link->agreement.reads_out = READS_OFFERED;
 	write_request(link, data, length);

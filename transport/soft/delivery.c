@@ -230,7 +230,7 @@ static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *e
 static bool is_absent(const struct event *event)
 {
 	if (event->code_name == reject_reason)
-		return event->code == MAD_REASON_SERVICE_ID;
+		return event->code == REJECTED_NO_LISTENER;
 	return event->code == ECONNREFUSED || event->code == ETIMEDOUT || event->code == EHOSTUNREACH;
 }
 

@@ -108,7 +108,7 @@ void soft_ending_rejected(struct soft_link *link, const struct mad *mad)
 	case LINK_ESTABLISHED:
 		stop_queue(link);
 		soft_link_enter(link, LINK_ENDED);
-		soft_tell_refusal(link->endpoint, mad_reject_text(rej->reason), rej->reason, mad->private_data,
+		soft_tell_refusal(link->endpoint, rejection_text(rej->reason), rej->reason, mad->private_data,
 				  mad->private_length);
 		break;
 	case LINK_DREQ_SENT:
@@ -165,6 +165,48 @@ void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *p
 	soft_manager_send(manager, path, bytes);
 }
 
+void soft_ending_let_go(struct soft_link *link)
+{
+	struct mad dreq = { .transaction = link->goodbye, .local_id = link->peer_id, .remote_id = link->id };
+
+	soft_ending_confirm(link->manager, &link->agreement.path, &dreq);
+	link->left_at = clock_now();
+}
+
+static void end_with(struct soft_link *link)
+{
+	stop_queue(link);
+	soft_ending_let_go(link);
+	soft_link_enter(link, LINK_ENDED);
+	tell_disconnected(link);
+}
+
+static void stayed_long_enough(void *owner)
+{
+	struct soft_link *link = owner;
+	struct soft_transport *transport = link->manager->transport;
+
+	soft_enter(transport);
+	end_with(link);
+	soft_leave(transport);
+}
+
+/*
+ * The peer leaves, but our last messages may have reached it: their acknowledgement was lost, or the DREQ was faster.
+ * One of ours acknowledges repeats until it got its DREP, so the queue has some time to hear that; and the repeated
+ * DREQ tells when to look again.
+ */
+static bool must_stay(struct soft_link *link)
+{
+	if (link->state != LINK_ESTABLISHED || !soft_queue_is_waiting(link->endpoint->queue))
+		return false;
+	if (!link->leaving)
+		loop_timer_start(link->manager->transport->base.loop, &link->timer, MANAGER_STAY, stayed_long_enough,
+				 link);
+	link->leaving = true;
+	return true;
+}
+
 void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 {
 	if (!link->peer_known || dreq->dreq.remote_queue_number != link->queue)
@@ -174,10 +216,9 @@ void soft_ending_disconnected(struct soft_link *link, const struct mad *dreq)
 	switch (link->state) {
 	case LINK_ESTABLISHED:
 	case LINK_DREQ_SENT: /* both at once */
-		stop_queue(link);
-		soft_ending_confirm(link->manager, &link->agreement.path, dreq);
-		soft_link_enter(link, LINK_ENDED);
-		tell_disconnected(link);
+		link->goodbye = dreq->transaction;
+		if (!must_stay(link))
+			end_with(link);
 		break;
 	case LINK_ENDED:
 	case LINK_REJECTED:
@@ -210,29 +251,26 @@ void soft_ending_unanswered(struct soft_link *link)
 	}
 }
 
-static bool is_affected(const struct soft_link *link, const struct address *peer)
+enum {
+	/* Where a quoted packet has them. */
+	AT_DESTINATION = 5,
+	AT_MAD = PACKET_BASE_SIZE + 8,
+	AT_ID = AT_MAD + 24,
+	AT_ID_END = AT_ID + 4,
+};
+
+void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *peer, const uint8_t *quoted, size_t length)
 {
-	return link->state < LINK_ENDED && address_same_host(&link->agreement.path.peer, peer);
-}
+	uint32_t destination = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + AT_DESTINATION, 3);
+	bool message = destination == MAD_QUEUE_NUMBER && length >= AT_ID_END;
+	uint32_t id = message ? (uint32_t)bytes_read(quoted + AT_ID, 4) : 0;
+	struct soft_link *link = soft_link_find_sender(transport->manager, id, destination, socket, peer);
 
-void soft_manager_unreachable(struct soft_transport *transport, const struct address *peer)
-{
-	struct link_table *table = &transport->manager->tables[LINK_BY_ID];
-
-	/* From the start of the chain each time: a link that ends may push out the memory of another. */
-	for (size_t i = 0; i < table->size; i++) {
-		struct soft_link *link = table->buckets[i];
-
-		while (link) {
-			if (is_affected(link, peer)) {
-				soft_ending_fail(link, "nothing holds UDP port 4791 there (no RoCE v2)", "errno",
-						 ECONNREFUSED);
-				link = table->buckets[i];
-			} else {
-				link = link->next_in[LINK_BY_ID];
-			}
-		}
-	}
+	if (link && link->state == LINK_ESTABLISHED)
+		soft_queue_doubt(link->endpoint->queue);
+	else if (link && message && link->state < LINK_ENDED)
+		soft_ending_fail(link, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
 }
 
 /* ---- the endpoint goes ---- */

@@ -3,9 +3,11 @@
 #include "transport/soft/endpoint.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "transport/soft/delivery.h"
+#include "transport/soft/manager.h"
 
 enum {
 	PORT_FIRST = 32768, /* of those taken for port 0 and for connecting, as Linux chooses them */
@@ -43,6 +45,17 @@ void soft_channel_destroy(struct channel *base)
 	channel = *link;
 	*link = channel->next;
 	free(channel);
+}
+
+void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path)
+{
+	int type_of_service = endpoint_type_of_service(endpoint);
+	int64_t mtu = endpoint_option(endpoint, mtu);
+
+	if (type_of_service != PATH_UNSET)
+		path->type_of_service = (uint8_t)type_of_service;
+	if (mtu != PATH_UNSET && (uint32_t)mtu < path->mtu)
+		path->mtu = (uint32_t)mtu;
 }
 
 static void insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
@@ -204,8 +217,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	outcome = soft_path_find(transport, base->name, source, destination, &endpoint->path);
 	if (outcome)
 		return outcome;
-	if (base->options.type_of_service != ENDPOINT_UNSET)
-		endpoint->path.type_of_service = (uint8_t)base->options.type_of_service;
+	soft_apply_options(base, &endpoint->path);
 	base->local = endpoint->path.local;
 	base->local.port = free_port(transport, base->options.port_space, &base->local);
 	loop_timer_start(base->transport->loop, &endpoint->later, 0, address_resolved, endpoint);
@@ -247,6 +259,30 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 	return soft_queue_post(soft_endpoint_of(base)->queue, work, count);
 }
 
+const struct path_refusal soft_refusals[] = {
+	{ "device", "there is none: --interface or a local address says which way" },
+	{ "port-num", "there is no device with ports: --interface or a local address says which way" },
+	{ "gid-index", "there is no table of GIDs: a local address is the GID" },
+	{ "service-level", "UDP has none: --tos or --dscp marks the packets" },
+	{ "inline", "there is no device that would fetch a message from memory" },
+	{ NULL, NULL },
+};
+
+void soft_path(const struct endpoint *base, struct path *path)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
+
+	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
+	snprintf(path->gid_type, sizeof(path->gid_type), "RoCE v2");
+	soft_manager_gid(&endpoint->path.local, path->gid);
+	soft_interface_name(&endpoint->path.local, path->interface);
+	path->mtu = endpoint->path.mtu;
+	if (endpoint->link) {
+		path->mtu = endpoint->link->agreement.path.mtu;
+		path->peer_queue_number = endpoint->link->agreement.peer_queue;
+	}
+}
+
 enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel)
 {
 	(void)endpoint;
@@ -266,8 +302,6 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 	insert(transport, endpoint);
 	endpoint->listener = listener;
 	endpoint->path = *path;
-	if (endpoint->base.options.type_of_service != ENDPOINT_UNSET)
-		endpoint->path.type_of_service = (uint8_t)endpoint->base.options.type_of_service;
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.local = path->local;
 	endpoint->base.local.port = listener->base.local.port;
@@ -285,12 +319,5 @@ void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t 
 		endpoint_destroy(&endpoint->base);
 		return;
 	}
-	endpoint->base.handlers = listener->base.handlers;
-	endpoint->base.owner = listener->base.owner;
-	endpoint_report(&listener->base, &(struct endpoint_event){
-						 .kind = EVENT_REQUEST,
-						 .request = &endpoint->base,
-						 .private_data = length ? data : NULL,
-						 .private_length = length,
-					 });
+	endpoint_requested(&listener->base, &endpoint->base, length ? data : NULL, length);
 }

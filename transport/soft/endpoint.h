@@ -21,6 +21,8 @@ enum outcome soft_reject(struct endpoint *endpoint, const void *data, size_t len
 enum outcome soft_disconnect(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel);
+void soft_path(const struct endpoint *endpoint, struct path *path);
+extern const struct path_refusal soft_refusals[];
 
 /* group.c */
 enum outcome soft_join(struct endpoint *endpoint, void *context);

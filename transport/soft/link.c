@@ -100,19 +100,6 @@ static bool make_room(struct link_table *table, enum link_index index)
 	return true;
 }
 
-static bool insert(struct soft_link *link, enum link_index index, uint32_t hash)
-{
-	struct link_table *table = &link->manager->tables[index];
-
-	if (!make_room(table, index))
-		return false;
-	link->hash[index] = hash;
-	put(table, index, link);
-	table->count++;
-	link->indexed |= BIT(index);
-	return true;
-}
-
 static void take_out(struct soft_link *link, enum link_index index)
 {
 	struct link_table *table = &link->manager->tables[index];
@@ -126,6 +113,21 @@ static void take_out(struct soft_link *link, enum link_index index)
 		place = &(*place)->next_in[index];
 	*place = link->next_in[index];
 	table->count--;
+}
+
+/* Anew, if it is in the table already. */
+static bool insert(struct soft_link *link, enum link_index index, uint32_t hash)
+{
+	struct link_table *table = &link->manager->tables[index];
+
+	take_out(link, index);
+	if (!make_room(table, index))
+		return false;
+	link->hash[index] = hash;
+	put(table, index, link);
+	table->count++;
+	link->indexed |= BIT(index);
+	return true;
 }
 
 static bool is_peer(const struct soft_link *link, const struct address *from)
@@ -143,23 +145,28 @@ static struct soft_link *find_id(const struct soft_manager *manager, uint32_t id
 	return link;
 }
 
+static bool is_between(const struct soft_link *link, const struct soft_socket *socket, const struct address *from)
+{
+	return link->agreement.path.socket == socket && is_peer(link, from);
+}
+
 struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
-				 const struct address *from)
+				 const struct soft_socket *socket, const struct address *from)
 {
 	struct soft_link *link = find_id(manager, id);
 
-	if (!link || !is_peer(link, from) || (link->peer_known && link->peer_id != peer_id))
+	if (!link || !is_between(link, socket, from) || (link->peer_known && link->peer_id != peer_id))
 		return NULL;
 	return link;
 }
 
 struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
-				      const struct address *from)
+				      const struct soft_socket *socket, const struct address *from)
 {
 	uint32_t hash = hash_of(manager, from, guid, peer_id);
 	struct soft_link *link = first_in(&manager->tables[LINK_BY_PEER], hash);
 
-	while (link && !(link->peer_id == peer_id && link->peer_guid == guid && is_peer(link, from)))
+	while (link && !(link->peer_id == peer_id && link->peer_guid == guid && is_between(link, socket, from)))
 		link = link->next_in[LINK_BY_PEER];
 	return link;
 }
@@ -173,6 +180,20 @@ struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t gu
 	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
 		link = link->next_in[LINK_BY_QUEUE];
 	return link;
+}
+
+struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
+					const struct soft_socket *socket, const struct address *peer)
+{
+	const struct link_table *table = &manager->tables[LINK_BY_QUEUE];
+	struct soft_link *link = id ? find_id(manager, id) : NULL;
+
+	/* Not by the hash, which takes the peer's GUID: rare enough. */
+	for (size_t i = 0; !id && i < table->size && !link; i++)
+		for (link = table->buckets[i]; link; link = link->next_in[LINK_BY_QUEUE])
+			if (link->agreement.peer_queue == queue && is_between(link, socket, peer))
+				break;
+	return link && is_between(link, socket, peer) ? link : NULL;
 }
 
 /* ---- identifiers ---- */
@@ -228,7 +249,6 @@ void soft_link_attach(struct soft_link *link, struct soft_endpoint *endpoint)
 
 void soft_link_rename(struct soft_link *link)
 {
-	take_out(link, LINK_BY_ID);
 	link->id = next_id(link->manager);
 	insert(link, LINK_BY_ID, hash_of_id(link->manager, link->id));
 }
@@ -323,8 +343,10 @@ bool soft_link_enter(struct soft_link *link, enum link_state state)
 	loop_timer_stop(&link->timer);
 	manager->half_open += after->half_open;
 	manager->half_open -= before->half_open;
-	manager->asked += state == LINK_REQ_RECEIVED;
-	manager->asked -= link->state == LINK_REQ_RECEIVED;
+	if (link->endpoint && link->endpoint->listener) {
+		link->endpoint->listener->asked += state == LINK_REQ_RECEIVED;
+		link->endpoint->listener->asked -= link->state == LINK_REQ_RECEIVED;
+	}
 	if (link->state == LINK_DREQ_SENT && !link->endpoint)
 		manager->dying--;
 	link->state = state;

@@ -19,16 +19,15 @@ enum {
 };
 
 static const struct kind_row {
-	const char *text;
 	uint16_t private_begin, private_size;
 } kinds[] = {
-	[MAD_REQ - MAD_REQ] = { "REQ", HEADER_SIZE + 140, MAD_REQ_PRIVATE },
-	[MAD_MRA - MAD_REQ] = { "MRA", HEADER_SIZE + 10, MAD_MRA_PRIVATE },
-	[MAD_REJ - MAD_REQ] = { "REJ", HEADER_SIZE + 84, MAD_REJ_PRIVATE },
-	[MAD_REP - MAD_REQ] = { "REP", HEADER_SIZE + 36, MAD_REP_PRIVATE },
-	[MAD_RTU - MAD_REQ] = { "RTU", HEADER_SIZE + 8, MAD_RTU_PRIVATE },
-	[MAD_DREQ - MAD_REQ] = { "DREQ", HEADER_SIZE + 12, MAD_DREQ_PRIVATE },
-	[MAD_DREP - MAD_REQ] = { "DREP", HEADER_SIZE + 8, MAD_DREP_PRIVATE },
+	[MAD_REQ - MAD_REQ] = { HEADER_SIZE + 140, MAD_REQ_PRIVATE },
+	[MAD_MRA - MAD_REQ] = { HEADER_SIZE + 10, MAD_MRA_PRIVATE },
+	[MAD_REJ - MAD_REQ] = { HEADER_SIZE + 84, MAD_REJ_PRIVATE },
+	[MAD_REP - MAD_REQ] = { HEADER_SIZE + 36, MAD_REP_PRIVATE },
+	[MAD_RTU - MAD_REQ] = { HEADER_SIZE + 8, MAD_RTU_PRIVATE },
+	[MAD_DREQ - MAD_REQ] = { HEADER_SIZE + 12, MAD_DREQ_PRIVATE },
+	[MAD_DREP - MAD_REQ] = { HEADER_SIZE + 8, MAD_DREP_PRIVATE },
 };
 
 static const struct kind_row *row_of(unsigned kind)
@@ -36,13 +35,6 @@ static const struct kind_row *row_of(unsigned kind)
 	if (kind < MAD_REQ || kind > MAD_DREP)
 		return NULL;
 	return &kinds[kind - MAD_REQ];
-}
-
-const char *mad_kind_text(enum mad_kind kind)
-{
-	const struct kind_row *row = row_of(kind);
-
-	return row ? row->text : "unknown";
 }
 
 /*
@@ -324,66 +316,4 @@ bool mad_service_split(uint64_t service_id, uint16_t *port_space, uint16_t *port
 	*port_space = (uint16_t)(service_id >> 16);
 	*port = (uint16_t)service_id;
 	return true;
-}
-
-enum {
-	TIMEOUT_UNIT = 4096, /* nanoseconds */
-	TIMEOUT_LONGEST = 31,
-};
-
-int64_t mad_timeout(uint8_t exponent)
-{
-	return (int64_t)TIMEOUT_UNIT << (exponent & TIMEOUT_LONGEST);
-}
-
-uint8_t mad_timeout_exponent(int64_t nanoseconds)
-{
-	uint8_t exponent = 0;
-
-	while (exponent < TIMEOUT_LONGEST && mad_timeout(exponent) < nanoseconds)
-		exponent++;
-	return exponent;
-}
-
-/* The reasons of InfiniBand Architecture volume 1, 12.6.7.2. */
-static const char *const reasons[] = {
-	[1] = "the peer has no queue pair left",
-	[3] = "the peer is out of resources",
-	[4] = "the peer's connection manager gave up waiting",
-	[5] = "the peer does not support the request",
-	[6] = "the peer does not know the connection",
-	[7] = "the peer does not know the connection any more",
-	[8] = "nobody listens there",
-	[9] = "the peer does not support the kind of transport",
-	[10] = "the peer still remembers an older connection of this queue pair",
-	[12] = "the peer does not accept the address",
-	[13] = "the peer does not accept the port's local identifier",
-	[14] = "the peer does not accept the service level",
-	[15] = "the peer does not accept the traffic class",
-	[16] = "the peer does not accept the hop limit",
-	[17] = "the peer does not accept the packet rate",
-	[18] = "the peer does not accept the alternate path's address",
-	[19] = "the peer does not accept the alternate path's local identifier",
-	[20] = "the peer does not accept the alternate path's service level",
-	[21] = "the peer does not accept the alternate path's traffic class",
-	[22] = "the peer does not accept the alternate path's hop limit",
-	[23] = "the peer does not accept the alternate path's packet rate",
-	[24] = "the peer sends us to another port and connection manager",
-	[25] = "the peer sends us to another port",
-	[26] = "the peer does not accept the path MTU",
-	[27] = "the peer has too few resources for RDMA READs",
-	[28] = "refused by the peer",
-	[29] = "the peer does not accept the RNR retry count",
-	[30] = "the peer already has a connection of this identifier",
-	[31] = "the peer speaks another version of the connection manager",
-	[32] = "the peer does not accept the flow label",
-	[33] = "the peer does not accept the alternate path's flow label",
-	[35] = "the peer does not support a vendor's option",
-};
-
-const char *mad_reject_text(uint16_t reason)
-{
-	if (reason < sizeof(reasons) / sizeof(reasons[0]) && reasons[reason])
-		return reasons[reason];
-	return "the peer's connection manager refused";
 }

@@ -37,9 +37,6 @@ enum mad_kind {
 	MAD_DREP = 0x16, /* and its reply */
 };
 
-/* "REQ"; "unknown" for any other. */
-const char *mad_kind_text(enum mad_kind kind);
-
 /* Bytes of private data of a kind; in a REQ the address header is a part of them. */
 enum {
 	MAD_REQ_PRIVATE = 92,
@@ -202,13 +199,10 @@ static inline uint64_t mad_service_id(uint16_t port_space, uint16_t port)
 /* Returns false if it is no service id of that form. */
 bool mad_service_split(uint64_t service_id, uint16_t *port_space, uint16_t *port);
 
-/* The connection manager's time-outs: 4.096 us x 2^exponent (its lower five bits), in nanoseconds. */
-int64_t mad_timeout(uint8_t exponent);
-
-/* The exponent of the shortest time-out that is not below nanoseconds, or of the longest one. */
-uint8_t mad_timeout_exponent(int64_t nanoseconds);
-
-/* The cause in words: "nobody listens there". Any number is fine. */
-const char *mad_reject_text(uint16_t reason);
+/* A time-out of 4.096 us x 2^exponent (its lower five bits), in nanoseconds. */
+static inline int64_t mad_timeout(unsigned exponent)
+{
+	return INT64_C(4096) << (exponent & 31);
+}
 
 #endif

@@ -20,15 +20,22 @@ struct soft_manager *soft_manager_open(struct soft_transport *transport)
 	return manager;
 }
 
-/* There is no time left to repeat a DREQ: once more at once makes its loss unlikely. */
+/*
+ * There is no time left to repeat a DREQ, or to answer a repeated one: more at once make the loss of all unlikely. A
+ * kernel that hears no DREP tries for a minute.
+ */
 static void last_words(struct soft_manager *manager)
 {
 	const struct link_table *table = &manager->tables[LINK_BY_ID];
+	int64_t now = clock_now();
 
-	for (size_t i = 0; i < table->size; i++)
-		for (struct soft_link *link = table->buckets[i]; link; link = link->next_in[LINK_BY_ID])
-			if (link->state == LINK_DREQ_SENT)
-				soft_link_say_again(link);
+	for (unsigned count = 0; count < MANAGER_LAST_WORDS; count++)
+		for (size_t i = 0; i < table->size; i++)
+			for (struct soft_link *link = table->buckets[i]; link; link = link->next_in[LINK_BY_ID])
+				if (link->state == LINK_DREQ_SENT)
+					soft_link_say_again(link);
+				else if (link->left_at && now - link->left_at < MANAGER_LEFT_RECENTLY)
+					soft_ending_let_go(link);
 }
 
 void soft_manager_close(struct soft_manager *manager)
@@ -113,13 +120,14 @@ static void answer_stray(struct soft_manager *manager, struct soft_socket *socke
 }
 
 /* A peer that gave up on us may not have heard our identifier: it gives its own, and its GUID. */
-static struct soft_link *find_rejected(struct soft_manager *manager, const struct mad *mad, const struct address *from)
+static struct soft_link *find_rejected(struct soft_manager *manager, const struct mad *mad,
+				       const struct soft_socket *socket, const struct address *from)
 {
 	struct soft_link *link = NULL;
 
 	if (mad->rej.reason == MAD_REASON_TIMEOUT && mad->rej.information_length >= 8)
-		link = soft_link_find_peer(manager, bytes_read(mad->rej.information, 8), mad->local_id, from);
-	return link ? link : soft_link_find(manager, mad->remote_id, mad->local_id, from);
+		link = soft_link_find_peer(manager, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
+	return link ? link : soft_link_find(manager, mad->remote_id, mad->local_id, socket, from);
 }
 
 static void needs_time(struct soft_link *link, const struct mad *mad)
@@ -142,9 +150,10 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 		soft_passive_request(manager, socket, from, &mad);
 		return;
 	}
-	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, from)
-				   : soft_link_find(manager, mad.remote_id, mad.local_id, from);
-	if (!link) {
+	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, socket, from)
+				   : soft_link_find(manager, mad.remote_id, mad.local_id, socket, from);
+	/* A REP may come after its link was given up, whose end the peer has not heard of. */
+	if (!link || (mad.kind == MAD_REP && link->state == LINK_ENDED)) {
 		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
 			answer_stray(manager, socket, from, &mad);
 		return;

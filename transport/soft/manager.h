@@ -49,7 +49,7 @@
 #include "transport/soft/soft.h"
 
 enum {
-	MANAGER_BACKLOG = 1024,	       /* requests that no command has answered yet; more are dropped, and come again */
+	MANAGER_BACKLOG = 1024,	       /* of a listener: requests not answered yet; more are dropped, and come again */
 	MANAGER_HALF_OPEN_MOST = 2048, /* those, and the accepted ones whose peer has not confirmed */
 	MANAGER_DYING_MOST = 1024,     /* DREQs repeated for endpoints that are gone */
 	MANAGER_ENDED_MOST = 4096,     /* ended links remembered */
@@ -57,13 +57,16 @@ enum {
 	MANAGER_REPEATS = 40,	       /* of any message, if nobody sets a limit: 73 s, as long as a stock peer tries */
 	MANAGER_SLOWEST = 5,	       /* the repeat from which on the interval grows no more */
 	MANAGER_OUTGOING = 64,	       /* MADs between two flushes */
+	MANAGER_LAST_WORDS = 2,	       /* more of a DREQ or DREP when the transport is closed */
 	MANAGER_RETRIES = 7,	       /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
 	LINK_ROUNDS = 6,	       /* of the permutation that makes identifiers */
 };
 
-#define MANAGER_FIRST_REPEAT (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
-#define MANAGER_LAST_REPEAT  (2000 * CLOCK_NS_PER_MS) /* ... up to this */
-#define MANAGER_MEMORY	     (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
+#define MANAGER_FIRST_REPEAT  (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
+#define MANAGER_LAST_REPEAT   (2000 * CLOCK_NS_PER_MS) /* ... up to this */
+#define MANAGER_MEMORY	      (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
+#define MANAGER_LEFT_RECENTLY (1 * CLOCK_NS_PER_S)     /* peers that may not have heard the DREP */
+#define MANAGER_STAY	      (500 * CLOCK_NS_PER_MS)  /* of a peer that leaves, for its last acknowledgements */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -101,6 +104,9 @@ struct soft_link {
 	uint32_t peer_id;
 	uint64_t peer_guid;
 	uint64_t transaction;		 /* of REQ, and everything up to RTU */
+	bool leaving;			 /* the peer wants to disconnect ... */
+	uint64_t goodbye;		 /* ... with this transaction */
+	int64_t left_at;		 /* when it was let go; 0 before */
 	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
 	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
 	unsigned repeats;
@@ -117,7 +123,6 @@ struct soft_manager {
 	uint64_t secret;		  /* of the hashes */
 	uint64_t round_keys[LINK_ROUNDS]; /* of the identifiers */
 	uint32_t counter;
-	unsigned asked; /* links in REQ_RECEIVED */
 	unsigned half_open;
 	unsigned dying;
 	unsigned ended_count;
@@ -159,14 +164,22 @@ bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id,
 /* A new identifier, for a request that is made anew after it was refused. */
 void soft_link_rename(struct soft_link *link);
 
-/* The link of our identifier, if it is its peer that speaks, and under the peer's identifier if that is known. */
+/*
+ * The link of our identifier, if it is its peer that speaks, to the address that it has to do with, and under the
+ * peer's identifier if that is known.
+ */
 struct soft_link *soft_link_find(struct soft_manager *manager, uint32_t id, uint32_t peer_id,
-				 const struct address *from);
-/* By the peer's own identifier or queue pair, with its GUID. */
+				 const struct soft_socket *socket, const struct address *from);
+/* By the peer's own identifier, with its GUID; to the same address. */
 struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t guid, uint32_t peer_id,
-				      const struct address *from);
+				      const struct soft_socket *socket, const struct address *from);
+/* By its queue pair, which has one connection only, to whichever of our addresses. */
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from);
+
+/* The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). */
+struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
+					const struct soft_socket *socket, const struct address *peer);
 
 /* ---- manager.c ---- */
 
@@ -210,6 +223,8 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
 /* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
+/* Says DREP to a peer that wants to leave. */
+void soft_ending_let_go(struct soft_link *link);
 /* Says DREP, link or not. */
 void soft_ending_confirm(struct soft_manager *manager, const struct soft_path *path, const struct mad *dreq);
 

@@ -67,7 +67,7 @@ struct message {
 struct soft_wire {
 	struct peer peers[PEERS];
 	/* out */
-	const struct soft_socket *socket; /* of the packets queued */
+	struct soft_socket *socket; /* of the packets queued */
 	struct outgoing outgoing[SEND_BATCH];
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
@@ -110,8 +110,8 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 	peer->socket = socket;
 	peer->address = *address;
 	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
-			  address->bytes, SOFT_PORT, SOFT_PORT);
-	to.port = SOFT_PORT;
+			  address->bytes, PACKET_PORT, PACKET_PORT);
+	to.port = PACKET_PORT;
 	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
 	return peer;
 }
@@ -131,10 +131,11 @@ void soft_flush(struct soft_transport *transport)
 			sent += (size_t)count;
 			continue;
 		}
+		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
 		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
-		if (count < 0 && (errno == ECONNREFUSED || errno == EINTR))
+		if (errno == ECONNREFUSED || errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
+		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
 			wire->no_segmentation = true;
 		/* The packet is lost, as any may be: the sender's queue repeats it. */
 		sent++;
@@ -267,7 +268,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 	peer = peer_of(wire, socket, &from);
 	if (!peer->in_known) {
 		icrc_flow_prepare(&peer->in, from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from.bytes,
-				  socket->address.bytes, port, SOFT_PORT);
+				  socket->address.bytes, port, PACKET_PORT);
 		peer->in_known = true;
 	} else if (peer->in_port != port) {
 		icrc_flow_set_source_port(&peer->in, port);
@@ -285,7 +286,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		soft_queue_receive(transport, socket, &from, &packet);
 }
 
-/* An ICMP error that came back for something we sent: nothing holds the port at the address that it was for. */
+/* An ICMP error that came back for something we sent, and quotes some of it. */
 static bool take_error(struct soft_socket *socket)
 {
 	union {
@@ -293,8 +294,8 @@ static bool take_error(struct soft_socket *socket)
 		uint8_t bytes[256];
 	} control;
 	struct sockaddr_storage to;
-	uint8_t ignored[1];
-	struct iovec element = { .iov_base = ignored, .iov_len = sizeof(ignored) };
+	uint8_t quoted[64]; /* headers */
+	struct iovec element = { .iov_base = quoted, .iov_len = sizeof(quoted) };
 	struct msghdr header = {
 		.msg_name = &to,
 		.msg_namelen = sizeof(to),
@@ -304,8 +305,9 @@ static bool take_error(struct soft_socket *socket)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	struct address peer;
+	ssize_t length = recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
 
-	if (recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+	if (length < 0)
 		return false;
 	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = CMSG_NXTHDR(&header, row)) {
 		struct sock_extended_err error;
@@ -315,7 +317,7 @@ static bool take_error(struct soft_socket *socket)
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
 		if (error.ee_errno == ECONNREFUSED && address_from_socket(&to, &peer))
-			soft_manager_unreachable(socket->transport, &peer);
+			soft_manager_unreachable(socket->transport, socket, &peer, quoted, (size_t)length);
 	}
 	return true;
 }
@@ -354,9 +356,12 @@ void soft_packets_readable(void *owner)
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int count = take_batch(socket, transport->wire);
 
-		if (count < 0 && errno != EAGAIN && errno != EINTR)
+		/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays.
+		 */
+		if (socket->failed || (count < 0 && errno != EAGAIN && errno != EINTR))
 			while (take_error(socket))
 				;
+		socket->failed = false;
 		if (count < RECEIVE_BATCH)
 			break;
 	}

@@ -10,8 +10,11 @@ struct soft_socket {
 	int fd;
 	struct address address; /* local, or of the group */
 	bool group;
+	bool failed;	  /* the last send: an error may wait in the socket's queue of them */
 	unsigned members; /* of a group's socket */
 	size_t window;
+	uint32_t mtu;	 /* of its paths; 0 before it was looked up */
+	int64_t mtu_old; /* from when on it is looked up again */
 	struct loop_io readable;
 	struct soft_socket *next;
 };

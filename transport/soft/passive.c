@@ -162,7 +162,7 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 	struct mad_address address;
 	uint16_t port_space, port, reason;
 
-	link = soft_link_find_peer(manager, req->ca_guid, mad->local_id, from);
+	link = soft_link_find_peer(manager, req->ca_guid, mad->local_id, socket, from);
 	if (link) {
 		repeated(link, mad);
 		return;
@@ -183,16 +183,17 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		turn_away(manager, &path, mad, MAD_REASON_SERVICE_ID, 0);
 		return;
 	}
+	soft_apply_options(&listener->base, &path);
 	reason = check_request(&path, mad, &address);
 	if (reason != NOT_REFUSED) {
 		turn_away(manager, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
-	if (manager->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
+	if (listener->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
 		begin(manager, listener, &path, mad, &address);
 	else
 		log_debug(manager->transport->base.log, "%s: a request is dropped: %u wait for an answer, %u in all",
-			  listener->base.name, manager->asked, manager->half_open);
+			  listener->base.name, listener->asked, manager->half_open);
 }
 
 /* ---- REP ---- */
@@ -200,6 +201,7 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 static void write_reply(struct soft_link *link, const void *data, size_t length)
 {
 	const struct soft_agreement *agreement = &link->agreement;
+	int64_t rnr_retry = endpoint_option(&link->endpoint->base, rnr_retry);
 	struct mad mad = {
 		.kind = MAD_REP,
 		.transaction = link->transaction,
@@ -211,7 +213,7 @@ static void write_reply(struct soft_link *link, const void *data, size_t length)
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.target_ack_delay = ACK_DELAY,
-			.rnr_retry_count = MANAGER_RETRIES,
+			.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? MANAGER_RETRIES : rnr_retry),
 			.ca_guid = link->manager->transport->guid,
 		},
 		.private_data = data,
@@ -225,7 +227,7 @@ enum outcome soft_manager_accept(struct soft_endpoint *endpoint, const void *dat
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 	struct soft_link *link = endpoint->link;
-	int ack_timeout = endpoint->base.options.ack_timeout;
+	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
 
 	/* The peer gave up meanwhile: that news is under way to the command. */
 	if (!link || link->state == LINK_ENDED)
@@ -239,10 +241,8 @@ enum outcome soft_manager_accept(struct soft_endpoint *endpoint, const void *dat
 	}
 	link->queue = soft_queue_number(endpoint->queue);
 	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
-	if (ack_timeout != ENDPOINT_UNSET)
+	if (ack_timeout != PATH_UNSET)
 		link->agreement.ack_timeout = (unsigned)ack_timeout;
-	if (endpoint->base.options.type_of_service != ENDPOINT_UNSET)
-		link->agreement.path.type_of_service = (uint8_t)endpoint->base.options.type_of_service;
 	write_reply(link, data, length);
 	soft_queue_connect(endpoint->queue, &link->agreement);
 	soft_link_enter(link, LINK_REP_SENT);

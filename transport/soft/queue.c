@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "transport/soft/delivery.h"
+#include "transport/soft/mad.h"
 
 enum {
 	NUMBER_BITS = 24,
@@ -23,6 +24,9 @@ enum {
 #define PATIENCE_FIRST (1 * CLOCK_NS_PER_S)
 #define PATIENCE_MOST  (8 * CLOCK_NS_PER_S)
 #define WATCH_PERIOD   (500 * CLOCK_NS_PER_MS)
+
+/* A peer that is said to be gone must show within this that it is not; the watch looks at the next turn after it. */
+#define DOUBT_MOST (1 * CLOCK_NS_PER_S)
 
 struct soft_queue_table {
 	struct soft_transport *transport;
@@ -167,15 +171,32 @@ static void halt(struct soft_queue *queue, enum queue_state state)
 	queue->requester.alarm = 0;
 	queue->requester.count = 0;
 	queue->responder.count = 0;
+	queue->responder.answer_count = 0;
 	queue->unreported = 0;
 }
 
 void soft_queue_stop(struct soft_queue *queue)
 {
+	enum queue_state state = QUEUE_STOPPED;
+
+	if (queue->state == QUEUE_PARTED)
+		return;
 	/* A command may leave in the very call-back that brought the peer's last message: the peer needs to know. */
-	if (queue->state == QUEUE_STARTED)
+	if (queue->state == QUEUE_STARTED) {
 		responder_part(queue);
-	halt(queue, QUEUE_STOPPED);
+		state = QUEUE_PARTED;
+	}
+	halt(queue, state);
+}
+
+static bool is_probing(const struct requester *requester)
+{
+	return requester->count && requester->ring[requester->head].probe;
+}
+
+bool soft_queue_is_waiting(const struct soft_queue *queue)
+{
+	return queue->state == QUEUE_STARTED && queue->requester.count > is_probing(&queue->requester);
 }
 
 static void unpend(struct soft_queue_table *table, struct soft_queue *queue)
@@ -220,8 +241,7 @@ void soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *a
 	queue->peer_queue = agreement->peer_queue;
 	queue->retry_count = (uint8_t)agreement->retry_count;
 	queue->rnr_retry_count = (uint8_t)agreement->rnr_retry_count;
-	/* 4.096 us x 2^n */
-	queue->ack_timeout = agreement->ack_timeout ? INT64_C(4096) << (agreement->ack_timeout & 31) : 0;
+	queue->ack_timeout = agreement->ack_timeout ? mad_timeout(agreement->ack_timeout) : 0;
 	requester_connect(queue, agreement);
 	responder_connect(queue, agreement);
 	queue->state = QUEUE_LISTENING;
@@ -295,9 +315,7 @@ static enum outcome post_receive(struct soft_queue *queue, const struct work *wo
 /* The probe has a place of its own. */
 static bool is_full(const struct requester *requester)
 {
-	bool probing = requester->count && requester->ring[requester->head].probe;
-
-	return requester->count - probing == requester->capacity - 1;
+	return requester->count - is_probing(requester) == requester->capacity - 1;
 }
 
 static enum outcome post(struct soft_queue *queue, const struct work *work)
@@ -397,6 +415,7 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 void queue_heard(struct soft_queue *queue)
 {
 	queue->heard_at = queue_now(queue);
+	queue->doubted = 0;
 	if (queue->heard)
 		return;
 	queue->heard = true;
@@ -456,6 +475,22 @@ void soft_queue_probe(struct soft_queue *queue)
 		requester_probe(queue);
 }
 
+void soft_queue_doubt(struct soft_queue *queue)
+{
+	if (queue->state != QUEUE_STARTED || queue->doubted)
+		return;
+	queue->doubted = queue_now(queue);
+	soft_queue_probe(queue);
+	/* Work under way is as good, unless it was agreed that it waits for ever. */
+	if (!queue->requester.deadline)
+		recovery_expect(queue);
+}
+
+static bool is_gone(struct soft_queue *queue)
+{
+	return queue->doubted && queue_now(queue) - queue->doubted >= DOUBT_MOST;
+}
+
 static bool is_silent(struct soft_queue *queue, int64_t now)
 {
 	if (queue->requester.count || now - queue->heard_at < queue->patience)
@@ -482,7 +517,9 @@ static void watch(void *owner)
 			if (queue->state != QUEUE_STARTED)
 				continue;
 			any = true;
-			if (is_silent(queue, queue_now(queue))) {
+			if (is_gone(queue)) {
+				queue_fail_alone(queue, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+			} else if (is_silent(queue, queue_now(queue))) {
 				soft_queue_probe(queue);
 				probes++;
 			}

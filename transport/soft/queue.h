@@ -32,6 +32,7 @@ enum queue_state {
 	QUEUE_LISTENING, /* and packets */
 	QUEUE_STARTED,	 /* and sends */
 	QUEUE_REFUSING,	 /* told the peer that its request was wrong, and repeats only that */
+	QUEUE_PARTED,	 /* takes nothing new, and acknowledges what the peer repeats */
 	QUEUE_STOPPED,
 };
 
@@ -121,7 +122,8 @@ struct responder {
 	uint32_t head;
 	uint32_t count;
 
-	uint32_t expected; /* PSN */
+	uint32_t expected;     /* PSN */
+	uint32_t acknowledged; /* what was expected at the last acknowledgement */
 	uint32_t msn;
 	bool begun; /* some packet was taken: only then can there be repeated ones */
 	bool lossy; /* some were missing, or came again */
@@ -133,7 +135,6 @@ struct responder {
 		uint64_t address; /* of the next byte of a WRITE */
 		uint32_t key;
 		uint32_t left;
-		uint32_t length; /* of all of it */
 	} write;
 
 	/* What is to be said. */
@@ -169,6 +170,7 @@ struct soft_queue {
 	int64_t ack_timeout;			       /* nanoseconds; 0 for ever */
 	int64_t heard_at;
 	int64_t patience; /* silence before the next probe */
+	int64_t doubted;  /* since the path said that the peer is gone; 0 if it did not, or the peer has spoken since */
 	uint32_t queue_key;
 	uint32_t unreported; /* datagrams handed to the socket, from the head of the requester's ring on */
 	struct requester requester;

@@ -14,7 +14,7 @@ enum {
 	WINDOW_LEAST = 4,     /* but for a peer that is silent for long */
 	WINDOW_MOST = 1024,   /* packets */
 	WINDOW_DOUBLED = 128, /* up to there it doubles with each round trip */
-	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped */
+	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped; then one packet asks */
 	TRIES = 4,	      /* in each of the retry_count rounds, which all fail before the peer is given up */
 	TIMEOUTS_MOST = 200,  /* counted */
 	TIMEOUTS_RANDOM = 5,  /* in a row, that a bad network may have; more need patience */
@@ -26,6 +26,8 @@ enum {
 #define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
+#define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
+#define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
 
 void recovery_connect(struct soft_queue *queue)
@@ -55,21 +57,31 @@ static void set_deadline(struct soft_queue *queue, int64_t deadline)
 	loop_timer_start(queue->transport->base.loop, &queue->timer, wait > 0 ? wait : 0, alarmed, queue);
 }
 
+/* Work may wait for ever where that was agreed on; our own question whether the peer lives may not. */
+static int64_t timeout_of(const struct soft_queue *queue)
+{
+	const struct requester *requester = &queue->requester;
+	bool probing = requester->count && (requester->ring[requester->head].probe || queue->doubted);
+
+	return queue->ack_timeout || !probing ? queue->ack_timeout : TIMEOUT_PROBE;
+}
+
 void recovery_expect(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	int64_t longest = queue->ack_timeout / TRIES;
+	int64_t agreed = timeout_of(queue);
+	int64_t longest = agreed / TRIES;
 	int64_t timeout = TIMEOUT_FIRST;
 	int64_t margin = 4 * requester->variation;
 
-	if (!queue->ack_timeout) {
+	if (!agreed) {
 		requester->deadline = 0;
 		return;
 	}
 	if (requester->round_trip)
 		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
-	if (timeout > queue->ack_timeout)
-		timeout = queue->ack_timeout;
+	if (timeout > agreed)
+		timeout = agreed;
 	if (timeout < TIMEOUT_LEAST)
 		timeout = TIMEOUT_LEAST;
 	if (longest < TIMEOUT_LONGEST)
@@ -105,7 +117,9 @@ static void measure(struct soft_queue *queue)
 
 uint32_t recovery_window(const struct requester *requester)
 {
-	return requester->not_ready && requester->window > WINDOW_NOT_READY ? WINDOW_NOT_READY : requester->window;
+	uint32_t most = requester->not_ready > 1 ? 1 : requester->not_ready ? WINDOW_NOT_READY : requester->window;
+
+	return requester->window < most ? requester->window : most;
 }
 
 /* The first packet of its time that was never sent before is timed. */
@@ -182,7 +196,12 @@ void recovery_passed(struct soft_queue *queue)
 void recovery_wait(struct soft_queue *queue, int64_t nanoseconds)
 {
 	struct requester *requester = &queue->requester;
+	int64_t doubled = nanoseconds << requester->not_ready;
 
+	if (doubled > NOT_READY_WAIT)
+		doubled = NOT_READY_WAIT;
+	if (nanoseconds < doubled)
+		nanoseconds = doubled;
 	if (requester->not_ready < NOT_READY_MOST)
 		requester->not_ready++;
 	requester->timeouts = 0;
@@ -198,7 +217,7 @@ static bool is_given_up(struct soft_queue *queue)
 	int64_t rounds = queue->retry_count + 1;
 
 	return requester->timeouts > TRIES * rounds &&
-	       queue_now(queue) - requester->quiet_since >= rounds * queue->ack_timeout;
+	       queue_now(queue) - requester->quiet_since >= rounds * timeout_of(queue);
 }
 
 static void time_out(struct soft_queue *queue)

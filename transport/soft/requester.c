@@ -339,9 +339,10 @@ static void take_refusal(struct soft_queue *queue, const struct packet *packet)
 
 	if (!request)
 		return;
+	/* What stands before it was carried out. */
+	acknowledge(queue, packet->psn);
 	switch (syndrome_value(packet->acknowledgement.syndrome)) {
 	case NAK_SEQUENCE:
-		acknowledge(queue, packet->psn);
 		recovery_told(queue);
 		break;
 	case NAK_INVALID_REQUEST:

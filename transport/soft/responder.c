@@ -17,12 +17,13 @@
 #include "transport/soft/queue.h"
 
 enum {
-	SLICE = 64,	    /* READ responses of a queue in one turn */
-	LONGEST = 1 << 30,  /* of any message; its packets stay within half of the PSNs at any MTU */
-	NOT_READY_CODE = 6, /* 0.08 ms: receives are usually on their way when a message finds none */
-	REMINDERS_MOST = 2, /* of a gap, when the peer asks */
-	PARTING_WORDS = 6,  /* on a network that loses some */
-	RAW_LENGTH = 1,	    /* the completion status of verbs */
+	SLICE = 64,		/* READ responses of a queue in one turn */
+	LONGEST = 1 << 30,	/* of any message; its packets stay within half of the PSNs at any MTU */
+	NOT_READY_CODE = 6,	/* 0.08 ms: receives are usually on their way when a message finds none */
+	REMINDERS_MOST = 2,	/* of a gap, when the peer asks */
+	PARTING_WORDS = 2,	/* acknowledgements more than are needed ... */
+	PARTING_WORDS_MOST = 5, /* ... on a network that is known to lose some */
+	RAW_LENGTH = 1,		/* the completion status of verbs */
 };
 
 void responder_connect(struct soft_queue *queue, const struct soft_agreement *agreement)
@@ -30,6 +31,7 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 	struct responder *responder = &queue->responder;
 
 	responder->expected = agreement->first_psn_expected & PSN_MASK;
+	responder->acknowledged = responder->expected;
 	responder->reads_most =
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
@@ -125,7 +127,6 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 		responder->write.address = packet->remote.address;
 		responder->write.key = packet->remote.key;
 		responder->write.left = packet->remote.length;
-		responder->write.length = packet->remote.length;
 	}
 	if (packet->length > responder->write.left || ((form & FORM_LAST) && packet->length != responder->write.left)) {
 		refuse(queue, NAK_INVALID_REQUEST, "the peer's write is not as long as it said");
@@ -143,7 +144,7 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 	responder->write.address += packet->length;
 	responder->write.left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)
-		finish_receive(queue, packet, responder->write.length);
+		finish_receive(queue, packet, 0);
 	return true;
 }
 
@@ -297,6 +298,12 @@ static void tell_gap(struct soft_queue *queue, const struct packet *packet)
 	queue_pend(queue);
 }
 
+static void repeat_acknowledgement(struct soft_queue *queue)
+{
+	queue->responder.acknowledge = true;
+	queue_pend(queue);
+}
+
 void responder_receive(struct soft_queue *queue, const struct packet *packet)
 {
 	struct responder *responder = &queue->responder;
@@ -312,6 +319,11 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 		}
 		return;
 	}
+	if (queue->state == QUEUE_PARTED) {
+		if (ahead < 0 && !(form & FORM_READ))
+			repeat_acknowledgement(queue);
+		return;
+	}
 	queue_heard(queue);
 	responder->lossy |= ahead != 0;
 	if (!ahead) {
@@ -321,8 +333,7 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	} else if (form & FORM_READ) {
 		answer_again(queue, packet);
 	} else {
-		responder->acknowledge = true;
-		queue_pend(queue);
+		repeat_acknowledgement(queue);
 	}
 }
 
@@ -405,10 +416,32 @@ static void end(struct soft_queue *queue)
 	queue->state = QUEUE_REFUSING;
 }
 
+/* Everything before the expected packet has come. */
+static void acknowledge(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	responder->acknowledged = responder->expected;
+	say(queue, psn_add(responder->expected, PSN_MASK), syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+}
+
+/*
+ * A NAK acknowledges what came before it, too, but the kernel's soft-RoCE goes back only once until something else
+ * does: it would let the second gap of a message wait for its time-out.
+ */
+static void refuse_expected(struct soft_queue *queue)
+{
+	struct responder *responder = &queue->responder;
+
+	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE) &&
+	    responder->acknowledged != responder->expected)
+		acknowledge(queue);
+	say(queue, responder->expected, responder->syndrome);
+}
+
 bool responder_answer(struct soft_queue *queue)
 {
 	struct responder *responder = &queue->responder;
-	uint8_t acknowledged = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
 	bool gap_closed;
 
 	if (!send_responses(queue))
@@ -418,11 +451,11 @@ bool responder_answer(struct soft_queue *queue)
 		     psn_before(responder->gap_end, responder->expected);
 	if (gap_closed) {
 		responder->gap = false;
-		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+		acknowledge(queue);
 	} else if (responder->refuse) {
-		say(queue, responder->expected, responder->syndrome);
+		refuse_expected(queue);
 	} else if (responder->acknowledge) {
-		say(queue, psn_add(responder->expected, PSN_MASK), acknowledged);
+		acknowledge(queue);
 	}
 	responder->refuse = false;
 	responder->acknowledge = false;
@@ -431,16 +464,18 @@ bool responder_answer(struct soft_queue *queue)
 	return true;
 }
 
-/* Nobody answers the peer's repeats after this, so what is said now should arrive. */
+/*
+ * Repeats are still answered after this, but the peer may be gone into its error state with the DREQ that follows: what
+ * is said now should arrive.
+ */
 void responder_part(struct soft_queue *queue)
 {
 	struct responder *responder = &queue->responder;
-	unsigned words = responder->lossy ? PARTING_WORDS - 1 : 0;
+	unsigned words = responder->lossy ? PARTING_WORDS_MOST : PARTING_WORDS;
 
 	if (queue->pending)
 		responder_answer(queue);
 	if (responder->begun && !responder->answer_count && !responder->final)
 		while (words--)
-			say(queue, psn_add(responder->expected, PSN_MASK),
-			    syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+			acknowledge(queue);
 }

@@ -17,14 +17,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/packets.h"
 
 enum {
-	BUFFER_WANTED = 8 << 20,	      /* bytes in a socket's buffers, where the system lets us */
-	LOOPBACK_MOST = 254,		      /* 127.0.0.1 to 127.0.0.254 are tried */
-	ROCE_OVERHEAD = 20 + 8 + 12 + 16 + 4, /* IP, UDP, BTH, the longest extension header of a data packet, ICRC */
-	IP6_MORE = 20
+	BUFFER_WANTED = 8 << 20, /* bytes in a socket's buffers, where the system lets us */
+	LOOPBACK_MOST = 254,	 /* 127.0.0.1 to 127.0.0.254 are tried */
+	MTU_CODE_LEAST = 1,
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -70,8 +70,8 @@ static bool is_loopback4(const struct address *address)
 	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
 }
 
-/* The interface that has a local address; 127.0.0.2 and its like are not listed one by one. */
-static bool interface_name(const struct address *local, char name[IF_NAMESIZE])
+/* 127.0.0.2 and its like are not listed one by one. */
+bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 {
 	struct ifaddrs *list, *entry;
 
@@ -100,7 +100,7 @@ static int interface_mtu(const struct address *local)
 	struct ifreq request = { 0 };
 	int mtu = 65536, fd;
 
-	if (!interface_name(local, request.ifr_name))
+	if (!soft_interface_name(local, request.ifr_name))
 		return mtu;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
@@ -110,14 +110,20 @@ static int interface_mtu(const struct address *local)
 	return mtu;
 }
 
-static uint32_t path_mtu(const struct address *local)
+/* Looked up at most once a second: any stranger can make us ask. */
+static uint32_t path_mtu(struct soft_socket *socket)
 {
-	int room = interface_mtu(local) - ROCE_OVERHEAD - (local->family == ADDRESS_IP6 ? IP6_MORE : 0);
-	uint32_t mtu = 4096;
+	int64_t now = clock_now();
+	int room;
+	unsigned code;
 
-	while (mtu > 256 && (int)mtu > room)
-		mtu /= 2;
-	return mtu;
+	if (socket->mtu && now < socket->mtu_old)
+		return socket->mtu;
+	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MOST;
+	code = mtu_code(room > 0 ? (size_t)room : 0);
+	socket->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
+	socket->mtu_old = now + CLOCK_NS_PER_S;
+	return socket->mtu;
 }
 
 /* An open socket of that address, or NULL with errno. Group sockets are shared with other processes. */
@@ -131,7 +137,7 @@ static struct soft_socket *open_socket(struct soft_transport *transport, const s
 
 	if (!socket_)
 		return NULL;
-	bound.port = SOFT_PORT;
+	bound.port = PACKET_PORT;
 	length = (socklen_t)address_to_socket(&bound, &storage);
 	socket_->transport = transport;
 	socket_->address = *address;
@@ -183,6 +189,12 @@ static bool kernel_holds_port(void)
 	return held;
 }
 
+static enum outcome outcome_of(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ? OUTCOME_INTERNAL
+											 : OUTCOME_NO_CONNECTION;
+}
+
 static enum outcome explain(struct soft_transport *transport, const char *name, const struct address *address,
 			    int error)
 {
@@ -194,7 +206,9 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 			  error);
 		log_hint(log,
 			 "use the verbs transport, or run in a network namespace of its own, or: modprobe -r rdma_rxe");
-	} else if (error == EADDRINUSE) {
+		return OUTCOME_NO_DEVICE;
+	}
+	if (error == EADDRINUSE) {
 		log_error(log, name, "another process holds UDP port 4791 on %s (%d)", address_host(address, text),
 			  error);
 		log_hint(log, "one process for each address: give this one another (127.0.0.2, ...), or end the other");
@@ -203,7 +217,7 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 	} else {
 		log_errno(log, name, error, "opening UDP port 4791 on %s", address_host(address, text));
 	}
-	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
+	return outcome_of(error);
 }
 
 /* The socket of an address, opened if need be. */
@@ -251,7 +265,7 @@ static int route_source(const struct address *peer, struct address *source)
 
 	if (fd < 0)
 		return errno;
-	target.port = SOFT_PORT;
+	target.port = PACKET_PORT;
 	length = (socklen_t)address_to_socket(&target, &storage);
 	if (connect(fd, (struct sockaddr *)&storage, length))
 		error = errno;
@@ -273,7 +287,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	enum outcome outcome = OUTCOME_OK;
 
 	*path = (struct soft_path){ .peer = *peer };
-	path->peer.port = SOFT_PORT;
+	path->peer.port = PACKET_PORT;
 	if (source && source->family != peer->family) {
 		log_error(log, name, "the source and the destination are not of the same address family");
 		return OUTCOME_NO_CONNECTION;
@@ -286,7 +300,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 
 		if (error) {
 			log_errno(log, name, error, "resolving the address");
-			return OUTCOME_NO_CONNECTION;
+			return outcome_of(error);
 		}
 		/* The peer may be another process here: on its own address, so that we need a different one. */
 		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
@@ -300,7 +314,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	if (!path->socket)
 		outcome = socket_of(transport, name, &local, &path->socket);
 	path->local = local;
-	path->mtu = path_mtu(&local);
+	if (!outcome)
+		path->mtu = path_mtu(path->socket);
 	return outcome;
 }
 
@@ -312,7 +327,7 @@ void soft_path_back(struct soft_transport *transport, struct soft_socket *socket
 		.socket = socket,
 		.local = socket->address,
 		.peer = *from,
-		.mtu = path_mtu(&socket->address),
+		.mtu = path_mtu(socket),
 	};
 	path->peer.port = 0;
 }
@@ -387,7 +402,7 @@ static unsigned interface_of(const struct address *local)
 {
 	char name[IF_NAMESIZE];
 
-	return interface_name(local, name) ? if_nametoindex(name) : 0;
+	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
 }
 
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)

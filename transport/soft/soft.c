@@ -127,4 +127,6 @@ const struct backend soft_backend = {
 	.leave = soft_leave_group,
 	.post = soft_post,
 	.migrate = soft_migrate,
+	.path = soft_path,
+	.refusals = soft_refusals,
 };

@@ -16,6 +16,7 @@
 #ifndef TRANSPORT_SOFT_SOFT_H
 #define TRANSPORT_SOFT_SOFT_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -26,7 +27,6 @@
 extern const struct backend soft_backend;
 
 enum {
-	SOFT_PORT = 4791,
 	SOFT_QUEUES_MOST = 1 << 16,
 	SOFT_LONGEST_MESSAGE = 8 << 20, /* as soft-RoCE; any message has fewer packets than half the PSNs */
 	SOFT_DEEPEST_QUEUE = 16384,
@@ -71,6 +71,7 @@ struct soft_endpoint {
 	struct soft_link *link;
 	struct loop_timer later;	/* an event of ours that is due in the next turn */
 	struct soft_endpoint *listener; /* that the request came to, while both live */
+	unsigned asked;			/* of a listener: requests that no command has answered yet */
 	struct group_address group;
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among all endpoints */
@@ -101,6 +102,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 /* The way back to where a packet came from: local is the socket's address, and no port is set. */
 void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		    struct soft_path *path);
+/* The interface that has a local address; false if none is found. */
+bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
 /* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
@@ -111,6 +114,9 @@ void soft_flush(struct soft_transport *transport);
 
 /* Bytes that may be under way to us or from us without overflowing a socket's buffer. */
 size_t soft_socket_window(const struct soft_socket *socket);
+
+/* endpoint.c: what an endpoint's options say of each packet. */
+void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);
 
 /* ---- queue.c: queue pairs ---- */
 
@@ -139,8 +145,13 @@ uint32_t soft_queue_number(const struct soft_queue *queue);
 /* A connection's queue may receive from here on; and send from soft_queue_start() on. */
 void soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
 void soft_queue_start(struct soft_queue *queue);
-/* Into the error state: nothing is sent or taken any more, posted work is dropped without a word. */
+/*
+ * Into the error state: nothing new is sent or taken any more, posted work is dropped without a word. What the peer
+ * repeats, because the acknowledgement was lost, is acknowledged again until the queue is destroyed.
+ */
 void soft_queue_stop(struct soft_queue *queue);
+/* Whether some work of the command waits for the peer's acknowledgement. */
+bool soft_queue_is_waiting(const struct soft_queue *queue);
 
 /* Where a group's queue sends to. */
 void soft_queue_aim(struct soft_queue *queue, const struct soft_path *path, uint32_t queue_key);
@@ -157,6 +168,8 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_queue_probe(struct soft_queue *queue);
+/* The path says that nothing listens there: probes, and fails with SOFT_UNREACHABLE without an answer in 1 to 1.5 s. */
+void soft_queue_doubt(struct soft_queue *queue);
 
 /* ---- region.c ---- */
 
@@ -189,8 +202,14 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 			  const uint8_t *bytes, size_t length);
 /* The queue of the endpoint got its first valid packet, which is as good as the peer's RTU. */
 void soft_manager_heard(struct soft_endpoint *endpoint);
-/* Nothing holds port 4791 at that address (ICMP): every link to it is lost. */
-void soft_manager_unreachable(struct soft_transport *transport, const struct address *peer);
+/*
+ * ICMP says that nothing holds port 4791 at that address, and quotes the beginning of a packet of ours: what was
+ * connecting with it fails, what is established doubts. Anybody can forge such a message, and the kernel compares its
+ * addresses and ports only: one that does not quote the identifier or queue number of a link is not believed.
+ */
+void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *peer, const uint8_t *quoted, size_t length);
+#define SOFT_UNREACHABLE "nothing holds UDP port 4791 there (no RoCE v2)"
 
 /* ---- endpoint.c: what the manager and the queues tell ---- */
 

@@ -19,11 +19,6 @@ enum {
 	IMMEDIATE_SIZE = 4,
 };
 
-struct opcode_row {
-	uint16_t form; /* enum opcode_form; 0: no such opcode */
-	const char *text;
-};
-
 enum {
 	OPCODE_END = OPCODE_DATAGRAM_IMMEDIATE + 1,
 	FIRST = FORM_FIRST | FORM_PAYLOAD,
@@ -34,41 +29,34 @@ enum {
 };
 
 /* clang-format off */
-static const struct opcode_row opcodes[OPCODE_END] = {
-	[OPCODE_SEND_FIRST]           = { FORM_SEND | FIRST, "SEND first" },
-	[OPCODE_SEND_MIDDLE]          = { FORM_SEND | MIDDLE, "SEND middle" },
-	[OPCODE_SEND_LAST]            = { FORM_SEND | LAST, "SEND last" },
-	[OPCODE_SEND_LAST_IMMEDIATE]  = { FORM_SEND | LAST | FORM_IMMEDIATE, "SEND last with immediate" },
-	[OPCODE_SEND_ONLY]            = { FORM_SEND | ONLY, "SEND only" },
-	[OPCODE_SEND_ONLY_IMMEDIATE]  = { FORM_SEND | ONLY | FORM_IMMEDIATE, "SEND only with immediate" },
-	[OPCODE_WRITE_FIRST]          = { FORM_WRITE | FIRST | FORM_REMOTE, "RDMA WRITE first" },
-	[OPCODE_WRITE_MIDDLE]         = { FORM_WRITE | MIDDLE, "RDMA WRITE middle" },
-	[OPCODE_WRITE_LAST]           = { FORM_WRITE | LAST, "RDMA WRITE last" },
-	[OPCODE_WRITE_LAST_IMMEDIATE] = { FORM_WRITE | LAST | FORM_IMMEDIATE, "RDMA WRITE last with immediate" },
-	[OPCODE_WRITE_ONLY]           = { FORM_WRITE | ONLY | FORM_REMOTE, "RDMA WRITE only" },
-	[OPCODE_WRITE_ONLY_IMMEDIATE] = { FORM_WRITE | ONLY | FORM_REMOTE | FORM_IMMEDIATE,
-					  "RDMA WRITE only with immediate" },
-	[OPCODE_READ_REQUEST]         = { FORM_READ | FORM_FIRST | FORM_LAST | FORM_REMOTE, "RDMA READ request" },
-	[OPCODE_READ_RESPONSE_FIRST]  = { RESPONSE | FIRST | FORM_ACKNOWLEDGEMENT, "RDMA READ response first" },
-	[OPCODE_READ_RESPONSE_MIDDLE] = { RESPONSE | MIDDLE, "RDMA READ response middle" },
-	[OPCODE_READ_RESPONSE_LAST]   = { RESPONSE | LAST | FORM_ACKNOWLEDGEMENT, "RDMA READ response last" },
-	[OPCODE_READ_RESPONSE_ONLY]   = { RESPONSE | ONLY | FORM_ACKNOWLEDGEMENT, "RDMA READ response only" },
-	[OPCODE_ACKNOWLEDGE]          = { FORM_RESPONSE | FORM_FIRST | FORM_LAST | FORM_ACKNOWLEDGEMENT,
-					  "acknowledgement" },
-	[OPCODE_DATAGRAM]             = { FORM_SEND | ONLY | FORM_DATAGRAM, "datagram" },
-	[OPCODE_DATAGRAM_IMMEDIATE]   = { FORM_SEND | ONLY | FORM_DATAGRAM | FORM_IMMEDIATE,
-					  "datagram with immediate" },
+/* enum opcode_form; 0: no such opcode */
+static const uint16_t opcodes[OPCODE_END] = {
+	[OPCODE_SEND_FIRST]           = FORM_SEND | FIRST,
+	[OPCODE_SEND_MIDDLE]          = FORM_SEND | MIDDLE,
+	[OPCODE_SEND_LAST]            = FORM_SEND | LAST,
+	[OPCODE_SEND_LAST_IMMEDIATE]  = FORM_SEND | LAST | FORM_IMMEDIATE,
+	[OPCODE_SEND_ONLY]            = FORM_SEND | ONLY,
+	[OPCODE_SEND_ONLY_IMMEDIATE]  = FORM_SEND | ONLY | FORM_IMMEDIATE,
+	[OPCODE_WRITE_FIRST]          = FORM_WRITE | FIRST | FORM_REMOTE,
+	[OPCODE_WRITE_MIDDLE]         = FORM_WRITE | MIDDLE,
+	[OPCODE_WRITE_LAST]           = FORM_WRITE | LAST,
+	[OPCODE_WRITE_LAST_IMMEDIATE] = FORM_WRITE | LAST | FORM_IMMEDIATE,
+	[OPCODE_WRITE_ONLY]           = FORM_WRITE | ONLY | FORM_REMOTE,
+	[OPCODE_WRITE_ONLY_IMMEDIATE] = FORM_WRITE | ONLY | FORM_REMOTE | FORM_IMMEDIATE,
+	[OPCODE_READ_REQUEST]         = FORM_READ | FORM_FIRST | FORM_LAST | FORM_REMOTE,
+	[OPCODE_READ_RESPONSE_FIRST]  = RESPONSE | FIRST | FORM_ACKNOWLEDGEMENT,
+	[OPCODE_READ_RESPONSE_MIDDLE] = RESPONSE | MIDDLE,
+	[OPCODE_READ_RESPONSE_LAST]   = RESPONSE | LAST | FORM_ACKNOWLEDGEMENT,
+	[OPCODE_READ_RESPONSE_ONLY]   = RESPONSE | ONLY | FORM_ACKNOWLEDGEMENT,
+	[OPCODE_ACKNOWLEDGE]          = FORM_RESPONSE | FORM_FIRST | FORM_LAST | FORM_ACKNOWLEDGEMENT,
+	[OPCODE_DATAGRAM]             = FORM_SEND | ONLY | FORM_DATAGRAM,
+	[OPCODE_DATAGRAM_IMMEDIATE]   = FORM_SEND | ONLY | FORM_DATAGRAM | FORM_IMMEDIATE,
 };
 /* clang-format on */
 
 unsigned opcode_form(uint8_t opcode)
 {
-	return opcode < OPCODE_END ? opcodes[opcode].form : 0;
-}
-
-const char *opcode_text(uint8_t opcode)
-{
-	return opcode_form(opcode) ? opcodes[opcode].text : "unknown";
+	return opcode < OPCODE_END ? opcodes[opcode] : 0;
 }
 
 static size_t header_length(unsigned form)
@@ -168,7 +156,6 @@ size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MO
 }
 
 enum {
-	RNR_LONGEST = 0, /* the one code out of order */
 	RNR_CODES = 32,
 };
 
@@ -182,15 +169,6 @@ static const uint32_t rnr_microseconds[RNR_CODES] = {
 int64_t rnr_delay(uint8_t code)
 {
 	return (int64_t)rnr_microseconds[code % RNR_CODES] * 1000;
-}
-
-uint8_t rnr_code(int64_t nanoseconds)
-{
-	for (uint8_t code = 1; code < RNR_CODES; code++) {
-		if (rnr_delay(code) >= nanoseconds)
-			return code;
-	}
-	return RNR_LONGEST;
 }
 
 enum {

@@ -70,9 +70,6 @@ enum opcode_form {
 /* The enum opcode_form bits of an opcode; 0 if it is none that RC or UD of this program speaks. */
 unsigned opcode_form(uint8_t opcode);
 
-/* "SEND first"; "unknown" for any other. */
-const char *opcode_text(uint8_t opcode);
-
 /* Only the parts that the opcode's form names mean anything; after packet_parse() the others are 0. */
 struct packet {
 	uint8_t opcode; /* enum opcode */
@@ -179,9 +176,6 @@ static inline uint8_t syndrome_make(enum syndrome_kind kind, uint8_t value)
 
 /* How long the code (its lower five bits) of an RNR NAK asks to wait, in nanoseconds: 10 us (1) to 655.36 ms (0). */
 int64_t rnr_delay(uint8_t code);
-
-/* The code of the shortest delay that is not below nanoseconds, or of the longest one. */
-uint8_t rnr_code(int64_t nanoseconds);
 
 /* Path MTU: codes 1 to 5 are 256 to 4096 bytes. mtu_bytes() is 0 for any other code. */
 unsigned mtu_bytes(unsigned code);

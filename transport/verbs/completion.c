@@ -63,7 +63,9 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 		return;
 	verbs_endpoint_settle(endpoint);
 	if (taken->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
-		completion.length = taken->byte_len;
+		/* The length of a WRITE with immediate is that of what it wrote, which is not the receive. */
+		if (taken->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
+			completion.length = taken->byte_len;
 		if (endpoint->base.kind == ENDPOINT_GROUP)
 			completion.length -= DATAGRAM_HEADER_SIZE;
 		completion.source_queue_number = taken->src_qp;

@@ -10,6 +10,11 @@ enum {
 	RNR_RETRY_FOR_EVER = 7,
 };
 
+static uint8_t option_or(int64_t option, uint8_t usual)
+{
+	return option == PATH_UNSET ? usual : (uint8_t)option;
+}
+
 static enum outcome failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
 	endpoint->base.absent = verbs_error_absent(error);
@@ -26,8 +31,8 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.private_data_len = (uint8_t)length,
 		.responder_resources = READS_AT_ONCE,
 		.initiator_depth = READS_AT_ONCE,
-		.retry_count = RETRY_COUNT,
-		.rnr_retry_count = RNR_RETRY_FOR_EVER,
+		.retry_count = option_or(endpoint_option(base, retry), RETRY_COUNT),
+		.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_FOR_EVER),
 		.qp_num = endpoint->queue->qp_num,
 	};
 
@@ -49,7 +54,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	/* From the request, because a zeroed one means no READ credits and no retries for the peer. */
 	parameters.responder_resources = least(parameters.responder_resources, limits->max_qp_rd_atom);
 	parameters.initiator_depth = least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
-	parameters.rnr_retry_count = RNR_RETRY_FOR_EVER;
+	parameters.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_FOR_EVER);
 	parameters.private_data = data;
 	parameters.private_data_len = (uint8_t)length;
 	parameters.qp_num = endpoint->queue->qp_num;

@@ -148,6 +148,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 			return outcome;
 	}
 	endpoint->base.domain = &domain->base;
+	if (verbs_path_check(endpoint))
+		return OUTCOME_NO_CONNECTION;
 	/* MTUs are numbered from 1 for 256 bytes: ibv_query_port(3). */
 	if (endpoint->base.kind == ENDPOINT_GROUP && !ibv_query_port(domain->context, endpoint->id->port_num, &port))
 		endpoint->base.datagram_most = 128u << port.active_mtu;

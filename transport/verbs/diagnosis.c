@@ -111,56 +111,14 @@ const char *verbs_error_cause(int error)
 	}
 }
 
-enum {
-	REJECT_SERVICE_ID = 8,
-	REJECT_CONSUMER = 28
-};
-
-/* The reasons a peer's connection manager gives: InfiniBand Architecture volume 1, 12.6.7.2. */
-static const char *reject_cause(int reason)
-{
-	switch (reason) {
-	case 1:
-	case 3:
-		return "the peer is out of resources";
-	case 4:
-		return "the peer's connection manager gave up waiting";
-	case 5:
-	case 9:
-		return "the peer does not support the request";
-	case REJECT_SERVICE_ID:
-		return "nobody listens there";
-	case 10:
-		return "the peer still remembers an older connection of this queue pair";
-	case 12:
-	case 13:
-		return "the peer does not accept the address";
-	case 14:
-		return "the peer does not accept the service level";
-	case 15:
-		return "the peer does not accept the traffic class";
-	case 24:
-	case 25:
-		return "the peer sends us elsewhere";
-	case 26:
-		return "the peer does not accept the path MTU";
-	case 27:
-		return "the peer has too few resources for RDMA READs";
-	case REJECT_CONSUMER:
-		return "refused by the peer";
-	default:
-		return "the peer's connection manager refused";
-	}
-}
-
 const char *verbs_event_cause(const struct rdma_cm_event *event)
 {
 	/* A reject has a reason on InfiniBand and RoCE, and a negative errno on iWARP; so has every other event. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
-		return reject_cause(event->status);
+		return rejection_text(event->status);
 	/* iWARP's way to say that the other end's program declined, once TCP had connected. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
-		return reject_cause(REJECT_CONSUMER);
+		return rejection_text(REJECTED_BY_CONSUMER);
 	/* librdmacm's own -1, not EPERM: the group was joined, but ibv_attach_mcast() failed. */
 	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1)
 		return "the device does not attach this queue to the group: it may have too many already";
@@ -179,6 +137,6 @@ bool verbs_error_absent(int error)
 bool verbs_event_absent(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
-		return event->status == REJECT_SERVICE_ID;
+		return event->status == REJECTED_NO_LISTENER;
 	return verbs_error_absent(-event->status);
 }

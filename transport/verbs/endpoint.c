@@ -23,6 +23,9 @@ static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind k
 	if (!endpoint)
 		return NULL;
 	endpoint_initialise(&endpoint->base, channel, kind, options);
+	/* The connection manager would take another service level. */
+	if (endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
+		endpoint->base.options.own_queue = true;
 	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
 		free(endpoint);
 		return NULL;
@@ -80,18 +83,18 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 
 enum outcome verbs_set_options(struct verbs_endpoint *endpoint)
 {
-	const struct endpoint_options *options = &endpoint->base.options;
 	const struct log *log = endpoint->base.transport->log;
-	uint8_t type_of_service = (uint8_t)options->type_of_service;
-	uint8_t ack_timeout = (uint8_t)options->ack_timeout;
+	int asked_type = endpoint_type_of_service(&endpoint->base);
+	int64_t asked_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	uint8_t type_of_service = (uint8_t)asked_type;
+	uint8_t ack_timeout = (uint8_t)asked_timeout;
 
-	if (options->type_of_service != ENDPOINT_UNSET &&
-	    rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &type_of_service,
-			    sizeof(type_of_service))) {
+	if (asked_type != PATH_UNSET && rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
+							&type_of_service, sizeof(type_of_service))) {
 		log_errno(log, endpoint->base.name, errno, "setting the type of service to %u", type_of_service);
 		return OUTCOME_FAILED;
 	}
-	if (options->ack_timeout == ENDPOINT_UNSET)
+	if (asked_timeout == PATH_UNSET)
 		return OUTCOME_OK;
 	if (endpoint->base.domain->fabric == FABRIC_IWARP) {
 		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
@@ -231,8 +234,6 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 		rdma_destroy_id(event->id);
 		return;
 	}
-	endpoint->base.handlers = listener->base.handlers;
-	endpoint->base.owner = listener->base.owner;
 	endpoint->request = event->param.conn;
 	verbs_address(rdma_get_local_addr(event->id), &endpoint->base.local);
 	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
@@ -242,12 +243,8 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 		endpoint_reject(&endpoint->base, NULL, 0);
 		return;
 	}
-	endpoint_report(&listener->base, &(struct endpoint_event){
-						 .kind = EVENT_REQUEST,
-						 .request = &endpoint->base,
-						 .private_data = event->param.conn.private_data,
-						 .private_length = event->param.conn.private_data_len,
-					 });
+	endpoint_requested(&listener->base, &endpoint->base, event->param.conn.private_data,
+			   event->param.conn.private_data_len);
 }
 
 static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)

@@ -46,6 +46,7 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 {
 	const struct log *log = endpoint->base.transport->log;
 	struct ibv_ah_attr attributes = parameters->ah_attr;
+	int64_t service_level = endpoint_option(&endpoint->base, service_level);
 	int error = attach_own_queue(endpoint, parameters);
 
 	/* Joined from here on, whatever fails below: it will have to be left. */
@@ -55,9 +56,11 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		return;
 	}
+	if (service_level != PATH_UNSET)
+		attributes.sl = (uint8_t)service_level;
 	endpoint->group = (struct group_address){
 		.lid = parameters->ah_attr.dlid,
-		.service_level = parameters->ah_attr.sl,
+		.service_level = attributes.sl,
 		.queue_number = parameters->qp_num,
 		.queue_key = parameters->qkey,
 		.context = (void *)(uintptr_t)parameters->private_data,

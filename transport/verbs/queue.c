@@ -40,6 +40,13 @@ static enum outcome move_own_queue(struct verbs_endpoint *endpoint)
 	return OUTCOME_INTERNAL;
 }
 
+static uint32_t inline_size(const struct endpoint *endpoint)
+{
+	int64_t size = endpoint_option(endpoint, inline_size);
+
+	return size == PATH_UNSET ? 0 : (uint32_t)size;
+}
+
 enum outcome verbs_open_queue(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
@@ -50,7 +57,8 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		.cap = { .max_send_wr = options->send_depth,
 			 .max_recv_wr = options->receive_depth,
 			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
+			 .max_recv_sge = 1,
+			 .max_inline_data = inline_size(base) },
 		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = domain->protection,
@@ -100,6 +108,8 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
 	if (!error && (mask & IBV_QP_MAX_QP_RD_ATOMIC) && endpoint->request.initiator_depth)
 		attributes.max_rd_atomic = endpoint->request.initiator_depth;
+	if (!error && (mask & IBV_QP_AV) && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
+		attributes.ah_attr.sl = (uint8_t)endpoint_option(&endpoint->base, service_level);
 	if (!error)
 		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
 	if (!error)

@@ -129,4 +129,7 @@ const struct backend verbs_backend = {
 	.leave = verbs_leave,
 	.post = verbs_post,
 	.migrate = verbs_migrate,
+	.source_fits = verbs_source_fits,
+	.path = verbs_path,
+	.refusals = verbs_refusals,
 };

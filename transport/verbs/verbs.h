@@ -202,6 +202,13 @@ enum outcome verbs_leave(struct endpoint *endpoint);
 void verbs_abandon(struct verbs_endpoint *endpoint);
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters);
 
+/* path.c */
+bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
+void verbs_path(const struct endpoint *endpoint, struct path *path);
+extern const struct path_refusal verbs_refusals[];
+/* The id has found a device: is it the one that was asked for? Tells the difference. */
+enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
+
 /* work.c */
 enum outcome verbs_post(struct endpoint *endpoint, const struct work *work, size_t count);
 

@@ -64,6 +64,9 @@ static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, 
 			.opcode = send_opcodes[work[index].kind],
 			.send_flags = work[index].silent ? 0 : IBV_SEND_SIGNALED,
 		};
+		if (work[index].kind != WORK_READ &&
+		    work[index].length <= endpoint_option(&endpoint->base, inline_size))
+			request->send_flags |= IBV_SEND_INLINE;
 		if (work[index].has_immediate) {
 			request->opcode = IBV_WR_SEND_WITH_IMM;
 			request->imm_data = htobe32(work[index].immediate);

@@ -10,3 +10,4 @@
 . /lab/expect.sh
 . /lab/waiting.sh
 . /lab/peers.sh
+. /lab/impaired.sh

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whether to print JSON is not a variable, but whether a signal that nobody sends is ignored: a state that a signal
+ * handler can look at without writable data at file scope.
+ */
+#include "cmd/abrupt_end.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/reporting/reporting.h"
+#include "core/outcome.h"
+
+/* Next to those that interruption.c and watchdog.c take. */
+#define JSON (SIGRTMIN + 2)
+
+/* clang-format off */
+#define STRING_OF(number) #number
+#define STRING(number) STRING_OF(number)
+#if WITH_JSON
+/* Constant: what differs from run to run is null. */
+#define SUMMARY(code, phase, cause) \
+	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null," \
+	"\"version\":\"" RDMATEST_VERSION "\",\"transport\":null,\"duration_ns\":null," \
+	"\"verdict\":\"fail\",\"exit_code\":" STRING(code) ",\"error_count\":1,\"errors\":[{\"object\":null," \
+	"\"phase\":\"" phase "\",\"cause\":\"" cause "\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null}]}\n"
+#else
+#define SUMMARY(code, phase, cause) ""
+#endif
+#define ROW(code, phase, cause) { code, "rdmatest: " phase ": " cause "\n", SUMMARY(code, phase, cause) }
+/* clang-format on */
+
+/* The codes of enum outcome, as the preprocessor needs them. */
+#define CODE_INTERRUPTED 130
+#define CODE_FAILED	 1
+_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED, "an exit code has changed");
+
+static const struct {
+	int code;
+	const char *line;
+	const char *summary;
+} rows[] = {
+	[ABRUPT_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
+	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a library call does not return: ended at once"),
+};
+
+static void say(int fd, const char *text)
+{
+	ssize_t ignored = write(fd, text, strlen(text));
+
+	(void)ignored;
+}
+
+void abrupt_end_prints_json(bool on)
+{
+	signal(JSON, on ? SIG_IGN : SIG_DFL);
+}
+
+void abrupt_end(enum abrupt_reason reason)
+{
+	struct sigaction action;
+
+	say(STDERR_FILENO, rows[reason].line);
+	if (!sigaction(JSON, NULL, &action) && action.sa_handler == SIG_IGN)
+		say(STDOUT_FILENO, rows[reason].summary);
+	_exit(rows[reason].code);
+}

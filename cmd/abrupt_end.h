@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of the process out of a signal handler, when nothing can be ended in order any more. */
+#ifndef CMD_ABRUPT_END_H
+#define CMD_ABRUPT_END_H
+
+#include <stdbool.h>
+
+enum abrupt_reason {
+	ABRUPT_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
+	ABRUPT_STUCK,		/* a library call does not return: OUTCOME_FAILED */
+};
+
+/* Says why on stderr, and ends the process. Safe in a signal handler. */
+_Noreturn void abrupt_end(enum abrupt_reason reason);
+
+/* While it is on, an abrupt end also prints a JSON summary: who reads standard output finds one object in any case. */
+void abrupt_end_prints_json(bool on);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The figures of a run. A sender's rate is from its first datagram to the last completion, a receiver's from the first
+ * datagram that came to the last one. The first one of every queue only starts the clock: ten datagrams, one each
+ * second, take nine. The join is timed from asking for the route to the group until the group is joined.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/mckey/mckey.h"
+
+/* As the tools of subnet managers write them. What names something is a text also where it is a number. */
+static void report_address(const struct group_address *address, bool known, struct report *report)
+{
+	char gid[INET6_ADDRSTRLEN], lid[16], key[16];
+
+	inet_ntop(AF_INET6, address->gid, gid, sizeof(gid));
+	snprintf(lid, sizeof(lid), "0x%x", address->lid);
+	snprintf(key, sizeof(key), "0x%08" PRIx32, address->queue_key);
+	report_text(report, "mgid", known ? gid : NULL);
+	report_text(report, "mlid", known ? lid : NULL);
+	report_text(report, "qkey", known ? key : NULL);
+	report_count(report, "service_level", address->service_level);
+}
+
+static void stream_joined(const struct member *member, const struct group_address *address)
+{
+	const struct mckey_run *run = member->run;
+	struct report *report = environment_begin_record(run->environment, "joined");
+
+	if (!report)
+		return;
+	report_count(report, "index", (uint64_t)(member - run->members));
+	report_address(address, true, report);
+	environment_end_record(run->environment);
+}
+
+void figures_joined(struct member *member, const struct group_address *address)
+{
+	struct mckey_run *run = member->run;
+	int64_t time = clock_now() - member->asked;
+
+	if (!run->joins++)
+		run->address = *address;
+	histogram_add(&run->join, time);
+	histogram_add(&run->interval_join, time);
+	stream_joined(member, address);
+}
+
+void figures_counted(struct mckey_run *run)
+{
+	run->traffic_ended = clock_now();
+	if (!run->traffic_began)
+		run->traffic_began = run->traffic_ended;
+	if (!run->options->sender)
+		run->received++;
+}
+
+static struct traffic traffic_so_far(const struct mckey_run *run)
+{
+	struct traffic traffic = {
+		.counted = run->options->sender ? run->sent : run->received,
+		.foreign = run->foreign,
+		.unfollowed = run->heard.unfollowed,
+		.joined = run->joins,
+		.join_failures = run->join_failures,
+	};
+
+	for (size_t i = 0; i < run->heard.count; i++) {
+		struct receipt receipt = receipt_of(run, run->heard.sources[i]);
+
+		traffic.lost += receipt.missing;
+		traffic.duplicated += receipt.repeated + receipt.late;
+		traffic.out_of_order += receipt.out_of_order;
+		traffic.damaged += receipt.damaged;
+		traffic.wrong_length += receipt.wrong_length;
+	}
+	return traffic;
+}
+
+/* Of what was taken for lost some may have come late. */
+static uint64_t above(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static struct traffic traffic_since(const struct traffic *now, const struct traffic *before)
+{
+	return (struct traffic){
+		.counted = above(now->counted, before->counted),
+		.lost = above(now->lost, before->lost),
+		.duplicated = above(now->duplicated, before->duplicated),
+		.out_of_order = above(now->out_of_order, before->out_of_order),
+		.damaged = above(now->damaged, before->damaged),
+		.wrong_length = above(now->wrong_length, before->wrong_length),
+		.foreign = above(now->foreign, before->foreign),
+		.unfollowed = above(now->unfollowed, before->unfollowed),
+		.joined = now->joined - before->joined,
+		.join_failures = now->join_failures - before->join_failures,
+	};
+}
+
+/* Of the run, or of the part of it that lies in the interval. */
+static int64_t traffic_time(const struct mckey_run *run, enum report_span span)
+{
+	bool goes_on = run->phase == RUN_SENDING || run->phase == RUN_RECEIVING;
+	int64_t began = run->traffic_began, ended = run->traffic_ended;
+
+	if (span == REPORT_INTERVAL && began < run->interval_began)
+		began = run->interval_began;
+	if (span == REPORT_INTERVAL && goes_on)
+		ended = clock_now();
+	return run->traffic_began ? ended - began : 0;
+}
+
+static void report_rates(const struct mckey_run *run, const struct traffic *traffic, struct report *report,
+			 enum report_span span)
+{
+	bool has_first = span == REPORT_TOTAL || run->traffic_began >= run->interval_began;
+	uint64_t firsts = has_first ? run->joins * (run->options->sender ? 1 : run->heard.count) : 0;
+	uint64_t count = above(traffic->counted, firsts);
+	int64_t time = count || !has_first ? traffic_time(run, span) : 0;
+
+	report_rate(report, "rate", count, time);
+	report_bandwidth(report, "bytes", count * run->size, time);
+}
+
+static void report_datagrams(const struct mckey_run *run, const struct traffic *traffic, struct report *report,
+			     enum report_span span)
+{
+	report_object(report, "datagrams");
+	report_count(report, "size", run->size);
+	report_count(report, run->options->sender ? "sent" : "received", traffic->counted);
+	if (!run->options->sender) {
+		report_count(report, "lost", traffic->lost);
+		report_count(report, "duplicated", traffic->duplicated);
+		report_count(report, "out_of_order", traffic->out_of_order);
+		report_count(report, "damaged", traffic->damaged);
+		report_count(report, "wrong_length", traffic->wrong_length);
+		report_count(report, "foreign", traffic->foreign);
+		report_count(report, "unfollowed", traffic->unfollowed);
+	}
+	report_rates(run, traffic, report, span);
+	report_end(report);
+}
+
+static void report_sender(const struct mckey_run *run, const struct source *source, struct report *report)
+{
+	struct receipt receipt = receipt_of(run, source);
+	char host[ADDRESS_TEXT_SIZE], queue[16];
+
+	snprintf(queue, sizeof(queue), "%" PRIu32, source->queue_number);
+	report_object(report, NULL);
+	report_text(report, "address",
+		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));
+	report_text(report, "qpn", queue);
+	report_count(report, "received", receipt.arrived);
+	report_count(report, "lost", receipt.missing);
+	report_count(report, "duplicated", receipt.repeated + receipt.late);
+	report_count(report, "out_of_order", receipt.out_of_order);
+	report_count(report, "damaged", receipt.damaged);
+	report_count(report, "wrong_length", receipt.wrong_length);
+	report_flag(report, "numbered", receipt.total);
+	report_end(report);
+}
+
+void figures_report(const struct mckey_run *run, struct report *report, enum report_span span)
+{
+	struct traffic traffic = traffic_so_far(run);
+
+	if (span == REPORT_INTERVAL)
+		traffic = traffic_since(&traffic, &run->before_interval);
+	report_text(report, "role", run->options->sender ? "sender" : "receiver");
+	report_text(report, "target", run->group_text);
+	path_report(report, &run->path);
+	/* A person is told once. */
+	if (span == REPORT_TOTAL || !report->format->sparing) {
+		report_object(report, "group");
+		report_address(&run->address, run->joins, report);
+		report_end(report);
+	}
+	report_object(report, "connections");
+	report_count(report, "asked", run->member_count);
+	report_count(report, "joined", traffic.joined);
+	report_count(report, "failed", traffic.join_failures);
+	report_end(report);
+	report_histogram(report, "join", span == REPORT_INTERVAL ? &run->interval_join : &run->join);
+	report_datagrams(run, &traffic, report, span);
+	if (run->options->sender)
+		return;
+	report_list(report, "senders");
+	for (size_t i = 0; i < run->heard.count && span == REPORT_TOTAL; i++)
+		report_sender(run, run->heard.sources[i], report);
+	report_end(report);
+}
+
+void figures_next_interval(struct mckey_run *run)
+{
+	run->interval_began = clock_now();
+	run->before_interval = traffic_so_far(run);
+	memset(&run->interval_join, 0, sizeof(run->interval_join));
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When a sender's datagrams go. Nothing holds back who sends to a group, and what comes faster than a receiver or a
+ * switch can take is lost: hence --rate and --interval, which space the datagrams of each queue pair evenly.
+ */
+#include "cmd/mckey/mckey.h"
+
+/* What a busy loop has missed is made up for, but no more than this: a flood is what the pace is there to prevent. */
+#define CATCH_UP (10 * CLOCK_NS_PER_MS)
+/* The loop's timers are no finer. */
+#define TICK CLOCK_NS_PER_MS
+
+/* Between two datagrams of a queue pair; 0 for none. */
+static int64_t spacing(const struct mckey_run *run)
+{
+	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
+}
+
+uint32_t pace_allows(struct member *member, uint32_t most, int64_t now)
+{
+	int64_t space = spacing(member->run);
+	uint32_t count = 0;
+
+	if (!space)
+		return most;
+	if (member->due < now - CATCH_UP)
+		member->due = now - CATCH_UP;
+	while (count < most && member->due <= now) {
+		member->due += space;
+		count++;
+	}
+	return count;
+}
+
+bool pace_is_last(const struct mckey_run *run, int64_t now)
+{
+	int64_t duration = run->options->duration;
+
+	return duration && now + spacing(run) >= run->traffic_began + duration;
+}
+
+static void tick(void *owner)
+{
+	struct mckey_run *run = owner;
+
+	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++)
+		if (run->members[i].state == MEMBER_JOINED)
+			sender_fill(&run->members[i]);
+	pace_start(run);
+}
+
+void pace_start(struct mckey_run *run)
+{
+	int64_t now = clock_now(), soonest = INT64_MAX;
+
+	for (size_t i = 0; i < run->member_count; i++) {
+		const struct member *member = &run->members[i];
+
+		if (member->state == MEMBER_JOINED && member->posted < member->total && member->due < soonest)
+			soonest = member->due;
+	}
+	if (spacing(run) && run->phase == RUN_SENDING && soonest != INT64_MAX)
+		loop_timer_start(run->environment->loop, &run->pace, soonest - now > TICK ? soonest - now : TICK, tick,
+				 run);
+}

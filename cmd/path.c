@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/path.h"
+
+#include <string.h>
+
+enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
+			uint64_t given)
+{
+	char option[64];
+
+	for (const struct path_refusal *refusal = transport_refusals(transport); refusal->option; refusal++) {
+		if (!options_has(table, refusal->option) || !options_given(table, given, refusal->option))
+			continue;
+		snprintf(option, sizeof(option), "--%s", refusal->option);
+		log_error(log, option, "not with --transport %s: %s", transport_name(transport), refusal->reason);
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
+bool path_allows_family(const struct family_options *options, enum address_family family)
+{
+	if (options->ip4)
+		return family == ADDRESS_IP4;
+	return !options->ip6 || family == ADDRESS_IP6;
+}
+
+static void report_known(struct report *report, const char *name, int64_t number, bool known)
+{
+	if (known)
+		report_count(report, name, (uint64_t)number);
+	else
+		report_none(report, name, REPORT_COUNT);
+}
+
+/* A name rather than a figure. */
+static void report_queue(struct report *report, const char *name, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	report_text(report, name, number ? text : NULL);
+}
+
+void path_report(struct report *report, const struct path *path)
+{
+	struct address gid = { .family = ADDRESS_GID };
+	char text[ADDRESS_TEXT_SIZE];
+	bool has_gid = path->gid_type[0];
+
+	memcpy(gid.bytes, path->gid, sizeof(gid.bytes));
+	report_detail(report, "path");
+	report_text(report, "device", path->device[0] ? path->device : NULL);
+	report_known(report, "port", path->port, path->port);
+	report_known(report, "gid_index", path->gid_index, has_gid && path->gid_index >= 0);
+	report_text(report, "gid", has_gid ? address_host(&gid, text) : NULL);
+	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
+	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
+	report_known(report, "mtu", path->mtu, path->mtu);
+	report_queue(report, "qpn", path->queue_number);
+	report_queue(report, "peer_qpn", path->peer_queue_number);
+	report_end(report);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/ucmatose/figures.h"
+
+#include <string.h>
+
+#include "cmd/ucmatose/ucmatose.h"
+
+static void start(struct figures_span *span, enum activity activity, int64_t now)
+{
+	if (!span->activities[activity].started)
+		span->activities[activity].started = now;
+}
+
+void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now)
+{
+	start(&figures->total, activity, now);
+	start(&figures->interval, activity, now);
+}
+
+static void count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
+{
+	span->activities[activity].count += number;
+	span->activities[activity].ended = now;
+}
+
+void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t number, int64_t now)
+{
+	count(&figures->total, activity, number, now);
+	count(&figures->interval, activity, number, now);
+}
+
+void ucmatose_figures_failed(struct ucmatose_figures *figures)
+{
+	figures->total.failed++;
+	figures->interval.failed++;
+}
+
+void ucmatose_figures_refused(struct ucmatose_figures *figures)
+{
+	figures->total.refused++;
+	figures->interval.refused++;
+}
+
+void ucmatose_figures_verified(struct ucmatose_figures *figures)
+{
+	figures->total.verified++;
+	figures->interval.verified++;
+}
+
+void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int64_t time)
+{
+	histogram_add(&figures->total.steps[step], time);
+	histogram_add(&figures->interval.steps[step], time);
+}
+
+/* What is under way goes on from the first moment of the interval. */
+void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now)
+{
+	memset(&figures->interval, 0, sizeof(figures->interval));
+	for (int i = 0; i < ACTIVITIES; i++)
+		if (figures->total.activities[i].started)
+			figures->interval.activities[i].started = now;
+}
+
+/* How long it has gone on. A pause counts: it is over only when no connection is in that state any more. */
+static int64_t length(const struct ucmatose *run, const struct figures_span *span, enum activity activity)
+{
+	static const enum connection_state states[ACTIVITIES] = {
+		[ACTIVITY_CONNECTING] = CONNECTION_CONNECTING,
+		[ACTIVITY_SENDING] = CONNECTION_SENDING,
+		[ACTIVITY_RECEIVING] = CONNECTION_RECEIVING,
+	};
+	const struct activity_record *record = &span->activities[activity];
+
+	if (!record->started)
+		return 0;
+	return (run->in_state[states[activity]] ? clock_now() : record->ended) - record->started;
+}
+
+static void report_connections(const struct ucmatose *run, const struct figures_span *span, struct report *report)
+{
+	uint64_t made = span->activities[ACTIVITY_CONNECTING].count;
+
+	report_object(report, "connections");
+	report_count(report, "asked", run->wanted);
+	report_count(report, "made", made);
+	report_count(report, "failed", span->failed);
+	report_count(report, "refused", span->refused);
+	report_count(report, "warmup", (uint64_t)run->options->warmup);
+	report_rate(report, "rate", made, length(run, span, ACTIVITY_CONNECTING));
+	report_end(report);
+}
+
+static void report_messages(const struct ucmatose *run, const struct figures_span *span, struct report *report)
+{
+	uint64_t sent = span->activities[ACTIVITY_SENDING].count;
+	uint64_t received = span->activities[ACTIVITY_RECEIVING].count;
+	int64_t sending = length(run, span, ACTIVITY_SENDING), receiving = length(run, span, ACTIVITY_RECEIVING);
+	uint64_t size = (uint64_t)run->options->size;
+
+	report_object(report, "messages");
+	report_count(report, "size", size);
+	report_count(report, "sent", sent);
+	report_count(report, "received", received);
+	report_count(report, "verified", span->verified);
+	report_rate(report, "sent_rate", sent, sending);
+	report_rate(report, "received_rate", received, receiving);
+	report_bandwidth(report, "sent_bytes", sent * size, sending);
+	report_bandwidth(report, "received_bytes", received * size, receiving);
+	report_end(report);
+}
+
+void ucmatose_report(const struct ucmatose *run, struct report *report, enum report_span span)
+{
+	static const char *const names[STEPS] = {
+		[STEP_RESOLVE_ADDRESS] = "resolve_address",
+		[STEP_RESOLVE_ROUTE] = "resolve_route",
+		[STEP_CONNECT] = "connect",
+		[STEP_ACCEPT] = "accept",
+		[STEP_DISCONNECT] = "disconnect",
+	};
+	const struct figures_span *found = span == REPORT_INTERVAL ? &run->figures.interval : &run->figures.total;
+
+	report_text(report, "role", run->is_server ? "server" : "client");
+	report_text(report, "target", run->is_server ? run->options->bind : run->options->server);
+	path_report(report, &run->path);
+	report_connections(run, found, report);
+	for (int i = 0; i < STEPS; i++)
+		report_histogram(report, names[i], &found->steps[i]);
+	report_messages(run, found, report);
+}

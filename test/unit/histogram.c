@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The histogram against what the whole list of samples says. */
+#include "test/unit/unit.h"
+
+#include "core/histogram.h"
+
+enum {
+	SAMPLES = 20000,
+};
+
+/* As random as it needs to be, and the same each time. */
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static int64_t in_a_narrow_band(uint64_t *seed)
+{
+	return 9000 + (int64_t)(next_random(seed) % 2000);
+}
+
+/* As many between 1 and 2 as between 2^42 and 2^43. */
+static int64_t in_any_octave(uint64_t *seed)
+{
+	unsigned bits = (unsigned)(next_random(seed) % HISTOGRAM_BITS);
+
+	return (int64_t)(next_random(seed) & ((UINT64_C(1) << bits) - 1));
+}
+
+static int64_t small(uint64_t *seed)
+{
+	return (int64_t)(next_random(seed) % 40);
+}
+
+static int64_t with_a_tail(uint64_t *seed)
+{
+	return next_random(seed) % 100 ? 20000 + (int64_t)(next_random(seed) % 300) : in_any_octave(seed);
+}
+
+static int64_t (*const distributions[])(uint64_t *seed) = { in_a_narrow_band, in_any_octave, small, with_a_tail };
+
+static int by_size(const void *one, const void *other)
+{
+	int64_t first = *(const int64_t *)one, second = *(const int64_t *)other;
+
+	return (first > second) - (first < second);
+}
+
+static double square_root(double number)
+{
+	double root = number > 1 ? number : 1;
+
+	for (int i = 0; i < 200; i++)
+		root = (root + number / root) / 2;
+	return root;
+}
+
+/* Straight from the definitions: twice over the list, and the sample at the rank. */
+static void assert_describes(const struct histogram *histogram, int64_t *samples, size_t count)
+{
+	static const unsigned per_mille[] = { 1, 500, 900, 990, 999, 1000 };
+	double sum = 0, squares = 0, deviation;
+
+	qsort(samples, count, sizeof(*samples), by_size);
+	for (size_t i = 0; i < count; i++)
+		sum += (double)samples[i];
+	for (size_t i = 0; i < count; i++)
+		squares += ((double)samples[i] - sum / (double)count) * ((double)samples[i] - sum / (double)count);
+	deviation = square_root(squares / (double)count);
+	assert_int_equal(histogram->count, count);
+	assert_int_equal(histogram->minimum, samples[0]);
+	assert_int_equal(histogram->maximum, samples[count - 1]);
+	assert_true((double)histogram_average(histogram) <= sum / (double)count + 1e-3);
+	assert_true((double)histogram_average(histogram) > sum / (double)count - 1.001);
+	assert_true((double)histogram_deviation(histogram) <= deviation * 1.000001 + 1);
+	assert_true((double)histogram_deviation(histogram) >= deviation * 0.999999 - 1);
+	for (size_t i = 0; i < LENGTH(per_mille); i++) {
+		size_t rank = (count * per_mille[i] + 999) / 1000;
+		int64_t exact = samples[rank - 1];
+		int64_t found = histogram_percentile(histogram, per_mille[i]);
+		int64_t distance = found > exact ? found - exact : exact - found;
+
+		/* The stated error. */
+		assert_true(distance * 64 <= exact);
+	}
+}
+
+static void percentiles_are_those_of_the_sorted_list(void **state)
+{
+	static const size_t counts[] = { 1, 2, 3, 10, 999, 1000, 1001, SAMPLES };
+	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
+	uint64_t seed = 0x9e3779b97f4a7c15;
+
+	(void)state;
+	for (size_t c = 0; c < LENGTH(counts); c++)
+		for (size_t d = 0; d < LENGTH(distributions); d++) {
+			struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+			for (size_t i = 0; i < counts[c]; i++) {
+				samples[i] = distributions[d](&seed);
+				histogram_add(histogram, samples[i]);
+			}
+			assert_describes(histogram, samples, counts[c]);
+			free(histogram);
+		}
+	free(samples);
+}
+
+static void merged_is_as_if_added_to_one(void **state)
+{
+	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
+	struct histogram *parts = calloc(3, sizeof(*parts));
+	uint64_t seed = 1;
+
+	(void)state;
+	for (size_t i = 0; i < SAMPLES; i++) {
+		samples[i] = distributions[i % LENGTH(distributions)](&seed);
+		histogram_add(&parts[i < SAMPLES / 3 ? 0 : 1], samples[i]);
+	}
+	histogram_merge(&parts[2], &parts[0]); /* into an empty one */
+	histogram_merge(&parts[2], &parts[1]);
+	assert_describes(&parts[2], samples, SAMPLES);
+	memset(&parts[0], 0, sizeof(parts[0]));
+	histogram_merge(&parts[2], &parts[0]); /* an empty one */
+	assert_describes(&parts[2], samples, SAMPLES);
+	free(parts);
+	free(samples);
+}
+
+static void an_empty_one_says_nothing(void **state)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	char *text;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	assert_int_equal(histogram_average(histogram), 0);
+	assert_int_equal(histogram_deviation(histogram), 0);
+	assert_int_equal(histogram_percentile(histogram, 500), 0);
+	histogram_draw(histogram, "", stream);
+	fclose(stream);
+	assert_int_equal(length, 0);
+	free(text);
+	free(histogram);
+}
+
+/* What does not belong to a time, and what is longer than the longest bucket. */
+static void odd_samples_count_at_the_ends(void **state)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+	(void)state;
+	histogram_add(histogram, -5);
+	assert_int_equal(histogram->minimum, 0);
+	assert_int_equal(histogram->buckets[0], 1);
+	histogram_add(histogram, INT64_C(1) << 50);
+	histogram_add(histogram, INT64_C(1) << HISTOGRAM_BITS);
+	assert_int_equal(histogram->buckets[HISTOGRAM_BUCKETS - 1], 2);
+	assert_int_equal(histogram->maximum, INT64_C(1) << 50);
+	assert_int_equal(histogram_percentile(histogram, 999), INT64_C(1) << 50);
+	free(histogram);
+}
+
+/* Every sample lies in the bucket whose range has it: one is put on each border. */
+static void buckets_begin_where_they_say(void **state)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+	(void)state;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		assert_true(histogram_bucket_start(i) < histogram_bucket_start(i + 1));
+		histogram_add(histogram, histogram_bucket_start(i));
+		histogram_add(histogram, histogram_bucket_start(i + 1) - 1);
+		assert_int_equal(histogram->buckets[i], 2);
+	}
+	assert_int_equal(histogram_bucket_start(0), 0);
+	assert_int_equal(histogram_bucket_start(HISTOGRAM_BUCKETS), INT64_C(1) << HISTOGRAM_BITS);
+	free(histogram);
+}
+
+/* Every sample is in one of the lines, of which there are not too many. */
+static void the_drawing_has_all_samples(void **state)
+{
+	uint64_t seed = 7;
+
+	(void)state;
+	for (size_t d = 0; d < LENGTH(distributions); d++) {
+		struct histogram *histogram = calloc(1, sizeof(*histogram));
+		unsigned long long drawn = 0, lines = 0;
+		size_t length;
+		char *text;
+		FILE *stream = open_memstream(&text, &length);
+
+		for (int i = 0; i < 1000; i++)
+			histogram_add(histogram, distributions[d](&seed));
+		histogram_draw(histogram, "> ", stream);
+		fclose(stream);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+			char *bar = strchr(line, '|');
+			unsigned long long count;
+
+			assert_memory_equal(line, "> ", 2);
+			assert_non_null(bar);
+			bar[-1] = 0;
+			count = strtoull(strrchr(line, ' ') + 1, NULL, 10);
+			/* A sample shows, however few it is among. */
+			assert_int_equal(bar[1] == '#', count > 0);
+			assert_true(strlen(bar + 1) <= 50);
+			drawn += count;
+			lines++;
+		}
+		assert_int_equal(drawn, 1000);
+		assert_in_range(lines, 1, 25);
+		free(text);
+		free(histogram);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(percentiles_are_those_of_the_sorted_list),
+		cmocka_unit_test(merged_is_as_if_added_to_one),
+		cmocka_unit_test(an_empty_one_says_nothing),
+		cmocka_unit_test(odd_samples_count_at_the_ends),
+		cmocka_unit_test(buckets_begin_where_they_say),
+		cmocka_unit_test(the_drawing_has_all_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

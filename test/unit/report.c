@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One report in every format. */
+#include "test/unit/unit.h"
+
+#include "core/report.h"
+
+/* Begins with a report of the format into memory; written() ends it. */
+struct paper {
+	struct report report;
+	char *text;
+	size_t length;
+};
+
+static struct report *begin(struct paper *paper, const struct report_format *format)
+{
+	memset(paper, 0, sizeof(*paper));
+	paper->report.prefix = "rdmatest_test";
+	paper->report.labels = "transport=\"soft\"";
+	report_open(&paper->report, open_memstream(&paper->text, &paper->length), format);
+	return &paper->report;
+}
+
+static void assert_written(struct paper *paper, const char *expected)
+{
+	report_close(&paper->report);
+	fclose(paper->report.stream);
+	assert_string_equal(paper->text, expected);
+	free(paper->text);
+}
+
+/* Everything that a report may have in it. */
+static void fill(struct report *report)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+	histogram_add(histogram, 1000);
+	histogram_add(histogram, 3000);
+	report_text(report, "role", "client");
+	report_text(report, "device", NULL);
+	report_count(report, "clients", 2);
+	report_object(report, "pings");
+	report_count(report, "sent", UINT64_MAX);
+	report_time(report, "wait", 1500);
+	report_rate(report, "rate", 3, 2000000000);
+	report_rate(report, "speed", 3, 0);
+	report_bandwidth(report, "payload", 3000, 2000000);
+	report_flag(report, "good", true);
+	report_text(report, "word", "yes");
+	report_object(report, "inside");
+	report_count(report, "deep", 1);
+	report_end(report);
+	report_end(report);
+	report_list(report, "senders");
+	report_object(report, NULL);
+	report_text(report, "address", "10.0.0.1");
+	report_count(report, "received", 7);
+	report_end(report);
+	report_object(report, NULL);
+	report_text(report, "address", "10.0.0.2");
+	report_count(report, "received", 8);
+	report_end(report);
+	report_end(report);
+	report_list(report, "nobody");
+	report_end(report);
+	report_histogram(report, "round_trip", histogram);
+	memset(histogram, 0, sizeof(*histogram));
+	report_histogram(report, "reply", histogram);
+	report_count(report, "late", 0);
+	free(histogram);
+}
+
+static void as_json(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill(begin(&paper, &report_json));
+	assert_written(&paper,
+		       "{\"role\":\"client\",\"device\":null,\"clients\":2,\"pings\":{\"sent\":18446744073709551615,"
+		       "\"wait_ns\":1500,\"rate_per_second\":1.500,\"speed_per_second\":null,"
+		       "\"payload_per_second\":1500000.000,\"good\":true,\"word\":\"yes\",\"inside\":{\"deep\":1}},"
+		       "\"senders\":[{\"address\":\"10.0.0.1\",\"received\":7},"
+		       "{\"address\":\"10.0.0.2\",\"received\":8}],\"nobody\":[],"
+		       "\"round_trip\":{\"count\":2,\"min_ns\":1000,\"avg_ns\":2000,\"max_ns\":3000,\"mdev_ns\":1000,"
+		       "\"p50_ns\":1000,\"p90_ns\":2975,\"p99_ns\":2975,\"p99_9_ns\":2975},"
+		       "\"reply\":{\"count\":0,\"min_ns\":null,\"avg_ns\":null,\"max_ns\":null,\"mdev_ns\":null,"
+		       "\"p50_ns\":null,\"p90_ns\":null,\"p99_ns\":null,\"p99_9_ns\":null},\"late\":0}\n");
+}
+
+static void as_a_line(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill(begin(&paper, &report_line));
+	assert_written(&paper, "clients 2; pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload "
+			       "1.5 MB/s, good yes, word yes, inside: deep 1; round trip: count 2, min 1 us, avg 2 us, "
+			       "max 3 us, mdev 1 us, p50 1 us, p90 2.975 us, p99 2.975 us, p99.9 2.975 us; late 0");
+}
+
+static void as_a_block(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill(begin(&paper, &report_block));
+	assert_written(&paper, "  clients: 2\n"
+			       "  pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload 1.5 MB/s, good "
+			       "yes, word yes, inside (deep 1)\n"
+			       "  senders:\n"
+			       "    address 10.0.0.1, received 7\n"
+			       "    address 10.0.0.2, received 8\n"
+			       "  round trip: count 2, min 1 us, avg 2 us, max 3 us, mdev 1 us, p50 1 us, p90 2.975 "
+			       "us, p99 2.975 us, p99.9 2.975 us\n"
+			       "  late: 0\n");
+}
+
+static void as_csv(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill(begin(&paper, &report_csv_names));
+	assert_written(&paper,
+		       "role,device,clients,pings_sent,pings_wait_ns,pings_rate_per_second,pings_speed_per_second,"
+		       "pings_payload_per_second,pings_good,pings_word,pings_inside_deep,round_trip_count,"
+		       "round_trip_min_ns,round_trip_avg_ns,round_trip_max_ns,round_trip_mdev_ns,round_trip_p50_ns,"
+		       "round_trip_p90_ns,round_trip_p99_ns,round_trip_p99_9_ns,reply_count,reply_min_ns,reply_avg_ns,"
+		       "reply_max_ns,reply_mdev_ns,reply_p50_ns,reply_p90_ns,reply_p99_ns,reply_p99_9_ns,late\n");
+	fill(begin(&paper, &report_csv_values));
+	assert_written(&paper, "client,,2,18446744073709551615,1500,1.500,,1500000.000,true,yes,1,"
+			       "2,1000,2000,3000,1000,1000,2975,2975,2975,0,,,,,,,,,0\n");
+}
+
+static void as_prometheus(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill(begin(&paper, &report_prometheus));
+	assert_written(&paper, "rdmatest_test_clients{transport=\"soft\"} 2\n"
+			       "rdmatest_test_pings_sent{transport=\"soft\"} 18446744073709551615\n"
+			       "rdmatest_test_pings_wait_seconds{transport=\"soft\"} 0.000001500\n"
+			       "rdmatest_test_pings_rate_per_second{transport=\"soft\"} 1.500\n"
+			       "rdmatest_test_pings_payload_per_second{transport=\"soft\"} 1500000.000\n"
+			       "rdmatest_test_pings_good{transport=\"soft\"} 1\n"
+			       "rdmatest_test_pings_inside_deep{transport=\"soft\"} 1\n"
+			       "rdmatest_test_senders_received{transport=\"soft\",address=\"10.0.0.1\"} 7\n"
+			       "rdmatest_test_senders_received{transport=\"soft\",address=\"10.0.0.2\"} 8\n"
+			       "rdmatest_test_round_trip_count{transport=\"soft\"} 2\n"
+			       "rdmatest_test_round_trip_min_seconds{transport=\"soft\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_avg_seconds{transport=\"soft\"} 0.000002000\n"
+			       "rdmatest_test_round_trip_max_seconds{transport=\"soft\"} 0.000003000\n"
+			       "rdmatest_test_round_trip_mdev_seconds{transport=\"soft\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_p50_seconds{transport=\"soft\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_p90_seconds{transport=\"soft\"} 0.000002975\n"
+			       "rdmatest_test_round_trip_p99_seconds{transport=\"soft\"} 0.000002975\n"
+			       "rdmatest_test_round_trip_p99_9_seconds{transport=\"soft\"} 0.000002975\n"
+			       "rdmatest_test_reply_count{transport=\"soft\"} 0\n"
+			       "rdmatest_test_late{transport=\"soft\"} 0\n");
+}
+
+static void nothing(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	begin(&paper, &report_json);
+	assert_written(&paper, "{}\n");
+	begin(&paper, &report_line);
+	assert_written(&paper, "");
+	begin(&paper, &report_block);
+	assert_written(&paper, "");
+	begin(&paper, &report_csv_names);
+	assert_written(&paper, "\n");
+	begin(&paper, &report_prometheus);
+	assert_written(&paper, "");
+}
+
+static void texts_in_json(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *json;
+	} rows[] = {
+		{ "", "" },
+		{ "a \"word\"", "a \\\"word\\\"" },
+		{ "back\\slash", "back\\\\slash" },
+		{ "line\nand\ttab\x01\x1f", "line\\u000aand\\u0009tab\\u0001\\u001f" },
+		{ "\x7f", "\x7f" },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
+		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf" },
+		/* Not UTF-8: alone, cut short, overlong, a surrogate, beyond the last character. */
+		{ "\x80|\xff", "\\ufffd|\\ufffd" },
+		{ "\xc3", "\\ufffd" },
+		{ "\xe2\x82", "\\ufffd\\ufffd" },
+		{ "\xf0\x9f\x98", "\\ufffd\\ufffd\\ufffd" },
+		{ "\xc0\xaf", "\\ufffd\\ufffd" },
+		{ "\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd" },
+		{ "\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd" },
+		{ "\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd" },
+		{ "\xc3(", "\\ufffd(" },
+	};
+	struct paper paper;
+	char expected[128];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		report_text(begin(&paper, &report_json), "text", rows[i].text);
+		snprintf(expected, sizeof(expected), "{\"text\":\"%s\"}\n", rows[i].json);
+		assert_written(&paper, expected);
+	}
+}
+
+static void texts_in_csv(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "plain text", "plain text\n" },
+		{ "a, b", "\"a, b\"\n" },
+		{ "a \"b\"", "\"a \"\"b\"\"\"\n" },
+		{ "a\nb\r", "\"a\nb\r\"\n" },
+	};
+	struct paper paper;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		report_text(begin(&paper, &report_csv_values), "text", rows[i][0]);
+		assert_written(&paper, rows[i][1]);
+	}
+}
+
+/* What has no room in a label is left out whole; what would break it is made harmless. */
+static void labels_in_prometheus(void **state)
+{
+	struct paper paper;
+	struct report *report = begin(&paper, &report_prometheus);
+	char longest[300];
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	report_list(report, "list");
+	report_object(report, NULL);
+	report_text(report, "name", "a \"b\" \\ c\nd");
+	report_text(report, "longest", longest);
+	report_text(report, "last", "z");
+	report_count(report, "count", 1);
+	report_end(report);
+	report_end(report);
+	report_count(report, "count", 2);
+	assert_written(&paper, "rdmatest_test_list_count{transport=\"soft\",name=\"a \\\"b\\\" \\\\ "
+			       "c?d\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
+}
+
+/* A histogram whole: its buckets in JSON, drawn in a block, and neither elsewhere. */
+static void buckets(void **state)
+{
+	static const struct report_format *const others[] = { &report_line, &report_csv_names, &report_csv_values,
+							      &report_prometheus };
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	struct paper paper;
+
+	(void)state;
+	histogram_add(histogram, 5);
+	histogram_add(histogram, 5);
+	histogram_add(histogram, 70);
+	begin(&paper, &report_json)->buckets = true;
+	report_histogram(&paper.report, "times", histogram);
+	assert_written(&paper,
+		       "{\"times\":{\"count\":3,\"min_ns\":5,\"avg_ns\":26,\"max_ns\":70,\"mdev_ns\":31,"
+		       "\"p50_ns\":5,\"p90_ns\":70,\"p99_ns\":70,\"p99_9_ns\":70,\"buckets\":["
+		       "{\"from_ns\":5,\"below_ns\":6,\"count\":2},{\"from_ns\":70,\"below_ns\":72,\"count\":1}]"
+		       "}}\n");
+	begin(&paper, &report_block)->buckets = true;
+	report_histogram(&paper.report, "times", histogram);
+	fflush(paper.report.stream);
+	assert_non_null(strstr(paper.text, "p99.9 70 ns\n    "));
+	assert_non_null(strstr(paper.text, " 2 |####"));
+	fclose(paper.report.stream);
+	free(paper.text);
+	for (size_t i = 0; i < LENGTH(others); i++) {
+		begin(&paper, others[i])->buckets = true;
+		report_histogram(&paper.report, "times", histogram);
+		fflush(paper.report.stream);
+		assert_null(strstr(paper.text, "bucket"));
+		assert_null(strchr(paper.text, '#'));
+		fclose(paper.report.stream);
+		free(paper.text);
+	}
+	free(histogram);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_json),
+		cmocka_unit_test(as_a_line),
+		cmocka_unit_test(as_a_block),
+		cmocka_unit_test(as_csv),
+		cmocka_unit_test(as_prometheus),
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(texts_in_json),
+		cmocka_unit_test(texts_in_csv),
+		cmocka_unit_test(labels_in_prometheus),
+		cmocka_unit_test(buckets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

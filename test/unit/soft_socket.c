@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/unit/soft_socket.wrap */
+/* The sockets of the user-space backend: who holds the port if it is taken, and how often the MTU is looked up. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include "core/clock.h"
+#include "transport/soft/packets.h"
+#include "transport/soft/socket.h"
+
+static struct {
+	int bind_error;
+	bool real_bind;
+	bool module;	   /* the kernel's soft-RoCE is loaded */
+	const char *table; /* of UDP sockets */
+	int64_t now;
+	int mtu;
+	unsigned looks;
+	struct soft_transport transport;
+} world;
+
+static const struct log told = { .name = "test" };
+static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
+
+int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
+int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length);
+int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
+{
+	if (world.real_bind)
+		return __real_bind(fd, name, length);
+	errno = world.bind_error;
+	return world.bind_error ? -1 : 0;
+}
+
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	(void)mode;
+	assert_string_equal(path, "/sys/module/rdma_rxe");
+	return world.module ? 0 : -1;
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	(void)mode;
+	assert_string_equal(path, "/proc/net/udp");
+	return fmemopen((void *)(uintptr_t)world.table, strlen(world.table), "r");
+}
+
+int __real_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	world.looks++;
+	return __real_getifaddrs(list);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface);
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface)
+{
+	(void)fd;
+	assert_int_equal(request, SIOCGIFMTU);
+	interface->ifr_mtu = world.mtu;
+	return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = (struct timespec){ .tv_sec = world.now / CLOCK_NS_PER_S, .tv_nsec = world.now % CLOCK_NS_PER_S };
+	return 0;
+}
+
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner);
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
+{
+	(void)loop;
+	(void)io;
+	(void)fd;
+	(void)callback;
+	(void)owner;
+}
+
+void __wrap_loop_io_stop(struct loop_io *io);
+void __wrap_loop_io_stop(struct loop_io *io)
+{
+	(void)io;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.now = CLOCK_NS_PER_S;
+	world.transport.base.log = &told;
+	return 0;
+}
+
+#define TABLE_HEAD "   sl  local_address rem_address   st\n"
+
+static void check_refusal(int error, bool module, const char *table, enum outcome outcome, const char *text)
+{
+	struct capture capture;
+	enum outcome ended;
+
+	world.bind_error = error;
+	world.module = module;
+	world.table = table;
+	capture_begin(&capture);
+	ended = soft_socket_listen(&world.transport, "here", &loopback);
+	assert_string_equal(capture_end(&capture), text);
+	assert_int_equal(ended, outcome);
+	assert_null(world.transport.sockets);
+}
+
+static void port_is_taken(void **state)
+{
+	static const char any[] = TABLE_HEAD "  1: 00000000:12B7 00000000:0000 07\n";
+	static const char one[] = TABLE_HEAD "  1: 0100007F:12B7 00000000:0000 07\n";
+	static const char another[] =
+		"test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
+		"test: hint: one process for each address: give this one another (127.0.0.2, ...), or end the other\n";
+
+	(void)state;
+	/* Nothing on this machine can be used: no transport. */
+	check_refusal(EADDRINUSE, true, any, OUTCOME_NO_DEVICE,
+		      "test: here: the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (98)\n"
+		      "test: hint: use the verbs transport, or run in a network namespace of its own, or: modprobe -r "
+		      "rdma_rxe\n");
+	/* Another address can. */
+	check_refusal(EADDRINUSE, true, one, OUTCOME_NO_CONNECTION, another);
+	check_refusal(EADDRINUSE, false, any, OUTCOME_NO_CONNECTION, another);
+	check_refusal(EADDRNOTAVAIL, false, "-", OUTCOME_NO_CONNECTION,
+		      "test: here: 127.0.0.1 is not an address of this host (99)\n");
+	check_refusal(EMFILE, false, "-", OUTCOME_INTERNAL,
+		      "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
+}
+
+static void mtu_is_looked_up_now_and_then(void **state)
+{
+	struct soft_path path;
+	struct soft_socket *socket;
+
+	(void)state;
+	world.mtu = 1500;
+	assert_int_equal(soft_socket_listen(&world.transport, "here", &loopback), OUTCOME_OK);
+	socket = world.transport.sockets;
+	for (unsigned count = 0; count < 1000; count++) {
+		soft_path_back(&world.transport, socket, &loopback, &path);
+		assert_int_equal(path.mtu, 1024);
+		world.now += CLOCK_NS_PER_MS / 2;
+	}
+	assert_int_equal(world.looks, 1);
+	world.mtu = 9000;
+	world.now += CLOCK_NS_PER_S;
+	soft_path_back(&world.transport, socket, &loopback, &path);
+	assert_int_equal(path.mtu, 4096);
+	assert_int_equal(world.looks, 2);
+	/* Less than any path MTU leaves the least. */
+	world.mtu = 68;
+	world.now += CLOCK_NS_PER_S;
+	assert_int_equal(soft_path_find(&world.transport, "here", &loopback, &loopback, &path), OUTCOME_OK);
+	assert_int_equal(path.mtu, 256);
+	assert_int_equal(world.looks, 3);
+	soft_sockets_close(&world.transport);
+}
+
+static bool has_error(int fd)
+{
+	struct pollfd look = { .fd = fd };
+
+	return poll(&look, 1, 1000) == 1 && (look.revents & POLLERR);
+}
+
+/* Nobody is at the other address, and the next packet, to another, is told of it. */
+static void errors_are_taken(void **state)
+{
+	static const uint8_t payload[256];
+	const struct address here = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, 1 } };
+	const struct packet packet = {
+		.opcode = OPCODE_DATAGRAM, .destination = 1, .payload = payload, .length = sizeof(payload)
+	};
+	struct loop *loop = loop_create();
+	struct soft_path path = { .peer = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, 2 } } };
+	struct transport *transport;
+	struct soft_socket *socket;
+
+	(void)state;
+	world.real_bind = true;
+	assert_int_equal(transport_open("soft", loop, &told, &transport), OUTCOME_OK);
+	/* A kernel with soft-RoCE holds the port of every address. */
+	if (soft_socket_listen(soft_of(transport), "here", &here)) {
+		transport_close(transport);
+		loop_destroy(loop);
+		skip();
+	}
+	socket = soft_of(transport)->sockets;
+	path.socket = socket;
+	soft_transmit(soft_of(transport), &path, &packet);
+	soft_flush(soft_of(transport));
+	assert_true(has_error(socket->fd));
+	path.peer = here;
+	soft_transmit(soft_of(transport), &path, &packet);
+	soft_flush(soft_of(transport));
+	assert_true(has_error(socket->fd));
+	for (unsigned turns = 0; turns < 2; turns++)
+		soft_packets_readable(socket);
+	assert_false(has_error(socket->fd));
+	transport_close(transport);
+	loop_destroy(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(port_is_taken, begin),
+		cmocka_unit_test_setup(mtu_is_looked_up_now_and_then, begin),
+		cmocka_unit_test_setup(errors_are_taken, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A device, its port or a GID cannot be asked for by name: the connection manager finds them from the local address. So
+ * the way to one is an address that leads there.
+ */
+#include "transport/path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/interface.h"
+
+int endpoint_type_of_service(const struct endpoint *endpoint)
+{
+	int64_t dscp = endpoint_option(endpoint, dscp);
+
+	return (int)(dscp == PATH_UNSET ? endpoint_option(endpoint, type_of_service) : dscp << 2);
+}
+
+static bool names_device(const struct path_options *options)
+{
+	return options->device || options->port != PATH_UNSET || options->gid_index != PATH_UNSET;
+}
+
+static bool fits(const struct endpoint *endpoint, const struct interface_address *candidate, enum address_family family)
+{
+	const struct path_options *options = endpoint->options.path;
+	const struct backend *backend = endpoint->transport->backend;
+
+	if (candidate->address.family != family)
+		return false;
+	if (options->interface && strcmp(candidate->name, options->interface) != 0)
+		return false;
+	return !names_device(options) || !backend->source_fits ||
+	       backend->source_fits(endpoint->transport, options, &candidate->address);
+}
+
+static void add(char *text, size_t size, const char *option, const char *value, int64_t number)
+{
+	size_t length = strlen(text);
+	const char *comma = length ? ", " : "";
+
+	if (value)
+		snprintf(text + length, size - length, "%s%s %s", comma, option, value);
+	else if (number != PATH_UNSET)
+		snprintf(text + length, size - length, "%s%s %d", comma, option, (int)number);
+}
+
+static enum outcome no_source(const struct endpoint *endpoint, enum address_family family)
+{
+	const struct path_options *options = endpoint->options.path;
+	char asked[256] = "";
+
+	add(asked, sizeof(asked), "--interface", options->interface, PATH_UNSET);
+	add(asked, sizeof(asked), "--device", options->device, PATH_UNSET);
+	add(asked, sizeof(asked), "--port-num", NULL, options->port);
+	add(asked, sizeof(asked), "--gid-index", NULL, options->gid_index);
+	log_error(endpoint->transport->log, endpoint->name, "no local %s address belongs to %s",
+		  family == ADDRESS_IP4 ? "IPv4" : "IPv6", asked);
+	return OUTCOME_NO_CONNECTION;
+}
+
+enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)
+{
+	const struct path_options *options = endpoint->options.path;
+	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	uint16_t port = source->port;
+	size_t count;
+
+	if (!options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
+		return OUTCOME_OK;
+	if (source->family != ADDRESS_NONE && !address_is_any(source))
+		return OUTCOME_OK;
+	count = interface_addresses(list);
+	for (size_t i = 0; i < count; i++) {
+		if (!fits(endpoint, &list[i], family))
+			continue;
+		*source = list[i].address;
+		source->port = port;
+		return OUTCOME_OK;
+	}
+	return no_source(endpoint, family);
+}
+
+bool path_has_interface(const struct endpoint *endpoint)
+{
+	const char *name = endpoint->options.path ? endpoint->options.path->interface : NULL;
+	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	size_t count = name ? interface_addresses(list) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, name) && address_same_host(&list[i].address, &endpoint->local))
+			return true;
+	return !name;
+}

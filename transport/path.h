@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The path that was asked for, made into what backends take. */
+#ifndef TRANSPORT_PATH_H
+#define TRANSPORT_PATH_H
+
+#include "transport/backend.h"
+
+/*
+ * If the endpoint's options name an interface or a device and *source is open (without a family, or the any address),
+ * puts a local address of that family there which belongs to it; the port stays. Else leaves it alone. Tells why there
+ * is none: OUTCOME_NO_CONNECTION.
+ */
+enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
+
+/* True unless the options name an interface, and the endpoint's local address is not one of it. */
+bool path_has_interface(const struct endpoint *endpoint);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which device, port and GID a connection identifier leads to: asked for, checked, and told. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+const struct path_refusal verbs_refusals[] = {
+	{ "mtu", "the connection manager takes it from the port: set the MTU of the interface" },
+	{ NULL, NULL },
+};
+
+static const char *device_name(const struct rdma_cm_id *id)
+{
+	return ibv_get_device_name(id->verbs->device);
+}
+
+/* True if the port has the id's own GID at that index. */
+static bool has_gid(const struct rdma_cm_id *id, int64_t index)
+{
+	union ibv_gid gid;
+
+	return !ibv_query_gid(id->verbs, id->port_num, (int)index, &gid) &&
+	       !memcmp(&gid, &id->route.addr.addr.ibaddr.sgid, sizeof(gid));
+}
+
+/* The name of the first option that the id does not meet; NULL if it meets them all. */
+static const char *unmet(const struct rdma_cm_id *id, const struct path_options *options)
+{
+	if (options->device && strcmp(options->device, device_name(id)) != 0)
+		return "--device";
+	if (options->port != PATH_UNSET && options->port != id->port_num)
+		return "--port-num";
+	if (options->gid_index != PATH_UNSET && !has_gid(id, options->gid_index))
+		return "--gid-index";
+	return NULL;
+}
+
+/* The connection manager itself tells: an id that is bound to an address knows its device. */
+bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
+{
+	struct sockaddr_storage storage;
+	struct rdma_cm_id *id;
+	bool fits;
+
+	(void)transport;
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return false;
+	fits = !rdma_bind_addr(id, verbs_socket_address(source, PORT_SPACE_TCP, &storage)) && id->verbs &&
+	       !unmet(id, options);
+	rdma_destroy_id(id);
+	return fits;
+}
+
+enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
+{
+	const struct path_options *options = endpoint->base.options.path;
+	const char *option = options ? unmet(endpoint->id, options) : NULL;
+
+	if (!option)
+		return OUTCOME_OK;
+	/* A listener that chose a device does not mind that others are asked for. */
+	if (endpoint->base.state == ENDPOINT_REQUESTED)
+		return OUTCOME_NO_CONNECTION;
+	log_error(endpoint->base.transport->log, endpoint->base.name,
+		  "the local address belongs to the device %s, port %u, which is not what %s asks for",
+		  device_name(endpoint->id), endpoint->id->port_num, option);
+	return OUTCOME_NO_CONNECTION;
+}
+
+static const char *type_text(uint32_t type)
+{
+	switch (type) {
+	case IBV_GID_TYPE_ROCE_V1:
+		return "RoCE v1";
+	case IBV_GID_TYPE_ROCE_V2:
+		return "RoCE v2";
+	default:
+		return "IB";
+	}
+}
+
+/* The entry of the port's table that the queue pair uses; of a datagram queue the first with the id's GID. */
+static bool find_gid(const struct rdma_cm_id *id, const struct ibv_qp_attr *queue, struct ibv_gid_entry *entry)
+{
+	struct ibv_port_attr port;
+
+	if (queue->ah_attr.is_global &&
+	    !ibv_query_gid_ex(id->verbs, id->port_num, queue->ah_attr.grh.sgid_index, entry, 0))
+		return true;
+	if (ibv_query_port(id->verbs, id->port_num, &port))
+		return false;
+	for (uint32_t i = 0; i < (uint32_t)port.gid_tbl_len; i++)
+		if (!ibv_query_gid_ex(id->verbs, id->port_num, i, entry, 0) &&
+		    !memcmp(&entry->gid, &id->route.addr.addr.ibaddr.sgid, sizeof(entry->gid)))
+			return true;
+	return false;
+}
+
+void verbs_path(const struct endpoint *base, struct path *path)
+{
+	const struct verbs_endpoint *endpoint = (const struct verbs_endpoint *)base;
+	struct ibv_qp_attr queue = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_init_attr initial;
+	struct ibv_gid_entry entry;
+	char interface[IF_NAMESIZE];
+
+	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
+	path->port = endpoint->id->port_num;
+	path->mtu = base->datagram_most;
+	if (base->kind == ENDPOINT_CONNECTION && base->domain->fabric != FABRIC_IWARP && endpoint->queue &&
+	    !ibv_query_qp(endpoint->queue, &queue, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &initial)) {
+		/* Numbered from 1 for 256 bytes. */
+		path->mtu = 128u << queue.path_mtu;
+		path->peer_queue_number = queue.dest_qp_num;
+	}
+	if (!find_gid(endpoint->id, &queue, &entry))
+		return;
+	path->gid_index = (int)entry.gid_index;
+	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));
+	snprintf(path->gid_type, sizeof(path->gid_type), "%s", type_text(entry.gid_type));
+	if (if_indextoname(entry.ndev_ifindex, interface))
+		snprintf(path->interface, sizeof(path->interface), "%s", interface);
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cmd/life.h"
 #include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
@@ -26,6 +27,7 @@ struct common_options {
 	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
+	struct life_options life;     /* of a server; else zeros */
 	struct path_options path;     /* of commands with PATH_OPTIONS */
 	struct family_options family; /* as well */
 	bool poll;
@@ -44,6 +46,7 @@ struct environment {
 	enum outcome outcome;	     /* of the run: the first failure stays */
 	FILE *output;		     /* results in classic lines: through environment_output() */
 	struct reporting *reporting; /* NULL in a run that is a part of another one */
+	struct life *life;	     /* also */
 
 	/* Of a run that is a part of another one; else NULL. They come from inside the command: act later. */
 	void (*ready)(void *owner);
@@ -105,8 +108,8 @@ void environment_note(struct environment *environment, enum outcome outcome);
 /* Notes the outcome and ends the run. */
 void environment_finish(struct environment *environment, enum outcome outcome);
 
-/* Says that a peer may come: the server listens, the receiver has joined. */
-void environment_ready(struct environment *environment);
+/* Says that a peer may come there: the server listens, the receiver has joined. If that fails the run ends. */
+void environment_ready(struct environment *environment, const struct address *address);
 
 /* Where results are printed, in lines. */
 FILE *environment_output(const struct environment *environment);
@@ -169,6 +172,23 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 	PROGRAM_RULES \
 	{ OPTION_EXCLUDES, "quiet", "histogram" }, \
 	{ OPTION_EXCLUDES, "poll", "spin" }
+/* Of commands that can be a server, and what excludes them or what they need where it is not. */
+#define SERVER_OPTIONS(type) \
+	OPTION_ROW(OPTION_INTEGER, 0, "ready-fd", type, common.life.ready_fd, .argument = "N", .minimum = 3, \
+		   .maximum = INT32_MAX, .initial = 0, .initial_text = "none", \
+		   .help = "Server: when it can be reached, write \"ready ADDRESS PORT\" into descriptor N and close it"), \
+	OPTION_ROW(OPTION_TEXT, 0, "pidfile", type, common.life.pidfile, .argument = "FILE", \
+		   .help = "Server: keep the number of its process in FILE from then to its end"), \
+	OPTION_ROW(OPTION_FLAG, 0, "daemon", type, common.life.daemon, \
+		   .help = "Server: go into the background when it can be reached; the command ends then, or fails"),
+#define WAIT_SERVER_OPTION(type, member) \
+	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
+		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
+		   .help = "Client: while nobody is there, try again, so long"),
+#define SERVER_RULES(relation, role) \
+	{ relation, "ready-fd", role }, \
+	{ relation, "pidfile", role }, \
+	{ relation, "daemon", role }
 #define COMMON_OPTIONS(type, debug_letter) COMMON_OPTIONS_WITH(type, debug_letter, "RDMATEST_TRANSPORT, or verbs")
 #define COMMON_OPTIONS_WITH(type, debug_letter, transport_default) \
 	OPTION_ROW(OPTION_DURATION, 0, "timeout", type, common.timeout, .minimum = CLOCK_NS_PER_MS, \

@@ -16,9 +16,22 @@ void environment_finish(struct environment *environment, enum outcome outcome)
 		loop_stop(environment->loop);
 }
 
-void environment_ready(struct environment *environment)
+void environment_ready(struct environment *environment, const struct address *address)
 {
-	if (environment->ready)
+	struct report *record = environment_begin_record(environment, "ready");
+	enum outcome outcome = OUTCOME_OK;
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (record) {
+		report_text(record, "address", address_host(address, host));
+		report_count(record, "port", address->port);
+		environment_end_record(environment);
+	}
+	if (environment->life)
+		outcome = life_ready(environment->life, address);
+	if (outcome)
+		environment_finish(environment, outcome);
+	else if (environment->ready)
 		environment->ready(environment->owner);
 }
 

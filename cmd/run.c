@@ -21,6 +21,7 @@ struct run {
 	struct watchdog watchdog;
 	struct loop_timer deadline;
 	struct reporting reporting;
+	struct life life;
 	struct loop_timer ending; /* limits how long the orderly end may take */
 	bool interrupted;
 };
@@ -112,7 +113,9 @@ static void run_loop(struct run *run, const void *options)
 		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_passed, run);
 		watchdog_start(&run->watchdog, run->common->deadline + patience(run));
 	}
-	output_watch_start(&run->output, environment->loop, output_lost, run);
+	/* A daemon gives its standard output up. */
+	if (!run->common->life.daemon)
+		output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
 	reporting_announce(&run->reporting);
 	outcome = run->command->start(environment, options, &run->state);
@@ -154,8 +157,11 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
+	if (!outcome)
+		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
+	environment->life = &run->life;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
@@ -171,6 +177,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	environment_note(environment, outcome);
 	transport_close(environment->transport);
 	loop_destroy(environment->loop);
+	life_end(&run->life);
 	return environment->outcome;
 }
 

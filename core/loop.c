@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 /* libev's macros were not written for our warnings. */
@@ -45,6 +46,11 @@ struct loop {
 	int64_t busy_at;		 /* the last time something happened, while it spins */
 	bool deferred;			 /* something waits for the next turn of libev */
 	bool stopped;
+
+	/* Of loop_wake(): its descriptor, made when it is first wanted. */
+	ev_io alarm;
+	int64_t alarm_at; /* 0 while it is not set */
+	bool has_alarm;
 };
 
 #define FITS(ours, libevs)                                                                                             \
@@ -96,6 +102,8 @@ void loop_destroy(struct loop *loop)
 {
 	if (!loop)
 		return;
+	if (loop->has_alarm)
+		close(loop->alarm.fd);
 	if (loop->ev)
 		ev_loop_destroy(loop->ev);
 	free(loop);
@@ -242,6 +250,51 @@ void loop_timer_stop(struct loop_timer *timer)
 {
 	if (timer->loop)
 		ev_timer_stop(timer->loop->ev, (ev_timer *)timer->storage);
+}
+
+/* Its timers are looked at when libev's turn goes on. */
+static void alarm_rang(struct ev_loop *ev, ev_io *alarm, int events)
+{
+	struct loop *loop = alarm->data;
+	uint64_t times;
+	ssize_t ignored = read(alarm->fd, &times, sizeof(times));
+
+	(void)ev;
+	(void)events;
+	(void)ignored;
+	loop->alarm_at = 0;
+}
+
+static bool make_alarm(struct loop *loop)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	ev_io_init(&loop->alarm, alarm_rang, fd, EV_READ);
+	loop->alarm.data = loop;
+	ev_io_start(loop->ev, &loop->alarm);
+	/* By itself it is no reason to go on. */
+	ev_unref(loop->ev);
+	loop->has_alarm = true;
+	return true;
+}
+
+/* Without a descriptor for it timers are as late as libev's are. */
+void loop_wake(struct loop *loop, int64_t nanoseconds)
+{
+	int64_t now = clock_now();
+	int64_t at = now + nanoseconds + 1; /* 0 would stop it */
+	struct itimerspec time = {
+		.it_value = { .tv_sec = at / CLOCK_NS_PER_S, .tv_nsec = at % CLOCK_NS_PER_S },
+	};
+
+	if (loop->alarm_at > now && loop->alarm_at <= at)
+		return;
+	if (!loop->has_alarm && !make_alarm(loop))
+		return;
+	loop->alarm_at = at;
+	timerfd_settime(loop->alarm.fd, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
 static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)

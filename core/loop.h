@@ -69,6 +69,12 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 		      void *owner);
 void loop_timer_stop(struct loop_timer *timer);
 
+/*
+ * libev sleeps whole milliseconds: a timer is up to one late. After this the loop looks at its timers also that soon.
+ * If several ask at once, the soonest counts.
+ */
+void loop_wake(struct loop *loop, int64_t nanoseconds);
+
 void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
 		       void *owner);
 void loop_signal_stop(struct loop_signal *watcher);

@@ -28,11 +28,11 @@ static void help_right(const struct option *row, char *text, size_t size)
 	char takes[OPTION_TEXT_SIZE];
 	char initial[OPTION_TEXT_SIZE];
 
-	if (row->type == OPTION_FLAG || (row->type == OPTION_TEXT && !row->initial_text)) {
+	if (row->type == OPTION_FLAG || (option_takes_text(row) && !row->initial_text)) {
 		snprintf(text, size, "%s", row->help);
 		return;
 	}
-	if (row->type == OPTION_TEXT) {
+	if (option_takes_text(row)) {
 		snprintf(text, size, "%s [default %s]", row->help, row->initial_text);
 		return;
 	}

@@ -39,6 +39,11 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 	return text;
 }
 
+bool option_takes_text(const struct option *row)
+{
+	return row->type == OPTION_TEXT || row->type == OPTION_LIST;
+}
+
 const char *option_value_text(const struct option *row, int64_t value, char text[OPTION_TEXT_SIZE])
 {
 	const struct unit *unit = row->type == OPTION_DURATION ? duration_units : size_units;
@@ -222,6 +227,7 @@ static const char *kind_of_value(const struct option *row)
 	case OPTION_INTEGER:
 	case OPTION_WORD:
 	case OPTION_TEXT:
+	case OPTION_LIST:
 		break;
 	}
 	return "a whole number";
@@ -270,19 +276,32 @@ static enum outcome set_word(const struct option *row, const struct log *log, co
 	return OUTCOME_USAGE;
 }
 
-enum outcome option_set(const struct option *row, const struct log *log, const char *text, void *options)
+static enum outcome set_text(const struct option *row, const struct log *log, const char *text, void *value)
 {
+	struct option_list *list = value;
 	char name[OPTION_TEXT_SIZE];
-	void *value = (char *)options + row->offset;
 
-	if (row->type == OPTION_WORD)
-		return set_word(row, log, text, value);
-	if (row->type != OPTION_TEXT)
-		return set_number(row, log, text, value);
 	if (!*text) {
 		log_error(log, option_label(row, name), "%s is empty", row->argument);
 		return OUTCOME_USAGE;
 	}
-	*(const char **)value = text;
+	if (row->type == OPTION_TEXT) {
+		*(const char **)value = text;
+		return OUTCOME_OK;
+	}
+	if (list->count == OPTION_LIST_MOST) {
+		log_error(log, option_label(row, name), "given more than %d times", OPTION_LIST_MOST);
+		return OUTCOME_USAGE;
+	}
+	list->texts[list->count++] = text;
 	return OUTCOME_OK;
+}
+
+enum outcome option_set(const struct option *row, const struct log *log, const char *text, void *options)
+{
+	void *value = (char *)options + row->offset;
+
+	if (row->type == OPTION_WORD)
+		return set_word(row, log, text, value);
+	return option_takes_text(row) ? set_text(row, log, text, value) : set_number(row, log, text, value);
 }

@@ -12,6 +12,9 @@ enum {
 /* "-p, --port", or without a letter "--timeout". Returns text. */
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);
 
+/* True of a row whose values are texts, without a range. */
+bool option_takes_text(const struct option *row);
+
 /* A value as a person writes it: "5s", "64", "ip6". Returns text. */
 const char *option_value_text(const struct option *row, int64_t value, char text[OPTION_TEXT_SIZE]);
 

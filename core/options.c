@@ -33,6 +33,8 @@ static void set_initial(const struct option *table, char *options)
 			*(bool *)value = false;
 		else if (row->type == OPTION_TEXT)
 			*(const char **)value = NULL;
+		else if (row->type == OPTION_LIST)
+			((struct option_list *)value)->count = 0;
 		else
 			*(int64_t *)value = row->initial;
 	}
@@ -53,7 +55,7 @@ static enum outcome missing_value(const struct parse *parse, const struct option
 	char name[OPTION_TEXT_SIZE];
 	char takes[OPTION_TEXT_SIZE];
 
-	if (row->type == OPTION_TEXT)
+	if (option_takes_text(row))
 		log_error(parse->log, option_label(row, name), "%s is missing", row->argument);
 	else
 		log_error(parse->log, option_label(row, name), "%s is missing: %s", row->argument,

@@ -21,11 +21,22 @@ enum option_type {
 	OPTION_DURATION, /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
 	OPTION_WORD,	 /* int64_t, one of the row's words, or the same value as a number */
 	OPTION_TEXT,	 /* const char *, never empty */
+	OPTION_LIST,	 /* struct option_list: may be given again and again */
 };
 
 struct option_word {
 	const char *word;
 	int64_t value;
+};
+
+enum {
+	OPTION_LIST_MOST = 64
+};
+
+/* Texts in their order, none of them empty. */
+struct option_list {
+	const char *texts[OPTION_LIST_MOST];
+	size_t count;
 };
 
 struct option {
@@ -35,7 +46,7 @@ struct option {
 	size_t offset;	 /* of the value in the command's options struct */
 	int64_t minimum; /* of a number; nanoseconds for a duration */
 	int64_t maximum;
-	int64_t initial;		 /* the value without the option; OPTION_TEXT starts as NULL */
+	int64_t initial;		 /* the value without the option; texts start as NULL, lists empty */
 	const char *argument;		 /* its name in the help: "PORT" */
 	const char *help;		 /* one sentence without a full stop; the default is added from the row */
 	const char *initial_text;	 /* replaces the default in the help where a number would mislead ("none") */
@@ -70,7 +81,7 @@ enum {
 /*
  * Sets every option to its initial value, then reads the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
  * "--count=5", "--count 5", and "--" before operands. One operand is taken if a row wants it, any other refused. An
- * option given twice takes the later value.
+ * option given twice takes the later value, unless it is a list.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
  * *given gets bit N for every row N that was on the command line.
  * "--help", "-h" and "--version" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong

@@ -102,6 +102,7 @@ enum {
 const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE]);
 
 enum {
+	REJECTED_NO_LISTENER = 8,
 	REJECTED_BY_CONSUMER = 28, /* the peer's program said no */
 };
 

@@ -67,6 +67,7 @@ static void phase_timed_out(void *owner)
 
 	log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s", states[endpoint->state].text,
 		  (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S);
+	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 

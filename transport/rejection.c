@@ -17,7 +17,7 @@ const char *rejection_text(int reason)
 	case 6:
 	case 7:
 		return "the peer does not know the connection";
-	case 8:
+	case REJECTED_NO_LISTENER:
 		return "nobody listens there";
 	case 9:
 		return "the peer does not support the kind of transport";

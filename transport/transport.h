@@ -317,6 +317,7 @@ struct endpoint {
 	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
 	uint32_t queue_number;	      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
+	bool absent;		      /* it failed to connect because nobody was there, which may change */
 	struct loop_timer deadline;   /* of the phase under way */
 };
 

@@ -158,7 +158,7 @@ void receiver_start(struct mckey_run *run)
 {
 	run->phase = RUN_RECEIVING;
 	run_say(run, "receiving data transfers");
-	environment_ready(run->environment);
+	environment_ready(run->environment, &run->group);
 	if (!run->heard.count)
 		return;
 	/* A sender was faster than our own last member. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The figures of pings. A round trip is the time from posting the advertisement of the source to the go-ahead that
- * says that the server has written: three messages there and three back. Comparing and printing are not in it.
+ * says that the server has written: three messages there and three back. Comparing and printing are not in it. Pings to
+ * warm up are not counted, but how many they were.
+ *
+ * A run has one distribution for all its targets, so that a thousand of them do not need a thousand.
  */
 #ifndef CMD_RPING_FIGURES_H
 #define CMD_RPING_FIGURES_H
@@ -10,29 +13,44 @@
 
 #include "cmd/command.h"
 
+/* Zeroed at first. */
 struct ping_counts {
+	uint64_t warmup;
 	uint64_t sent;
 	uint64_t answered;
 	uint64_t verified; /* of the answered: every byte was compared */
+	uint64_t lost;	   /* sent, and given up or cut off before the answer */
 	int64_t started;   /* when the first one was sent; 0 before that */
 	int64_t ended;	   /* when the last answer came */
-	struct histogram round_trip;
 };
 
-/* Zeroed at first. */
+/* Of one target. */
+struct ping_record {
+	struct ping_counts counts;
+	int64_t shortest; /* round trips, in nanoseconds */
+	int64_t longest;
+	int64_t sum;
+};
+
+/* Of all. Zeroed at first. */
 struct ping_figures {
-	int64_t sent_at; /* the ping under way */
-	struct ping_counts total;
-	struct ping_counts interval;
+	struct ping_span {
+		struct ping_counts counts;
+		struct histogram round_trip;
+	} total, interval;
 };
 
-void ping_figures_sent(struct ping_figures *figures, int64_t now);
-void ping_figures_answered(struct ping_figures *figures, int64_t now);
-void ping_figures_verified(struct ping_figures *figures);
+void ping_sent(struct ping_figures *figures, struct ping_record *record, int64_t now);
+void ping_answered(struct ping_figures *figures, struct ping_record *record, int64_t now, int64_t round_trip,
+		   bool verified);
+void ping_lost(struct ping_figures *figures, struct ping_record *record);
+void ping_warmed_up(struct ping_figures *figures, struct ping_record *record);
 
 /* Adds "pings", of size bytes, and "round_trip" to a report. */
 void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
 			 enum report_span span);
+/* The same of one target, without percentiles. */
+void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report);
 /* Forgets the interval's. */
 void ping_figures_next_interval(struct ping_figures *figures);
 

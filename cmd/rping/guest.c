@@ -41,9 +41,15 @@ enum {
 	GO_AHEAD
 };
 
+static void idle_too_long(void *owner);
+
 static void enter(struct guest *guest, enum guest_state state)
 {
+	int64_t idle = guest->options->idle_timeout;
+
 	phase_enter(&guest->phase, state, guest->endpoint->name);
+	if (state == GUEST_IDLE && idle)
+		loop_timer_start(guest->phase.loop, &guest->phase.deadline, idle, idle_too_long, guest);
 }
 
 /* Nothing may touch the guest after this: its owner has freed it. */
@@ -61,18 +67,26 @@ static enum outcome verdict(const struct guest *guest)
 	bool by_nature = dismissed && guest->options->persistent;
 	bool cut_off = guest->overdue || (dismissed && !by_nature && !guest->answered);
 	char pings[PINGS_TEXT_SIZE];
-	char sizes[48];
 
 	if (cut_off || (guest->answered < guest->promised && !by_nature)) {
 		log_error(guest->log, endpoint->name, "%s ended early, after %s", dismissed ? "we" : "the client",
 			  rping_pings_text(guest->answered, guest->promised, pings));
 		return OUTCOME_FAILED;
 	}
+	return OUTCOME_OK;
+}
+
+void guest_say_verdict(const struct guest *guest)
+{
+	const struct endpoint *endpoint = guest->endpoint;
+	char pings[PINGS_TEXT_SIZE];
+	char sizes[48];
+
 	if (!guest->answered) {
 		fprintf(environment_output(guest->environment), "%s: %s came and went without a ping (%s, %s)\n",
 			guest->log->name, endpoint->name, transport_name(endpoint->transport),
 			endpoint->domain->device);
-		return OUTCOME_OK;
+		return;
 	}
 	if (guest->shortest == guest->longest)
 		snprintf(sizes, sizeof(sizes), "%" PRIu32, guest->longest);
@@ -82,7 +96,6 @@ static enum outcome verdict(const struct guest *guest)
 		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s",
 		endpoint->name, guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
 		endpoint->domain->device, guest->options->validate ? "" : RPING_NOT_COMPARED);
-	return OUTCOME_OK;
 }
 
 static void timed_out(void *owner)
@@ -91,6 +104,17 @@ static void timed_out(void *owner)
 
 	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s", guest->answered,
 		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S);
+	end(guest, OUTCOME_FAILED);
+}
+
+static void idle_too_long(void *owner)
+{
+	struct guest *guest = owner;
+	char pings[PINGS_TEXT_SIZE];
+
+	log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
+		  (double)guest->options->idle_timeout / (double)CLOCK_NS_PER_S,
+		  rping_pings_text(guest->answered, guest->promised, pings));
 	end(guest, OUTCOME_FAILED);
 }
 

@@ -19,7 +19,7 @@
 struct guest;
 
 /*
- * The guest has ended; the cause of a failure, or what a success was worth, has been printed. The owner destroys it.
+ * The guest has ended; the cause of a failure has been told. The owner calls guest_say_verdict() and destroys it.
  * connected is false if it never got so far as to be a client.
  */
 typedef void guest_callback(void *owner, struct guest *guest, enum outcome outcome, bool connected);
@@ -45,6 +45,7 @@ struct guest {
 	uint32_t longest;
 	uint64_t answered;
 	uint64_t promised; /* by the client's hello, 0 for no end */
+	bool counted;	   /* the owner's: in its totals */
 	bool overdue;	   /* dismissed because the run has lasted too long */
 
 	bool has_early; /* the next ping was advertised before the news that our answer has arrived */
@@ -67,6 +68,9 @@ enum outcome guest_accept(struct guest *guest, guest_callback *ended, void *owne
 
 /* Ends it because the run ends, in order if it is connected. The callback follows, maybe before this returns. */
 void guest_dismiss(struct guest *guest, enum interruption reason);
+
+/* Prints what a guest that ended well was worth. */
+void guest_say_verdict(const struct guest *guest);
 
 /* Takes it out of its list and frees it, whatever its state. */
 void guest_destroy(struct guest *guest);

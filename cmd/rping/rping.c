@@ -17,13 +17,14 @@
 static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, .help = "Be the server"),
 	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .help = "Be the client"),
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct rping_options, address, .argument = "ADDRESS",
-		   .help = "Client: the server to ping; server: the address to listen on, ::0 for any IPv6 one",
+	OPTION_ROW(OPTION_LIST, 'a', "address", struct rping_options, addresses, .argument = "ADDRESS",
+		   .help = "Client: a server to ping, again for each more; server: the address to listen on, ::0 for any IPv6 one",
 		   .initial_text = "for a server any IPv4 one"),
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
 		   .help = "Client: the local address to connect from", .initial_text = "as the route says"),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct rping_options, port, .argument = "PORT",
-		   .minimum = 1, .maximum = UINT16_MAX, .initial = PING_PORT, .help = "Port of the server"),
+		   .minimum = 0, .maximum = UINT16_MAX, .initial = PING_PORT,
+		   .help = "Port of the server; a server takes a free one for 0"),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct rping_options, verbose, .help = "Print the data of every ping"),
 	OPTION_ROW(OPTION_FLAG, 'V', "validate", struct rping_options, validate,
 		   .help = "Compare every byte: the client what came back, the server what it read"),
@@ -38,6 +39,31 @@ static const struct option rping_option_table[] = {
 		   .help = "Server: serve any number of clients, until interrupted"),
 	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_queue,
 		   .help = "Create and move the queue pair without the help of the connection manager"),
+	OPTION_ROW(OPTION_TEXT, 0, "targets", struct rping_options, targets, .argument = "FILE",
+		   .help = "Client: ping also the servers in FILE, an ADDRESS [PORT] a line; - is standard input"),
+	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct rping_options, warmup, .argument = "N",
+		   .minimum = 0, .maximum = INT32_MAX, .initial = 0, .help = "Client: first do N pings that are not counted"),
+	OPTION_ROW(OPTION_DURATION, 0, "interval", struct rping_options, interval, .argument = "TIME",
+		   .minimum = 0, .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0,
+		   .initial_text = "0, each follows the one before",
+		   .help = "Client: from the start of a ping to the next; beats that pass are left out, not made up for"),
+	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct rping_options, rate, .argument = "N",
+		   .minimum = 1, .maximum = 1000000, .initial = 0, .initial_text = "as many as go",
+		   .help = "Client: pings of each target a second, at most"),
+	OPTION_ROW(OPTION_DURATION, 0, "duration", struct rping_options, duration, .argument = "TIME",
+		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
+		   .initial_text = "no end", .help = "Client: end in order so long after the first ping that counts"),
+	WAIT_SERVER_OPTION(struct rping_options, wait_server)
+	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", struct rping_options, idle_timeout, .argument = "TIME",
+		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
+		   .initial_text = "none",
+		   .help = "Server: fail a client that sends nothing so long, and end when there is no client so long"),
+	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
+		   .minimum = 1, .maximum = INT64_MAX, .initial = 0, .initial_text = "none",
+		   .help = "Server: end after N clients, one at a time or with -P at once"),
+	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
+		   .help = "Server: end after one client, as without -P"),
+	SERVER_OPTIONS(struct rping_options)
 	PATH_OPTIONS(struct rping_options, 0, 0),
 	COMMON_OPTIONS(struct rping_options, 'd'),
 	{ .name = NULL },
@@ -48,9 +74,20 @@ static const struct option_rule rping_rules[] = {
 	PATH_RULES,
 	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_ONE_OF, "server", "client" },
-	{ OPTION_NEEDS, "client", "address" },
 	{ OPTION_EXCLUDES, "persistent", "client" },
 	{ OPTION_EXCLUDES, "source", "server" },
+	{ OPTION_EXCLUDES, "targets", "server" },
+	{ OPTION_EXCLUDES, "warmup", "server" },
+	{ OPTION_EXCLUDES, "interval", "server" },
+	{ OPTION_EXCLUDES, "rate", "server" },
+	{ OPTION_EXCLUDES, "duration", "server" },
+	{ OPTION_EXCLUDES, "wait-server", "server" },
+	{ OPTION_EXCLUDES, "idle-timeout", "client" },
+	{ OPTION_EXCLUDES, "max-clients", "client" },
+	{ OPTION_EXCLUDES, "one-off", "client" },
+	{ OPTION_EXCLUDES, "one-off", "max-clients" },
+	SERVER_RULES(OPTION_EXCLUDES, "client"),
+	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ 0 },
 };
 /* clang-format on */
@@ -77,29 +114,53 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	};
 }
 
+/* source is NONE unless it is numeric. */
+static enum outcome check_address(const struct rping_options *options, const char *text, const struct address *source,
+				  const struct log *log)
+{
+	struct address address;
+
+	if (!address_parse(text, ADDRESS_FORMAT_IP, &address))
+		return OUTCOME_OK;
+	if (address_is_multicast(&address)) {
+		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", text);
+		return OUTCOME_USAGE;
+	}
+	if (source->family && source->family != address.family) {
+		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, text);
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
 /* Of addresses that need no look-up what cannot work is said before a device is touched. */
 static enum outcome rping_check(struct environment *environment, const void *command_options)
 {
 	const struct rping_options *options = command_options;
 	const struct log *log = &environment->log;
-	struct address address;
-	struct address source;
-	bool numeric = options->address && address_parse(options->address, ADDRESS_FORMAT_IP, &address);
-	bool numeric_source = options->source && address_parse(options->source, ADDRESS_FORMAT_IP, &source);
+	struct address source = { 0 };
+	enum outcome outcome = OUTCOME_OK;
 
-	if (numeric && address_is_multicast(&address)) {
-		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", options->address);
+	if (options->client && !options->addresses.count && !options->targets) {
+		log_error(log, NULL, "-c, --client needs -a, --address or --targets");
 		return OUTCOME_USAGE;
 	}
-	if (numeric_source && address_is_multicast(&source)) {
+	if (options->client && !options->port) {
+		log_error(log, NULL, "-c, --client needs the server's own -p, --port, not 0");
+		return OUTCOME_USAGE;
+	}
+	if (options->server && options->addresses.count > 1) {
+		log_error(log, NULL, "-s, --server listens on one -a, --address only");
+		return OUTCOME_USAGE;
+	}
+	if (options->source && address_parse(options->source, ADDRESS_FORMAT_IP, &source) &&
+	    address_is_multicast(&source)) {
 		log_error(log, "-I", "%s is a multicast group, not an address of this host", options->source);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && numeric_source && address.family != source.family) {
-		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, options->address);
-		return OUTCOME_USAGE;
-	}
-	return OUTCOME_OK;
+	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
+		outcome = check_address(options, options->addresses.texts[i], &source, log);
+	return outcome;
 }
 
 /* One of the two. */
@@ -146,7 +207,7 @@ static void rping_report(void *state, struct report *report, enum report_span sp
 	if (rping->client)
 		rping_client_report(rping->client, report, span);
 	else
-		rping_server_report(rping->server, report);
+		rping_server_report(rping->server, report, span);
 }
 
 static void rping_interval_over(void *state)
@@ -170,7 +231,7 @@ const struct command rping_command = {
 	.name = "rping",
 	.summary = "ping over a reliable connection, with RDMA READ and WRITE",
 	.synopsis = "-s [-vVdPq] [-a ADDRESS] [-p PORT]\n"
-		    "-c [-vVdq] [-C N] [-S BYTES] [-I ADDRESS] -a ADDRESS [-p PORT]\n",
+		    "-c [-vVdq] [-C N] [-S BYTES] [-I ADDRESS] -a ADDRESS... [-p PORT]\n",
 	.options = rping_option_table,
 	.rules = rping_rules,
 	.options_size = sizeof(struct rping_options),

@@ -12,13 +12,22 @@ struct rping_options {
 	struct common_options common;
 	bool server;
 	bool client;
-	const char *address;
+	struct option_list addresses;
+	const char *targets; /* a file with more of them */
 	const char *source;
 	int64_t port;
 	bool verbose;
 	bool validate;
 	int64_t count; /* 0 for no end */
 	int64_t size;  /* 0 if not given */
+	int64_t warmup;
+	int64_t interval; /* nanoseconds between two pings; 0: each follows the one before */
+	int64_t rate;	  /* pings each second, in place of an interval; 0 if not given */
+	int64_t duration; /* nanoseconds; 0 for no end */
+	int64_t wait_server;
+	int64_t idle_timeout; /* nanoseconds; 0 for none */
+	int64_t max_clients;  /* 0 for no end */
+	bool one_off;
 	bool persistent;
 	bool own_queue;
 };
@@ -50,7 +59,7 @@ void rping_client_stop(struct rping_client *client);
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **server);
 void rping_server_interrupt(struct rping_server *server, enum interruption reason);
-void rping_server_report(struct rping_server *server, struct report *report);
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span);
 void rping_server_stop(struct rping_server *server);
 
 #endif

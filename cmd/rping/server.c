@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server: one listener, and a guest (guest.h) for every client that asks to connect. Without -P there is one guest
- * at a time, and the first that gets connected decides the run.
+ * at a time, and without --max-clients and the like the first that gets connected decides the run.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/rping/guest.h"
 #include "cmd/rping/rping.h"
 
+enum {
+	RECORDS_MOST = 32 /* guests that have ended, the last of them, for the report */
+};
+
+/* A guest that has ended. */
+struct record {
+	char peer[ADDRESS_TEXT_SIZE];
+	uint64_t pings;
+	enum outcome outcome;
+};
+
 static const char busy[] = "busy with another client";
+static const char enough[] = "has had all its clients";
 static const char out_of_resources[] = "out of resources";
 
 struct rping_server {
@@ -21,6 +34,10 @@ struct rping_server {
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
 	struct guest *guests;
+	struct loop_timer idle; /* runs while there are none */
+	uint64_t limit;		/* of clients; 0 for none */
+	bool one_shot;		/* the verdict of its one client is the server's */
+	bool idled;		/* it ends because nobody came */
 	bool ending;
 	bool finished;
 
@@ -28,26 +45,52 @@ struct rping_server {
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
+	struct record records[RECORDS_MOST]; /* in a ring */
 };
+
+static uint64_t ended(const struct rping_server *server)
+{
+	return server->served + server->failed;
+}
 
 static void server_finish(struct rping_server *server, enum outcome outcome)
 {
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
+	loop_timer_stop(&server->idle);
 	server->finished = true;
 	environment_finish(server->environment, outcome);
 }
 
-/* The end of a server that was told to end and has no guests left; without -P it has spoken of its one guest. */
+/* What a server that has no guests left was worth. */
+static enum outcome verdict(const struct rping_server *server)
+{
+	uint64_t wanted = server->limit ? server->limit : server->one_shot || server->idled;
+
+	if (ended(server) >= wanted)
+		return server->failed ? OUTCOME_FAILED : OUTCOME_OK;
+	if (server->idled)
+		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
+			  (double)server->options->idle_timeout / (double)CLOCK_NS_PER_S);
+	else if (server->one_shot)
+		log_error(server->log, NULL, "ended early, before a client was served");
+	else
+		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients", ended(server),
+			  server->limit);
+	return OUTCOME_FAILED;
+}
+
+/* The end of a server that was told to end and has no guests left; a one-shot one has spoken of its guest. */
 static void server_ended(struct rping_server *server)
 {
 	char pings[PINGS_TEXT_SIZE];
+	enum outcome outcome;
 
 	if (server->finished)
 		return;
-	if (!server->options->persistent) {
-		log_error(server->log, NULL, "ended early, before a client was served");
-		server_finish(server, OUTCOME_FAILED);
+	outcome = verdict(server);
+	if (server->one_shot) {
+		server_finish(server, outcome);
 		return;
 	}
 	environment_summary(server->environment);
@@ -57,48 +100,124 @@ static void server_ended(struct rping_server *server)
 		fprintf(environment_output(server->environment), ", %" PRIu64 " client%s failed", server->failed,
 			server->failed == 1 ? "" : "s");
 	fputc('\n', environment_output(server->environment));
-	server_finish(server, server->failed ? OUTCOME_FAILED : OUTCOME_OK);
+	server_finish(server, outcome);
 }
 
+static void stop_listening(struct rping_server *server)
+{
+	server->ending = true;
+	loop_timer_stop(&server->idle);
+	resolver_stop(&server->lookup);
+	endpoint_destroy(server->listener);
+	server->listener = NULL;
+}
+
+/* Nobody came for --idle-timeout. */
+static void idle_too_long(void *owner)
+{
+	struct rping_server *server = owner;
+
+	server->idled = true;
+	stop_listening(server);
+	server_ended(server);
+}
+
+static void mind_idle_time(struct rping_server *server)
+{
+	if (server->options->idle_timeout && !server->guests && !server->ending)
+		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout, idle_too_long,
+				 server);
+	else
+		loop_timer_stop(&server->idle);
+}
+
+static void report_record(const struct record *record, struct report *report)
+{
+	report_text(report, "peer", record->peer);
+	report_count(report, "pings", record->pings);
+	report_text(report, "verdict", record->outcome ? "fail" : "pass");
+}
+
+/* A guest that was connected is over: what it did counts. */
+static void remember(struct rping_server *server, const struct guest *guest, enum outcome outcome)
+{
+	struct record *record = &server->records[ended(server) % RECORDS_MOST];
+	struct report *report;
+
+	*record = (struct record){ .pings = guest->answered, .outcome = outcome };
+	address_text(&guest->endpoint->peer, record->peer);
+	if (outcome)
+		server->failed++;
+	else
+		server->served++;
+	server->pings += guest->answered;
+	environment_note(server->environment, outcome);
+	report = environment_begin_record(server->environment, "client");
+	if (!report)
+		return;
+	report_record(record, report);
+	environment_end_record(server->environment);
+}
+
+/* A request that came to nothing is its sender's affair. */
 static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = owner;
 
-	if (connected && outcome)
-		server->failed++;
-	else if (connected)
-		server->served++;
-	server->pings += guest->answered;
+	if (connected) {
+		remember(server, guest, outcome);
+		guest->counted = true;
+		if (server->one_shot)
+			environment_summary(server->environment);
+		if (!outcome)
+			guest_say_verdict(guest);
+	}
 	guest_destroy(guest);
-	if (connected && !server->options->persistent) {
+	if (connected && server->one_shot) {
 		server_finish(server, outcome);
 		return;
 	}
-	/* A request that came to nothing is its sender's affair. */
-	if (connected)
-		environment_note(server->environment, outcome);
+	if (server->limit && ended(server) >= server->limit)
+		stop_listening(server);
 	if (server->ending && !server->guests)
 		server_ended(server);
+	else
+		mind_idle_time(server);
 }
 
-/* We cannot serve a client, for want of memory or the like: without -P that is the end, as nobody else would end it. */
+/* We cannot serve a client, for want of memory or the like: that ends a one-shot server, as nobody else would. */
 static void cannot_serve(struct rping_server *server, enum outcome outcome)
 {
-	if (server->options->persistent)
-		environment_note(server->environment, outcome);
-	else
+	if (server->one_shot)
 		server_finish(server, outcome);
+	else
+		environment_note(server->environment, outcome);
+}
+
+/* Why no further client can be taken now, or NULL. */
+static const char *reason_to_refuse(const struct rping_server *server)
+{
+	uint64_t taken = ended(server);
+
+	if (server->guests && !server->options->persistent)
+		return busy;
+	if (!server->limit)
+		return NULL;
+	for (const struct guest *guest = server->guests; guest; guest = guest->next)
+		taken++;
+	return taken >= server->limit ? enough : NULL;
 }
 
 static void client_asks(struct rping_server *server, const struct endpoint_event *event)
 {
 	struct endpoint *request = event->request;
+	const char *reason = reason_to_refuse(server);
 	struct guest *guest;
 	enum outcome outcome;
 
-	if (server->guests && !server->options->persistent) {
-		log_debug(server->log, "%s: refused: %s", request->name, busy);
-		endpoint_reject(request, busy, sizeof(busy));
+	if (reason) {
+		log_debug(server->log, "%s: refused: %s", request->name, reason);
+		endpoint_reject(request, reason, strlen(reason) + 1);
 		return;
 	}
 	guest = guest_create(&server->guests, server->environment, server->options, request, event->private_data,
@@ -118,6 +237,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	}
 	if (guest_accept(guest, guest_ended, server))
 		guest_destroy(guest);
+	mind_idle_time(server);
 }
 
 /* Its device is gone, say. Guests of the same device hear of it themselves; those of another one may finish. */
@@ -128,9 +248,7 @@ static void listener_failed(struct rping_server *server, enum outcome outcome)
 		server_finish(server, outcome);
 		return;
 	}
-	server->ending = true;
-	endpoint_destroy(server->listener);
-	server->listener = NULL;
+	stop_listening(server);
 }
 
 static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -151,6 +269,7 @@ static const struct endpoint_handlers listener_handlers = {
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
 	struct endpoint_options options = rping_endpoint_options(server->options);
+	char text[ADDRESS_TEXT_SIZE];
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
@@ -158,9 +277,13 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 		return outcome;
 	address.port = (uint16_t)server->options->port;
 	outcome = endpoint_listen(server->listener, &address);
-	if (!outcome)
-		environment_ready(server->environment);
-	return outcome;
+	if (outcome)
+		return outcome;
+	fprintf(environment_output(server->environment), "%s: ready on %s\n", server->log->name,
+		address_text(&server->listener->local, text));
+	mind_idle_time(server);
+	environment_ready(server->environment, &server->listener->local);
+	return OUTCOME_OK;
 }
 
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
@@ -193,8 +316,10 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->environment = environment;
 	server->options = options;
 	server->log = &environment->log;
+	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
+	server->one_shot = !options->persistent && server->limit <= 1;
 	resolver_start(&server->lookup, environment->loop, server->log,
-		       options->address		    ? options->address
+		       options->addresses.count	    ? options->addresses.texts[0]
 		       : options->common.family.ip6 ? "::"
 						    : "0.0.0.0",
 		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
@@ -208,10 +333,7 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 
 	if (!server)
 		return;
-	server->ending = true;
-	resolver_stop(&server->lookup);
-	endpoint_destroy(server->listener);
-	server->listener = NULL;
+	stop_listening(server);
 	for (struct guest *guest = server->guests; guest; guest = next) {
 		next = guest->next;
 		guest_dismiss(guest, reason);
@@ -220,23 +342,39 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 		server_ended(server);
 }
 
-void rping_server_report(struct rping_server *server, struct report *report)
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
 {
 	uint64_t pings = server->pings;
 	uint64_t connected = 0;
+	uint64_t last = ended(server);
 
 	for (const struct guest *guest = server->guests; guest; guest = guest->next) {
+		if (guest->counted)
+			continue;
 		pings += guest->answered;
 		connected++;
 	}
 	report_text(report, "role", "server");
-	report_object(report, "clients");
-	report_count(report, "served", server->served);
+	report_object(report, "served");
+	report_count(report, "clients", server->served);
 	report_count(report, "failed", server->failed);
 	report_count(report, "connected", connected);
 	report_end(report);
 	report_object(report, "pings");
 	report_count(report, "answered", pings);
+	report_count(report, "verified", server->options->validate ? pings : 0);
+	report_end(report);
+	/* A person has had a line of each. */
+	if (!report->format->lists)
+		return;
+	report_list(report, "clients");
+	if (span == REPORT_INTERVAL)
+		last = 0;
+	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {
+		report_object(report, NULL);
+		report_record(&server->records[i % RECORDS_MOST], report);
+		report_end(report);
+	}
 	report_end(report);
 }
 
@@ -245,6 +383,7 @@ void rping_server_stop(struct rping_server *server)
 {
 	if (!server)
 		return;
+	loop_timer_stop(&server->idle);
 	resolver_stop(&server->lookup);
 	while (server->guests)
 		guest_destroy(server->guests);

@@ -3,6 +3,8 @@
  * The client makes its connections: the first one alone, then a number of them at a time. If the first one fails, the
  * server cannot be reached, and a thousand more messages that say so, each after its own time-out, help nobody.
  */
+#include <string.h>
+
 #include "cmd/ucmatose/ucmatose.h"
 
 enum {
@@ -13,9 +15,9 @@ enum {
 	CONNECTS_MOST = 48,
 };
 
-static void begin_one(struct ucmatose *run)
+static void ask(struct ucmatose_connection *connection)
 {
-	struct ucmatose_connection *connection = ucmatose_connection_new(run);
+	struct ucmatose *run = connection->run;
 	const struct address *source = run->source.family ? &run->source : NULL;
 	enum outcome outcome;
 
@@ -24,8 +26,47 @@ static void begin_one(struct ucmatose *run)
 	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
-	if (outcome)
-		ucmatose_connection_fail(connection, outcome);
+	if (!outcome)
+		return;
+	patience_again(&run->patience, run->environment->loop, &run->environment->log, run->target, false, NULL, NULL);
+	ucmatose_connection_fail(connection, outcome);
+}
+
+static void begin_one(struct ucmatose *run)
+{
+	if (!run->begun)
+		patience_try(&run->patience, run->options->wait_server);
+	ask(ucmatose_connection_new(run));
+}
+
+static void ask_again(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	ask(&run->connections[0]);
+	ucmatose_advance(run);
+}
+
+bool ucmatose_client_again(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+
+	if (!patience_again(&run->patience, run->environment->loop, &run->environment->log, run->target,
+			    connection->endpoint->absent, ask_again, run))
+		return false;
+	endpoint_destroy(connection->endpoint);
+	connection->endpoint = NULL;
+	connection->posted = 0;
+	return true;
+}
+
+bool ucmatose_client_hold(void *owner, const char *object, const char *text)
+{
+	struct ucmatose *run = owner;
+
+	if (object && !strcmp(object, "hint"))
+		return run->patience.until && run->patience.error;
+	return object && !strcmp(object, run->target) && patience_hold(&run->patience, text);
 }
 
 void ucmatose_client_continue(struct ucmatose *run)

@@ -192,7 +192,7 @@ static void request(struct ucmatose_connection *connection)
 		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
-	if (outcome)
+	if (outcome && !ucmatose_client_again(connection))
 		ucmatose_connection_fail(connection, outcome);
 }
 
@@ -204,6 +204,7 @@ static void established(struct ucmatose_connection *connection, const struct end
 	ucmatose_connection_end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
+	patience_end(&run->patience);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
@@ -221,6 +222,8 @@ static void broken(struct ucmatose_connection *connection, const struct endpoint
 {
 	struct hello hello;
 
+	if (connection->state == CONNECTION_CONNECTING && ucmatose_client_again(connection))
+		return;
 	if (connection->state == CONNECTION_CONNECTING && read_hello(event, &hello))
 		ucmatose_hello_agrees(connection->run, connection->endpoint->name, &hello);
 	ucmatose_connection_fail(connection, event->outcome);

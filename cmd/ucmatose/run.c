@@ -302,6 +302,7 @@ void ucmatose_cut_short(struct ucmatose *run)
 	loop_timer_stop(&run->watch);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
+	patience_end(&run->patience);
 	endpoint_destroy(run->listener);
 	run->listener = NULL;
 	for (uint32_t i = 0; i < run->begun; i++) {

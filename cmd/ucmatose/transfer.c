@@ -203,7 +203,8 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 			  endpoint->domain->device, endpoint->domain->longest_message);
 		return OUTCOME_USAGE;
 	}
-	outcome = take_memory(connection);
+	/* A connection that is tried again has its memory. */
+	outcome = connection->memory ? OUTCOME_OK : take_memory(connection);
 	if (outcome)
 		return outcome;
 	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */

@@ -59,12 +59,14 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct ucmatose_options, size, .minimum = 0,
 		   .maximum = INT64_C(1) << 30, .initial = 100, .argument = "BYTES",
 		   .help = "Bytes of each message; 0 only connects"),
-	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 1, .maximum = 65535,
-		   .initial = 7471, .argument = "PORT", .help = "Port of the server"),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 0, .maximum = 65535,
+		   .initial = 7471, .argument = "PORT", .help = "Port of the server; a server takes a free one for 0"),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   .help = "Move everything to a new event channel before the disconnect"),
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
+	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server)
+	SERVER_OPTIONS(struct ucmatose_options)
 	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
 	COMMON_OPTIONS(struct ucmatose_options, 0),
 	{ .name = NULL },
@@ -74,6 +76,8 @@ static const struct option options_table[] = {
 static const struct option_rule rules[] = {
 	COMMON_RULES,
 	PATH_RULES,
+	SERVER_RULES(OPTION_EXCLUDES, "server"),
+	{ OPTION_NEEDS, "wait-server", "server" },
 	{ 0, NULL, NULL },
 };
 
@@ -109,6 +113,10 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	const struct ucmatose_options *options = all_options;
 	struct address server, source;
 
+	if (options->server && !options->port) {
+		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
+		return OUTCOME_USAGE;
+	}
 	if (!spelled_right(environment, options->format, "-s", options->server, &server) ||
 	    !spelled_right(environment, options->format, "-b", options->bind, &source))
 		return OUTCOME_USAGE;
@@ -160,6 +168,9 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 	}
 	run->destination = addresses[chosen];
 	run->destination.port = (uint16_t)run->options->port;
+	address_text(&run->destination, run->target);
+	run->environment->log.hold = ucmatose_client_hold;
+	run->environment->log.holder = run;
 	ucmatose_say(run, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }
@@ -181,7 +192,7 @@ static void start_listening(struct ucmatose *run)
 		return;
 	}
 	ucmatose_begin_connecting(run);
-	environment_ready(run->environment);
+	environment_ready(run->environment, &run->listener->local);
 }
 
 static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
@@ -313,6 +324,8 @@ static void ucmatose_stop(void *state)
 
 	loop_timer_stop(&run->step);
 	loop_timer_stop(&run->watch);
+	run->environment->log.hold = NULL;
+	patience_end(&run->patience);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)

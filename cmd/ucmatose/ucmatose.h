@@ -21,6 +21,7 @@
 
 #include "cmd/command.h"
 #include "cmd/hello.h"
+#include "cmd/patience.h"
 #include "cmd/ucmatose/figures.h"
 
 struct ucmatose_options {
@@ -34,6 +35,7 @@ struct ucmatose_options {
 	int64_t size;
 	int64_t port;
 	int64_t warmup;
+	int64_t wait_server;
 	bool migrate;
 };
 
@@ -105,11 +107,13 @@ struct ucmatose {
 	struct resolver server_resolver;
 	struct address source; /* ADDRESS_NONE without -b */
 	struct address destination;
+	char target[ADDRESS_TEXT_SIZE]; /* the destination as messages call it */
 	struct endpoint *listener;
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
 	const char *device;		/* for the verdict */
 	struct path path;		/* of the connection that was established first */
+	struct patience patience;	/* of a client's first connection */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */
@@ -139,6 +143,10 @@ void ucmatose_cut_short(struct ucmatose *run);
 
 /* client.c: begins as many connections as may be under way at once. */
 void ucmatose_client_continue(struct ucmatose *run);
+/* True if the connection, which found nobody there, is to be tried again with --wait-server. */
+bool ucmatose_client_again(struct ucmatose_connection *connection);
+/* The errors of the first connection, while it is tried again, are held back: the hold of the log. */
+bool ucmatose_client_hold(void *run, const char *object, const char *text);
 
 /* server.c */
 enum outcome ucmatose_server_listen(struct ucmatose *run);

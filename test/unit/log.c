@@ -65,6 +65,45 @@ static void debug_only_when_asked_for(void **state)
 	assert_string_equal(capture_end(&capture), "rping: debug: seen 1\n");
 }
 
+struct listener {
+	char held[64];
+	unsigned heard;
+};
+
+static bool hold(void *holder, const char *object, const char *text)
+{
+	struct listener *listener = holder;
+
+	if (!object || strcmp(object, "10.0.0.1"))
+		return false;
+	snprintf(listener->held, sizeof(listener->held), "%s", text);
+	return true;
+}
+
+static void hear(void *owner, const char *object, const char *text)
+{
+	struct listener *listener = owner;
+
+	(void)object;
+	(void)text;
+	listener->heard++;
+}
+
+static void line_may_be_held_back(void **state)
+{
+	struct listener listener = { .heard = 0 };
+	struct log log = { .name = "rping", .heard = hear, .listener = &listener, .hold = hold, .holder = &listener };
+	struct capture capture;
+
+	(void)state;
+	capture_begin(&capture);
+	log_error(&log, "10.0.0.1", "not there: %d", 7);
+	log_error(&log, "10.0.0.2", "not there");
+	assert_string_equal(capture_end(&capture), "rping: 10.0.0.2: not there\n");
+	assert_string_equal(listener.held, "not there: 7");
+	assert_int_equal(listener.heard, 1);
+}
+
 static void errno_is_kept(void **state)
 {
 	const struct log log = { .name = "rping", .debug = true };
@@ -117,6 +156,7 @@ int main(void)
 		cmocka_unit_test(hint_line),
 		cmocka_unit_test(quiet),
 		cmocka_unit_test(debug_only_when_asked_for),
+		cmocka_unit_test(line_may_be_held_back),
 		cmocka_unit_test(errno_is_kept),
 		cmocka_unit_test(control_characters_are_harmless),
 		cmocka_unit_test(long_line_is_cut),

@@ -11,6 +11,7 @@ struct settings {
 	int64_t format;
 	int64_t offset;
 	const char *address;
+	struct option_list targets;
 	bool verbose;
 	bool server;
 	bool client;
@@ -39,6 +40,7 @@ static const struct option table[] = {
 	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, .minimum = -5, .maximum = INT64_MAX,
 		   .initial = -1, .argument = "N", .help = "Offset"),
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS", .help = "Address"),
+	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .help = "Hosts"),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
 	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .help = "Serve"),
 	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .help = "Ask"),
@@ -178,6 +180,48 @@ static void durations(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++)
 		assert_int_equal(parse_fine(cases[i].line).wait, cases[i].nanoseconds);
+}
+
+static void lists(void **state)
+{
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	assert_int_equal(parse("-v", NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(settings.targets.count, 0);
+	assert_int_equal(parse("-t one -v --target=two -tthree", NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(settings.targets.count, 3);
+	assert_string_equal(settings.targets.texts[0], "one");
+	assert_string_equal(settings.targets.texts[1], "two");
+	assert_string_equal(settings.targets.texts[2], "three");
+	assert_true(settings.verbose);
+	check_refused("-t ''", NULL, "tool: -t, --target: HOST is empty\n");
+	check_refused("-t", NULL, "tool: -t, --target: HOST is missing\n");
+}
+
+static void list_has_an_end(void **state)
+{
+	char *argv[2 * OPTION_LIST_MOST + 4];
+	char name[] = "tool", option[] = "-t", value[] = "host";
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+	int argc = 0;
+
+	(void)state;
+	argv[argc++] = name;
+	for (int i = 0; i <= OPTION_LIST_MOST; i++) {
+		argv[argc++] = option;
+		argv[argc++] = value;
+	}
+	argv[argc] = NULL;
+	assert_int_equal(options_parse(table, NULL, &tool_log, argc - 2, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(settings.targets.count, OPTION_LIST_MOST);
+	capture_begin(&capture);
+	assert_int_equal(options_parse(table, NULL, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
+	assert_string_equal(capture_end(&capture), "tool: -t, --target: given more than 64 times\n");
 }
 
 static void words(void **state)
@@ -330,6 +374,7 @@ static void help_text(void **state)
 		"  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
 		"      --offset N         Offset [-5 or more; default -1]\n"
 		"  -a, --address ADDRESS  Address\n"
+		"  -t, --target HOST      Hosts\n"
 		"  -v, --verbose          Say more\n"
 		"  -s, --server           Serve\n"
 		"  -c, --client           Ask\n"
@@ -397,6 +442,8 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(durations),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(list_has_an_end),
 		cmocka_unit_test(words),
 		cmocka_unit_test(given_options),
 		cmocka_unit_test(help_ends_the_parse),

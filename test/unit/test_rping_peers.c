@@ -250,15 +250,10 @@ static void message_of(struct endpoint *endpoint, const struct advertisement *ad
 
 /* The server as a client sees it. */
 
-static struct endpoint *connected_client(struct fake *fake, const struct hello *server)
+static struct endpoint *connect_endpoint(struct fake *fake, struct endpoint *endpoint, const struct hello *server)
 {
-	struct endpoint *endpoint;
 	uint8_t bytes[HELLO_SIZE];
 
-	fake->options.client = true;
-	fake->options.address = "10.0.0.1";
-	start(fake);
-	endpoint = &fake->endpoints[0]->base;
 	endpoint->domain = &fake->domain;
 	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
@@ -270,6 +265,14 @@ static struct endpoint *connected_client(struct fake *fake, const struct hello *
 		hello_write(server, bytes);
 	endpoint_established(endpoint, server ? bytes : NULL, server ? sizeof(bytes) : 0);
 	return endpoint;
+}
+
+static struct endpoint *connected_client(struct fake *fake, const struct hello *server)
+{
+	fake->options.client = true;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	return connect_endpoint(fake, &fake->endpoints[0]->base, server);
 }
 
 static void go_ahead(struct endpoint *endpoint)
@@ -450,6 +453,230 @@ static void client_says_that_the_server_went_away(void **state)
 	go_ahead(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
+}
+
+/* One whole ping. */
+static void ping_once(struct endpoint *endpoint)
+{
+	answer_ping(endpoint, 32, SIZE_MAX);
+	sink_sent(endpoint);
+	go_ahead(endpoint);
+}
+
+static char *report_text_of(struct fake *fake)
+{
+	struct report report = { 0 };
+	char *text;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	report_open(&report, stream, &report_json);
+	rping_command.report(fake->state, &report, REPORT_TOTAL);
+	report_close(&report);
+	fclose(stream);
+	return text;
+}
+
+static void assert_reports(struct fake *fake, const char *words)
+{
+	char *text = report_text_of(fake);
+
+	if (!strstr(text, words))
+		fail_msg("%s is not in: %s", words, text);
+	free(text);
+}
+
+static unsigned reported_times(struct fake *fake, const char *words)
+{
+	char *text = report_text_of(fake);
+	unsigned times = 0;
+
+	for (const char *place = strstr(text, words); place; place = strstr(place + 1, words))
+		times++;
+	free(text);
+	return times;
+}
+
+static void client_does_not_count_pings_to_warm_up(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.validate = true;
+	fake->options.warmup = 3;
+	fake->options.count = 2;
+	endpoint = connected_client(fake, NULL);
+	for (int i = 0; i < 5; i++) {
+		assert_false(of(endpoint)->disconnected);
+		ping_once(endpoint);
+	}
+	assert_true(of(endpoint)->disconnected);
+	assert_reports(fake, "\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0");
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_fails_if_a_ping_to_warm_up_does(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.validate = true;
+	fake->options.warmup = 3;
+	endpoint = connected_client(fake, NULL);
+	answer_ping(endpoint, 32, 20);
+	sink_sent(endpoint);
+	go_ahead(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
+}
+
+static void client_counts_the_lost_ping(void **state)
+{
+	struct fake *fake = *state;
+
+	ping_once(connected_client(fake, NULL));
+	loop_run(fake->environment.loop);
+	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
+	assert_reports(fake, "\"verdict\":\"fail\",\"error\":\"ping 1: waiting for the server to read it: timed out");
+	assert_ended(fake, OUTCOME_FAILED, "ping 1: waiting for the server to read it: timed out");
+}
+
+static void stop_the_loop(void *owner)
+{
+	struct fake *fake = owner;
+
+	loop_stop(fake->environment.loop);
+}
+
+static void run_for(struct fake *fake, int64_t nanoseconds)
+{
+	struct loop_timer timer = { 0 };
+
+	loop_timer_start(fake->environment.loop, &timer, nanoseconds, stop_the_loop, fake);
+	loop_run(fake->environment.loop);
+}
+
+static void client_keeps_its_interval(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	fake->options.interval = 100 * CLOCK_NS_PER_MS;
+	endpoint = connected_client(fake, NULL);
+	ping_once(endpoint);
+	of(endpoint)->send_count = 0;
+	run_for(fake, 5 * CLOCK_NS_PER_MS);
+	assert_int_equal(of(endpoint)->send_count, 0);
+	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	assert_int_equal(of(endpoint)->send_count, 1);
+	ping_once(endpoint);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_ends_in_order_after_its_duration(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	fake->options.duration = 10 * CLOCK_NS_PER_MS;
+	fake->options.count = 100;
+	endpoint = connected_client(fake, NULL);
+	run_for(fake, 30 * CLOCK_NS_PER_MS);
+	assert_false(of(endpoint)->disconnected);
+	ping_once(endpoint);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void two_targets(struct fake *fake)
+{
+	fake->options.client = true;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1", "10.0.0.3" }, .count = 2 };
+	start(fake);
+	run_for(fake, CLOCK_NS_PER_MS);
+	assert_int_equal(fake->endpoint_count, 2);
+}
+
+static void bad_target_disturbs_no_other(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *good;
+
+	fake->options.count = 1;
+	two_targets(fake);
+	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
+	good = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
+	ping_once(good);
+	disconnect(good);
+	assert_reports(fake, "{\"target\":\"10.0.0.1:7174\",\"pings\":{\"size\":0,\"warmup\":0,\"sent\":0");
+	assert_reports(fake, "{\"target\":\"10.0.0.3:7174\",\"pings\":{\"size\":32,\"warmup\":0,\"sent\":1");
+	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\""), 1);
+	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\""), 1);
+	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
+}
+
+static void absent(struct endpoint *endpoint)
+{
+	log_error(endpoint->transport->log, "10.0.0.1:7174", "connecting: nobody listens there");
+	endpoint->absent = true;
+	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
+}
+
+static void client_waits_for_its_server(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.client = true;
+	fake->options.count = 1;
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(fake->endpoint_count, i + 1);
+		absent(&fake->endpoints[i]->base);
+		loop_run(fake->environment.loop);
+	}
+	endpoint = connect_endpoint(fake, &fake->endpoints[3]->base, NULL);
+	ping_once(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_waits_no_longer_than_it_was_told(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.client = true;
+	fake->options.wait_server = 150 * CLOCK_NS_PER_MS;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	absent(&fake->endpoints[0]->base);
+	loop_run(fake->environment.loop);
+	absent(&fake->endpoints[1]->base);
+	assert_ended(fake, OUTCOME_NO_CONNECTION,
+		     "rping: 10.0.0.1:7174: connecting: nobody listens there\n"
+		     "rping: hint: the server was waited for, 0.15 s long\n");
+}
+
+static void client_does_not_wait_after_a_refusal(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.client = true;
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	log_error(&fake->environment.log, "10.0.0.1:7174", "connecting: refused by the peer");
+	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
+	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
 /* The client as a server sees it. */
@@ -719,6 +946,128 @@ static void bad_client_disturbs_no_other(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "source of 0 bytes");
 }
 
+/* A client that comes, pings once and goes. */
+static void serve_one(struct fake *fake)
+{
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	disconnect(endpoint);
+}
+
+static void server_ends_after_its_clients(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.max_clients = 2;
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
+	assert_reports(fake, "\"served\":{\"clients\":2,\"failed\":0,\"connected\":0}");
+	assert_reports(fake, "{\"peer\":\"10.0.0.2:4242\",\"pings\":1,\"verdict\":\"pass\"}");
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_takes_no_more_clients_than_it_is_to(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *third;
+
+	fake->options.persistent = true;
+	fake->options.max_clients = 2;
+	first = connected_guest(fake, 0);
+	connected_guest(fake, 0);
+	third = ask(fake, 0);
+	assert_true(of(third)->rejected);
+	ping(first, 32, 0);
+	write_done(first);
+	disconnect(first);
+	assert_true(of(ask(fake, 0))->rejected);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	disconnect(&fake->endpoints[2]->base);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_says_that_clients_are_missing(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.max_clients = 3;
+	serve_one(fake);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients");
+}
+
+static void one_off_server_ends_after_one_also_with_persistence(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.one_off = true;
+	serve_one(fake);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_keeps_the_last_clients_and_exact_totals(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.server = true;
+	start(fake);
+	for (unsigned i = 0; i < 100; i++) {
+		serve_one(fake);
+		free(fake->endpoints[--fake->endpoint_count]);
+	}
+	assert_reports(fake, "\"served\":{\"clients\":100,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":100");
+	assert_int_equal(reported_times(fake, "\"peer\""), 32);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_that_nobody_wants_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.server = true;
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	start(fake);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_FAILED, "rping: no client came for 0.02 s (--idle-timeout)\n");
+}
+
+static void server_that_has_served_may_be_idle(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	serve_one(fake);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void idle_client_is_failed_and_dismissed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	endpoint = connected_guest(fake, 5);
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	/* First the client is dismissed, then nobody is there. */
+	loop_run(fake->environment.loop);
+	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
+	assert_ended(fake, OUTCOME_FAILED,
+		     "10.0.0.2:4242: nothing came for 0.02 s after 1 of 5 pings (--idle-timeout)\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -733,6 +1082,15 @@ int main(void)
 		TEST(client_does_not_wait_for_ever),
 		TEST(client_obeys_the_servers_limit),
 		TEST(client_says_that_the_server_went_away),
+		TEST(client_does_not_count_pings_to_warm_up),
+		TEST(client_fails_if_a_ping_to_warm_up_does),
+		TEST(client_counts_the_lost_ping),
+		TEST(client_keeps_its_interval),
+		TEST(client_ends_in_order_after_its_duration),
+		TEST(bad_target_disturbs_no_other),
+		TEST(client_waits_for_its_server),
+		TEST(client_waits_no_longer_than_it_was_told),
+		TEST(client_does_not_wait_after_a_refusal),
 		TEST(server_answers_what_it_read),
 		TEST(server_takes_the_next_ping_before_the_news),
 		TEST(server_refuses_two_early_pings),
@@ -748,6 +1106,14 @@ int main(void)
 		TEST(server_serves_one_at_a_time),
 		TEST(request_that_fails_is_no_client),
 		TEST(bad_client_disturbs_no_other),
+		TEST(server_ends_after_its_clients),
+		TEST(server_takes_no_more_clients_than_it_is_to),
+		TEST(server_says_that_clients_are_missing),
+		TEST(one_off_server_ends_after_one_also_with_persistence),
+		TEST(server_keeps_the_last_clients_and_exact_totals),
+		TEST(server_that_nobody_wants_ends),
+		TEST(server_that_has_served_may_be_idle),
+		TEST(idle_client_is_failed_and_dismissed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,14 @@
  */
 #include "transport/soft/delivery.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
+#include "transport/soft/mad.h"
 #include "transport/soft/queue.h"
 
 enum {
@@ -20,6 +22,9 @@ enum {
 	DROPPED_MOST = 96,
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
+
+/* What the code of a refusal is called. */
+static const char reject_reason[] = "reject reason";
 
 struct event {
 	struct event *next;
@@ -140,7 +145,7 @@ void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int re
 	if (length)
 		memcpy(event->data, data, length);
 	snprintf(event->cause, sizeof(event->cause), "%s", cause);
-	event->code_name = "reject reason";
+	event->code_name = reject_reason;
 	event->code = reason;
 	queue_event(endpoint, event);
 }
@@ -247,6 +252,14 @@ static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *e
 	}
 }
 
+/* Nobody listens, nothing holds the UDP port, or nothing answers. */
+static bool is_absent(const struct event *event)
+{
+	if (event->code_name == reject_reason)
+		return event->code == REJECTED_NO_LISTENER;
+	return event->code == ECONNREFUSED || event->code == ETIMEDOUT || event->code == EHOSTUNREACH;
+}
+
 static void failed(struct soft_endpoint *endpoint, const struct event *event)
 {
 	char refusal[ENDPOINT_REFUSAL_SIZE], dropped[DROPPED_MOST];
@@ -257,6 +270,7 @@ static void failed(struct soft_endpoint *endpoint, const struct event *event)
 		  endpoint_state_text(endpoint->base.state), event->cause,
 		  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
 		  event->code_name, event->code);
+	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_refused(&endpoint->base, event->data, event->length);
 	else

@@ -15,8 +15,9 @@ static uint8_t option_or(int64_t option, uint8_t usual)
 	return option == PATH_UNSET ? usual : (uint8_t)option;
 }
 
-static enum outcome failed(const struct verbs_endpoint *endpoint, int error, const char *what)
+static enum outcome failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
+	endpoint->base.absent = verbs_error_absent(error);
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s (%d)", what, verbs_error_cause(error),
 		  error);
 	return OUTCOME_NO_CONNECTION;

@@ -128,3 +128,15 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 		return verbs_error_cause(-event->status);
 	return "the connection manager gave up";
 }
+
+bool verbs_error_absent(int error)
+{
+	return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH;
+}
+
+bool verbs_event_absent(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
+		return event->status == REJECTED_NO_LISTENER;
+	return verbs_error_absent(-event->status);
+}

@@ -126,6 +126,9 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 enum outcome verbs_explain_devices(const struct log *log);
 /* "nobody listens there" and the like, for a connection event that failed. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
+/* True if the cause is that nobody is there, which may change: no listener, no answer. */
+bool verbs_event_absent(const struct rdma_cm_event *event);
+bool verbs_error_absent(int error);
 /* The same for an errno value of a resolve or join. */
 const char *verbs_error_cause(int error);
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char pidfile_label[] = "--pidfile";
+
+static enum outcome check_descriptor(const struct life *life)
+{
+	char text[24];
+
+	if (!life->options->ready_fd || fcntl((int)life->options->ready_fd, F_GETFD) >= 0)
+		return OUTCOME_OK;
+	snprintf(text, sizeof(text), "%" PRId64, life->options->ready_fd);
+	log_errno(life->log, "--ready-fd", errno, "descriptor %s", text);
+	return OUTCOME_USAGE;
+}
+
+/* A file that names no living process is left from one that was killed; any other content is somebody else's file. */
+static enum outcome check_pidfile(const struct life *life)
+{
+	const char *name = life->options->pidfile;
+	FILE *stream = name ? fopen(name, "r") : NULL;
+	long process = 0;
+	int found;
+
+	if (!name || (!stream && errno == ENOENT))
+		return OUTCOME_OK;
+	if (!stream) {
+		log_errno(life->log, pidfile_label, errno, "%s", name);
+		return OUTCOME_INTERNAL;
+	}
+	found = fscanf(stream, "%ld", &process);
+	fclose(stream);
+	if (found == EOF)
+		return OUTCOME_OK;
+	if (found != 1 || process <= 0) {
+		log_error(life->log, pidfile_label, "%s is there and holds no number of a process", name);
+		return OUTCOME_INTERNAL;
+	}
+	if (kill((pid_t)process, 0) && errno == ESRCH)
+		return OUTCOME_OK;
+	log_error(life->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
+	return OUTCOME_INTERNAL;
+}
+
+/* The child says that it is ready, or ends and leaves its exit code. */
+static void __attribute__((noreturn)) wait_for_child(pid_t child, int end)
+{
+	int status;
+	char byte;
+	ssize_t length;
+
+	do {
+		length = read(end, &byte, sizeof(byte));
+	} while (length < 0 && errno == EINTR);
+	if (length == 1)
+		_exit(OUTCOME_OK);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : OUTCOME_INTERNAL);
+}
+
+static enum outcome split(struct life *life)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC)) {
+		log_errno(life->log, "--daemon", errno, "no pipe");
+		return OUTCOME_INTERNAL;
+	}
+	child = fork();
+	if (child < 0) {
+		log_errno(life->log, "--daemon", errno, "no process");
+		close(ends[0]);
+		close(ends[1]);
+		return OUTCOME_INTERNAL;
+	}
+	if (child) {
+		close(ends[1]);
+		wait_for_child(child, ends[0]);
+	}
+	close(ends[0]);
+	life->parent = ends[1];
+	return OUTCOME_OK;
+}
+
+enum outcome life_begin(struct life *life, const struct life_options *options, const struct log *log)
+{
+	enum outcome outcome;
+
+	life->options = options;
+	life->log = log;
+	outcome = check_descriptor(life);
+	if (!outcome)
+		outcome = check_pidfile(life);
+	if (!outcome && options->daemon)
+		outcome = split(life);
+	return outcome;
+}
+
+static enum outcome write_pidfile(struct life *life)
+{
+	const char *name = life->options->pidfile;
+	int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	bool written;
+
+	life->has_pidfile = file >= 0;
+	written = life->has_pidfile && dprintf(file, "%ld\n", (long)getpid()) > 0;
+	if (life->has_pidfile && close(file))
+		written = false;
+	if (written)
+		return OUTCOME_OK;
+	log_errno(life->log, pidfile_label, errno, "%s", name);
+	return OUTCOME_INTERNAL;
+}
+
+static enum outcome tell_descriptor(const struct life *life, const struct address *address)
+{
+	int descriptor = (int)life->options->ready_fd;
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (dprintf(descriptor, "ready %s %u\n", address_host(address, host), (unsigned)address->port) < 0) {
+		log_errno(life->log, "--ready-fd", errno, "writing");
+		return OUTCOME_INTERNAL;
+	}
+	close(descriptor);
+	return OUTCOME_OK;
+}
+
+/* Who reads a pipe to its end, or looks at a terminal, is not to wait for the daemon; in a file its lines are of use.
+ */
+static void leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat status;
+
+	setsid();
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+			dup2(null, fd);
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+static enum outcome release_parent(struct life *life)
+{
+	ssize_t length = write(life->parent, "", 1);
+
+	close(life->parent);
+	life->parent = 0;
+	if (length == 1) {
+		leave_terminal();
+		return OUTCOME_OK;
+	}
+	log_error(life->log, "--daemon", "the process that started this one is gone");
+	return OUTCOME_INTERNAL;
+}
+
+enum outcome life_ready(struct life *life, const struct address *address)
+{
+	enum outcome outcome = OUTCOME_OK;
+
+	if (life->options->pidfile)
+		outcome = write_pidfile(life);
+	if (!outcome && life->options->ready_fd)
+		outcome = tell_descriptor(life, address);
+	if (!outcome && life->parent)
+		outcome = release_parent(life);
+	return outcome;
+}
+
+void life_end(struct life *life)
+{
+	if (life->has_pidfile)
+		unlink(life->options->pidfile);
+	life->has_pidfile = false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/patience.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+#define PAUSE (100 * CLOCK_NS_PER_MS)
+
+void patience_try(struct patience *patience, int64_t time)
+{
+	patience->time = time;
+	if (time && !patience->until)
+		patience->until = clock_now() + time;
+}
+
+bool patience_hold(struct patience *patience, const char *text)
+{
+	if (!patience->until)
+		return false;
+	free(patience->error);
+	patience->error = strdup(text);
+	return patience->error;
+}
+
+bool patience_again(struct patience *patience, struct loop *loop, const struct log *log, const char *object,
+		    bool absent, loop_callback *callback, void *owner)
+{
+	char *error = patience->error;
+
+	if (absent && patience->until && clock_now() + PAUSE <= patience->until) {
+		loop_timer_start(loop, &patience->pause, PAUSE, callback, owner);
+		return true;
+	}
+	patience->until = 0;
+	patience->error = NULL;
+	if (error)
+		log_error(log, object, "%s", error);
+	if (error && absent)
+		log_hint(log, "the server was waited for, %g s long", (double)patience->time / (double)CLOCK_NS_PER_S);
+	free(error);
+	return false;
+}
+
+void patience_end(struct patience *patience)
+{
+	loop_timer_stop(&patience->pause);
+	free(patience->error);
+	patience->error = NULL;
+	patience->until = 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a server's process: its pidfile, who hears that it is ready, and the background. */
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "cmd/life.h"
+
+static const struct log tool_log = { .name = "tool" };
+static const struct address somewhere = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7174 };
+static const char pidfile[] = "/tmp/life.test.pid";
+
+static void write_file(const char *text)
+{
+	FILE *stream = fopen(pidfile, "w");
+
+	assert_non_null(stream);
+	fputs(text, stream);
+	fclose(stream);
+}
+
+static long number_in_file(void)
+{
+	FILE *stream = fopen(pidfile, "r");
+	long number = 0;
+
+	assert_non_null(stream);
+	assert_int_equal(fscanf(stream, "%ld", &number), 1);
+	fclose(stream);
+	return number;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	unlink(pidfile);
+	return 0;
+}
+
+static void assert_begin_refused(const struct life_options *options, enum outcome outcome, const char *words)
+{
+	struct life life = { 0 };
+	struct capture errors;
+
+	capture_begin(&errors);
+	assert_int_equal(life_begin(&life, options, &tool_log), outcome);
+	if (!strstr(capture_end(&errors), words))
+		fail_msg("\"%s\" is not in: %s", words, errors.text);
+	life_end(&life);
+}
+
+/* The process of a child that has ended. */
+static pid_t dead_process(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	return child;
+}
+
+static void pidfile_is_there_from_ready_to_the_end(void **state)
+{
+	const struct life_options options = { .pidfile = pidfile };
+	struct life life = { 0 };
+
+	(void)state;
+	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(access(pidfile, F_OK), -1);
+	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	assert_int_equal(number_in_file(), getpid());
+	life_end(&life);
+	assert_int_equal(access(pidfile, F_OK), -1);
+}
+
+static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
+{
+	const struct life_options options = { .pidfile = pidfile };
+	char text[32], words[64];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%ld\n", (long)getppid());
+	snprintf(words, sizeof(words), "is that of process %ld, which is alive", (long)getppid());
+	write_file(text);
+	assert_begin_refused(&options, OUTCOME_INTERNAL, words);
+	assert_int_equal(number_in_file(), getppid());
+	/* Not ours to signal, but alive. */
+	write_file("1\n");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "is that of process 1, which is alive");
+}
+
+static void pidfile_of_a_dead_process_is_replaced(void **state)
+{
+	const struct life_options options = { .pidfile = pidfile };
+	struct life life = { 0 };
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%ld\n", (long)dead_process());
+	write_file(text);
+	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	assert_int_equal(number_in_file(), getpid());
+	life_end(&life);
+}
+
+static void any_other_file_is_left_alone(void **state)
+{
+	const struct life_options options = { .pidfile = pidfile };
+
+	(void)state;
+	write_file("root:x:0:0\n");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	write_file("-1\n");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	assert_int_equal(access(pidfile, F_OK), 0);
+}
+
+static void pidfile_that_cannot_be_written_is_told(void **state)
+{
+	const struct life_options options = { .pidfile = "/nowhere/pid" };
+	struct life life = { 0 };
+	struct capture errors;
+
+	(void)state;
+	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	capture_begin(&errors);
+	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_INTERNAL);
+	assert_string_equal(capture_end(&errors), "tool: --pidfile: /nowhere/pid: No such file or directory (2)\n");
+	life_end(&life);
+}
+
+static void descriptor_gets_one_line_and_its_end(void **state)
+{
+	struct life_options options = { 0 };
+	struct life life = { 0 };
+	char text[64];
+	ssize_t length;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	options.ready_fd = ends[1];
+	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	length = read(ends[0], text, sizeof(text) - 1);
+	assert_true(length > 0);
+	text[length] = 0;
+	assert_string_equal(text, "ready 10.0.0.1 7174\n");
+	assert_int_equal(read(ends[0], text, sizeof(text)), 0);
+	close(ends[0]);
+}
+
+static void descriptor_that_is_not_open_is_refused(void **state)
+{
+	const struct life_options options = { .ready_fd = 999 };
+
+	(void)state;
+	assert_begin_refused(&options, OUTCOME_USAGE, "tool: --ready-fd: descriptor 999: Bad file descriptor (9)");
+}
+
+static void reader_that_is_gone_is_told(void **state)
+{
+	struct life_options options = { 0 };
+	struct life life = { 0 };
+	struct capture errors;
+	int ends[2];
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(ends), 0);
+	options.ready_fd = ends[1];
+	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	close(ends[0]);
+	capture_begin(&errors);
+	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_INTERNAL);
+	assert_non_null(strstr(capture_end(&errors), "--ready-fd: writing: Broken pipe"));
+	close(ends[1]);
+}
+
+/* Runs a daemon that becomes ready or not and then ends with that code; returns what the caller's process ends with. */
+static int daemon_status(bool ready, int code)
+{
+	static const struct life_options options = { .daemon = true, .pidfile = pidfile };
+	int status;
+	pid_t caller = fork();
+
+	if (!caller) {
+		struct life life = { 0 };
+
+		if (life_begin(&life, &options, &tool_log))
+			_exit(99);
+		if (ready)
+			life_ready(&life, &somewhere);
+		/* Long enough for a caller that does not wait to be found out, and for a look at the file. */
+		usleep(300 * 1000);
+		life_end(&life);
+		_exit(code);
+	}
+	assert_int_equal(waitpid(caller, &status, 0), caller);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void caller_of_a_daemon_ends_when_it_is_ready(void **state)
+{
+	pid_t process;
+
+	(void)state;
+	assert_int_equal(daemon_status(true, 7), 0);
+	process = (pid_t)number_in_file();
+	assert_int_not_equal(process, getpid());
+	assert_int_equal(getsid(process), process);
+	for (int tries = 0; tries < 500 && !access(pidfile, F_OK); tries++)
+		usleep(10 * 1000);
+	assert_int_equal(access(pidfile, F_OK), -1);
+}
+
+static void caller_of_a_daemon_that_fails_has_its_exit_code(void **state)
+{
+	(void)state;
+	assert_int_equal(daemon_status(false, 3), 3);
+	assert_int_equal(daemon_status(false, 4), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(pidfile_is_there_from_ready_to_the_end, remove_file),
+		cmocka_unit_test_teardown(pidfile_of_a_living_process_is_refused_and_kept, remove_file),
+		cmocka_unit_test_teardown(pidfile_of_a_dead_process_is_replaced, remove_file),
+		cmocka_unit_test_teardown(any_other_file_is_left_alone, remove_file),
+		cmocka_unit_test(pidfile_that_cannot_be_written_is_told),
+		cmocka_unit_test(descriptor_gets_one_line_and_its_end),
+		cmocka_unit_test(descriptor_that_is_not_open_is_refused),
+		cmocka_unit_test(reader_that_is_gone_is_told),
+		cmocka_unit_test_teardown(caller_of_a_daemon_ends_when_it_is_ready, remove_file),
+		cmocka_unit_test_teardown(caller_of_a_daemon_that_fails_has_its_exit_code, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file of --targets. */
+#include "test/unit/unit.h"
+
+#include "cmd/rping/target_file.h"
+
+static const struct log tool_log = { .name = "rping" };
+
+/* Reads a file of that content; what was printed on stderr is in errors. */
+static enum outcome read_text(struct target_file *file, const char *text, struct capture *errors)
+{
+	char name[] = "/tmp/targets.XXXXXX";
+	FILE *stream = fdopen(mkstemp(name), "w");
+	enum outcome outcome;
+
+	fputs(text, stream);
+	fclose(stream);
+	memset(file, 0, sizeof(*file));
+	capture_begin(errors);
+	outcome = target_file_read(file, name, 7174, &tool_log);
+	capture_end(errors);
+	unlink(name);
+	return outcome;
+}
+
+static void lines_are_addresses_with_or_without_a_port(void **state)
+{
+	struct target_file file;
+	struct capture errors;
+
+	(void)state;
+	assert_int_equal(read_text(&file, "# nodes\n\n10.0.0.1\n  node2\t9 # spare\r\nfd00::1 65535", &errors),
+			 OUTCOME_OK);
+	assert_int_equal(file.count, 3);
+	assert_string_equal(file.lines[0].address, "10.0.0.1");
+	assert_int_equal(file.lines[0].port, 7174);
+	assert_string_equal(file.lines[1].address, "node2");
+	assert_int_equal(file.lines[1].port, 9);
+	assert_string_equal(file.lines[2].address, "fd00::1");
+	assert_int_equal(file.lines[2].port, 65535);
+	target_file_free(&file);
+}
+
+static void assert_refused(const char *text, const char *words)
+{
+	struct target_file file;
+	struct capture errors;
+
+	assert_int_equal(read_text(&file, text, &errors), OUTCOME_USAGE);
+	target_file_free(&file);
+	if (!strstr(errors.text, words))
+		fail_msg("\"%s\" is not in: %s", words, errors.text);
+}
+
+static void what_makes_no_sense_is_refused_with_its_line(void **state)
+{
+	(void)state;
+	assert_refused("10.0.0.1\n10.0.0.2 0\n", ":2: '0' is not a port: 1 to 65535");
+	assert_refused("10.0.0.1 65536\n", ":1: '65536' is not a port");
+	assert_refused("10.0.0.1 99999999999999999999\n", "is not a port");
+	assert_refused("10.0.0.1 7174x\n", "'7174x' is not a port");
+	assert_refused("10.0.0.1 -1\n", "'-1' is not a port");
+	assert_refused("10.0.0.1 7174 10.0.0.2\n", ":1: more than an address and a port");
+	assert_refused("# nothing\n\n", "there is no target in it");
+	assert_refused("", "there is no target in it");
+}
+
+static void file_that_is_not_there_is_refused(void **state)
+{
+	struct target_file file = { 0 };
+	struct capture errors;
+
+	(void)state;
+	capture_begin(&errors);
+	assert_int_equal(target_file_read(&file, "/nowhere/targets", 7174, &tool_log), OUTCOME_USAGE);
+	assert_non_null(strstr(capture_end(&errors), "rping: /nowhere/targets: --targets: No such file"));
+}
+
+static void ten_thousand_targets_are_enough(void **state)
+{
+	struct target_file file;
+	struct capture errors;
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		fprintf(stream, "10.0.%d.%d\n", i / 250, i % 250);
+	fflush(stream);
+	assert_int_equal(read_text(&file, text, &errors), OUTCOME_OK);
+	assert_int_equal(file.count, 10000);
+	target_file_free(&file);
+	fprintf(stream, "10.1.0.1\n");
+	fclose(stream);
+	assert_refused(text, ":10001: more than 10000 targets");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_addresses_with_or_without_a_port),
+		cmocka_unit_test(what_makes_no_sense_is_refused_with_its_line),
+		cmocka_unit_test(file_that_is_not_there_is_refused),
+		cmocka_unit_test(ten_thousand_targets_are_enough),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

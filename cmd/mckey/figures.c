@@ -158,7 +158,7 @@ static void report_sender(const struct mckey_run *run, const struct source *sour
 	report_object(report, NULL);
 	report_text(report, "address",
 		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));
-	report_text(report, "queue", queue);
+	report_text(report, "qpn", queue);
 	report_count(report, "received", receipt.arrived);
 	report_count(report, "lost", receipt.missing);
 	report_count(report, "duplicated", receipt.repeated + receipt.late);

@@ -12,6 +12,7 @@ SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanit
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
+WITH_DOCTOR ?= 1#       0: without the command doctor
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
@@ -31,12 +32,13 @@ ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -fno-strict-aliasing -fno-asynchronous-unwind-tables \
-	  $(sanitizers) $(CPPFLAGS) $(CFLAGS)
+	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -fno-strict-aliasing \
+	  -fno-asynchronous-unwind-tables $(sanitizers) $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))
 WITH_JSON := $(strip $(WITH_JSON))
+WITH_DOCTOR := $(strip $(WITH_DOCTOR))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs )-lev
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
@@ -47,7 +49,8 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c)
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
-left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs))
+left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
+	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
@@ -84,6 +87,11 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# What the benches compare with.
+$(BUILD)/udp_echo: $(call object,test/bench/udp_echo.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
 # The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
@@ -92,7 +100,7 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 $(BUILD)/fuzz: $(call object,test/fuzz/target.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance

@@ -28,6 +28,8 @@ struct common_options {
 	struct reporting_options reporting;
 	struct path_options path;     /* of commands with PATH_OPTIONS */
 	struct family_options family; /* as well */
+	bool poll;
+	int64_t spin; /* microseconds */
 	bool debug;
 	bool help;
 	bool version;
@@ -125,6 +127,9 @@ void environment_end_record(struct environment *environment);
 /* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
 const char *common_transport(const struct common_options *common);
 
+/* transport_open() of the transport of that name into environment->transport, which spins as the options say. */
+enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment);
+
 /* Default of --timeout: long enough for a busy subnet manager, far below the 75-100 s the kernel tries. */
 #define COMMAND_TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
 
@@ -162,7 +167,8 @@ const char *common_transport(const struct common_options *common);
 		   .argument = "TIME", .initial_text = "none", .help = "Report also each interval by itself"),
 #define COMMON_RULES \
 	PROGRAM_RULES \
-	{ OPTION_EXCLUDES, "quiet", "histogram" }
+	{ OPTION_EXCLUDES, "quiet", "histogram" }, \
+	{ OPTION_EXCLUDES, "poll", "spin" }
 #define COMMON_OPTIONS(type, debug_letter) COMMON_OPTIONS_WITH(type, debug_letter, "RDMATEST_TRANSPORT, or verbs")
 #define COMMON_OPTIONS_WITH(type, debug_letter, transport_default) \
 	OPTION_ROW(OPTION_DURATION, 0, "timeout", type, common.timeout, .minimum = CLOCK_NS_PER_MS, \
@@ -175,6 +181,10 @@ const char *common_transport(const struct common_options *common);
 		   .initial_text = transport_default, \
 		   .help = "How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)"), \
 	REPORTING_OPTIONS(type) \
+	OPTION_ROW(OPTION_FLAG, 0, "poll", type, common.poll, \
+		   .help = "Never sleep: look for work without a pause, which is fast and takes a whole processor"), \
+	OPTION_ROW(OPTION_INTEGER, 0, "spin", type, common.spin, .minimum = 0, .maximum = 1000000, .initial = 0, \
+		   .argument = "USEC", .help = "Look for work for that many microseconds after the last before sleeping"), \
 	OPTION_ROW(OPTION_FLAG, debug_letter, "debug", type, common.debug, \
 		   .help = "Trace connection events and states on stderr"), \
 	OPTION_ROW(OPTION_FLAG, 'h', "help", type, common.help, .help = "Print this help"), \

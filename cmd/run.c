@@ -137,6 +137,16 @@ const char *common_transport(const struct common_options *common)
 	return name && *name ? name : NULL;
 }
 
+enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment)
+{
+	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
+
+	if (!outcome && (common->poll || common->spin))
+		transport_spin(environment->transport,
+			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
+	return outcome;
+}
+
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
@@ -152,8 +162,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		return OUTCOME_INTERNAL;
 	}
 	if (!run->command->chooses_transport)
-		outcome = transport_open(common_transport(run->common), environment->loop, &environment->log,
-					 &environment->transport);
+		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK && environment->transport)
 		outcome = path_check(environment->transport, &environment->log, run->command->options,
 				     environment->given);

@@ -8,6 +8,9 @@ const struct command *const command_table[] = {
 	&ucmatose_command,
 	&mckey_command,
 	&selftest_command, /* no link */
+#if WITH_DOCTOR
+	&doctor_command, /* no link */
+#endif
 	NULL,
 };
 /* clang-format on */

@@ -9,5 +9,6 @@ extern const struct command rping_command;
 extern const struct command ucmatose_command;
 extern const struct command mckey_command;
 extern const struct command selftest_command;
+extern const struct command doctor_command;
 
 #endif

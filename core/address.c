@@ -141,6 +141,11 @@ bool address_is_multicast(const struct address *address)
 	return address->family != ADDRESS_NONE && address->bytes[0] == 0xff;
 }
 
+bool address_is_link_local(const struct address *address)
+{
+	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
+}
+
 bool address_same_host(const struct address *one, const struct address *other)
 {
 	return one->family == other->family && one->scope == other->scope &&

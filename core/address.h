@@ -61,6 +61,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 
 bool address_is_any(const struct address *address);
 bool address_is_multicast(const struct address *address);
+bool address_is_link_local(const struct address *address); /* of IPv6 */
 /* Same family, bytes and scope; the port does not count. */
 bool address_same_host(const struct address *one, const struct address *other);
 

@@ -7,15 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static bool is_link_local(const struct address *address)
-{
-	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
-}
-
 /* IPv4 has multicast everywhere, and an address of a link needs its interface beside it. */
 static int rank(const struct address *address)
 {
-	return address->family == ADDRESS_IP4 ? 0 : is_link_local(address) ? 2 : 1;
+	return address->family == ADDRESS_IP4 ? 0 : address_is_link_local(address) ? 2 : 1;
 }
 
 static size_t add_ranked(const struct ifaddrs *entries, int wanted, struct interface_address *list, size_t count)

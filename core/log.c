@@ -84,9 +84,11 @@ say(const struct log *log, const char *object, int error, const char *format, va
 	if (error >= 0)
 		append(&line, ": %s (%d)", strerror(error), error);
 	clean(&line);
-	if (log->heard && error != DEBUG)
-		log->heard(log->listener, object, line.text + start);
-	print(&line);
+	if (error == DEBUG || !log->hold || !log->hold(log->holder, object, line.text + start)) {
+		if (log->heard && error != DEBUG)
+			log->heard(log->listener, object, line.text + start);
+		print(&line);
+	}
 	errno = kept;
 }
 

@@ -19,6 +19,13 @@ struct log {
 	 */
 	void (*heard)(void *listener, const char *object, const char *text);
 	void *listener;
+
+	/*
+	 * Asked before all that; may be NULL. True keeps the line from everybody: who asks again and again for
+	 * something that is not there yet tells in the end why it never came.
+	 */
+	bool (*hold)(void *holder, const char *object, const char *text);
+	void *holder;
 };
 
 /*

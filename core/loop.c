@@ -20,11 +20,12 @@
 /*
  * A non-blocking turn of libev costs a system call, some twenty times an empty look at a completion queue. So pollers
  * get many rounds for one turn, which keeps the cost of the turns to a few per cent - but no more rounds once they have
- * taken SPIN_LONGEST, because rounds that find work are slow, and timers and signals must not wait for them.
+ * taken SPIN_LONGEST, because timers and signals must not wait for them. Rounds that find work are slow, so that the
+ * clock is looked at after each of those.
  */
 enum {
 	SPIN_ROUNDS = 256,
-	SPIN_ROUNDS_UNTIMED = 16, /* between two looks at the clock */
+	SPIN_ROUNDS_UNTIMED = 16, /* that find nothing, between two looks at the clock */
 };
 #define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
 
@@ -40,6 +41,9 @@ struct loop {
 	struct ev_loop *ev;
 	struct loop_poller *pollers;
 	struct loop_poller *next_poller; /* of the round under way */
+	int64_t patience;		 /* of spinning: loop_spin() */
+	int64_t busy_at;		 /* the last time something happened, while it spins */
+	bool deferred;			 /* something waits for the next turn of libev */
 	bool stopped;
 };
 
@@ -97,41 +101,78 @@ void loop_destroy(struct loop *loop)
 	free(loop);
 }
 
-static void run_pollers(struct loop *loop)
+void loop_spin(struct loop *loop, int64_t nanoseconds)
 {
+	loop->patience = nanoseconds;
+}
+
+/* True if there was something to do. The pollers may be stopped on the way. */
+static bool run_pollers(struct loop *loop, bool resting)
+{
+	bool busy = false;
+
 	loop->next_poller = loop->pollers;
 	while (loop->next_poller) {
 		struct loop_poller *poller = loop->next_poller;
+		loop_poll *look = resting ? poller->rest : poller->poll;
 
 		loop->next_poller = poller->next;
-		poller->callback(poller->owner);
+		if (look)
+			busy |= look(poller->owner);
 	}
+	return busy;
 }
 
-static void spin(struct loop *loop)
+/* False when nothing has happened for so long that the loop may sleep. */
+static bool spin(struct loop *loop)
 {
-	int64_t end = clock_now() + SPIN_LONGEST;
+	int64_t start = clock_now(), now = start;
 
-	for (int round = 0; round < SPIN_ROUNDS && loop->pollers && !loop->stopped; round++) {
-		run_pollers(loop);
-		if (round % SPIN_ROUNDS_UNTIMED == SPIN_ROUNDS_UNTIMED - 1 && clock_now() >= end)
+	for (int round = 1; round <= SPIN_ROUNDS; round++) {
+		bool busy = run_pollers(loop, false);
+
+		if (busy || round % SPIN_ROUNDS_UNTIMED == 0)
+			now = clock_now();
+		if (busy)
+			loop->busy_at = now;
+		if (now - start >= SPIN_LONGEST || loop->deferred || loop->stopped || !loop->pollers)
 			break;
 	}
+	return loop->deferred || loop->stopped || loop->patience < 0 || now - loop->busy_at < loop->patience;
+}
+
+/* Does what can be done without sleeping. False if nothing is left but to sleep. */
+static bool stay_awake(struct loop *loop)
+{
+	if (spin(loop))
+		return true;
+	if (!run_pollers(loop, true))
+		return false;
+	loop->busy_at = clock_now();
+	return true;
+}
+
+/* One turn of libev, which waits unless the loop spins. False if it would wait for ever. */
+static bool turn(struct loop *loop)
+{
+	bool spins = loop->patience && loop->pollers;
+	bool awake = spins && stay_awake(loop);
+	bool watched;
+
+	if (loop->stopped)
+		return false;
+	loop->deferred = false;
+	/* Comes back for loop_stop(), for a new poller, or when nothing is left that could call back. */
+	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
+	if (!awake)
+		loop->busy_at = clock_now();
+	return watched || (loop->patience && loop->pollers);
 }
 
 void loop_run(struct loop *loop)
 {
-	while (!loop->stopped) {
-		if (loop->pollers) {
-			spin(loop);
-			if (!loop->stopped)
-				ev_run(loop->ev, EVRUN_NOWAIT);
-			continue;
-		}
-		/* Comes back for loop_stop(), for a new poller, or when nothing is left that could call back. */
-		if (!ev_run(loop->ev, 0) && !loop->pollers)
-			break;
-	}
+	while (!loop->stopped && turn(loop))
+		;
 	/* Cleared only now: a stop asked for before the run must not get lost. */
 	loop->stopped = false;
 }
@@ -194,6 +235,7 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 	/* libev counts from the start of its turn, which may be long ago when a call-back was slow. */
 	ev_now_update(loop->ev);
 	ev_timer_start(loop->ev, watcher);
+	loop->deferred |= nanoseconds <= 0;
 }
 
 void loop_timer_stop(struct loop_timer *timer)
@@ -230,9 +272,10 @@ void loop_signal_stop(struct loop_signal *watcher)
 		ev_signal_stop(watcher->loop->ev, (ev_signal *)watcher->storage);
 }
 
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_callback *callback, void *owner)
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest, void *owner)
 {
-	poller->callback = callback;
+	poller->poll = poll;
+	poller->rest = rest;
 	poller->owner = owner;
 	if (poller->active)
 		return;

@@ -37,9 +37,13 @@ struct loop_signal {
 	LOOP_WATCHER(10);
 };
 
-/* Called again and again while the loop spins instead of sleeping (busy polling). */
+/* Looks for work without waiting, does it, and returns whether there was some. */
+typedef bool loop_poll(void *owner);
+
+/* A source of work that can be looked at without a system call, or with a cheap one (busy polling). */
 struct loop_poller {
-	loop_callback *callback;
+	loop_poll *poll;
+	loop_poll *rest;
 	void *owner;
 	struct loop_poller *next;
 	bool active;
@@ -69,11 +73,22 @@ void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int numbe
 		       void *owner);
 void loop_signal_stop(struct loop_signal *watcher);
 
+enum {
+	LOOP_SPIN_FOR_EVER = -1
+};
+
 /*
- * While at least one poller is active loop_run() never sleeps: it calls every poller, and looks at descriptors, timers
- * and signals only once in a number of rounds (loop.c says how many and why).
+ * How long loop_run() spins after the last thing that happened, in nanoseconds, before it sleeps: LOOP_SPIN_FOR_EVER,
+ * or 0, which it begins with, for not at all. Spinning, it calls every active poller again and again, and looks at
+ * descriptors, timers and signals only once in a number of rounds (loop.c says how many and why).
  */
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_callback *callback, void *owner);
+void loop_spin(struct loop *loop, int64_t nanoseconds);
+
+/*
+ * poll is called while the loop spins. rest is called when it is about to sleep: it makes sure that what comes from now
+ * on wakes the loop through a watcher, then looks once more as poll does; it may be NULL if that is always so.
+ */
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest, void *owner);
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller);
 
 #endif

@@ -140,9 +140,21 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	return value ? option_set(row, parse->log, value, parse->options) : missing_value(parse, row);
 }
 
-static enum outcome refuse_operand(const struct parse *parse, const char *operand)
+static enum outcome take_operand(struct parse *parse, const char *operand)
 {
-	log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
+	const struct option *row = parse->table;
+
+	while (row->name && !row->operand)
+		row++;
+	if (row->name && !options_given(parse->table, parse->given, row->name)) {
+		mark_given(parse, row);
+		return option_set(row, parse->log, operand, parse->options);
+	}
+	if (row->name)
+		log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand,
+			  row->argument);
+	else
+		log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
 	hint_at_help(parse);
 	return OUTCOME_USAGE;
 }
@@ -203,7 +215,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		enum outcome outcome;
 
 		if (only_operands || text[0] != '-' || !text[1])
-			outcome = refuse_operand(parse, text);
+			outcome = take_operand(parse, text);
 		else if (text[1] != '-')
 			outcome = parse_letters(parse, argv, &i);
 		else if (text[2])

@@ -48,46 +48,59 @@ bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, s
  */
 #define STRIDE UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t mix(uint64_t word)
+/* Made and compared in pieces of this size: the words of a piece depend on nothing but their place. */
+enum {
+	PIECE_WORDS = 64,
+	PIECE_SIZE = PIECE_WORDS * sizeof(uint64_t)
+};
+
+/* A call for each word would cost more than the word. */
+static inline __attribute__((always_inline)) uint64_t mix(uint64_t word)
 {
 	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return word ^ (word >> 31);
 }
 
-static uint64_t pattern_key(uint32_t seed, uint32_t number)
+static uint64_t pattern_begin(uint32_t seed, uint32_t number)
 {
 	return mix(((uint64_t)seed << 32 | number) + STRIDE);
 }
 
-static uint64_t pattern_word(uint64_t key, size_t index)
+static void pattern_next(uint64_t *state, uint8_t piece[PIECE_SIZE])
 {
-	return htole64(mix(key + index * STRIDE));
+	uint64_t word = *state;
+
+	for (size_t index = 0; index < PIECE_WORDS; index++, word += STRIDE) {
+		uint64_t mixed = htole64(mix(word));
+
+		memcpy(piece + index * sizeof(mixed), &mixed, sizeof(mixed));
+	}
+	*state = word;
 }
 
 void payload_pattern_fill(uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	uint64_t key = pattern_key(seed, number);
+	uint64_t state = pattern_begin(seed, number);
+	uint8_t piece[PIECE_SIZE];
 
-	for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
-		uint64_t word = pattern_word(key, done / sizeof(word));
-		size_t rest = size - done;
-
-		memcpy(memory + done, &word, rest < sizeof(word) ? rest : sizeof(word));
-	}
+	for (; size >= PIECE_SIZE; size -= PIECE_SIZE, memory += PIECE_SIZE)
+		pattern_next(&state, memory);
+	pattern_next(&state, piece);
+	memcpy(memory, piece, size);
 }
 
 bool payload_pattern_check(const uint8_t *memory, size_t size, uint32_t seed, uint32_t number,
 			   struct payload_difference *difference)
 {
-	uint64_t key = pattern_key(seed, number);
+	uint64_t state = pattern_begin(seed, number);
+	uint8_t piece[PIECE_SIZE];
 
-	for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
-		uint64_t word = pattern_word(key, done / sizeof(word));
+	for (size_t done = 0; done < size; done += PIECE_SIZE) {
 		size_t rest = size - done;
-		size_t length = rest < sizeof(word) ? rest : sizeof(word);
 
-		if (payload_equal((const uint8_t *)&word, memory + done, length, difference))
+		pattern_next(&state, piece);
+		if (payload_equal(piece, memory + done, rest < PIECE_SIZE ? rest : PIECE_SIZE, difference))
 			continue;
 		difference->position += done;
 		return false;

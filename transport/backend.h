@@ -81,13 +81,12 @@ void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
 void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
- * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status,
- * and its words for one that has none in the common vocabulary).
+ * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status;
+ * words: what the backend knows better than the common vocabulary, or NULL).
  * Work of an endpoint that is not, or no longer, established is dropped. On the accepting end the first message may
  * come before the news that the connection is established: then this reports EVENT_ESTABLISHED first.
  */
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw,
-		       const char *raw_text);
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words);
 
 /* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);

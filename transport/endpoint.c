@@ -186,8 +186,7 @@ void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data
 				  });
 }
 
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw,
-		       const char *raw_text)
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words)
 {
 	if (endpoint->state == ENDPOINT_ACCEPTING && completion->status == COMPLETION_OK)
 		endpoint_established(endpoint, NULL, 0);
@@ -197,9 +196,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 		return;
 	if (completion->status != COMPLETION_OK)
 		log_error(endpoint->transport->log, endpoint->name, "%s failed: %s (completion status %u)",
-			  work_kind_text(completion->kind),
-			  completion->status == COMPLETION_OTHER ? raw_text
-								 : completion_status_text(completion->status),
+			  work_kind_text(completion->kind), words ? words : completion_status_text(completion->status),
 			  raw);
 	endpoint->handlers->completion(endpoint->owner, endpoint, completion);
 }

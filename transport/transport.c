@@ -34,6 +34,12 @@ const struct path_refusal *transport_refusals(const struct transport *transport)
 	return transport->backend->refusals;
 }
 
+void transport_spin(struct transport *transport, int64_t nanoseconds)
+{
+	transport->spin = nanoseconds;
+	loop_spin(transport->loop, nanoseconds);
+}
+
 void transport_close(struct transport *transport)
 {
 	if (transport)

@@ -39,6 +39,7 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
+	int64_t spin; /* transport_spin() */
 };
 
 /*
@@ -53,6 +54,13 @@ const char *transport_name(const struct transport *transport);
 
 /* The options that the backend cannot honour. */
 const struct path_refusal *transport_refusals(const struct transport *transport);
+
+/*
+ * Busy polling, for the transport and with it the whole loop: how long to go on looking for work after the last, in
+ * nanoseconds, before sleeping until a descriptor is ready; LOOP_SPIN_FOR_EVER never sleeps. 0 sleeps at once and is
+ * how a transport begins. To be set before the first channel is made. Nothing else changes but the time it takes.
+ */
+void transport_spin(struct transport *transport, int64_t nanoseconds);
 
 /* Frees what is left: endpoints, domains and channels; the regions were destroyed by their owners. NULL is fine. */
 void transport_close(struct transport *transport);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/mckey/mckey.h"
+#include "cmd/path.h"
 
 /* As the tools of subnet managers write them. What names something is a text also where it is a number. */
 static void report_address(const struct group_address *address, bool known, struct report *report)
@@ -42,8 +43,10 @@ void figures_joined(struct member *member, const struct group_address *address)
 	struct mckey_run *run = member->run;
 	int64_t time = clock_now() - member->asked;
 
-	if (!run->joins++)
+	if (!run->joins++) {
 		run->address = *address;
+		endpoint_path(member->endpoint, &run->path);
+	}
 	histogram_add(&run->join, time);
 	histogram_add(&run->interval_join, time);
 	stream_joined(member, address);
@@ -175,12 +178,9 @@ void figures_report(const struct mckey_run *run, struct report *report, enum rep
 	report_text(report, "role", run->options->sender ? "sender" : "receiver");
 	report_text(report, "target", run->group_text);
 	path_report(report, &run->path);
-	/* A person is told once. */
-	if (span == REPORT_TOTAL || !report->format->sparing) {
-		report_object(report, "group");
-		report_address(&run->address, run->joins, report);
-		report_end(report);
-	}
+	report_detail(report, "group");
+	report_address(&run->address, run->joins, report);
+	report_end(report);
 	report_object(report, "connections");
 	report_count(report, "asked", run->member_count);
 	report_count(report, "joined", traffic.joined);

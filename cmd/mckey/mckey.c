@@ -59,7 +59,6 @@ static const struct option options_table[] = {
 		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_OF_FABRIC, .argument = "TIME",
 		   .initial_text = "3s on InfiniBand, else 100ms",
 		   .help = "Wait between joining and sending, for the fabric to set up the group"),
-	PATH_OPTIONS(struct mckey_options, 0, 0),
 	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct mckey_options, rate, .minimum = 1, .maximum = 1000000000,
 		   .initial = 0, .initial_text = "as fast as it goes", .argument = "N",
 		   .help = "Datagrams each second of each sending queue pair"),
@@ -69,6 +68,7 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct mckey_options, duration, .minimum = CLOCK_NS_PER_MS,
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .argument = "TIME",
 		   .help = "Send for that long, or receive for that long from the first datagram on, in place of -C"),
+	PATH_OPTIONS(struct mckey_options, 0, 0),
 	COMMON_OPTIONS(struct mckey_options, 0),
 	{ .name = NULL },
 };

@@ -154,7 +154,6 @@ static void member_event(void *owner, struct endpoint *endpoint, const struct en
 	} else if (event->kind == EVENT_ADDRESS_RESOLVED && member->state == MEMBER_RESOLVING) {
 		join(member);
 	} else if (event->kind == EVENT_JOINED && member->state == MEMBER_JOINING) {
-		endpoint_path(member->endpoint, &member->run->path);
 		joined(member, event->group);
 	}
 }

@@ -21,6 +21,7 @@ enum client_state {
 	CLIENT_CONNECTING,
 	CLIENT_OFFERING_SOURCE,
 	CLIENT_OFFERING_SINK,
+	CLIENT_SETTLING,
 	CLIENT_LEAVING,
 	CLIENT_DONE,
 };
@@ -35,9 +36,12 @@ static const struct phase_row client_states[] = {
 					     PHASE_BIT(CLIENT_DONE),
 				     true },
 	[CLIENT_OFFERING_SINK] = { "waiting for the server to write it back",
-				   PHASE_BIT(CLIENT_OFFERING_SOURCE) | PHASE_BIT(CLIENT_LEAVING) |
-					   PHASE_BIT(CLIENT_DONE),
+				   PHASE_BIT(CLIENT_OFFERING_SOURCE) | PHASE_BIT(CLIENT_SETTLING) |
+					   PHASE_BIT(CLIENT_LEAVING) | PHASE_BIT(CLIENT_DONE),
 				   true },
+	[CLIENT_SETTLING] = { "waiting for the news of what it sent",
+			      PHASE_BIT(CLIENT_OFFERING_SOURCE) | PHASE_BIT(CLIENT_LEAVING) | PHASE_BIT(CLIENT_DONE),
+			      true },
 	[CLIENT_LEAVING] = { "disconnecting", PHASE_BIT(CLIENT_DONE) },
 	[CLIENT_DONE] = { "done", 0 },
 };
@@ -77,10 +81,9 @@ struct rping_client {
 	uint32_t size;
 	uint64_t answered;
 	struct ping_figures figures;
-	bool sink_sent; /* of this ping: the advertisement of the sink has completed */
-	bool written;	/* of this ping: the server says that it has written */
-	bool last;	/* end after this ping */
-	bool overdue;	/* the deadline of the run has passed */
+	unsigned sending; /* pings whose advertisements have not completed: this one, and perhaps the one before */
+	bool last;	  /* end after this ping */
+	bool overdue;	  /* the deadline of the run has passed */
 	enum outcome outcome;
 };
 
@@ -181,8 +184,7 @@ static void advertise(struct rping_client *client, uint32_t index, enum client_s
 
 static void start_ping(struct rping_client *client)
 {
-	client->sink_sent = false;
-	client->written = false;
+	client->sending++;
 	payload_ping_fill(client->source_region->memory, client->size, ping_number(client->answered));
 	if (client->options->validate || client->options->verbose)
 		memset(client->sink_region->memory, SINK_UNTOUCHED, client->size);
@@ -202,6 +204,24 @@ static bool same_as_sent(const struct rping_client *client)
 	return false;
 }
 
+/*
+ * The server has written, so that the sink was offered, but the news of that may still be on its way. The next ping
+ * need not wait for it; the one after that does, and so does the end.
+ */
+static void go_on(struct rping_client *client)
+{
+	bool last = client->last || !more_asked(client);
+
+	if (client->sending > (last ? 0 : 1)) {
+		if (client->phase.state != CLIENT_SETTLING)
+			enter(client, CLIENT_SETTLING);
+	} else if (last) {
+		leave(client, OUTCOME_OK);
+	} else {
+		start_ping(client);
+	}
+}
+
 static void ping_answered(struct rping_client *client)
 {
 	ping_figures_answered(&client->figures, clock_now());
@@ -215,10 +235,7 @@ static void ping_answered(struct rping_client *client)
 		ping_print(environment_output(client->environment), "ping data", client->sink_region->memory,
 			   client->size);
 	client->answered++;
-	if (client->last || !more_asked(client))
-		leave(client, OUTCOME_OK);
-	else
-		start_ping(client);
+	go_on(client);
 }
 
 static void go_ahead_came(struct rping_client *client, const struct completion *completion)
@@ -232,10 +249,8 @@ static void go_ahead_came(struct rping_client *client, const struct completion *
 	}
 	if (client->phase.state == CLIENT_OFFERING_SOURCE) {
 		advertise(client, SINK, CLIENT_OFFERING_SINK);
-	} else if (client->phase.state == CLIENT_OFFERING_SINK && !client->written) {
-		client->written = true;
-		if (client->sink_sent)
-			ping_answered(client);
+	} else if (client->phase.state == CLIENT_OFFERING_SINK) {
+		ping_answered(client);
 	} else {
 		log_error(client->log, client->endpoint->name, "ping %" PRIu64 ": a message out of order, while %s",
 			  client->answered, phase_text(&client->phase));
@@ -253,9 +268,9 @@ static void client_completed(void *owner, struct endpoint *endpoint, const struc
 	} else if (completion->kind == WORK_RECEIVE) {
 		go_ahead_came(client, completion);
 	} else {
-		client->sink_sent = true;
-		if (client->written)
-			ping_answered(client);
+		client->sending--;
+		if (client->phase.state == CLIENT_SETTLING)
+			go_on(client);
 	}
 }
 
@@ -512,6 +527,7 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 		break;
 	case CLIENT_OFFERING_SOURCE:
 	case CLIENT_OFFERING_SINK:
+	case CLIENT_SETTLING:
 		if (client->overdue)
 			leave(client, OUTCOME_OK);
 		break;

@@ -105,7 +105,7 @@ static enum outcome try_transport(struct environment *environment, const struct 
 	enum outcome outcome;
 
 	environment->log.quiet = quiet;
-	outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
+	outcome = common_open(&options->common, name, environment);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &place->channel);
 	if (!outcome)

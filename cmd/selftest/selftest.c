@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * selftest: does it work here? Runs server and client of every command in this one process, part by part, and says of
- * each whether it works. They are the real commands with real arguments (end.c).
+ * each whether it works. They are the real commands with real arguments (cmd/end.h).
  *
  * It is the only command that chooses a transport by what there is, and its first line says which.
  */
@@ -58,7 +58,7 @@ struct selftest {
 	struct environment *environment;
 	const struct selftest_options *options;
 	const char *name; /* the program's, which a part adds its own to */
-	char part_name[SELFTEST_NAME_SIZE];
+	char part_name[END_NAME_SIZE];
 	struct place place;
 	struct endpoint *probe; /* tells the device of the address */
 	struct part part;

@@ -202,7 +202,7 @@ static void established(struct ucmatose_connection *connection, const struct end
 	struct hello hello;
 
 	ucmatose_connection_end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
-	if (!run->path.queue_number)
+	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {

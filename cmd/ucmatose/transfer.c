@@ -26,11 +26,14 @@
 
 /* What all slots of a run may take together, unless one a connection is more: harmless on any machine with a device. */
 #define MEMORY_BUDGET (UINT64_C(64) << 20)
+/* What the slots of one direction of a connection take, as far as WINDOW_LEAST allows: more leaves the caches. */
+#define WINDOW_BYTES (UINT64_C(4) << 20)
 /* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
 #define MEMORY_PIECE ((size_t)4 << 20)
 
 enum {
 	WINDOW_MOST = 64, /* deep enough to hide a round trip, shallow enough to queue a thousand of */
+	WINDOW_LEAST = 4,
 	BATCH_MOST = WINDOW_MOST / 2,
 	TAG_GRANT = WORK_TAG_MOST,
 };
@@ -45,11 +48,19 @@ static uint32_t half_of(uint32_t window)
 	return window > 1 ? window / 2 : 1;
 }
 
+static uint64_t slots_of(const struct ucmatose *run, const struct domain *domain)
+{
+	const uint64_t size = (uint64_t)run->options->size;
+	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
+	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : least(WINDOW_BYTES / size, WINDOW_MOST);
+
+	return least(least(slots ? slots : 1, most), least(run->messages, domain->most_queue_entries));
+}
+
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
 {
 	const uint64_t size = (uint64_t)run->options->size;
 	struct ucmatose_memory *memory = calloc(1, sizeof(*memory));
-	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
 	size_t directions =
 		run->is_server ? 2 : 1; /* a client has all its messages before it uses the slots to reply */
 
@@ -58,8 +69,7 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 		log_error(&run->environment->log, NULL, "out of memory");
 		return NULL;
 	}
-	slots = least(least(slots ? slots : 1, WINDOW_MOST), least(run->messages, domain->most_queue_entries));
-	memory->slots = (uint32_t)slots;
+	memory->slots = (uint32_t)slots_of(run, domain);
 	memory->depth = memory->slots;
 	if (domain->fabric == FABRIC_IWARP)
 		memory->depth = (uint32_t)least(run->messages, domain->most_queue_entries);

@@ -63,9 +63,9 @@ static const struct option options_table[] = {
 		   .initial = 7471, .argument = "PORT", .help = "Port of the server"),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   .help = "Move everything to a new event channel before the disconnect"),
-	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
+	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
 	COMMON_OPTIONS(struct ucmatose_options, 0),
 	{ .name = NULL },
 };

@@ -2,11 +2,13 @@
 /*
  * conformance TRANSPORT ADDRESS [REMOVE-COMMAND]: puts a backend through the contract of transport.h, over the device
  * of that address. What a backend or fabric cannot do is the table below; a case that is skipped is not passed.
+ * CONFORMANCE_SPIN=USEC in the environment: spinning, so long before it sleeps; -1 for ever.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "test/conformance/pair.h"
 
 struct exclusion {
@@ -42,6 +44,8 @@ static const char *excluded(const char *transport, const struct bench *bench, co
 /* A fresh transport for each case: what one leaves behind must not help or hurt the next. */
 static bool open_bench(struct bench *bench, const char *transport, const char *address, const char *remove_command)
 {
+	const char *spin = getenv("CONFORMANCE_SPIN");
+
 	memset(bench, 0, sizeof(*bench));
 	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
 	bench->remove_command = remove_command;
@@ -50,10 +54,13 @@ static bool open_bench(struct bench *bench, const char *transport, const char *a
 	bench->access = REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK;
 	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
 	bench->loop = loop_create();
-	return bench->loop && address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
+	if (!bench->loop || transport_open(transport, bench->loop, &bench->log, &bench->transport))
+		return false;
+	if (spin)
+		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_FOR_EVER : atol(spin) * CLOCK_NS_PER_US);
+	return address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
 	       address_parse(bench->address.family == ADDRESS_IP6 ? "ff15::4791" : "239.1.2.3", ADDRESS_FORMAT_IP,
 			     &bench->group) &&
-	       !transport_open(transport, bench->loop, &bench->log, &bench->transport) &&
 	       !channel_create(bench->transport, &bench->channel);
 }
 

@@ -40,7 +40,7 @@ enum {
 };
 
 struct fake_socket {
-	bool open, bound, refused;
+	bool open, bound, refused, coalesces;
 	struct address address, connected, refuser;
 	uint8_t quoted[NETWORK_QUOTED_MOST];
 	size_t quoted_length;
@@ -60,6 +60,7 @@ struct network {
 	uint64_t die;
 	uint64_t order;
 	int mtu, buffer;
+	bool coalesces; /* as kernels since release 5.0 do on request */
 	struct fake_socket sockets[SOCKETS];
 	struct fake_timer timers[TIMERS];
 	size_t timer_count;
@@ -92,6 +93,7 @@ void network_open(uint64_t seed, int mtu, int buffer)
 		abort();
 	network->now = 1000 * CLOCK_NS_PER_S;
 	network->die = seed * 2 + 1;
+	network->coalesces = seed & 1;
 	network->mtu = mtu;
 	network->buffer = buffer;
 }
@@ -315,6 +317,27 @@ void __wrap_loop_io_stop(struct loop_io *io)
 			network->sockets[index].io = NULL;
 }
 
+/* Nothing is asked whether there is something: what comes is told of. */
+void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
+			      void *owner);
+void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller);
+
+void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
+			      void *owner)
+{
+	(void)loop;
+	(void)poller;
+	(void)poll;
+	(void)rest;
+	(void)owner;
+}
+
+void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
+{
+	(void)loop;
+	(void)poller;
+}
+
 /* ---- the system ---- */
 
 static struct fake_socket *fake_of(int fd)
@@ -433,7 +456,19 @@ int __real_setsockopt(int fd, int level, int option, const void *value, socklen_
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
-	return fake_of(fd) ? 0 : __real_setsockopt(fd, level, option, value, length);
+	struct fake_socket *fake = fake_of(fd);
+
+	if (!fake)
+		return __real_setsockopt(fd, level, option, value, length);
+	if (level == IPPROTO_UDP && option == UDP_GRO) {
+		/* An old kernel refuses it. */
+		if (!network->coalesces) {
+			errno = ENOPROTOOPT;
+			return -1;
+		}
+		fake->coalesces = true;
+	}
+	return 0;
 }
 
 int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
@@ -555,20 +590,70 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 	return (int)count;
 }
 
-/* The rest of the buffer is out of bounds while the packet is looked at. */
-static void fill(struct mmsghdr *message, const struct frame *frame)
+static struct frame *take_first(struct fake_socket *fake)
+{
+	struct frame *frame = fake->first;
+
+	fake->first = frame->next;
+	if (!fake->first)
+		fake->last = &fake->first;
+	fake->count--;
+	return frame;
+}
+
+/* Whether the kernel may put a frame behind others that it coalesced, whose last one had that length. */
+static bool may_join(const struct frame *frame, const struct frame *first, size_t last, size_t used, size_t room)
+{
+	return frame && last == first->length && frame->length <= last && frame->length &&
+	       used + frame->length <= room && frame->from.port == first->from.port &&
+	       address_same_host(&frame->from, &first->from);
+}
+
+static void describe_segments(struct msghdr *header, int size)
+{
+	struct cmsghdr *row = header->msg_control;
+
+	if (header->msg_controllen < CMSG_SPACE(sizeof(size)))
+		violation("no room for the size of coalesced packets");
+	row->cmsg_level = IPPROTO_UDP;
+	row->cmsg_type = UDP_GRO;
+	row->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(row), &size, sizeof(size));
+	header->msg_controllen = CMSG_SPACE(sizeof(size));
+}
+
+/*
+ * One packet, or several that came in a row from one sender. The rest of the buffer is out of bounds while they are
+ * looked at.
+ */
+static void fill(struct mmsghdr *message, struct fake_socket *fake)
 {
 	struct msghdr *header = &message->msg_hdr;
 	uint8_t *buffer = header->msg_iov[0].iov_base;
 	size_t room = header->msg_iov[0].iov_len;
-	size_t length = frame->length < room ? frame->length : room;
+	struct frame *first = take_first(fake);
+	size_t used = first->length < room ? first->length : room;
+	size_t last = first->length;
 
 	ASAN_UNPOISON_MEMORY_REGION(buffer, room);
-	memcpy(buffer, frame->bytes, length);
-	ASAN_POISON_MEMORY_REGION(buffer + length, room - length);
-	header->msg_flags = frame->length > room ? MSG_TRUNC : 0;
-	header->msg_namelen = (socklen_t)address_to_socket(&frame->from, header->msg_name);
-	message->msg_len = (unsigned)length;
+	memcpy(buffer, first->bytes, used);
+	while (fake->coalesces && may_join(fake->first, first, last, used, room)) {
+		struct frame *next = take_first(fake);
+
+		memcpy(buffer + used, next->bytes, next->length);
+		used += next->length;
+		last = next->length;
+		free(next);
+	}
+	ASAN_POISON_MEMORY_REGION(buffer + used, room - used);
+	header->msg_flags = first->length > room ? MSG_TRUNC : 0;
+	if (used > first->length)
+		describe_segments(header, (int)first->length);
+	else
+		header->msg_controllen = 0;
+	header->msg_namelen = (socklen_t)address_to_socket(&first->from, header->msg_name);
+	message->msg_len = (unsigned)used;
+	free(first);
 }
 
 int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
@@ -584,16 +669,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 		errno = ECONNREFUSED;
 		return -1;
 	}
-	for (; taken < count && fake->first; taken++) {
-		struct frame *frame = fake->first;
-
-		fake->first = frame->next;
-		if (!fake->first)
-			fake->last = &fake->first;
-		fake->count--;
-		fill(&messages[taken], frame);
-		free(frame);
-	}
+	for (; taken < count && fake->first; taken++)
+		fill(&messages[taken], fake);
 	errno = EAGAIN;
 	return taken ? (int)taken : -1;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -279,13 +280,29 @@ static void signal_is_caught(void **state)
 	loop_signal_stop(&one.signal);
 }
 
-static void count_down(void *owner)
+/* Finds work each time. */
+static bool count_down(void *owner)
 {
 	struct actor *actor = owner;
 
 	note(actor);
 	if (!--actor->left)
 		loop_stop(actor->trace->loop);
+	return true;
+}
+
+static bool find_nothing(void *owner)
+{
+	struct actor *actor = owner;
+
+	actor->left++;
+	return false;
+}
+
+static bool never_polled(void *owner)
+{
+	never(owner);
+	return false;
 }
 
 static void poller_spins(void **state)
@@ -293,54 +310,222 @@ static void poller_spins(void **state)
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
 
-	loop_poller_start(trace->loop, &one.poller, count_down, &one);
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_poller_start(trace->loop, &one.poller, count_down, never_polled, &one);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "ppppp");
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static void timers_go_on_while_pollers_spin(void **state)
+/* Unless it was asked to, the loop does not spin. */
+static void pollers_rest_by_default(void **state)
 {
 	struct trace *trace = *state;
-	struct actor poller = { .trace = trace, .letter = 'p' };
-	struct actor limit = { .trace = trace, .letter = 'l' };
-	int64_t start = clock_now();
+	struct actor one = { .trace = trace };
+	struct actor end = { .trace = trace, .letter = 'z' };
 
-	loop_poller_start(trace->loop, &poller.poller, note_only, &poller);
-	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_poller_start(trace->loop, &one.poller, never_polled, never_polled, &one);
+	loop_timer_start(trace->loop, &end.timer, CLOCK_NS_PER_MS, note_and_stop, &end);
 	loop_run(trace->loop);
-	assert_true(trace->time - start >= 5 * CLOCK_NS_PER_MS);
-	loop_poller_stop(trace->loop, &poller.poller);
-	loop_poller_stop(trace->loop, &poller.poller);
+	assert_string_equal(trace->letters, "z");
+	loop_poller_stop(trace->loop, &one.poller);
+	loop_run(trace->loop);
 }
 
-static void work_slowly(void *owner)
+/* Also while every one of them finds work. */
+static void everything_goes_on_while_pollers_spin(void **state)
+{
+	struct trace *trace = *state;
+	struct actor idle = { .trace = trace };
+	struct actor busy = { .trace = trace, .letter = 'p' };
+	struct actor reader = { .trace = trace, .letter = 'r', .left = 9 };
+	struct actor caught = { .trace = trace, .letter = 's' };
+	struct actor limit = { .trace = trace, .letter = 'l' };
+	int64_t start = clock_now();
+	int ends[2];
+
+	busy.left = UINT_MAX;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	reader.fd = ends[0];
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_poller_start(trace->loop, &idle.poller, find_nothing, NULL, &idle);
+	loop_poller_start(trace->loop, &busy.poller, count_down, NULL, &busy);
+	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
+	loop_signal_start(trace->loop, &caught.signal, SIGUSR1, note_only, &caught);
+	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	/* What the pollers note is no news. */
+	trace->length = sizeof(trace->letters) - 1;
+	raise(SIGUSR1);
+	loop_run(trace->loop);
+	assert_true(trace->time - start >= 5 * CLOCK_NS_PER_MS);
+	assert_int_equal(reader.left, 8);
+	assert_true(idle.left > 1);
+	loop_io_stop(&reader.io);
+	loop_signal_stop(&caught.signal);
+	loop_poller_stop(trace->loop, &idle.poller);
+	loop_poller_stop(trace->loop, &busy.poller);
+	loop_poller_stop(trace->loop, &busy.poller);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static bool work_slowly(void *owner)
 {
 	struct actor *actor = owner;
 
 	actor->left++;
 	burn(CLOCK_NS_PER_MS);
+	return true;
 }
 
-/* Rounds that find work take long; the timers must not wait for hundreds of them. */
+/* Rounds that find work take long; the timers must not wait for many of them. */
 static void slow_pollers_do_not_starve_timers(void **state)
 {
 	struct trace *trace = *state;
 	struct actor poller = { .trace = trace };
 	struct actor limit = { .trace = trace, .letter = 'l' };
 
-	loop_poller_start(trace->loop, &poller.poller, work_slowly, &poller);
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_poller_start(trace->loop, &poller.poller, work_slowly, NULL, &poller);
 	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
 	loop_run(trace->loop);
-	assert_true(poller.left < 50);
+	assert_true(poller.left < 8);
 	loop_poller_stop(trace->loop, &poller.poller);
+}
+
+static bool put_off(void *owner)
+{
+	struct actor *actor = owner;
+
+	if (!actor->left++)
+		loop_timer_start(actor->trace->loop, &actor->timer, 0, note_and_stop, actor);
+	return false;
+}
+
+/* What was put off to the next turn is not kept waiting for hundreds of rounds. */
+static void deferral_ends_the_spin(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace, .letter = 'd' };
+
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_poller_start(trace->loop, &one.poller, put_off, NULL, &one);
+	loop_run(trace->loop);
+	assert_int_equal(one.left, 1);
+	assert_string_equal(trace->letters, "d");
+	loop_poller_stop(trace->loop, &one.poller);
+}
+
+/* A source of work that has to be armed before it wakes the loop: a byte in a pipe stands for the event. */
+struct source {
+	struct actor actor;
+	int event; /* written to when work comes while it is armed */
+	bool work; /* to be found */
+	bool armed;
+	bool late; /* some comes between the last look and the arming */
+	unsigned looks;
+	unsigned rests;
+};
+
+static bool look(void *owner)
+{
+	struct source *source = owner;
+	bool found = source->work;
+
+	source->looks++;
+	source->work = false;
+	if (found)
+		note(&source->actor);
+	return found;
+}
+
+static bool arm(void *owner)
+{
+	struct source *source = owner;
+
+	source->rests++;
+	source->work |= source->late;
+	source->late = false;
+	source->armed = true;
+	return look(source);
+}
+
+static void work_comes(void *owner)
+{
+	struct source *source = owner;
+
+	source->work = true;
+	if (source->armed)
+		assert_int_equal(write(source->event, "x", 1), 1);
+}
+
+static void woken(void *owner)
+{
+	struct source *source = owner;
+	char byte;
+
+	assert_int_equal(read(source->actor.fd, &byte, 1), 1);
+	source->armed = false;
+	look(source);
+}
+
+/* With a limit it spins, arms, looks again, sleeps, and is woken: nothing is lost between. */
+static void spinning_ends_after_a_while(void **state)
+{
+	struct trace *trace = *state;
+	struct source source = { .actor = { .trace = trace, .letter = 'w' }, .late = true };
+	struct actor end = { .trace = trace, .letter = 'z' };
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	source.actor.fd = ends[0];
+	source.event = ends[1];
+	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
+	loop_poller_start(trace->loop, &source.actor.poller, look, arm, &source);
+	loop_io_start(trace->loop, &source.actor.io, ends[0], woken, &source);
+	loop_timer_start(trace->loop, &source.actor.timer, 20 * CLOCK_NS_PER_MS, work_comes, &source);
+	loop_timer_start(trace->loop, &end.timer, 40 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "wwz");
+	/* At the start; after the late one; after each of the three wake-ups but the last, which ends the run. */
+	assert_true(source.rests >= 3 && source.rests <= 6);
+	assert_true(source.looks > source.rests);
+	loop_io_stop(&source.actor.io);
+	loop_poller_stop(trace->loop, &source.actor.poller);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static int64_t processor_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
+}
+
+/* It really sleeps: processor time is not spent. */
+static void spinning_leaves_the_processor(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace };
+	struct actor end = { .trace = trace, .letter = 'z' };
+	int64_t spent = processor_time();
+
+	loop_spin(trace->loop, 100 * CLOCK_NS_PER_US);
+	loop_poller_start(trace->loop, &one.poller, find_nothing, NULL, &one);
+	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(trace->loop);
+	assert_true(processor_time() - spent < 20 * CLOCK_NS_PER_MS);
+	loop_poller_stop(trace->loop, &one.poller);
 }
 
 static void start_poller(void *owner)
 {
 	struct actor *actor = owner;
 
-	loop_poller_start(actor->trace->loop, &actor->poller, count_down, actor);
+	loop_poller_start(actor->trace->loop, &actor->poller, count_down, NULL, actor);
 }
 
 /* libev sleeps at that moment, with nothing else to wait for. */
@@ -350,6 +535,7 @@ static void poller_starts_in_a_callback(void **state)
 	struct actor one = { .trace = trace, .letter = 'p', .left = 3 };
 	struct actor idle = { .trace = trace };
 
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
 	loop_timer_start(trace->loop, &one.timer, 0, start_poller, &one);
 	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
 	loop_run(trace->loop);
@@ -358,13 +544,14 @@ static void poller_starts_in_a_callback(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static void stop_both_pollers(void *owner)
+static bool stop_both_pollers(void *owner)
 {
 	struct actor *actor = owner;
 
 	note(actor);
 	loop_poller_stop(actor->trace->loop, &actor->other->poller);
 	loop_poller_stop(actor->trace->loop, &actor->poller);
+	return true;
 }
 
 static void poller_stops_another(void **state)
@@ -378,9 +565,10 @@ static void poller_stops_another(void **state)
 	/* Called in the order c, b, a: c ends itself and b, and a goes on. */
 	actors[2].other = &actors[1];
 	actors[0].left = 2;
-	loop_poller_start(trace->loop, &actors[0].poller, count_down, &actors[0]);
-	loop_poller_start(trace->loop, &actors[1].poller, never, &actors[1]);
-	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, &actors[2]);
+	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_poller_start(trace->loop, &actors[0].poller, count_down, NULL, &actors[0]);
+	loop_poller_start(trace->loop, &actors[1].poller, never_polled, NULL, &actors[1]);
+	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);
 	loop_timer_start(trace->loop, &end.timer, 3600 * CLOCK_NS_PER_S, never, &end);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "caa");
@@ -467,8 +655,12 @@ int main(void)
 		LOOP_TEST(io_comes_before_timers),
 		LOOP_TEST(signal_is_caught),
 		LOOP_TEST(poller_spins),
-		LOOP_TEST(timers_go_on_while_pollers_spin),
+		LOOP_TEST(pollers_rest_by_default),
+		LOOP_TEST(everything_goes_on_while_pollers_spin),
 		LOOP_TEST(slow_pollers_do_not_starve_timers),
+		LOOP_TEST(deferral_ends_the_spin),
+		LOOP_TEST(spinning_ends_after_a_while),
+		LOOP_TEST(spinning_leaves_the_processor),
 		LOOP_TEST(poller_starts_in_a_callback),
 		LOOP_TEST(poller_stops_another),
 		LOOP_TEST(stop_before_the_run_is_kept),

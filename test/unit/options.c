@@ -338,6 +338,57 @@ static void help_text(void **state)
 	free(text);
 }
 
+/* One row takes a word that belongs to no option, once, wherever it stands. */
+static void operand(void **state)
+{
+	static const struct option with_operand[] = {
+		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS",
+			   .operand = true, .help = "Address"),
+		OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
+		{ .name = NULL },
+	};
+	static const struct {
+		const char *words[4];
+		const char *address; /* NULL if refused */
+	} lines[] = {
+		{ { "tool", "host" }, "host" },
+		{ { "tool", "-v", "host" }, "host" },
+		{ { "tool", "host", "-v" }, "host" },
+		{ { "tool", "--", "-v" }, "-v" },
+		{ { "tool", "-a", "host" }, "host" },
+		{ { "tool", "one", "other" }, NULL },
+		{ { "tool", "-aone", "other" }, NULL },
+		{ { "tool", "--address=one", "other" }, NULL },
+		{ { "tool", "one", "--", "other" }, NULL },
+		{ { "tool", "" }, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lines); i++) {
+		struct settings settings;
+		struct capture capture;
+		uint64_t given;
+		char words[4][32];
+		char *argv[5] = { NULL };
+		int argc = 0;
+		enum outcome outcome;
+
+		for (; argc < 4 && lines[i].words[argc]; argc++) {
+			snprintf(words[argc], sizeof(words[argc]), "%s", lines[i].words[argc]);
+			argv[argc] = words[argc];
+		}
+		capture_begin(&capture);
+		outcome = options_parse(with_operand, NULL, &tool_log, argc, argv, &settings, &given);
+		capture_end(&capture);
+		assert_int_equal(outcome, lines[i].address ? OUTCOME_OK : OUTCOME_USAGE);
+		assert_int_equal(strlen(capture.text) == 0, outcome == OUTCOME_OK);
+		if (lines[i].address) {
+			assert_string_equal(settings.address, lines[i].address);
+			assert_true(options_given(with_operand, given, "address"));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +404,7 @@ int main(void)
 		cmocka_unit_test(relations),
 		cmocka_unit_test(first_error_ends_the_parse),
 		cmocka_unit_test(help_text),
+		cmocka_unit_test(operand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,8 +279,9 @@ static void judge_follows_a_peer(void **state)
 	assert_true(judge_sees(&judge, 65001, 0));
 	assert_true(judge_sees(&judge, 65501, 0));
 	assert_true(judge_sees(&judge, 300, 0));	    /* across the wrap */
-	assert_true(judge_sees(&judge, 65530, 0) == false); /* too far back */
+	assert_true(judge_sees(&judge, 64000, 0) == false); /* too far back */
 	assert_true(judge_sees(&judge, 250, 0));	    /* overtaken */
+	assert_true(judge_sees(&judge, 65500, 0));	    /* by many */
 	assert_true(judge_sees(&judge, 301, 0));
 }
 

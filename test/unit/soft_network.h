@@ -444,11 +444,11 @@ void __wrap_soft_manager_heard(struct soft_endpoint *endpoint)
 	host_of(soft_of(endpoint->base.transport))->heard++;
 }
 
-size_t __wrap_soft_socket_window(const struct soft_socket *socket);
-size_t __wrap_soft_socket_window(const struct soft_socket *socket)
+size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
+size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload)
 {
 	assert_non_null(socket);
-	return network->window;
+	return network->window / (payload ? payload : 1);
 }
 
 uint64_t __wrap_soft_random(void);

@@ -141,6 +141,42 @@ static void speed_survives_loss(void **state)
 			    (is_valgrind() ? 0 : rows[index].least));
 }
 
+/* ---- a peer that is busy with something else for a while ---- */
+
+static unsigned requests, repeated;
+static uint32_t psn_after_all;
+
+static bool count_repeats(struct network *where, const struct host *from, struct packet *packet)
+{
+	if (from != &where->hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
+		return true;
+	if (requests++ && psn_before(packet->psn, psn_after_all))
+		repeated++;
+	else
+		psn_after_all = psn_add(packet->psn, 1);
+	where->wake_time = requests >= 500 && requests < 540 ? 50 * CLOCK_NS_PER_MS : 5 * CLOCK_NS_PER_US;
+	return true;
+}
+
+static void busy_peer_is_not_hurried(void **state)
+{
+	struct run *run = run_new();
+
+	(void)state;
+	network_open(1);
+	network->tap = count_repeats;
+	requests = repeated = 0;
+	run->terms.ack_timeout = 19;
+	for (size_t index = 0; index < 100; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 10000 });
+	run_through(run);
+	assert_int_equal(requests, 1000);
+	assert_int_equal(repeated, 0);
+	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
+	free(run);
+	network_close();
+}
+
 /* ---- a receiver that is slow to post ---- */
 
 static void not_ready_waits_for_ever(void **state)
@@ -589,8 +625,8 @@ static void queues_do_not_disturb_each_other(void **state)
 	}
 }
 
-/* Many senders whose windows together are far more than the receiver's socket holds. */
-static void many_senders_get_through(void **state)
+/* Returns how many packets found no room in the receiver's socket. */
+static uint64_t senders_at_once(size_t count_of_pairs)
 {
 	enum {
 		PAIRS = 64,
@@ -599,10 +635,11 @@ static void many_senders_get_through(void **state)
 	};
 	static struct pair pairs[PAIRS];
 	struct region *source, *target;
-	struct counted counted = { .wanted = PAIRS * (is_valgrind() ? 1 : WORKS) };
+	struct counted counted = { .wanted = count_of_pairs * (is_valgrind() ? 1 : WORKS) };
+	uint64_t overflowed;
 	int64_t began;
 
-	(void)state;
+	assert_true(count_of_pairs <= PAIRS);
 	network_open(3);
 	network->inbox_most = 212992;
 	network->packet_time = 2 * CLOCK_NS_PER_US;
@@ -612,7 +649,7 @@ static void many_senders_get_through(void **state)
 	source = region_of(0, SIZE, 0);
 	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
-	for (size_t index = 0; index < PAIRS; index++) {
+	for (size_t index = 0; index < count_of_pairs; index++) {
 		struct terms terms = { .depth = WORKS };
 		struct work work = { .kind = WORK_WRITE,
 				     .region = source,
@@ -621,20 +658,37 @@ static void many_senders_get_through(void **state)
 				     .remote_key = target->remote_key };
 
 		pair_open(&pairs[index], &terms);
-		for (unsigned count = 0; count < counted.wanted / PAIRS; count++)
+		for (unsigned count = 0; count < counted.wanted / count_of_pairs; count++)
 			assert_int_equal(soft_queue_post(queue_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	if (getenv("SOFT_QUEUE_TRACE"))
-		fprintf(stderr, "%d senders: %.1f MB/s, %llu packets, %llu overflowed\n", PAIRS,
+		fprintf(stderr, "%zu senders: %.1f MB/s, %llu packets, %llu overflowed\n", count_of_pairs,
 			(double)counted.wanted * SIZE / 1e6 / ((double)(network->now - began) / 1e9),
 			(unsigned long long)network->sent, (unsigned long long)network->overflowed);
 	assert_true(network->now - began < CLOCK_NS_PER_S);
-	for (size_t index = 0; index < PAIRS; index++)
+	overflowed = network->overflowed;
+	for (size_t index = 0; index < count_of_pairs; index++)
 		pair_close(&pairs[index]);
 	soft_region_destroy(source);
 	soft_region_destroy(target);
 	network_close();
+	return overflowed;
+}
+
+/* The least windows of all of them together are far more than the receiver's socket holds. */
+static void many_senders_get_through(void **state)
+{
+	(void)state;
+	senders_at_once(64);
+}
+
+/* Each by itself would fill it. */
+static void busy_senders_share_the_window(void **state)
+{
+	(void)state;
+	assert_int_equal(senders_at_once(20), 0);
+	assert_int_equal(senders_at_once(2), 0);
 }
 
 int main(void)
@@ -647,6 +701,7 @@ int main(void)
 		cmocka_unit_test(runs_with_twenty_per_cent),
 		cmocka_unit_test(runs_with_reordering),
 		cmocka_unit_test(speed_survives_loss),
+		cmocka_unit_test(busy_peer_is_not_hurried),
 		cmocka_unit_test(not_ready_waits_for_ever),
 		cmocka_unit_test(not_ready_is_given_up),
 		cmocka_unit_test(dead_peer_is_noticed),
@@ -663,6 +718,7 @@ int main(void)
 		cmocka_unit_test(random_packets),
 		cmocka_unit_test(queues_do_not_disturb_each_other),
 		cmocka_unit_test(many_senders_get_through),
+		cmocka_unit_test(busy_senders_share_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

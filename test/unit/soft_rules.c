@@ -294,6 +294,65 @@ static void keep_completion(void *owner, struct host *host, const struct told *t
 	*kept = told->completion;
 }
 
+/* Of host 0: packets of SENDs, and those that asked for an acknowledgement. */
+static unsigned sends, asked;
+
+static bool listen_to_both(struct network *where, const struct host *from, struct packet *packet)
+{
+	if (from == &where->hosts[0] && packet->opcode == OPCODE_SEND_ONLY) {
+		sends++;
+		asked += packet->ack_request;
+	}
+	return listen_to_answers(where, from, packet);
+}
+
+/* Work that is not reported needs no answer of its own: that of later work covers it. Alone, it asks after a while. */
+static void silent_work_does_not_ask(void **state)
+{
+	struct bench bench;
+	struct work works[2] = { { .kind = WORK_SEND, .length = 20, .silent = true },
+				 { .kind = WORK_SEND, .length = 20 } };
+	const struct requester *requester;
+	struct soft_queue *queue;
+	uint32_t window;
+
+	(void)state;
+	rules_open(&bench, 4);
+	network->tap = listen_to_both;
+	sends = asked = 0;
+	queue = queue_of(&bench.pair, 0);
+	requester = &queue->requester;
+	works[0].region = works[1].region = bench.region;
+	for (size_t count = 0; count < 3; count++)
+		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 1),
+						 &(struct work){ .kind = WORK_RECEIVE,
+								 .region = bench.region,
+								 .offset = 100 + 100 * count,
+								 .length = 100 },
+						 1),
+				 OUTCOME_OK);
+	assert_int_equal(soft_queue_post(queue, works, 2), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(sends, 2);
+	assert_int_equal(asked, 1);
+	assert_int_equal(said_good, 1);
+	assert_int_equal(requester->count, 0);
+
+	window = requester->window;
+	assert_int_equal(soft_queue_post(queue, works, 1), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(asked, 1);
+	assert_int_equal(requester->count, 1);
+	network_run(200 * CLOCK_NS_PER_MS);
+	assert_int_equal(sends, 4);
+	assert_int_equal(asked, 2);
+	assert_int_equal(said_good, 2);
+	assert_int_equal(requester->count, 0);
+	/* It was no loss. */
+	assert_int_equal(requester->window, window);
+	bench_close(&bench);
+}
+
 /* WRITEs with immediate take a receive; our own commands never send them. */
 static void write_with_immediate(void **state)
 {
@@ -506,6 +565,7 @@ int main(void)
 		cmocka_unit_test(numbers_come_once),
 		cmocka_unit_test(last_message_is_acknowledged),
 		cmocka_unit_test(what_cannot_be_posted),
+		cmocka_unit_test(silent_work_does_not_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

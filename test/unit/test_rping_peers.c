@@ -232,7 +232,7 @@ static void complete(struct endpoint *endpoint, enum work_kind kind, uint32_t ta
 {
 	struct completion completion = { .kind = kind, .tag = tag, .length = length };
 
-	endpoint_complete(endpoint, &completion, 0, "");
+	endpoint_complete(endpoint, &completion, 0, NULL);
 }
 
 /* A message from the peer lands in the receive that was posted first. */
@@ -378,12 +378,43 @@ static void client_refuses_a_message_of_another_length(void **state)
 static void client_refuses_a_go_ahead_too_many(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_client(fake, NULL);
+	struct endpoint *endpoint;
 
+	fake->options.count = 1;
+	endpoint = connected_client(fake, NULL);
 	go_ahead(endpoint);
 	go_ahead(endpoint);
 	go_ahead(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order");
+	assert_ended(fake, OUTCOME_FAILED,
+		     "ping 1: a message out of order, while waiting for the news of what it sent");
+}
+
+/* The news that the sink's advertisement was sent may be late by one ping, but not by two. */
+static void client_goes_one_ping_ahead_of_the_news(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.validate = true;
+	fake->options.count = 3;
+	endpoint = connected_client(fake, NULL);
+	answer_ping(endpoint, 32, SIZE_MAX);
+	go_ahead(endpoint);
+	/* The second is under way, the first not settled. */
+	answer_ping(endpoint, 32, SIZE_MAX);
+	of(endpoint)->send_count = 0;
+	go_ahead(endpoint);
+	assert_int_equal(of(endpoint)->send_count, 0);
+	sink_sent(endpoint);
+	assert_int_equal(of(endpoint)->send_count, 1);
+	sink_sent(endpoint);
+	answer_ping(endpoint, 32, SIZE_MAX);
+	go_ahead(endpoint);
+	assert_false(of(endpoint)->disconnected);
+	sink_sent(endpoint);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
 }
 
 static void client_does_not_wait_for_ever(void **state)
@@ -698,6 +729,7 @@ int main(void)
 		TEST(client_notices_that_nothing_was_written),
 		TEST(client_refuses_a_message_of_another_length),
 		TEST(client_refuses_a_go_ahead_too_many),
+		TEST(client_goes_one_ping_ahead_of_the_news),
 		TEST(client_does_not_wait_for_ever),
 		TEST(client_obeys_the_servers_limit),
 		TEST(client_says_that_the_server_went_away),

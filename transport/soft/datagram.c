@@ -86,20 +86,14 @@ static void report(void *owner)
 void datagram_transmit(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	size_t bytes = 0, share;
+	size_t share;
 
 	/* Receives may be posted before the queue knows where it sends to. */
 	if (!requester->count)
 		return;
-	share = soft_socket_window(queue->path.socket);
-	for (uint32_t index = 0; index < queue->unreported; index++)
-		bytes += requester->ring[(requester->head + index) % requester->capacity].length + IP6_SIZE;
-	while (queue->unreported < requester->count && (!bytes || bytes < share)) {
-		uint32_t place = (requester->head + queue->unreported++) % requester->capacity;
-
-		transmit(queue, &requester->ring[place]);
-		bytes += requester->ring[place].length + IP6_SIZE;
-	}
+	share = soft_socket_window(queue->path.socket, requester->ring[requester->head].length);
+	while (queue->unreported < requester->count && queue->unreported < share)
+		transmit(queue, &requester->ring[(requester->head + queue->unreported++) % requester->capacity]);
 	if (queue->unreported)
 		loop_timer_start(queue->transport->base.loop, &queue->timer, 0, report, queue);
 }

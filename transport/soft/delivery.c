@@ -6,6 +6,7 @@
  */
 #include "transport/soft/delivery.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 enum {
 	COMPLETIONS_FIRST = 256, /* entries; doubled when full, power of two */
 	CAUSE_MOST = 96,
+	DROPPED_MOST = 96,
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
@@ -188,6 +190,30 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 	soft_stir(delivery->transport);
 }
 
+/* The cause behind a silence, perhaps: what the peer said found no room here. "" if nothing was lost in that way. */
+static const char *dropped_text(const struct soft_endpoint *endpoint, char text[DROPPED_MOST])
+{
+	uint32_t dropped = endpoint->path.socket ? soft_socket_dropped(endpoint->path.socket) : 0;
+
+	if (!dropped)
+		return "";
+	snprintf(text, DROPPED_MOST, "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max",
+		 dropped);
+	return text;
+}
+
+static void complete(const struct entry *entry)
+{
+	char words[CAUSE_MOST + DROPPED_MOST], dropped[DROPPED_MOST];
+	enum completion_status status = entry->completion.status;
+
+	if (status == COMPLETION_RETRY_EXCEEDED)
+		snprintf(words, sizeof(words), "%s%s", completion_status_text(status),
+			 dropped_text(entry->endpoint, dropped));
+	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
+			  status == COMPLETION_RETRY_EXCEEDED ? words : NULL);
+}
+
 static void deliver_completion(struct soft_delivery *delivery)
 {
 	struct entry entry = delivery->entries[delivery->head];
@@ -195,7 +221,7 @@ static void deliver_completion(struct soft_delivery *delivery)
 	delivery->head = (delivery->head + 1) & (delivery->capacity - 1);
 	delivery->count--;
 	if (entry.endpoint)
-		endpoint_complete(&entry.endpoint->base, &entry.completion, entry.raw, "the queue pair failed");
+		complete(&entry);
 }
 
 /* The last messages may still be queued: they come first, as on every backend. */
@@ -223,13 +249,14 @@ static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *e
 
 static void failed(struct soft_endpoint *endpoint, const struct event *event)
 {
-	char refusal[ENDPOINT_REFUSAL_SIZE];
+	char refusal[ENDPOINT_REFUSAL_SIZE], dropped[DROPPED_MOST];
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
-	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s %d)",
+	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
 		  endpoint_state_text(endpoint->base.state), event->cause,
-		  endpoint_refusal_text(event->data, event->length, refusal), event->code_name, event->code);
+		  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
+		  event->code_name, event->code);
 	if (event->length)
 		endpoint_refused(&endpoint->base, event->data, event->length);
 	else

@@ -4,7 +4,7 @@
 
 enum {
 	AHEAD_MOST = 512, /* steps, for packets that were lost or went to others */
-	BACK_MOST = 128,  /* steps, for packets that were overtaken; the segments of one send count up from 0 again */
+	BACK_MOST = 1024, /* steps, for packets that were overtaken: by all that a busy peer's other processors sent */
 	JUMP_WEIGHT = 16, /* near marks that make up for a jump */
 	JUMPS_MOST = 3 * JUMP_WEIGHT,
 };

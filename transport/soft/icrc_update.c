@@ -115,29 +115,31 @@ __attribute__((target("pclmul,sse2"))) static inline __m128i load(const void *by
 __attribute__((target("pclmul,sse2"))) static uint32_t update_multiply(const struct icrc_table *table, uint32_t crc,
 								       const uint8_t *bytes, size_t length)
 {
-	__m128i lanes[LANES], factors;
+	__m128i first, second, third, fourth, factors;
 	uint8_t rest[BLOCK];
 
 	if (length < BLOCK * LANES)
 		return update_table(table, crc, bytes, length);
-	for (unsigned i = 0; i < LANES; i++)
-		lanes[i] = load(bytes + BLOCK * i);
-	lanes[0] = _mm_xor_si128(lanes[0], _mm_cvtsi32_si128((int)crc));
-	bytes += BLOCK * LANES;
-	length -= BLOCK * LANES;
+	first = _mm_xor_si128(load(bytes), _mm_cvtsi32_si128((int)crc));
+	second = load(bytes + BLOCK);
+	third = load(bytes + BLOCK * 2);
+	fourth = load(bytes + BLOCK * 3);
 
+	/* Four names, because an array would lie in memory when this is compiled for size. */
 	factors = load(table->folds);
-	for (; length >= BLOCK * LANES; length -= BLOCK * LANES, bytes += BLOCK * LANES) {
-		for (unsigned i = 0; i < LANES; i++)
-			lanes[i] = fold(lanes[i], load(bytes + BLOCK * i), factors);
+	while ((length -= BLOCK * LANES) >= BLOCK * LANES) {
+		bytes += BLOCK * LANES;
+		first = fold(first, load(bytes), factors);
+		second = fold(second, load(bytes + BLOCK), factors);
+		third = fold(third, load(bytes + BLOCK * 2), factors);
+		fourth = fold(fourth, load(bytes + BLOCK * 3), factors);
 	}
 	factors = load(table->folds + 2);
-	for (unsigned i = 1; i < LANES; i++)
-		lanes[i] = fold(lanes[i - 1], lanes[i], factors);
-	for (; length >= BLOCK; length -= BLOCK, bytes += BLOCK)
-		lanes[LANES - 1] = fold(lanes[LANES - 1], load(bytes), factors);
+	fourth = fold(fold(fold(first, second, factors), third, factors), fourth, factors);
+	for (bytes += BLOCK * LANES; length >= BLOCK; length -= BLOCK, bytes += BLOCK)
+		fourth = fold(fourth, load(bytes), factors);
 
-	_mm_storeu_si128((void *)rest, lanes[LANES - 1]);
+	_mm_storeu_si128((void *)rest, fourth);
 	crc = update_table(table, 0, rest, BLOCK);
 	return update_table(table, crc, bytes, length);
 }

@@ -23,13 +23,14 @@
 #include "transport/soft/socket.h"
 
 enum {
-	RECEIVE_BATCH = 32,
+	RECEIVE_BATCH = 16,
 	RECEIVE_ROUNDS = 8,   /* batches in one turn of the loop: a flood must not starve the timers */
-	RECEIVE_SIZE = 4352,  /* the longest packet: 4,096 bytes of payload and all headers */
+	RECEIVE_SIZE = 65536, /* the longest message: packets that were coalesced */
 	SEND_BATCH = 64,      /* packets queued */
 	SEGMENTS_MOST = 64,   /* of one message: UDP_MAX_SEGMENTS of Linux */
 	MESSAGE_MOST = 65000, /* bytes of one message, below what an IP packet holds */
 	TRAILER_MOST = 3 + 4, /* pad and ICRC */
+	COPIED_MOST = 128,    /* bytes of payload: cheaper to copy than to point at */
 	PEERS = 256	      /* remembered, by a hash of the address: a power of two */
 };
 
@@ -44,11 +45,6 @@ struct peer {
 	struct icrc_judge judge;
 	struct sockaddr_storage to;
 	socklen_t to_length;
-};
-
-struct outgoing {
-	uint8_t header[PACKET_HEADER_MOST];
-	uint8_t trailer[TRAILER_MOST];
 };
 
 struct message {
@@ -66,9 +62,12 @@ struct message {
 
 struct soft_wire {
 	struct peer peers[PEERS];
+	struct peer *latest; /* the one that was looked up last; NULL at first */
 	/* out */
 	struct soft_socket *socket; /* of the packets queued */
-	struct outgoing outgoing[SEND_BATCH];
+	/* Their headers, short payloads and trailers, one behind the other. */
+	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MOST + COPIED_MOST + TRAILER_MOST)];
+	size_t bytes_used;
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
 	struct mmsghdr headers[SEND_BATCH];
@@ -78,13 +77,33 @@ struct soft_wire {
 	uint8_t buffers[RECEIVE_BATCH][RECEIVE_SIZE];
 	struct iovec in_elements[RECEIVE_BATCH];
 	struct sockaddr_storage in_from[RECEIVE_BATCH];
+	uint8_t in_control[RECEIVE_BATCH][CMSG_SPACE(sizeof(int))];
 	struct mmsghdr in_headers[RECEIVE_BATCH];
 	int64_t now; /* of the batch at hand */
 };
 
+/* Where the kernel says how much it has used it is told how much there is. */
+static void make_room(struct msghdr *header)
+{
+	header->msg_namelen = sizeof(struct sockaddr_storage);
+	header->msg_controllen = CMSG_SPACE(sizeof(int));
+}
+
 struct soft_wire *soft_wire_open(void)
 {
-	return calloc(1, sizeof(struct soft_wire));
+	struct soft_wire *wire = calloc(1, sizeof(*wire));
+
+	for (size_t index = 0; wire && index < RECEIVE_BATCH; index++) {
+		wire->in_elements[index] = (struct iovec){ wire->buffers[index], RECEIVE_SIZE };
+		wire->in_headers[index].msg_hdr = (struct msghdr){
+			.msg_name = &wire->in_from[index],
+			.msg_iov = &wire->in_elements[index],
+			.msg_iovlen = 1,
+			.msg_control = wire->in_control[index],
+		};
+		make_room(&wire->in_headers[index].msg_hdr);
+	}
+	return wire;
 }
 
 void soft_wire_close(struct soft_wire *wire)
@@ -98,12 +117,15 @@ void soft_wire_close(struct soft_wire *wire)
 static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *socket, const struct address *address)
 {
 	uint32_t hash = (uint32_t)((uintptr_t)socket >> 4);
-	struct peer *peer;
-	struct address to = *address;
+	struct peer *peer = wire->latest;
+	struct address to;
 
+	if (peer && peer->socket == socket && address_same_host(&peer->address, address))
+		return peer;
 	for (size_t index = 0; index < sizeof(address->bytes); index++)
 		hash = hash * 31 + address->bytes[index];
 	peer = &wire->peers[(hash ^ hash >> 16) & (PEERS - 1)];
+	wire->latest = peer;
 	if (peer->socket == socket && address_same_host(&peer->address, address))
 		return peer;
 	memset(peer, 0, sizeof(*peer));
@@ -111,37 +133,13 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 	peer->address = *address;
 	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
 			  address->bytes, PACKET_PORT, PACKET_PORT);
+	to = *address;
 	to.port = PACKET_PORT;
 	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
 	return peer;
 }
 
 /* ---- out ---- */
-
-void soft_flush(struct soft_transport *transport)
-{
-	struct soft_wire *wire = transport->wire;
-	size_t sent = 0;
-
-	while (sent < wire->message_count) {
-		int count = sendmmsg(wire->socket->fd, wire->headers + sent, (unsigned)(wire->message_count - sent),
-				     MSG_DONTWAIT);
-
-		if (count > 0) {
-			sent += (size_t)count;
-			continue;
-		}
-		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
-		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
-		if (errno == ECONNREFUSED || errno == EINTR)
-			continue;
-		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1)
-			wire->no_segmentation = true;
-		/* The packet is lost, as any may be: the sender's queue repeats it. */
-		sent++;
-	}
-	wire->packets = wire->element_count = wire->message_count = 0;
-}
 
 /* Appends the packet to the last message if that is to the same peer and of the same size, else begins a new one. */
 static struct message *message_for(struct soft_wire *wire, const struct soft_path *path, const struct peer *peer,
@@ -181,9 +179,8 @@ static void add_control(struct msghdr *header, struct message *message, int leve
 }
 
 /* The header of a message as it stands; written again with every packet that joins it. */
-static void describe(struct soft_wire *wire, struct message *message)
+static void describe(struct soft_wire *wire, struct message *message, struct msghdr *header)
 {
-	struct msghdr *header = &wire->headers[wire->message_count - 1].msg_hdr;
 	uint16_t segment = (uint16_t)message->segment;
 	int type_of_service = message->type_of_service;
 	bool four = message->to.ss_family == AF_INET;
@@ -201,21 +198,106 @@ static void describe(struct soft_wire *wire, struct message *message)
 			    &type_of_service, sizeof(type_of_service));
 }
 
+/* The bytes of a packet that begins somewhere in the elements; moves the place behind it. */
+static void gather(const struct iovec **element, size_t *offset, uint8_t *packet, size_t size)
+{
+	while (size) {
+		size_t rest = (*element)->iov_len - *offset;
+		size_t length = size < rest ? size : rest;
+
+		memcpy(packet, (const uint8_t *)(*element)->iov_base + *offset, length);
+		packet += length;
+		size -= length;
+		*offset += length;
+		if (*offset == (*element)->iov_len) {
+			(*element)++;
+			*offset = 0;
+		}
+	}
+}
+
+/*
+ * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
+ * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
+ */
+static void send_one_by_one(struct soft_transport *transport, struct message *message)
+{
+	struct soft_wire *wire = transport->wire;
+	const struct iovec *element = &wire->elements[message->first_element];
+	uint8_t packet[PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + TRAILER_MOST];
+	struct iovec whole = { .iov_base = packet };
+	size_t offset = 0, size;
+	const struct peer *peer;
+	struct msghdr header;
+	struct address to;
+
+	if (!address_from_socket(&message->to, &to))
+		return;
+	peer = peer_of(wire, wire->socket, &to);
+	message->packets = 1;
+	describe(wire, message, &header);
+	header.msg_iov = &whole;
+	header.msg_iovlen = 1;
+	for (size_t left = message->bytes; left; left -= size) {
+		size = left < message->segment ? left : message->segment;
+		gather(&element, &offset, packet, size);
+		icrc_store(packet + size - ICRC_SIZE, icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 },
+							      packet, size - ICRC_SIZE, NULL, 0, 0));
+		whole.iov_len = size;
+		while (sendmsg(wire->socket->fd, &header, MSG_DONTWAIT) < 0 &&
+		       (errno == ECONNREFUSED || errno == EINTR))
+			;
+	}
+}
+
+void soft_flush(struct soft_transport *transport)
+{
+	struct soft_wire *wire = transport->wire;
+	size_t sent = 0;
+
+	while (sent < wire->message_count) {
+		int count = sendmmsg(wire->socket->fd, wire->headers + sent, (unsigned)(wire->message_count - sent),
+				     MSG_DONTWAIT);
+
+		if (count > 0) {
+			sent += (size_t)count;
+			continue;
+		}
+		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
+		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
+		if (errno == ECONNREFUSED || errno == EINTR)
+			continue;
+		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1) {
+			wire->no_segmentation = true;
+			send_one_by_one(transport, &wire->messages[sent]);
+		}
+		/* Else the packet is lost, as any may be: the sender's queue repeats it. */
+		sent++;
+	}
+	wire->packets = wire->element_count = wire->message_count = wire->bytes_used = 0;
+}
+
+/* What follows the bytes before in memory makes one element with them: each costs the kernel. */
 static void add_element(struct soft_wire *wire, struct message *message, const void *bytes, size_t length)
 {
-	if (!length)
+	struct iovec *last = message->elements ? &wire->elements[wire->element_count - 1] : NULL;
+
+	message->bytes += length;
+	if (last && (uint8_t *)last->iov_base + last->iov_len == bytes) {
+		last->iov_len += length;
 		return;
+	}
 	wire->elements[wire->element_count++] =
 		(struct iovec){ .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
 	message->elements++;
-	message->bytes += length;
 }
 
 void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
 {
 	struct soft_wire *wire = transport->wire;
 	size_t pad = packet_pad(packet->length);
-	struct outgoing *outgoing;
+	size_t copied = packet->length <= COPIED_MOST ? packet->length : 0;
+	uint8_t *header, *trailer;
 	struct message *message;
 	struct peer *peer;
 	struct icrc_mark mark = { 0 };
@@ -226,24 +308,28 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 		soft_flush(transport);
 	peer = peer_of(wire, path->socket, &path->peer);
 	wire->socket = path->socket;
-	outgoing = &wire->outgoing[wire->packets];
-	header_length = packet_write(packet, outgoing->header);
+	header = wire->bytes + wire->bytes_used;
+	header_length = packet_write(packet, header);
 	if (!header_length)
 		return;
 	wire->packets++;
 	size = header_length + packet->length + pad + ICRC_SIZE;
 	message = message_for(wire, path, peer, size);
 	mark.identification = message->packets;
-	icrc = icrc_of(&transport->icrc, &peer->out, mark, outgoing->header, header_length, packet->payload,
-		       packet->length, pad);
-	memset(outgoing->trailer, 0, pad);
-	icrc_store(outgoing->trailer + pad, icrc);
+	icrc = icrc_of(&transport->icrc, &peer->out, mark, header, header_length, packet->payload, packet->length, pad);
+	if (copied)
+		memcpy(header + header_length, packet->payload, copied);
+	trailer = header + header_length + copied;
+	memset(trailer, 0, pad);
+	icrc_store(trailer + pad, icrc);
+	wire->bytes_used += header_length + copied + pad + ICRC_SIZE;
 	message->packets++;
 	message->closed = size < message->segment;
-	add_element(wire, message, outgoing->header, header_length);
-	add_element(wire, message, packet->payload, packet->length);
-	add_element(wire, message, outgoing->trailer, pad + ICRC_SIZE);
-	describe(wire, message);
+	add_element(wire, message, header, header_length + copied);
+	if (!copied && packet->length)
+		add_element(wire, message, packet->payload, packet->length);
+	add_element(wire, message, trailer, pad + ICRC_SIZE);
+	describe(wire, message, &wire->headers[wire->message_count - 1].msg_hdr);
 	soft_stir(transport);
 }
 
@@ -286,6 +372,37 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		soft_queue_receive(transport, socket, &from, &packet);
 }
 
+/* The size of the packets in a message that were coalesced; 0 if it is one packet. */
+static size_t segment_of(struct msghdr *header)
+{
+	struct cmsghdr *row = CMSG_FIRSTHDR(header);
+	int size = 0;
+
+	if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_GRO &&
+	    row->cmsg_len == CMSG_LEN(sizeof(size)))
+		memcpy(&size, CMSG_DATA(row), sizeof(size));
+	return size > 0 ? (size_t)size : 0;
+}
+
+/* One packet, or several of one size and perhaps a shorter last one. */
+static void take_message(struct soft_socket *socket, struct mmsghdr *message)
+{
+	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
+	size_t segment = segment_of(&message->msg_hdr), left = message->msg_len;
+
+	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+		return;
+	if (!segment)
+		segment = left;
+	while (left) {
+		size_t length = left < segment ? left : segment;
+
+		take_packet(socket, message->msg_hdr.msg_name, bytes, length);
+		bytes += length;
+		left -= length;
+	}
+}
+
 /* An ICMP error that came back for something we sent, and quotes some of it. */
 static bool take_error(struct soft_socket *socket)
 {
@@ -322,48 +439,70 @@ static bool take_error(struct soft_socket *socket)
 	return true;
 }
 
-static int take_batch(struct soft_socket *socket, struct soft_wire *wire)
+/* Returns the number of messages that were taken, at most that many. */
+static int take_batch(struct soft_socket *socket, unsigned most)
 {
-	int count;
+	struct soft_wire *wire = socket->transport->wire;
+	int count = recvmmsg(socket->fd, wire->in_headers, most, MSG_DONTWAIT, NULL);
+	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
-	for (size_t index = 0; index < RECEIVE_BATCH; index++) {
-		wire->in_elements[index] = (struct iovec){ wire->buffers[index], RECEIVE_SIZE };
-		wire->in_headers[index].msg_hdr = (struct msghdr){
-			.msg_name = &wire->in_from[index],
-			.msg_namelen = sizeof(wire->in_from[index]),
-			.msg_iov = &wire->in_elements[index],
-			.msg_iovlen = 1,
-		};
+	if (count > 0)
+		wire->now = clock_now();
+	for (int index = 0; index < count; index++) {
+		take_message(socket, &wire->in_headers[index]);
+		make_room(&wire->in_headers[index].msg_hdr);
 	}
-	count = recvmmsg(socket->fd, wire->in_headers, RECEIVE_BATCH, MSG_DONTWAIT, NULL);
-	if (count <= 0)
-		return count;
-	wire->now = clock_now();
-	for (int index = 0; index < count; index++)
-		if (!(wire->in_headers[index].msg_hdr.msg_flags & MSG_TRUNC))
-			take_packet(socket, &wire->in_from[index], wire->buffers[index],
-				    wire->in_headers[index].msg_len);
-	return count;
+	/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays. */
+	if (failed || socket->failed)
+		while (take_error(socket))
+			;
+	socket->failed = false;
+	return count > 0 ? count : 0;
 }
 
-/* No handler of a command runs before soft_leave(), so that the socket outlives the rounds. */
+/* Returns whether there was something. */
+static bool take_batches(struct soft_socket *socket)
+{
+	int count = RECEIVE_BATCH;
+	int round = 0;
+
+	for (; round < RECEIVE_ROUNDS && count == RECEIVE_BATCH; round++)
+		count = take_batch(socket, RECEIVE_BATCH);
+	return round > 1 || count > 0;
+}
+
+/* No handler of a command runs before soft_leave(), so that the sockets outlive the rounds. */
 void soft_packets_readable(void *owner)
 {
 	struct soft_socket *socket = owner;
 	struct soft_transport *transport = socket->transport;
 
 	soft_enter(transport);
-	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int count = take_batch(socket, transport->wire);
-
-		/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays.
-		 */
-		if (socket->failed || (count < 0 && errno != EAGAIN && errno != EINTR))
-			while (take_error(socket))
-				;
-		socket->failed = false;
-		if (count < RECEIVE_BATCH)
-			break;
-	}
+	take_batches(socket);
 	soft_leave(transport);
+}
+
+/*
+ * After a silence what comes is likely to be one message, that its sender waits for the answer to: to look for a second
+ * one in the same call only delays that.
+ */
+static bool poll_socket(struct soft_socket *socket)
+{
+	if (socket->streaming)
+		socket->streaming = take_batches(socket);
+	else
+		socket->streaming = take_batch(socket, 1) > 0;
+	return socket->streaming;
+}
+
+bool soft_packets_poll(void *owner)
+{
+	struct soft_transport *transport = owner;
+	bool busy = false;
+
+	soft_enter(transport);
+	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		busy |= poll_socket(socket);
+	soft_leave(transport);
+	return busy;
 }

@@ -12,14 +12,18 @@ struct soft_socket {
 	bool group;
 	bool failed;	  /* the last send: an error may wait in the socket's queue of them */
 	unsigned members; /* of a group's socket */
-	size_t window;
-	uint32_t mtu;	 /* of its paths; 0 before it was looked up */
-	int64_t mtu_old; /* from when on it is looked up again */
+	size_t buffer;	  /* that the kernel accounts received packets against, bytes */
+	uint32_t mtu;	  /* of its paths; 0 before it was looked up */
+	int64_t mtu_old;  /* from when on it is looked up again */
 	struct loop_io readable;
+	bool streaming; /* there was something at the last look of the poller */
 	struct soft_socket *next;
 };
 
 /* A socket has packets, or an error that came back from the path. */
 void soft_packets_readable(void *socket);
+
+/* The same for every socket of the transport, when there may be nothing. Returns whether there was something. */
+bool soft_packets_poll(void *transport);
 
 #endif

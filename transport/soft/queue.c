@@ -166,6 +166,8 @@ uint32_t soft_queue_number(const struct soft_queue *queue)
 
 static void halt(struct soft_queue *queue, enum queue_state state)
 {
+	if (queue->requester.count && !queue->link_to_this)
+		queue->transport->busy_queues--;
 	queue->state = state;
 	loop_timer_stop(&queue->timer);
 	queue->requester.alarm = 0;

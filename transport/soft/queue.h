@@ -88,6 +88,8 @@ struct requester {
 	uint8_t reads_most;
 	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
 	bool recovering;
+	uint8_t losses; /* lately */
+	uint8_t calm;	/* round trips measured since the last one */
 
 	bool waits; /* until deadline, because the peer was not ready */
 	bool timing;
@@ -211,8 +213,8 @@ void requester_give_up(struct soft_queue *queue);
 
 /* recovery.c: what the requester does about loss, and how much may be under way */
 void recovery_connect(struct soft_queue *queue);
-/* Packets. */
-uint32_t recovery_window(const struct requester *requester);
+/* Packets. Some work must be under way. */
+uint32_t recovery_window(const struct soft_queue *queue);
 /* The packet at the cursor is about to go, and will be answered as soon as it is there. */
 void recovery_time(struct soft_queue *queue);
 /* Something is under way: an answer must come in time. */

@@ -20,11 +20,19 @@ enum {
 	TIMEOUTS_RANDOM = 5,  /* in a row, that a bad network may have; more need patience */
 	DOUBLINGS_MOST = 10,
 	NOT_READY_MOST = 7, /* counted */
+	LOSSES_MOST = 6,    /* counted */
+	CALM_ROUNDS = 64,   /* measured without a loss make one forgotten */
 };
 
 /* Before anything was measured; peers that must be scheduled first are slower than any wire. */
-#define TIMEOUT_FIRST	(40 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LEAST	(2 * CLOCK_NS_PER_MS)
+#define TIMEOUT_FIRST (40 * CLOCK_NS_PER_MS)
+#define TIMEOUT_LEAST (2 * CLOCK_NS_PER_MS)
+/*
+ * As long as stock devices say that an acknowledgement may take. A busy peer does take tens of milliseconds now and
+ * then, and to repeat everything would make that worse; but on a network that loses packets nobody can wait for that
+ * with each. So it is halved with each loss, down to the least.
+ */
+#define TIMEOUT_CAREFUL (128 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
 #define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
 #define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
@@ -33,7 +41,7 @@ enum {
 void recovery_connect(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
-	size_t most = soft_socket_window(queue->path.socket) / queue->path.mtu;
+	size_t most = soft_socket_window(queue->path.socket, queue->path.mtu);
 
 	requester->window_most = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
 	requester->threshold = requester->window_most < WINDOW_DOUBLED ? requester->window_most : WINDOW_DOUBLED;
@@ -80,6 +88,8 @@ void recovery_expect(struct soft_queue *queue)
 	}
 	if (requester->round_trip)
 		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
+	if (timeout < TIMEOUT_CAREFUL >> requester->losses)
+		timeout = TIMEOUT_CAREFUL >> requester->losses;
 	if (timeout > agreed)
 		timeout = agreed;
 	if (timeout < TIMEOUT_LEAST)
@@ -102,6 +112,10 @@ static void measure(struct soft_queue *queue)
 	int64_t error = taken - requester->round_trip;
 
 	requester->timing = false;
+	if (requester->losses && ++requester->calm == CALM_ROUNDS) {
+		requester->calm = 0;
+		requester->losses--;
+	}
 	if (taken <= 0)
 		taken = 1;
 	if (!requester->round_trip) {
@@ -115,11 +129,18 @@ static void measure(struct soft_queue *queue)
 		requester->round_trip = 1;
 }
 
-uint32_t recovery_window(const struct requester *requester)
+/* Queues that are busy at once share the buffers: in all likelihood their packets meet in one, at the peer or here. */
+uint32_t recovery_window(const struct soft_queue *queue)
 {
-	uint32_t most = requester->not_ready > 1 ? 1 : requester->not_ready ? WINDOW_NOT_READY : requester->window;
+	const struct requester *requester = &queue->requester;
+	uint32_t share = requester->window_most / queue->transport->busy_queues;
+	uint32_t window = requester->window;
 
-	return requester->window < most ? requester->window : most;
+	if (window > share)
+		window = share < WINDOW_LEAST ? WINDOW_LEAST : share;
+	if (requester->not_ready > 1)
+		return 1;
+	return requester->not_ready && window > WINDOW_NOT_READY ? WINDOW_NOT_READY : window;
 }
 
 /* The first packet of its time that was never sent before is timed. */
@@ -153,6 +174,9 @@ static void shrink(struct requester *requester)
 	if (requester->recovering)
 		return;
 	requester->recovering = true;
+	requester->calm = 0;
+	if (requester->losses < LOSSES_MOST)
+		requester->losses++;
 	requester->recovered = requester->sent;
 	requester->window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
 	requester->threshold = requester->window;
@@ -224,6 +248,13 @@ static void time_out(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
 
+	/* Nothing that is under way has asked for an answer. Sent again it does; that is no loss yet. */
+	if (requester->unasked >= ((requester->cursor - requester->oldest) & PSN_MASK)) {
+		go_back(requester);
+		requester_transmit(queue);
+		recovery_expect(queue);
+		return;
+	}
 	if (requester->timeouts < TIMEOUTS_MOST)
 		requester->timeouts++;
 	if (is_given_up(queue)) {

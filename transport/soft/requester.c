@@ -12,8 +12,7 @@
  *
  * When something is sent again, and how large the window is: recovery.c.
  */
-#include <string.h>
-
+#include "transport/soft/bytes.h"
 #include "transport/soft/queue.h"
 
 enum {
@@ -60,6 +59,7 @@ static struct request *push(struct soft_queue *queue, uint32_t length)
 	struct requester *requester = &queue->requester;
 	struct request *request = request_at(requester, requester->count++);
 
+	queue->transport->busy_queues += requester->count == 1;
 	*request = (struct request){
 		.length = length,
 		.psn = requester->end,
@@ -110,10 +110,11 @@ static uint32_t under_way(const struct requester *requester)
 static bool send_packet(struct soft_queue *queue, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &queue->requester;
-	uint32_t window = recovery_window(requester);
+	uint32_t window = recovery_window(queue);
 	uint32_t ask_at = window / 4 < ASK_MOST ? window / 4 : ASK_MOST;
 	size_t offset = (size_t)index * queue->path.mtu;
 	bool last = index + 1 == request->packets;
+	bool again = psn_before(requester->cursor, requester->sent);
 	struct packet packet = {
 		.opcode = opcodes[request->kind][(last ? 2 : 0) + (index ? 0 : 1)],
 		.psn = requester->cursor,
@@ -129,8 +130,12 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 	if (last && request->has_immediate)
 		packet.opcode++;
 	requester->unasked++;
-	/* An acknowledgement must come before the window is used up. */
-	if (last || requester->unasked >= ask_at || under_way(requester) + 1 >= window) {
+	/*
+	 * An acknowledgement must come before the window is used up. Work that is not reported can wait for that of
+	 * later work; if there is none, recovery.c sends it again, and then it asks.
+	 */
+	if ((last && (!request->silent || again)) || requester->unasked >= ask_at ||
+	    under_way(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->unasked = 0;
 		recovery_time(queue);
@@ -153,7 +158,7 @@ static bool send_read(struct soft_queue *queue, const struct request *request, u
 {
 	struct requester *requester = &queue->requester;
 	uint32_t packets = slice_rest(requester, request, index);
-	uint32_t window = recovery_window(requester);
+	uint32_t window = recovery_window(queue);
 	uint32_t offset = index * queue->path.mtu;
 	uint32_t rest = request->length - offset;
 	struct packet packet = {
@@ -238,7 +243,7 @@ static void finish_oldest(struct soft_queue *queue)
 
 	if (++requester->head == requester->capacity)
 		requester->head = 0;
-	requester->count--;
+	queue->transport->busy_queues -= !--requester->count;
 	if (requester->next)
 		requester->next--;
 	if (!request->silent && !request->probe)
@@ -304,7 +309,7 @@ static void take_response(struct soft_queue *queue, const struct packet *packet)
 		return;
 	}
 	if (packet->length)
-		memcpy(request->memory + offset, packet->payload, packet->length);
+		bytes_copy(request->memory + offset, packet->payload, packet->length);
 	before = requester->oldest;
 	requester->oldest = psn_add(requester->oldest, 1);
 	if (slice_rest(requester, request, index) == 1 && requester->reads &&

@@ -12,8 +12,7 @@
  *
  * A request that is wrong ends the connection: the peer is told why, again for every try of it, and nothing else.
  */
-#include <string.h>
-
+#include "transport/soft/bytes.h"
 #include "transport/soft/queue.h"
 
 enum {
@@ -103,7 +102,7 @@ static bool take_send(struct soft_queue *queue, const struct packet *packet, uns
 		return false;
 	}
 	if (packet->length)
-		memcpy(receive->memory + responder->offset, packet->payload, packet->length);
+		bytes_copy(receive->memory + responder->offset, packet->payload, packet->length);
 	responder->offset += (uint32_t)packet->length;
 	if (form & FORM_LAST)
 		finish_receive(queue, packet, responder->offset);
@@ -140,7 +139,7 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 		return false;
 	}
 	if (packet->length)
-		memcpy(target, packet->payload, packet->length);
+		bytes_copy(target, packet->payload, packet->length);
 	responder->write.address += packet->length;
 	responder->write.left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)

@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -25,6 +27,8 @@ enum {
 	BUFFER_WANTED = 8 << 20, /* bytes in a socket's buffers, where the system lets us */
 	LOOPBACK_MOST = 254,	 /* 127.0.0.1 to 127.0.0.254 are tried */
 	MTU_CODE_LEAST = 1,
+	PACKET_AROUND = 512,	  /* at most: headers, room for the device's, the end of the buffer */
+	PACKET_DESCRIPTION = 256, /* struct sk_buff of Linux */
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -48,10 +52,12 @@ static size_t enlarge_buffers(int fd)
 
 /*
  * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; errors of
- * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in.
+ * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in. Where the kernel can it hands
+ * over many packets of a sender at once.
  */
 static void prepare(int fd, enum address_family family)
 {
+	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == ADDRESS_IP4) {
 		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
@@ -150,7 +156,7 @@ static struct soft_socket *open_socket(struct soft_transport *transport, const s
 	prepare(socket_->fd, address->family);
 	if (group)
 		set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	socket_->window = enlarge_buffers(socket_->fd) / 2;
+	socket_->buffer = enlarge_buffers(socket_->fd);
 	if (bind(socket_->fd, (struct sockaddr *)&storage, length))
 		goto failed;
 	socket_->next = transport->sockets;
@@ -374,19 +380,49 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const char *na
 				       : socket_of(transport, name, address, &socket);
 }
 
-size_t soft_socket_window(const struct soft_socket *socket)
+/*
+ * The kernel accounts a packet with the memory that it lies in: headers, payload and the end of a buffer together in a
+ * power of two, and what describes the buffer.
+ */
+static size_t accounted(size_t payload)
 {
-	return socket->window;
+	size_t memory = 256;
+
+	while (memory < payload + PACKET_AROUND)
+		memory *= 2;
+	return memory + PACKET_DESCRIPTION;
+}
+
+/* A quarter is left for acknowledgements and what the peer has to say. */
+size_t soft_socket_window(const struct soft_socket *socket, size_t payload)
+{
+	size_t packets = (socket->buffer - socket->buffer / 4) / accounted(payload);
+
+	return packets ? packets : 1;
+}
+
+uint32_t soft_socket_dropped(const struct soft_socket *socket)
+{
+	uint32_t information[SK_MEMINFO_VARS] = { 0 };
+	socklen_t length = sizeof(information);
+
+	getsockopt(socket->fd, SOL_SOCKET, SO_MEMINFO, information, &length);
+	return information[SK_MEMINFO_DROPS];
 }
 
 static void close_socket(struct soft_socket *socket)
 {
 	struct soft_socket **link = &socket->transport->sockets;
+	char text[ADDRESS_TEXT_SIZE];
 
 	while (*link != socket)
 		link = &(*link)->next;
 	*link = socket->next;
 	loop_io_stop(&socket->readable);
+	if (soft_socket_dropped(socket))
+		log_debug(socket->transport->base.log,
+			  "%s: %" PRIu32 " packets were dropped, for want of room in the socket's buffer",
+			  address_host(&socket->address, text), soft_socket_dropped(socket));
 	close(socket->fd);
 	free(socket);
 }

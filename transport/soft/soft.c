@@ -9,6 +9,7 @@
 #include "transport/soft/delivery.h"
 #include "transport/soft/endpoint.h"
 #include "transport/soft/manager.h"
+#include "transport/soft/packets.h"
 #include "transport/soft/queue.h"
 #include "transport/soft/region.h"
 #include "transport/soft/socket.h"
@@ -55,6 +56,8 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
 	}
+	/* Sockets wake the loop by themselves: there is nothing to be done before it sleeps. */
+	loop_poller_start(loop, &transport->poller, soft_packets_poll, NULL, transport);
 	*result = &transport->base;
 	return OUTCOME_OK;
 }
@@ -95,6 +98,7 @@ static void soft_close(struct transport *base)
 	if (transport->delivery)
 		reap(transport);
 	loop_timer_stop(&transport->reaper);
+	loop_poller_stop(transport->base.loop, &transport->poller);
 	soft_manager_close(transport->manager);
 	soft_sockets_close(transport);
 	soft_wire_close(transport->wire);

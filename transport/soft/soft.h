@@ -48,7 +48,9 @@ struct soft_transport {
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
 	struct loop_timer reaper;
+	struct loop_poller poller;	   /* of all sockets */
 	struct soft_queue_table *queues;   /* by number: queue.c */
+	uint32_t busy_queues;		   /* with work under way, which share the window of a socket */
 	struct soft_region_table *regions; /* by key: region.c */
 	struct soft_manager *manager;	   /* its links, by identifier: manager.c */
 	struct soft_delivery *delivery;	   /* delivery.c */
@@ -112,8 +114,13 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const char *na
 void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet);
 void soft_flush(struct soft_transport *transport);
 
-/* Bytes that may be under way to us or from us without overflowing a socket's buffer. */
-size_t soft_socket_window(const struct soft_socket *socket);
+/*
+ * Packets with that many bytes of payload that may be under way to us without overflowing the socket's buffer; or from
+ * us, if the peer has one like ours. At least 1.
+ */
+size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
+/* Packets that the socket has dropped so far, nearly always because its buffer was full. */
+uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /* endpoint.c: what an endpoint's options say of each packet. */
 void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);

@@ -74,7 +74,8 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			completion.immediate = be32toh(taken->imm_data);
 		}
 	}
-	endpoint_complete(&endpoint->base, &completion, taken->status, ibv_wc_status_str(taken->status));
+	endpoint_complete(&endpoint->base, &completion, taken->status,
+			  completion.status == COMPLETION_OTHER ? ibv_wc_status_str(taken->status) : NULL);
 }
 
 /* Returns the number of completions handled: BUDGET if there may be more. */
@@ -111,9 +112,23 @@ static void poll_again(void *owner)
 				 completions);
 }
 
+static bool arm(struct verbs_completion_queue *completions)
+{
+	struct verbs_domain *domain = completions->domain;
+	int error = completions->armed ? 0 : ibv_req_notify_cq(completions->queue, 0);
+
+	completions->armed = true;
+	if (!error)
+		return true;
+	log_errno(domain->base.transport->log, domain->base.device, error, "arming a completion queue");
+	verbs_domain_removed(domain);
+	return false;
+}
+
 /*
  * One event a wake-up: the watcher is level-triggered and comes back if more wait. The queue is armed again before it
- * is polled, so that what arrives in between raises the next event.
+ * is polled, so that what arrives in between raises the next event - unless the loop spins, and arms it when it wants
+ * to sleep: arming is a system call.
  */
 void verbs_completion_readable(void *owner)
 {
@@ -121,7 +136,6 @@ void verbs_completion_readable(void *owner)
 	struct verbs_completion_queue *completions;
 	struct ibv_cq *queue;
 	void *context;
-	int error;
 
 	if (ibv_get_cq_event(domain->completions, &queue, &context)) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -133,13 +147,37 @@ void verbs_completion_readable(void *owner)
 		ibv_ack_cq_events(queue, completions->unacknowledged);
 		completions->unacknowledged = 0;
 	}
-	error = ibv_req_notify_cq(queue, 0);
-	if (error) {
-		log_errno(domain->base.transport->log, domain->base.device, error, "arming a completion queue");
-		verbs_domain_removed(domain);
-		return;
-	}
-	poll_again(completions);
+	completions->armed = false;
+	if (domain->base.transport->spin || arm(completions))
+		poll_again(completions);
+}
+
+static bool poll_all(void *owner)
+{
+	const struct verbs_domain *domain = owner;
+	bool busy = false;
+
+	if (domain->base.removed)
+		return false;
+	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+		busy |= poll_batches(completions) > 0;
+	return busy;
+}
+
+/* What comes between the last look and the arming raises no event: so it is looked once more. */
+static bool arm_all(void *owner)
+{
+	const struct verbs_domain *domain = owner;
+
+	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+		if (!domain->base.removed && !arm(completions))
+			break;
+	return poll_all(owner);
+}
+
+void verbs_completion_poller_start(struct verbs_domain *domain)
+{
+	loop_poller_start(domain->base.transport->loop, &domain->completion_poller, poll_all, arm_all, domain);
 }
 
 void verbs_completion_drain(struct verbs_domain *domain)
@@ -180,6 +218,7 @@ static enum outcome queue_create(struct verbs_domain *domain, uint32_t entries, 
 		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", error);
 	}
 	error = ibv_req_notify_cq(completions->queue, 0);
+	completions->armed = !error;
 	if (error) {
 		verbs_completion_queue_destroy(completions);
 		return verbs_explain_resources(log, domain->base.device, "arming a completion queue", error);

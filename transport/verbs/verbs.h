@@ -54,6 +54,7 @@ struct verbs_completion_queue {
 	uint32_t capacity;
 	uint32_t reserved;
 	unsigned unacknowledged; /* completion events to pay back with ibv_ack_cq_events() */
+	bool armed;		 /* the next completion raises an event */
 	struct loop_timer again; /* the rest of a batch that was larger than its budget */
 	struct verbs_completion_queue *next;
 };
@@ -65,6 +66,7 @@ struct verbs_domain {
 	struct ibv_pd *protection;
 	struct ibv_comp_channel *completions;
 	struct loop_io completion_readable;
+	struct loop_poller completion_poller;
 	struct loop_io asynchronous_readable; /* errors of the device and of queue pairs */
 	struct verbs_completion_queue *queues;
 	struct ibv_device_attr limits;
@@ -151,6 +153,8 @@ void verbs_completion_release(struct verbs_endpoint *endpoint);
 void verbs_completion_drain(struct verbs_domain *domain);
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 void verbs_completion_readable(void *domain);
+/* Spinning: polls without an event, and arms the queues before the loop sleeps. */
+void verbs_completion_poller_start(struct verbs_domain *domain);
 
 /* region.c */
 enum outcome verbs_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);

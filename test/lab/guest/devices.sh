@@ -34,11 +34,18 @@ reset_state() {
 # siw0 on e0 with 10.1.0.1 and so on. With two guests the device is on eth0 and each
 # guest has one address: a the .1, b the .2.
 device_up() {
-	lab_kind=$1
-	case $lab_kind in
+	interface_up "$1"
+	rdma link add "${1}0" type "$1" netdev "$lab_netdev" || fail "rdma link add ${1}0 failed"
+	lab_wait_device "${1}0" "$1"
+	say "device ${1}0 on $lab_netdev is up"
+}
+
+# interface_up rxe|siw: the network interface of such a device, with its addresses, and no device on it.
+interface_up() {
+	case $1 in
 	rxe) lab_netdev=d0 lab_peer=d1 lab_net=0 ;;
 	siw) lab_netdev=e0 lab_peer=e1 lab_net=1 ;;
-	*) fail "device_up: '$lab_kind' is neither rxe nor siw" ;;
+	*) fail "'$1' is neither rxe nor siw" ;;
 	esac
 	lab_hosts='1 2'
 	case $LAB_ROLE in
@@ -56,10 +63,19 @@ device_up() {
 	done
 	# Groups without a bind address go to the first device that came up.
 	ip route add 224.0.0.0/4 dev "$lab_netdev" 2>/dev/null || :
-	rdma link add "${lab_kind}0" type "$lab_kind" netdev "$lab_netdev" ||
-		fail "rdma link add ${lab_kind}0 failed"
-	lab_wait_device "${lab_kind}0" "$lab_kind"
-	say "device ${lab_kind}0 on $lab_netdev is up"
+}
+
+# soft_apart: from here on "soft" programs run in a namespace at the other end of soft-RoCE's veth pair, with
+# 10.0.0.9 and fd00::9. The kernel holds UDP port 4791 in its own namespace only.
+soft_apart() {
+	ip netns add apart
+	ip link set d1 netns apart
+	ip -n apart link set lo up
+	ip -n apart link set d1 up
+	ip -n apart address add 10.0.0.9/24 dev d1
+	ip -n apart address add fd00::9/64 dev d1 nodad
+	ip -n apart route add 224.0.0.0/4 dev d1
+	soft_under='/usr/bin/ip netns exec apart'
 }
 
 # A port is of use once it is active and, for RoCE, its address table is filled; both

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Pairs of tools, for the interoperability matrix. A side is "ours" or "stock".
+# Pairs of tools, for the interoperability matrix. A side is "ours", "stock" or "soft".
 
 # matrix NAME FUNCTION [ARGUMENT...]: a case for each way to pair the two sides, named
 # CLIENT-SERVER-NAME; FUNCTION gets the client's side, the server's, and the arguments.
@@ -110,5 +110,42 @@ group_pair() {
 	expect_line sender.out '^mckey: joined dgid: .* mlid .* sl '
 	finish receiver 20
 	expect_status 0
+	nothing_is_left
+}
+
+# far_pair SERVER_ROLE SERVER CLIENT TOOL 'SERVER OPTIONS' 'CLIENT OPTIONS': rping or ucmatose between two guests.
+far_pair() {
+	if [ "$LAB_ROLE" = "$1" ]; then
+		# shellcheck disable=SC2086 # options are lists of words
+		start server $2 "$4" $5
+		wait_listening server 10
+		barrier listening
+		finish server 120
+		expect_success server
+	else
+		barrier listening
+		# shellcheck disable=SC2086
+		run 120 $3 "$4" $6
+		expect_success run
+	fi
+	nothing_is_left
+}
+
+# far_group_pair RECEIVER_ROLE RECEIVER SENDER 'RECEIVER OPTIONS' 'SENDER OPTIONS': mckey between two guests.
+far_group_pair() {
+	if [ "$LAB_ROLE" = "$1" ]; then
+		# shellcheck disable=SC2086
+		start receiver $2 mckey $4
+		wait_for receiver.out '^mckey: joined dgid: ' 10
+		[ "$2" = stock ] || wait_for receiver.out '^receiving data transfers$' 10
+		barrier joined
+		finish receiver 60
+		expect_status 0
+	else
+		barrier joined
+		# shellcheck disable=SC2086
+		run 60 $3 mckey -s $5
+		expect_status 0
+	fi
 	nothing_is_left
 }

@@ -4,13 +4,14 @@
 
 lab_started=
 ours_under=
+soft_under=
 status=
 out=
 err=
 
 # Turns the words of a scenario into a program and becomes it, so that the process
-# id is the program's own. "stock rping" and "ours rping" say whose; "nobody" before
-# them says which user.
+# id is the program's own. "stock rping" and "ours rping" say whose, "soft rping" that it
+# is ours with the soft transport; "nobody" before them says which user.
 lab_become() {
 	lab_as=
 	if [ "$1" = nobody ]; then
@@ -31,6 +32,12 @@ lab_become() {
 		lab_under=$ours_under
 		shift 2
 		;;
+	soft)
+		lab_program=/opt/rdmatest/bin/$2
+		lab_under="$soft_under $ours_under"
+		export RDMATEST_TRANSPORT=soft
+		shift 2
+		;;
 	*)
 		lab_program=$1
 		lab_under=
@@ -45,7 +52,7 @@ lab_become() {
 # process be known under the shell's name.
 lab_wait_become() {
 	now
-	lab_deadline=$((now + 500))
+	lab_deadline=$((now + 2000))
 	while [ "$now" -lt "$lab_deadline" ]; do
 		lab_command=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null || :)
 		case $lab_command in
@@ -55,7 +62,7 @@ lab_wait_become() {
 		sleep 0.01
 		now
 	done
-	fail "the program did not start within 5 s"
+	fail "the program did not start within 20 s"
 }
 
 # start NAME COMMAND...: runs in the background with output in NAME.out and NAME.err.

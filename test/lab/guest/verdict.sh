@@ -115,6 +115,8 @@ try() {
 	lab_cases=$((lab_cases + 1))
 	printf '%s\n' "$lab_case" >/run/lab/case
 	rm -f /run/lab/reason
+	# Two guests begin a case together: the host ends the wait of one in a case that the other has left.
+	[ "$LAB_ROLE" = none ] || barrier "case $lab_case"
 	say "=== $lab_case"
 	now
 	lab_case_begin=$now

@@ -46,11 +46,19 @@ lab_listens() {
 	# The tool of iproute2 calls the port space IB "IPoIB".
 	*"state LISTEN ps TCP pid $1 "* | *"state LISTEN ps IPoIB pid $1 "*) return 0 ;;
 	esac
-	return 1
+	lab_holds_roce_port "$1"
 }
 
-# wait_listening NAME SECONDS: NAME holds a listening connection id. Stock servers
-# print nothing when they are ready; the kernel knows.
+# The process has a socket on UDP port 4791 (12B7 in hexadecimal), in whatever network namespace it is.
+lab_holds_roce_port() {
+	{ cat "/proc/$1/net/udp" "/proc/$1/net/udp6" && ls -l "/proc/$1/fd"; } 2>/dev/null | awk '
+		$2 ~ /:12B7$/ { holders["socket:[" $10 "]"] }
+		$NF in holders { found = 1 }
+		END { exit !found }'
+}
+
+# wait_listening NAME SECONDS: NAME holds a listening connection id, or with the soft
+# transport its UDP port. Stock servers print nothing when they are ready; the kernel knows.
 wait_listening() {
 	lab_find "$1"
 	lab_checked
@@ -70,5 +78,5 @@ barrier() {
 	step "barrier $1"
 	printf '\001barrier %s\n' "$1" >&3
 	read -r lab_reply <&3
-	[ "$lab_reply" = go ] || fail "the other guest ended before barrier $1"
+	[ "$lab_reply" = go ] || fail "the other guest left before barrier $1"
 }

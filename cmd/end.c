@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * One run of a real command inside ours. Its arguments go through the command's own tables, its results into memory,
- * and its end ends nothing else.
- */
+#include "cmd/end.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "cmd/selftest/selftest.h"
 
 static const char *value_of(const char *word, const struct arguments *values)
 {
@@ -20,13 +16,13 @@ static const char *value_of(const char *word, const struct arguments *values)
 }
 
 /* Splits end->words in place. */
-static int split(struct end *end, char *words[SELFTEST_WORDS_MOST], const struct arguments *values)
+static int split(struct end *end, char *words[END_WORDS_MOST], const struct arguments *values)
 {
 	char *rest = end->words;
 	char *word;
 	int count = 0;
 
-	while ((word = strsep(&rest, " ")) && count < SELFTEST_WORDS_MOST) {
+	while ((word = strsep(&rest, " ")) && count < END_WORDS_MOST) {
 		const char *value = value_of(word, values);
 
 		/* The values outlive the run, and nobody writes into them. */
@@ -39,7 +35,7 @@ static enum outcome parse(struct end *end, const char *arguments, const struct a
 {
 	const struct command *command = end->command;
 	struct environment *environment = &end->environment;
-	char *words[SELFTEST_WORDS_MOST];
+	char *words[END_WORDS_MOST];
 	enum outcome outcome;
 	int count;
 
@@ -109,13 +105,14 @@ void end_start(struct end *end, const struct environment *outer, const struct co
 	end->options = calloc(1, command->options_size);
 	*environment = (struct environment){
 		.loop = outer->loop,
-		.log = { .name = end->name, .debug = outer->log.debug },
+		.log = outer->log,
 		.transport = outer->transport,
 		.output = open_memstream(&end->text, &end->text_length),
 		.ready = ready,
 		.finished = finished,
 		.owner = end,
 	};
+	environment->log.name = end->name;
 	if (!end->options || !environment->output)
 		log_error(&environment->log, NULL, "out of memory");
 	else

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * doctor: what is missing here for RDMA? Looks at everything that a connection needs, without changing anything, and
+ * names the command that mends what is wrong.
+ */
+#include "cmd/doctor/doctor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/table.h"
+
+enum {
+	PING_PORT = 7174,
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and on */
+};
+
+/* clang-format off */
+static const struct option options_table[] = {
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, .argument = "ADDRESS", .operand = true,
+		   .help = "Look also for the way to this host, and ping it; -a may be left out"),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, .argument = "PORT", .minimum = 1,
+		   .maximum = UINT16_MAX, .initial = PING_PORT, .help = "Port at which an rping server is pinged"),
+	COMMON_OPTIONS(struct doctor_options, 'd'),
+	{ .name = NULL },
+};
+
+static const struct option_rule rules[] = {
+	COMMON_RULES,
+	{ OPTION_NEEDS, "port", "address" },
+	{ 0 },
+};
+/* clang-format on */
+
+static void finish(struct doctor *doctor)
+{
+	struct environment *environment = doctor->environment;
+	const struct findings *findings = &doctor->findings;
+	uint64_t warnings = findings->counts[FINDING_WARN];
+	uint64_t failures = findings->counts[FINDING_FAIL];
+	bool no_device = doctor->verbs_failure == FINDING_FAIL && !doctor->usable;
+	FILE *output = environment_output(environment);
+
+	environment_note(environment, no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK);
+	fprintf(output, "\n%s: ", environment->log.name);
+	if (environment->outcome)
+		fprintf(output, "FAILED: %" PRIu64 " of ", failures);
+	else
+		fprintf(output, "ok: ");
+	fprintf(output, "%" PRIu64 " findings", findings_count(findings));
+	if (warnings)
+		fprintf(output, ", %" PRIu64 " warning%s", warnings, warnings == 1 ? "" : "s");
+	fprintf(output, "%s\n", no_device ? "; no usable RDMA device" : "");
+	environment_finish(environment, OUTCOME_OK);
+}
+
+void doctor_target_known(struct doctor *doctor)
+{
+	finish(doctor);
+}
+
+/* ---- the soft transport ---- */
+
+/* Each address of the loopback may be held by one process. */
+static enum outcome listen_softly(struct channel *channel, struct address *address)
+{
+	static const struct endpoint_handlers handlers = { 0 };
+	const struct endpoint_options options = {
+		.port_space = PORT_SPACE_TCP,
+	};
+	struct endpoint *listener;
+	enum outcome outcome = OUTCOME_FAILED;
+
+	for (uint8_t last = 1; outcome && last <= LOOPBACK_TRIED; last++) {
+		*address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
+		outcome = endpoint_create(ENDPOINT_LISTENER, channel, &options, &handlers, NULL, &listener);
+		if (outcome)
+			break;
+		outcome = endpoint_listen(listener, address);
+		endpoint_destroy(listener);
+	}
+	return outcome;
+}
+
+static void check_soft(struct doctor *doctor)
+{
+	struct transport *soft;
+	struct channel *channel;
+	struct address address;
+	char host[ADDRESS_TEXT_SIZE];
+	enum outcome outcome = trial_open(doctor, "soft", &soft, &channel);
+
+	/* It is not built in. */
+	if (outcome == OUTCOME_USAGE)
+		return;
+	if (!outcome)
+		outcome = listen_softly(channel, &address);
+	if (outcome)
+		trial_tell(doctor, doctor->soft_failure, "soft");
+	else
+		finding_add(&doctor->findings, FINDING_OK, "soft", NULL,
+			    "--transport soft works at %s, without a device", address_host(&address, host));
+	if (outcome || doctor->soft_failure != FINDING_FAIL) {
+		transport_close(soft);
+		return;
+	}
+	doctor->environment->transport = doctor->soft = soft;
+	doctor->soft_channel = channel;
+}
+
+/* ---- the devices ---- */
+
+static bool has_usable_device(const struct doctor *doctor)
+{
+	for (const struct device *device = doctor->devices; device; device = device->next) {
+		if (device->address_count)
+			return true;
+		/* Without an address too: -M of mckey, -f gid of ucmatose. */
+		for (unsigned i = 0; i < device->port_count; i++)
+			if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
+				return true;
+	}
+	return false;
+}
+
+void doctor_routes_known(struct doctor *doctor)
+{
+	struct findings *findings = &doctor->findings;
+
+	doctor->usable = doctor->verbs && has_usable_device(doctor);
+	devices_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
+	if (doctor->verbs) {
+		findings->group_over = true;
+		route_tell(doctor);
+	}
+	findings->group_over = true;
+	if (!udp_check(findings, doctor->root, doctor->soft_failure))
+		check_soft(doctor);
+	if (doctor->options->address)
+		target_check(doctor);
+	else
+		finish(doctor);
+}
+
+/* True if it can be used. Why not is said here only if nothing has been found that tells it. */
+static bool open_verbs(struct doctor *doctor, bool explained)
+{
+	enum outcome outcome = trial_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
+
+	if (outcome && outcome != OUTCOME_USAGE && !explained)
+		trial_tell(doctor, doctor->verbs_failure, "verbs");
+	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
+		doctor->environment->transport = doctor->verbs;
+	return !outcome;
+}
+
+static void begin(void *owner)
+{
+	struct doctor *doctor = owner;
+	struct findings *findings = &doctor->findings;
+	uint64_t *failures = &findings->counts[doctor->verbs_failure];
+	uint64_t before;
+
+	doctor->devices = survey_read(doctor->root);
+	before = *failures;
+	kernel_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
+	findings->group_over = true;
+	access_check_files(findings, doctor->root, doctor->devices, doctor->verbs_failure);
+	access_check_memory(findings, doctor->root);
+	if (open_verbs(doctor, doctor->devices && *failures > before))
+		route_check(doctor);
+	else
+		doctor_routes_known(doctor);
+}
+
+/* ---- the way in and out ---- */
+
+static enum outcome check(struct environment *environment, const void *all_options)
+{
+	const struct doctor_options *options = all_options;
+	struct address address;
+
+	if (!options->address || !address_parse(options->address, ADDRESS_FORMAT_IP, &address) ||
+	    (!address_is_any(&address) && !address_is_multicast(&address)))
+		return OUTCOME_OK;
+	log_error(&environment->log, "-a, --address", "'%s' is not the address of one host", options->address);
+	return OUTCOME_USAGE;
+}
+
+/* Which transport is to work: the one chosen, or the default. */
+static enum outcome choose(struct doctor *doctor)
+{
+	struct environment *environment = doctor->environment;
+	struct transport *transport;
+	enum outcome outcome = transport_open(common_transport(&doctor->options->common), environment->loop,
+					      &environment->log, &transport);
+	bool soft;
+
+	if (outcome)
+		return outcome;
+	soft = !strcmp(transport_name(transport), "soft");
+	transport_close(transport);
+	doctor->verbs_failure = soft ? FINDING_WARN : FINDING_FAIL;
+	doctor->soft_failure = soft ? FINDING_FAIL : FINDING_WARN;
+	return OUTCOME_OK;
+}
+
+static enum outcome start(struct environment *environment, const void *options, void **state)
+{
+	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	enum outcome outcome;
+
+	*state = NULL;
+	if (!doctor) {
+		log_error(&environment->log, NULL, "out of memory");
+		return OUTCOME_INTERNAL;
+	}
+	doctor->environment = environment;
+	doctor->options = options;
+	doctor->root = "";
+	doctor->findings.environment = environment;
+	doctor->findings.loud = doctor->options->common.reporting.quiet;
+	outcome = choose(doctor);
+	if (outcome) {
+		free(doctor);
+		return outcome;
+	}
+	loop_timer_start(environment->loop, &doctor->step, 0, begin, doctor);
+	*state = doctor;
+	return OUTCOME_OK;
+}
+
+static void stop_all(struct doctor *doctor)
+{
+	loop_timer_stop(&doctor->step);
+	route_stop(doctor);
+	target_stop(doctor);
+	end_cut(&doctor->ping);
+}
+
+static void interrupt(void *owner, enum interruption reason)
+{
+	struct doctor *doctor = owner;
+	struct environment *environment = doctor->environment;
+
+	stop_all(doctor);
+	if (reason != INTERRUPTION_DEADLINE)
+		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " findings",
+			  findings_count(&doctor->findings));
+	environment_note(environment, OUTCOME_FAILED);
+	finish(doctor);
+}
+
+static void report(void *owner, struct report *report, enum report_span span)
+{
+	const struct doctor *doctor = owner;
+
+	(void)span;
+	report_text(report, "target", doctor->options->address);
+	findings_report(&doctor->findings, report);
+}
+
+/* What trials say is kept in the state, so that the transports go before it. */
+static void stop(void *owner)
+{
+	struct doctor *doctor = owner;
+
+	stop_all(doctor);
+	end_release(&doctor->ping);
+	transport_close(doctor->verbs);
+	transport_close(doctor->soft);
+	doctor->environment->transport = NULL;
+	survey_free(doctor->devices);
+	findings_free(&doctor->findings);
+	free(doctor);
+}
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.summary = "what is missing here for RDMA? and is there a way to that host?",
+	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport verbs|soft]\n",
+	.options = options_table,
+	.rules = rules,
+	.options_size = sizeof(struct doctor_options),
+	.chooses_transport = true,
+	.check = check,
+	.start = start,
+	.interrupt = interrupt,
+	.report = report,
+	.stop = stop,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of doctor: what RDMA needs on this machine, looked at part by part.
+ *
+ *   doctor.c     options, the order of the parts, the verdict
+ *   findings.c   what was found, as text and for the report
+ *   machine.c    reading /sys and /proc, with bounds
+ *   driver.c     card, module and library of a device
+ *   survey.c     the devices of /sys/class/infiniband
+ *   kernel.c     release, modules, namespaces, cards without an RDMA device
+ *   access.c     device files, locked memory
+ *   devices.c    what the survey found
+ *   route.c      which local addresses lead to which device, by asking the connection manager
+ *   udp.c        who holds the port of RoCE v2
+ *   target.c     the address that was asked about: route, and a ping
+ *   trial.c      transports whose errors become findings
+ *
+ * A part fails if the transport that is to work here cannot do without it. What only the other transport needs, or what
+ * may work all the same, is a warning.
+ */
+#ifndef CMD_DOCTOR_DOCTOR_H
+#define CMD_DOCTOR_DOCTOR_H
+
+#include "cmd/command.h"
+#include "cmd/doctor/findings.h"
+#include "cmd/doctor/survey.h"
+#include "cmd/end.h"
+
+struct doctor_options {
+	struct common_options common;
+	const char *address;
+	int64_t port;
+};
+
+enum {
+	DOCTOR_ROUTES_MOST = 64
+};
+
+/* What a trial has said, if it failed: the first error and its hint. */
+struct said {
+	char text[FINDING_TEXT_SIZE];
+	char hint[FINDING_TEXT_SIZE];
+};
+
+struct doctor {
+	struct environment *environment;
+	const struct doctor_options *options;
+	const char *root; /* of /sys and /proc */
+	struct findings findings;
+	enum finding_status verbs_failure; /* what a failure of verbs is: FINDING_FAIL if that is to work */
+	enum finding_status soft_failure;
+	struct device *devices;
+	bool usable; /* a device is of use */
+
+	struct log log; /* of trials */
+	struct said said;
+	struct transport *verbs; /* NULL if it cannot be opened */
+	struct channel *verbs_channel;
+	struct transport *soft; /* if it is what is to work here */
+	struct channel *soft_channel;
+	struct loop_timer step;
+
+	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
+	unsigned route_count;
+	unsigned route_next; /* to be resolved */
+	struct endpoint *route;
+
+	struct resolver resolver;
+	struct endpoint *target;
+	struct address targets[ADDRESS_RESOLVE_MOST];
+	size_t target_count;
+	size_t target_next;
+	struct arguments arguments;
+	struct end ping;
+};
+
+/* Kernel, modules, network namespaces, and cards that might have RDMA. */
+void kernel_check(struct findings *findings, const char *root, const struct device *devices,
+		  enum finding_status failure);
+
+/* The files below /dev/infiniband. */
+void access_check_files(struct findings *findings, const char *root, const struct device *devices,
+			enum finding_status failure);
+/* How much memory may be locked. */
+void access_check_memory(struct findings *findings, const char *root);
+
+/* A finding for each device, port, and GID. */
+void devices_check(struct findings *findings, const char *root, const struct device *devices,
+		   enum finding_status failure);
+
+/*
+ * Resolves every local address, one after the other, then calls doctor_routes_known(). The devices learn which lead to
+ * them, and their ports the MTU.
+ */
+void route_check(struct doctor *doctor);
+void doctor_routes_known(struct doctor *doctor);
+/* A finding for each device: who leads to it. */
+void route_tell(struct doctor *doctor);
+/* The interface of a local address; "" if it is none. */
+void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE]);
+void route_stop(struct doctor *doctor);
+
+/* The UDP port of RoCE v2. True if the kernel itself holds it. */
+bool udp_check(struct findings *findings, const char *root, enum finding_status failure);
+
+/* Looks for a route to the address of the options and pings it, then calls doctor_target_known(). */
+void target_check(struct doctor *doctor);
+void doctor_target_known(struct doctor *doctor);
+void target_stop(struct doctor *doctor);
+
+/* Forgets what was said, and keeps from now on what doctor->log gets to hear. */
+void trial_begin(struct doctor *doctor);
+/* Opens a transport whose errors go to doctor->said, and makes a channel on it. */
+enum outcome trial_open(struct doctor *doctor, const char *name, struct transport **transport,
+			struct channel **channel);
+/* A finding about what the trial has said. */
+void trial_tell(struct doctor *doctor, enum finding_status status, const char *check);
+
+#endif

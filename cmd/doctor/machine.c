@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/doctor/machine.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	NAMES_FIRST = 16,
+	NAMES_MOST = 1 << 16,
+};
+
+/* What does not fit leads nowhere, rather than elsewhere. */
+static const char *make_path(char path[MACHINE_PATH_SIZE], const char *format, va_list list)
+{
+	if (vsnprintf(path, MACHINE_PATH_SIZE, format, list) >= MACHINE_PATH_SIZE)
+		*path = 0;
+	return path;
+}
+
+const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	make_path(path, format, list);
+	va_end(list);
+	return path;
+}
+
+void machine_clean_text(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* What neither a terminal nor a shell takes for more than a name. The kernel's own names are like that. */
+static bool is_plain(const char *name)
+{
+	if (!*name || *name == '.' || strlen(name) >= MACHINE_NAME_SIZE)
+		return false;
+	while (isascii(*name) && (isalnum(*name) || (*name && strchr("_-.:@+", *name))))
+		name++;
+	return !*name;
+}
+
+static void read_line(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+	size_t blanks;
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = 0;
+	text[strcspn(text, "\n")] = 0;
+	blanks = strspn(text, " \t");
+	memmove(text, text + blanks, strlen(text + blanks) + 1);
+	for (blanks = strlen(text); blanks && strchr(" \t", text[blanks - 1]); blanks--)
+		text[blanks - 1] = 0;
+	machine_clean_text(text);
+}
+
+static void read_link(const char *path, char *text, size_t size)
+{
+	ssize_t length = readlink(path, text, size - 1);
+
+	text[length > 0 ? length : 0] = 0;
+}
+
+static void keep_last_part(char *text)
+{
+	const char *slash = strrchr(text, '/');
+
+	if (slash)
+		memmove(text, slash + 1, strlen(slash + 1) + 1);
+}
+
+bool machine_read(enum machine_reading reading, char *text, size_t size, const char *format, ...)
+{
+	char path[MACHINE_PATH_SIZE];
+	char target[MACHINE_PATH_SIZE];
+	va_list list;
+
+	va_start(list, format);
+	make_path(path, format, list);
+	va_end(list);
+	switch (reading) {
+	case MACHINE_EXISTS:
+		return !access(path, F_OK);
+	case MACHINE_LINE:
+	case MACHINE_NAME:
+		read_line(path, text, size);
+		break;
+	case MACHINE_TARGET:
+		read_link(path, text, size);
+		break;
+	case MACHINE_LINK:
+		read_link(path, target, sizeof(target));
+		keep_last_part(target);
+		snprintf(text, size, "%.*s", (int)size - 1, target);
+		break;
+	}
+	if ((reading == MACHINE_NAME || reading == MACHINE_LINK) && !is_plain(text))
+		*text = 0;
+	return *text;
+}
+
+FILE *machine_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+/* True if there is room for one more. */
+static bool make_room(struct names *names)
+{
+	size_t size = names->count ? 2 * names->count : NAMES_FIRST;
+	void *larger;
+
+	if (names->count >= NAMES_MOST)
+		return false;
+	/* Full only at the powers of two from the first size on. */
+	if (names->count && (names->count < NAMES_FIRST || names->count & (names->count - 1)))
+		return true;
+	larger = realloc(names->name, size * sizeof(*names->name));
+	if (larger)
+		names->name = larger;
+	return larger;
+}
+
+static int by_count(const void *one, const void *other)
+{
+	return strverscmp(one, other);
+}
+
+struct names machine_names(const char *path)
+{
+	struct names names = { NULL, 0 };
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	if (!folder)
+		return names;
+	while ((entry = readdir(folder)))
+		if (is_plain(entry->d_name)) {
+			if (!make_room(&names))
+				break;
+			strcpy(names.name[names.count++], entry->d_name);
+		}
+	closedir(folder);
+	if (names.count)
+		qsort(names.name, names.count, sizeof(*names.name), by_count);
+	return names;
+}
+
+void machine_names_free(struct names *names)
+{
+	free(names->name);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way to an address, as a connection would go it, and a ping if somebody answers there. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/doctor/doctor.h"
+#include "cmd/table.h"
+
+static void no_route(struct doctor *doctor)
+{
+	/* The way must lead out of the interface of a device; a name must have an address first. */
+	if (!*doctor->said.hint)
+		snprintf(doctor->said.hint, sizeof(doctor->said.hint), "%s %s",
+			 doctor->target_count ? "see ip route get" : "see getent ahosts", doctor->options->address);
+	trial_tell(doctor, FINDING_FAIL, "route");
+	doctor_target_known(doctor);
+}
+
+/* A host that says so can be reached, and no more was asked of it. */
+static bool is_without_server(const struct said *said)
+{
+	return strstr(said->text, "nobody listens there") || strstr(said->text, "nothing holds UDP port");
+}
+
+static void tell_ping(struct doctor *doctor)
+{
+	const struct end *ping = &doctor->ping;
+	const char *remedy = *doctor->said.hint ? doctor->said.hint : NULL;
+	struct findings *findings = &doctor->findings;
+	size_t length;
+	const char *verdict = end_verdict(ping, &length);
+
+	if (!ping->environment.outcome)
+		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
+	else if (is_without_server(&doctor->said))
+		finding_add(findings, FINDING_WARN, "ping",
+			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64, doctor->options->port),
+			    "%s", doctor->said.text);
+	else
+		finding_add(findings, FINDING_FAIL, "ping", remedy, "%s", doctor->said.text);
+	doctor_target_known(doctor);
+}
+
+static void ping_over(struct end *ping)
+{
+	tell_ping(ping->owner);
+}
+
+static void ping(struct doctor *doctor, const struct address *address)
+{
+	struct environment outer = *doctor->environment;
+	struct arguments *arguments = &doctor->arguments;
+
+	trial_begin(doctor);
+	outer.log = doctor->log;
+	outer.transport = doctor->environment->transport;
+	address_host(address, arguments->address);
+	snprintf(arguments->port, sizeof(arguments->port), "%" PRId64, doctor->options->port);
+	snprintf(arguments->timeout, sizeof(arguments->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
+	doctor->ping.over = ping_over;
+	doctor->ping.owner = doctor;
+	end_start(&doctor->ping, &outer, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", arguments);
+	if (!doctor->ping.running)
+		tell_ping(doctor);
+}
+
+/* The GID of that address at any port of the device. */
+static const struct gid *find_gid(const struct doctor *doctor, const struct endpoint *target)
+{
+	const struct device *device = survey_find(doctor->devices, target->domain->device);
+	const struct gid *gid = NULL;
+
+	for (unsigned i = 0; device && i < device->port_count && !gid; i++)
+		gid = survey_gid(&device->ports[i], &target->local);
+	return gid;
+}
+
+static void tell_route(struct doctor *doctor, const struct endpoint *target)
+{
+	const struct gid *gid = find_gid(doctor, target);
+	char peer[ADDRESS_TEXT_SIZE];
+	char local[ADDRESS_TEXT_SIZE];
+	char netdev[MACHINE_NAME_SIZE];
+	char by[MACHINE_NAME_SIZE] = "";
+
+	route_interface(&target->local, netdev);
+	if (gid)
+		snprintf(by, sizeof(by), ", GID %u (%s)", gid->index, gid->type);
+	finding_add(&doctor->findings, FINDING_OK, "route", NULL, "to %s from %s%s%s, by %s%s",
+		    address_host(&target->peer, peer), address_host(&target->local, local), *netdev ? " on " : "",
+		    netdev, target->domain->device, by);
+}
+
+static void resolve_next(struct doctor *doctor);
+
+static void target_event(void *owner, struct endpoint *target, const struct endpoint_event *event)
+{
+	struct doctor *doctor = owner;
+	struct address address = target->peer;
+	bool resolved = event->kind == EVENT_ROUTE_RESOLVED;
+
+	if (event->kind == EVENT_ADDRESS_RESOLVED)
+		return;
+	if (resolved)
+		tell_route(doctor, target);
+	doctor->target = NULL;
+	endpoint_destroy(target);
+	if (resolved)
+		ping(doctor, &address);
+	else
+		resolve_next(doctor);
+}
+
+static enum outcome resolve(struct doctor *doctor, struct address *address)
+{
+	static const struct endpoint_handlers handlers = { .event = target_event };
+	struct channel *channel = doctor->soft ? doctor->soft_channel : doctor->verbs_channel;
+	const struct endpoint_options options = {
+		.port_space = PORT_SPACE_TCP,
+		.timeout = doctor->options->common.timeout,
+	};
+	enum outcome outcome =
+		endpoint_create(ENDPOINT_CONNECTION, channel, &options, &handlers, doctor, &doctor->target);
+
+	address->port = (uint16_t)doctor->options->port;
+	if (!outcome)
+		outcome = endpoint_resolve(doctor->target, NULL, address);
+	return outcome;
+}
+
+/* The first address of a name that has a route will do; otherwise the last one tells why not. */
+static void resolve_next(struct doctor *doctor)
+{
+	while (doctor->target_next < doctor->target_count) {
+		trial_begin(doctor);
+		if (!resolve(doctor, &doctor->targets[doctor->target_next++]))
+			return;
+		target_stop(doctor);
+	}
+	no_route(doctor);
+}
+
+static void addresses_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct doctor *doctor = owner;
+
+	(void)outcome;
+	memcpy(doctor->targets, addresses, count * sizeof(*addresses));
+	doctor->target_count = count;
+	resolve_next(doctor);
+}
+
+void target_check(struct doctor *doctor)
+{
+	const char *address = doctor->options->address;
+
+	doctor->findings.group_over = true;
+	if (!doctor->environment->transport) {
+		finding_add(&doctor->findings, FINDING_WARN, "route", NULL, "to %s: not looked for, see above",
+			    address);
+		doctor_target_known(doctor);
+		return;
+	}
+	trial_begin(doctor);
+	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->log, address, ADDRESS_FORMAT_ANY,
+		       doctor->options->common.timeout, addresses_found, doctor);
+}
+
+void target_stop(struct doctor *doctor)
+{
+	resolver_stop(&doctor->resolver);
+	endpoint_destroy(doctor->target);
+	doctor->target = NULL;
+}

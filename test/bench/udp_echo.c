@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * udp_echo poll|sleep [-a] COUNT SIZE: the least that a soft rping can cost. Two processes exchange the datagrams of a
+ * ping of SIZE bytes over 127.0.0.1, COUNT times, and nothing else: no headers, no checksum, no memory but these.
+ * Prints the microseconds of one ping.
+ *
+ *   poll    receives without waiting, again and again
+ *   sleep   waits for each datagram in epoll_wait()
+ *   -a      all datagrams, acknowledgements too; else only those that one waits for: three round trips
+ *
+ * The sockets are not connected, as a server's socket that hears many peers is not. The client has processor 0 for
+ * itself, the server processor 1, if there are two.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+enum {
+	STEPS = 6,
+	DATAGRAMS_MOST = 3, /* of a step */
+	SIZE_MOST = 4096,
+	HEADER = 12,
+	ICRC = 4,
+	ACKNOWLEDGEMENT = HEADER + 4 + ICRC,
+	ADVERTISEMENT = HEADER + 16 + ICRC,
+	READ_REQUEST = HEADER + 16 + ICRC,
+	READ_RESPONSE = HEADER + 4 + ICRC,  /* without the ping */
+	WRITE_REQUEST = HEADER + 16 + ICRC, /* as well */
+	WARM_UP = 100			    /* pings that are not timed */
+};
+
+/* What is sent in one step, the client's and the server's in turns. */
+struct step {
+	size_t count;
+	size_t sizes[DATAGRAMS_MOST];
+};
+
+struct end {
+	int fd;
+	int epoll; /* -1: polls */
+	struct sockaddr_in peer;
+};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* A processor that is not there, or not ours, is no reason to fail. */
+static void stay_on(size_t processor)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void fill(struct step steps[STEPS], size_t size, bool all)
+{
+	size_t padded = (size + 3) & ~(size_t)3;
+	const struct step every[STEPS] = {
+		{ 2, { ADVERTISEMENT, ACKNOWLEDGEMENT } }, /* of the ping before */
+		{ 1, { READ_REQUEST } },
+		{ 1, { READ_RESPONSE + padded } },
+		{ 1, { ADVERTISEMENT } },
+		{ 1, { ADVERTISEMENT } },
+		{ 3, { WRITE_REQUEST + padded, ADVERTISEMENT, ACKNOWLEDGEMENT } },
+	};
+
+	for (size_t step = 0; step < STEPS; step++) {
+		steps[step] = every[step];
+		if (!all)
+			steps[step].count = 1;
+	}
+}
+
+static void open_end(struct end *end, bool sleeps)
+{
+	struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct epoll_event event = { .events = EPOLLIN };
+
+	end->fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (end->fd < 0 || bind(end->fd, (struct sockaddr *)&local, sizeof(local)))
+		die("udp_echo: socket");
+	end->epoll = -1;
+	if (!sleeps)
+		return;
+	end->epoll = epoll_create1(0);
+	if (end->epoll < 0 || epoll_ctl(end->epoll, EPOLL_CTL_ADD, end->fd, &event))
+		die("udp_echo: epoll");
+}
+
+static void know(struct end *end, const struct end *peer)
+{
+	socklen_t length = sizeof(end->peer);
+
+	if (getsockname(peer->fd, (struct sockaddr *)&end->peer, &length))
+		die("udp_echo: getsockname");
+}
+
+static void send_step(const struct end *end, const struct step *step)
+{
+	static uint8_t bytes[SIZE_MOST + WRITE_REQUEST];
+	struct sockaddr_in peer = end->peer;
+	struct iovec elements[DATAGRAMS_MOST];
+	struct mmsghdr headers[DATAGRAMS_MOST];
+
+	if (step->count == 1) {
+		if (sendto(end->fd, bytes, step->sizes[0], 0, (struct sockaddr *)&peer, sizeof(peer)) < 0)
+			die("udp_echo: sendto");
+		return;
+	}
+	for (size_t index = 0; index < step->count; index++) {
+		elements[index] = (struct iovec){ bytes, step->sizes[index] };
+		headers[index].msg_hdr = (struct msghdr){
+			.msg_name = &peer,
+			.msg_namelen = sizeof(peer),
+			.msg_iov = &elements[index],
+			.msg_iovlen = 1,
+		};
+	}
+	if (sendmmsg(end->fd, headers, (unsigned)step->count, 0) != (int)step->count)
+		die("udp_echo: sendmmsg");
+}
+
+static void receive_step(const struct end *end, const struct step *step)
+{
+	uint8_t bytes[SIZE_MOST + WRITE_REQUEST];
+	struct sockaddr_in from;
+	struct epoll_event event;
+
+	for (size_t left = step->count; left;) {
+		socklen_t length = sizeof(from);
+
+		if (end->epoll >= 0 && epoll_wait(end->epoll, &event, 1, -1) < 0)
+			die("udp_echo: epoll_wait");
+		while (left &&
+		       recvfrom(end->fd, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from, &length) >= 0)
+			left--;
+		if (left && errno != EAGAIN)
+			die("udp_echo: recvfrom");
+	}
+}
+
+static void exchange(const struct end *end, const struct step steps[STEPS], bool server, long count)
+{
+	for (long ping = 0; ping < count; ping++)
+		for (size_t step = 0; step < STEPS; step++)
+			(step % 2 == server ? send_step : receive_step)(end, &steps[step]);
+}
+
+static void serve(const struct end *end, const struct step steps[STEPS], long count)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	stay_on(1);
+	exchange(end, steps, true, WARM_UP + count);
+	_exit(0);
+}
+
+static int64_t run(bool sleeps, const struct step steps[STEPS], long count)
+{
+	struct end client, server;
+	int64_t start;
+	pid_t child;
+
+	open_end(&client, sleeps);
+	open_end(&server, sleeps);
+	know(&client, &server);
+	know(&server, &client);
+	child = fork();
+	if (child < 0)
+		die("udp_echo: fork");
+	if (!child)
+		serve(&server, steps, count);
+	stay_on(0);
+	exchange(&client, steps, false, WARM_UP);
+	start = clock_now();
+	exchange(&client, steps, false, count);
+	start = clock_now() - start;
+	waitpid(child, NULL, 0);
+	return start;
+}
+
+int main(int argc, char **argv)
+{
+	bool sleeps = argc > 1 && !strcmp(argv[1], "sleep");
+	bool all = argc > 2 && !strcmp(argv[2], "-a");
+	long count = argc == 4 + all ? atol(argv[2 + all]) : 0;
+	long size = count ? atol(argv[3 + all]) : 0;
+	struct step steps[STEPS];
+
+	if (count < 1 || size < 1 || size > SIZE_MOST || (!sleeps && strcmp(argv[1], "poll"))) {
+		fprintf(stderr, "usage: udp_echo poll|sleep [-a] COUNT SIZE\n");
+		return 2;
+	}
+	fill(steps, (size_t)size, all);
+	printf("%.3f\n", (double)run(sleeps, steps, count) / (double)count / (double)CLOCK_NS_PER_US);
+	return 0;
+}

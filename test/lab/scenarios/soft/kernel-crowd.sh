@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+# Many clients at once. Each soft one is a process with an address of its own: the port belongs to one process of each.
+
+soft_apart
+number=100
+while [ "$number" -lt 200 ]; do
+	number=$((number + 1))
+	echo "address add 10.0.0.$number/24 dev d1"
+done | ip -n apart -batch -
+
+# source_of SIDE NUMBER: the option with which many soft clients each take an address of their own.
+source_of() {
+	case $1 in
+	soft) echo "-I 10.0.0.$((100 + $2))" ;;
+	esac
+}
+
+# crowd CLIENT SERVER ADDRESS COUNT PINGS [OPTION...]
+crowd() {
+	client=$1 server=$2 address=$3 count=$4 pings=$5
+	shift 5
+	patience=
+	[ "$server" = stock ] || patience='--timeout 60'
+	# shellcheck disable=SC2086 # an option and its value, or nothing
+	start server "$server" rping -s -P -a "$address" $patience "$@"
+	wait_listening server 10
+	number=0
+	while [ "$number" -lt "$count" ]; do
+		number=$((number + 1))
+		# shellcheck disable=SC2046 # an option and its value, or nothing
+		start "client$number" "$client" rping -c -a "$address" -V -C "$pings" $(source_of "$client" "$number") "$@"
+	done
+	number=0
+	while [ "$number" -lt "$count" ]; do
+		number=$((number + 1))
+		finish "client$number" 120
+		expect_success "client$number"
+	done
+	send INT server
+	finish server 10
+	if [ "$server" != stock ]; then
+		expect_status 0
+		expect_silent server.err
+		expect_line server.out "^rping: served $count clients, $((count * pings)) pings\$"
+	fi
+	nothing_is_left
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What doctor reads from /sys and /proc, on machines that are made of files, some of them hostile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <libgen.h>
+#include <sys/stat.h>
+
+#include "test/unit/unit.h"
+
+#include "cmd/doctor/doctor.h"
+
+#define DEVICE "sys/class/infiniband/mlx5_0/"
+#define PORT   DEVICE "ports/1/"
+
+#define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+#define UDP_LINE(host, inode)                                                                                          \
+	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
+	"0\n"
+
+struct machine {
+	char root[64];
+	struct environment environment;
+	struct findings findings;
+	char *output;
+	size_t length;
+};
+
+/* Makes a file, and the folders it is in. */
+static void add_bytes(const struct machine *machine, const char *name, const void *bytes, size_t length)
+{
+	char path[1024];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", machine->root, name);
+	for (char *slash = path + strlen(machine->root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		assert_true(!mkdir(path, 0755) || errno == EEXIST);
+		*slash = '/';
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, length), length);
+	close(fd);
+}
+
+static void add(const struct machine *machine, const char *name, const char *text)
+{
+	add_bytes(machine, name, text, strlen(text));
+}
+
+static void add_link(const struct machine *machine, const char *name, const char *target)
+{
+	char path[1024];
+
+	add(machine, name, "");
+	snprintf(path, sizeof(path), "%s/%s", machine->root, name);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static int set_up(void **state)
+{
+	struct machine *machine = calloc(1, sizeof(*machine));
+
+	snprintf(machine->root, sizeof(machine->root), "/tmp/doctor.XXXXXX");
+	assert_non_null(mkdtemp(machine->root));
+	machine->environment.log.name = "doctor";
+	machine->environment.output = open_memstream(&machine->output, &machine->length);
+	machine->findings.environment = &machine->environment;
+	*state = machine;
+	return 0;
+}
+
+static int delete_file(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct machine *machine = *state;
+
+	findings_free(&machine->findings);
+	fclose(machine->environment.output);
+	free(machine->output);
+	nftw(machine->root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
+	free(machine);
+	return 0;
+}
+
+/* True if there is such a finding; text is a part of its own one. */
+static bool has_finding(const struct machine *machine, enum finding_status status, const char *check, const char *text)
+{
+	for (const struct finding *finding = machine->findings.first; finding; finding = finding->next)
+		if (finding->status == status && !strcmp(finding->check, check) && strstr(finding->text, text))
+			return true;
+	return false;
+}
+
+static const char *remedy_of(const struct machine *machine, const char *check)
+{
+	for (const struct finding *finding = machine->findings.first; finding; finding = finding->next)
+		if (!strcmp(finding->check, check))
+			return finding->remedy;
+	return NULL;
+}
+
+/* A card as it should be, with a GID that holds an IPv4 address and an empty entry before it. */
+static void add_card(const struct machine *machine)
+{
+	add(machine, DEVICE "fw_ver", "16.35.2000\n");
+	add(machine, DEVICE "node_type", "1: CA\n");
+	add(machine, DEVICE "device/net/eth2/mtu", "9000\n");
+	add_link(machine, DEVICE "device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	add(machine, PORT "state", "4: ACTIVE\n");
+	add(machine, PORT "phys_state", "5: LinkUp\n");
+	add(machine, PORT "link_layer", "Ethernet\n");
+	add(machine, PORT "rate", "100 Gb/sec (4X EDR)\n");
+	add(machine, PORT "gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add(machine, PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(machine, PORT "gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(machine, PORT "gid_attrs/types/1", "IB/RoCE v1\n");
+	add(machine, PORT "gid_attrs/types/2", "RoCE v2\n");
+	add(machine, PORT "gid_attrs/ndevs/1", "eth2\n");
+	add(machine, PORT "gid_attrs/ndevs/2", "eth2\n");
+	add(machine, "sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
+	add(machine, "sys/module/mlx5_ib/refcnt", "1\n");
+}
+
+static void test_card(void **state)
+{
+	struct machine *machine = *state;
+	struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	struct device *device;
+	const struct gid *gid;
+
+	add_card(machine);
+	device = survey_read(machine->root);
+	assert_non_null(device);
+	assert_null(device->next);
+	assert_string_equal(device->name, "mlx5_0");
+	assert_string_equal(device->driver->module, "mlx5_ib");
+	assert_string_equal(device->driver->provider, "mlx5");
+	assert_string_equal(device->verbs, "uverbs7");
+	assert_string_equal(device->netdev, "eth2");
+	assert_string_equal(device->firmware, "16.35.2000");
+	assert_int_equal(device->port_count, 1);
+	assert_true(device->ports[0].active);
+	assert_string_equal(device->ports[0].state, "ACTIVE");
+	assert_string_equal(device->ports[0].link_layer, "Ethernet");
+	assert_int_equal(device->ports[0].gid_count, 2);
+	gid = survey_gid(&device->ports[0], &address);
+	assert_non_null(gid);
+	assert_int_equal(gid->index, 2);
+	assert_string_equal(gid->netdev, "eth2");
+	address.bytes[3] = 2;
+	assert_null(survey_gid(&device->ports[0], &address));
+	assert_ptr_equal(survey_find(device, "mlx5_0"), device);
+	assert_null(survey_find(device, "mlx5_1"));
+	survey_free(device);
+}
+
+static void test_nothing(void **state)
+{
+	struct machine *machine = *state;
+
+	assert_null(survey_read(machine->root));
+	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_WARN, "modules", "ib_uverbs"));
+	assert_string_equal(remedy_of(machine, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
+	access_check_files(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_null(remedy_of(machine, "file"));
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	assert_null(remedy_of(machine, "udp"));
+	add(machine, "proc/net/udp", UDP_HEAD);
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	assert_true(has_finding(machine, FINDING_OK, "udp", "4791 is free"));
+	assert_int_equal(machine->findings.counts[FINDING_FAIL], 0);
+}
+
+static void test_missing_module(void **state)
+{
+	struct machine *machine = *state;
+	struct device *devices;
+
+	add_card(machine);
+	devices = survey_read(machine->root);
+	kernel_check(&machine->findings, machine->root, devices, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
+	assert_true(has_finding(machine, FINDING_OK, "modules", "ib_core, ib_uverbs, mlx5_ib"));
+	survey_free(devices);
+}
+
+static void test_idle_card(void **state)
+{
+	struct machine *machine = *state;
+
+	add_link(machine, "sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
+	add_link(machine, "sys/bus/pci/devices/0000:03:00.1/driver", "../../drivers/mlx5_core");
+	add_link(machine, "sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/bnxt_en");
+	add(machine, "sys/bus/pci/devices/0000:04:00.0/infiniband/bnxt_re0/node_type", "1: CA\n");
+	add_link(machine, "sys/bus/pci/devices/0000:05:00.0/driver", "../../drivers/e1000e");
+	add(machine, "sys/bus/pci/devices/0000:06:00.0/vendor", "0x15b3\n");
+	add(machine, "sys/bus/pci/devices/0000:06:00.0/class", "0x020700\n");
+	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_WARN, "card", "2 cards of mlx5_core"));
+	assert_true(has_finding(machine, FINDING_WARN, "card", "0000:06:00.0 is a Mellanox card without a driver"));
+	assert_false(has_finding(machine, FINDING_WARN, "card", "bnxt_en"));
+	assert_false(has_finding(machine, FINDING_WARN, "card", "e1000e"));
+}
+
+static void test_exclusive(void **state)
+{
+	struct machine *machine = *state;
+
+	add(machine, "sys/module/ib_core/parameters/netns_mode", "N\n");
+	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_WARN, "netns", "exclusive"));
+}
+
+/* The device file is there, that of the connection manager is not. */
+static void test_files(void **state)
+{
+	struct machine *machine = *state;
+	struct device *devices;
+
+	add_card(machine);
+	devices = survey_read(machine->root);
+	access_check_files(&machine->findings, machine->root, devices, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_FAIL, "file", "/dev/infiniband is missing"));
+	add(machine, "dev/infiniband/uverbs7", "");
+	add(machine, "sys/class/misc/rdma_cm/dev", "10:124\n");
+	access_check_files(&machine->findings, machine->root, devices, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_OK, "file", "uverbs7 can be opened"));
+	assert_true(has_finding(machine, FINDING_FAIL, "file", "rdma_cm is missing"));
+	survey_free(devices);
+}
+
+static void test_provider(void **state)
+{
+	struct machine *machine = *state;
+	char file[MACHINE_NAME_SIZE];
+
+	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_UNKNOWN);
+	add(machine, "proc/self/maps",
+	    "7f0000000000-7f0000001000 r--p 00000000 08:01 17   /usr/lib/libc.so.6\n"
+	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /usr/lib/x/libibverbs.so.1.14.44.0\n");
+	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_NO_LIBRARY);
+	add(machine, "usr/lib/x/libibverbs/libmlx5-rdmav34.so", "");
+	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_NO_FILE);
+	add(machine, "etc/libibverbs.d/mlx5.driver", "driver mlx5\n");
+	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_FOUND);
+	assert_string_equal(file, "libmlx5-rdmav34.so");
+	assert_int_equal(provider_find(machine->root, "mlx4", file), PROVIDER_NO_LIBRARY);
+}
+
+static void test_udp_process(void **state)
+{
+	struct machine *machine = *state;
+
+	add(machine, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("0200007F", "77"));
+	add_link(machine, "proc/42/fd/5", "socket:[1234]");
+	add(machine, "proc/42/comm", "rping\n");
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	assert_true(has_finding(machine, FINDING_OK, "udp", "127.0.0.1:4791 is held by process 42 (rping)"));
+	assert_true(has_finding(machine, FINDING_OK, "udp", "127.0.0.2:4791 is held by a process that we may not"));
+}
+
+static void test_udp_kernel(void **state)
+{
+	struct machine *machine = *state;
+
+	add(machine, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000000000000", "1235"));
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	add(machine, "sys/module/rdma_rxe/refcnt", "1\n");
+	assert_true(udp_check(&machine->findings, machine->root, FINDING_WARN));
+	assert_int_equal(machine->findings.counts[FINDING_FAIL], 0);
+	assert_true(udp_check(&machine->findings, machine->root, FINDING_FAIL));
+	assert_int_equal(machine->findings.counts[FINDING_FAIL], 1);
+}
+
+/* Nothing of this may reach a terminal, or a path, as it is. */
+static void test_hostile(void **state)
+{
+	struct machine *machine = *state;
+	struct device *devices;
+	char long_text[5000];
+
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = 0;
+	add_card(machine);
+	add(machine, DEVICE "fw_ver", long_text);
+	add(machine, PORT "state", "4: \033[2J\007\200%s%n");
+	add_bytes(machine, PORT "rate", "1\0002\n", 4);
+	add(machine, PORT "phys_state", "");
+	add(machine, PORT "gids/1", "not a GID\n");
+	add(machine, PORT "gid_attrs/ndevs/2", "$(reboot)\n");
+	add(machine, "sys/class/infiniband/a;b/fw_ver", "1\n");
+	add(machine, "sys/class/infiniband/empty/fw_ver", "");
+	add(machine, "sys/class/infiniband/file", "");
+	add(machine, "proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
+	add(machine, "proc/self/maps", long_text);
+	add(machine, "proc/self/status", long_text);
+	devices = survey_read(machine->root);
+	assert_non_null(devices);
+	assert_null(survey_find(devices, "a;b"));
+	assert_non_null(survey_find(devices, "empty"));
+	kernel_check(&machine->findings, machine->root, devices, FINDING_FAIL);
+	access_check_files(&machine->findings, machine->root, devices, FINDING_FAIL);
+	access_check_memory(&machine->findings, machine->root);
+	devices_check(&machine->findings, machine->root, devices, FINDING_FAIL);
+	udp_check(&machine->findings, machine->root, FINDING_WARN);
+	survey_free(devices);
+	fflush(machine->environment.output);
+	assert_true(has_finding(machine, FINDING_OK, "port", "mlx5_0/1: ?[2J??%s%n"));
+	assert_true(has_finding(machine, FINDING_OK, "gid", "10.0.0.1"));
+	assert_null(strstr(machine->output, "reboot"));
+	for (size_t i = 0; i < machine->length; i++)
+		assert_true((machine->output[i] >= ' ' && machine->output[i] <= '~') || machine->output[i] == '\n');
+}
+
+static void test_many(void **state)
+{
+	struct machine *machine = *state;
+	char name[256];
+	struct device *devices;
+	unsigned count = 0;
+
+	add_card(machine);
+	for (unsigned i = 3; i < SURVEY_GID_TABLE_MOST + 20; i++) {
+		snprintf(name, sizeof(name), PORT "gids/%u", i);
+		add(machine, name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+	}
+	for (unsigned i = 2; i < 2 * SURVEY_PORTS_MOST; i++) {
+		snprintf(name, sizeof(name), DEVICE "ports/%u/state", i);
+		add(machine, name, "1: DOWN\n");
+	}
+	for (unsigned i = 1; i < 2 * SURVEY_DEVICES_MOST; i++) {
+		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
+		add(machine, name, "d0\n");
+	}
+	devices = survey_read(machine->root);
+	for (const struct device *device = devices; device; device = device->next)
+		count++;
+	assert_int_equal(count, SURVEY_DEVICES_MOST);
+	assert_int_equal(devices->port_count, SURVEY_PORTS_MOST);
+	assert_true(devices->ports_left_out);
+	assert_int_equal(devices->ports[0].gid_count, SURVEY_GIDS_MOST);
+	assert_int_equal(devices->ports[0].gids_left_out, SURVEY_GID_TABLE_MOST - 1 - SURVEY_GIDS_MOST);
+	assert_string_equal(devices->next->name, "rxe1");
+	assert_string_equal(devices->next->driver->provider, "rxe");
+	assert_string_equal(devices->next->netdev, "d0");
+	assert_string_equal(devices->next->next->name, "rxe2");
+	survey_free(devices);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_provider, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_udp_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_udp_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/unit/soft_packets.wrap */
+/* Packets through the batches of packets.c as the kernel cuts and coalesces them, and what a socket's buffer holds. */
+#include "test/unit/unit.h"
+
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include "transport/soft/delivery.h"
+#include "transport/soft/packets.h"
+#include "transport/soft/queue.h"
+#include "transport/soft/socket.h"
+
+enum {
+	WIRE_MOST = 65536,
+	PACKETS_MOST = 64,
+	HEADERS = 16, /* of a packet in the middle of a message, with its ICRC */
+};
+
+/* What one end sent in one message, and what the other end's queues got of it. */
+struct wire {
+	uint8_t bytes[WIRE_MOST];
+	size_t length, segment, messages;
+	struct sockaddr_storage from;
+	int control_type, control_size; /* that the receiver is told; type 0: nothing */
+	int flags;
+	bool taken;
+	uint32_t psn[PACKETS_MOST];
+	uint8_t first[PACKETS_MOST]; /* byte of the payload */
+	size_t lengths[PACKETS_MOST], count;
+	uint32_t dropped;
+};
+
+static struct wire *wire;
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	(void)fd;
+	(void)flags;
+	for (unsigned index = 0; index < count; index++) {
+		struct msghdr *header = &messages[index].msg_hdr;
+		struct cmsghdr *row = CMSG_FIRSTHDR(header);
+		uint16_t segment = 0;
+
+		if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
+			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
+		wire->segment = segment;
+		wire->messages++;
+		for (size_t element = 0; element < header->msg_iovlen; element++) {
+			assert_true(wire->length + header->msg_iov[element].iov_len <= WIRE_MOST);
+			memcpy(wire->bytes + wire->length, header->msg_iov[element].iov_base,
+			       header->msg_iov[element].iov_len);
+			wire->length += header->msg_iov[element].iov_len;
+		}
+	}
+	return (int)count;
+}
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
+{
+	struct msghdr *header = &messages[0].msg_hdr;
+	struct cmsghdr *row = header->msg_control;
+
+	(void)fd;
+	(void)flags;
+	(void)timeout;
+	assert_true(count > 0 && header->msg_iov[0].iov_len >= wire->length);
+	if (wire->taken)
+		return -1;
+	wire->taken = true;
+	memcpy(header->msg_iov[0].iov_base, wire->bytes, wire->length);
+	memcpy(header->msg_name, &wire->from, sizeof(wire->from));
+	messages[0].msg_len = (unsigned)wire->length;
+	header->msg_flags = wire->flags;
+	assert_true(header->msg_controllen >= CMSG_SPACE(sizeof(int)));
+	header->msg_controllen = wire->control_type ? CMSG_SPACE(sizeof(int)) : 0;
+	row->cmsg_level = IPPROTO_UDP;
+	row->cmsg_type = wire->control_type;
+	row->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(row), &wire->control_size, sizeof(int));
+	return 1;
+}
+
+void __wrap_soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			       const struct packet *packet);
+void __wrap_soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			       const struct packet *packet)
+{
+	(void)transport;
+	(void)from;
+	assert_int_equal(socket->address.bytes[3], 2);
+	assert_true(wire->count < PACKETS_MOST);
+	wire->psn[wire->count] = packet->psn;
+	wire->first[wire->count] = packet->payload[0];
+	wire->lengths[wire->count++] = packet->length;
+}
+
+uint32_t __real_soft_socket_dropped(const struct soft_socket *socket);
+uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket);
+uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket)
+{
+	return wire ? wire->dropped : __real_soft_socket_dropped(socket);
+}
+
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner);
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner)
+{
+	(void)loop;
+	(void)timer;
+	(void)nanoseconds;
+	(void)callback;
+	(void)owner;
+}
+
+/* One end: host 1 sends to host 2. */
+struct end {
+	struct soft_transport transport;
+	struct soft_socket socket;
+};
+
+static void end_open(struct end *end, uint8_t host)
+{
+	static const struct log log = { .name = "test" };
+
+	memset(end, 0, sizeof(*end));
+	end->transport.base.log = &log;
+	icrc_prepare(&end->transport.icrc);
+	end->transport.wire = soft_wire_open();
+	end->transport.delivery = soft_delivery_open(&end->transport);
+	end->transport.queues = soft_queue_table_open(&end->transport);
+	assert_true(end->transport.wire && end->transport.delivery && end->transport.queues);
+	end->socket.transport = &end->transport;
+	end->socket.fd = -1;
+	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
+}
+
+static void end_close(struct end *end)
+{
+	soft_queue_table_close(end->transport.queues);
+	soft_delivery_close(end->transport.delivery);
+	soft_wire_close(end->transport.wire);
+}
+
+/* Four full packets and a shorter last one. */
+enum {
+	SENT = 5,
+	FULL = 1024,
+	SHORT = 100,
+};
+
+static void send_some(void)
+{
+	uint8_t payload[SENT][FULL];
+	struct soft_path path = { .mtu = FULL };
+	struct end sender;
+
+	end_open(&sender, 1);
+	path.socket = &sender.socket;
+	path.local = sender.socket.address;
+	path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } };
+	wire->from = (struct sockaddr_storage){ 0 };
+	for (uint8_t index = 0; index < SENT; index++) {
+		struct packet packet = {
+			.opcode = OPCODE_SEND_MIDDLE,
+			.pkey = PACKET_PKEY,
+			.destination = 77,
+			.psn = 1000u + index,
+			.payload = payload[index],
+			.length = FULL,
+		};
+
+		memset(payload[index], index + 1, FULL);
+		if (index == SENT - 1) {
+			packet.opcode = OPCODE_SEND_LAST;
+			packet.length = SHORT;
+		}
+		soft_transmit(&sender.transport, &path, &packet);
+	}
+	soft_flush(&sender.transport);
+	path.local.port = PACKET_PORT;
+	address_to_socket(&path.local, &wire->from);
+	end_close(&sender);
+}
+
+static void receive_all(void)
+{
+	struct end receiver;
+
+	end_open(&receiver, 2);
+	wire->taken = false;
+	wire->count = 0;
+	soft_packets_readable(&receiver.socket);
+	end_close(&receiver);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	wire = calloc(1, sizeof(*wire));
+	if (!wire)
+		return -1;
+	send_some();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(wire);
+	wire = NULL;
+	return 0;
+}
+
+static void assert_all_but(size_t missing)
+{
+	size_t taken = 0;
+
+	for (size_t index = 0; index < SENT; index++) {
+		if (index == missing)
+			continue;
+		assert_true(taken < wire->count);
+		assert_int_equal(wire->psn[taken], 1000 + index);
+		assert_int_equal(wire->first[taken], index + 1);
+		assert_int_equal(wire->lengths[taken], index == SENT - 1 ? SHORT : FULL);
+		taken++;
+	}
+	assert_int_equal(wire->count, taken);
+}
+
+/* They leave as one message, each with an ICRC of its own, and may arrive as one. */
+static void coalesced_packets_are_taken_one_by_one(void **state)
+{
+	(void)state;
+	assert_int_equal(wire->messages, 1);
+	assert_int_equal(wire->segment, FULL + HEADERS);
+	assert_int_equal(wire->length, (SENT - 1) * (FULL + HEADERS) + SHORT + HEADERS);
+	wire->control_type = UDP_GRO;
+	wire->control_size = (int)wire->segment;
+	receive_all();
+	assert_all_but(SENT);
+}
+
+static void a_damaged_one_does_not_cost_the_others(void **state)
+{
+	(void)state;
+	wire->control_type = UDP_GRO;
+	wire->control_size = (int)wire->segment;
+	for (size_t damaged = 0; damaged < SENT; damaged++) {
+		uint8_t *byte = &wire->bytes[damaged * wire->segment + 40];
+
+		*byte ^= 4;
+		receive_all();
+		assert_all_but(damaged);
+		*byte ^= 4;
+	}
+}
+
+/* The kernel would not say these; nothing is taken then, and nothing beyond the message is looked at. */
+static void a_wrong_size_of_the_pieces_is_harmless(void **state)
+{
+	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MOST, 1 << 30 };
+
+	(void)state;
+	wire->control_type = UDP_GRO;
+	for (size_t index = 0; index < LENGTH(sizes); index++) {
+		wire->control_size = sizes[index];
+		receive_all();
+		assert_int_equal(wire->count, 0);
+	}
+	wire->control_type = UDP_SEGMENT;
+	wire->control_size = (int)wire->segment;
+	receive_all();
+	assert_int_equal(wire->count, 0);
+}
+
+static void a_cut_message_is_dropped(void **state)
+{
+	(void)state;
+	wire->control_type = UDP_GRO;
+	wire->control_size = (int)wire->segment;
+	wire->flags = MSG_TRUNC;
+	receive_all();
+	assert_int_equal(wire->count, 0);
+}
+
+/* A kernel that refuses UDP_GRO hands over packets one by one. */
+static void single_packets_need_no_control_message(void **state)
+{
+	(void)state;
+	wire->length = wire->segment;
+	receive_all();
+	assert_int_equal(wire->count, 1);
+	assert_int_equal(wire->psn[0], 1000);
+}
+
+/* ---- buffers ---- */
+
+/* Against the kernel's own accounting, with the buffer that an unprivileged process gets by default. */
+static void the_window_fits_into_the_buffer(void **state)
+{
+	static const uint8_t bytes[4096 + HEADERS];
+	int size = 212992;
+
+	(void)state;
+	for (size_t payload = 256; payload <= 4096; payload *= 2) {
+		struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		struct soft_socket receiver = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
+		socklen_t length = sizeof(address), size_length = sizeof(size);
+		int sender = socket(AF_INET, SOCK_DGRAM, 0), held = 0;
+		size_t window;
+
+		assert_true(receiver.fd >= 0 && sender >= 0);
+		assert_int_equal(setsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+		assert_int_equal(getsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &held, &size_length), 0);
+		assert_int_equal(bind(receiver.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(getsockname(receiver.fd, (struct sockaddr *)&address, &length), 0);
+		receiver.buffer = (size_t)held;
+		window = soft_socket_window(&receiver, payload);
+		assert_true(window >= 16);
+		for (size_t sent = 0; sent < window; sent++)
+			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_int_equal(soft_socket_dropped(&receiver), 0);
+		for (size_t sent = 0; sent < 4 * window; sent++)
+			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_true(soft_socket_dropped(&receiver) > 0);
+		close(sender);
+		close(receiver.fd);
+	}
+}
+
+static void ignore_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)owner;
+	(void)endpoint;
+	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
+}
+
+static void a_silence_tells_what_was_dropped_here(void **state)
+{
+	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
+	static const struct completion completion = { .kind = WORK_SEND, .status = COMPLETION_RETRY_EXCEEDED };
+	struct soft_endpoint endpoint = { .base = { .kind = ENDPOINT_CONNECTION, .state = ENDPOINT_ESTABLISHED } };
+	struct capture capture;
+	struct end end;
+
+	(void)state;
+	end_open(&end, 2);
+	endpoint.base.transport = &end.transport.base;
+	endpoint.base.handlers = &handlers;
+	endpoint.path.socket = &end.socket;
+	for (wire->dropped = 0; wire->dropped <= 7; wire->dropped += 7) {
+		const char *text;
+
+		capture_begin(&capture);
+		soft_enter(&end.transport);
+		soft_complete(&endpoint, &completion, 12);
+		soft_leave(&end.transport);
+		text = capture_end(&capture);
+		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
+		assert_int_equal(strstr(text, "; 7 packets found no room in this end's socket") != NULL,
+				 wire->dropped == 7);
+	}
+	end_close(&end);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(coalesced_packets_are_taken_one_by_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_one_does_not_cost_the_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_wrong_size_of_the_pieces_is_harmless, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
+		cmocka_unit_test(the_window_fits_into_the_buffer),
+		cmocka_unit_test_setup_teardown(a_silence_tells_what_was_dropped_here, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cmd/path.h"
 #include "cmd/ucmatose/ucmatose.h"
 
 static void start(struct figures_span *span, enum activity activity, int64_t now)

@@ -30,6 +30,9 @@
 #define WINDOW_BYTES (UINT64_C(4) << 20)
 /* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
 #define MEMORY_PIECE ((size_t)4 << 20)
+/* A batch that takes longer than --timeout would look as if nothing had gone: on a bad network that must not be many.
+ */
+#define BATCH_BYTES ((int64_t)64 << 10)
 
 enum {
 	WINDOW_MOST = 64, /* deep enough to hide a round trip, shallow enough to queue a thousand of */
@@ -214,9 +217,17 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	return outcome ? outcome : post_receives(connection);
 }
 
+static uint32_t batch_of(const struct ucmatose_connection *connection)
+{
+	int64_t most = BATCH_BYTES / connection->run->options->size;
+
+	return (uint32_t)least(half_of(connection->memory->slots), most ? (uint64_t)most : 1);
+}
+
 static enum outcome post_sends(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
+	const uint32_t batch = batch_of(connection);
 	const uint32_t size = (uint32_t)connection->run->options->size;
 	struct work work[BATCH_MOST];
 	enum outcome outcome;
@@ -226,9 +237,9 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 		uint64_t left = connection->run->messages - connection->sent;
 		uint64_t count = least(connection->allowed - connection->sent, memory->slots - under_way);
 
-		count = least(count, half_of(memory->slots));
+		count = least(count, batch);
 		/* Small batches cost a call and a report each: wait for a larger one, if something else comes first. */
-		if (!count || (under_way && count < half_of(memory->slots) && count < left))
+		if (!count || (under_way && count < batch && count < left))
 			return OUTCOME_OK;
 		for (uint32_t i = 0; i < count; i++) {
 			size_t offset = send_slot(connection, connection->sent + i);

@@ -283,6 +283,30 @@ static void memory_is_bounded(void **state)
 	bench_destroy(bench, text);
 }
 
+/* Of large messages each reports, so that a slow network does not look like a silent peer; of small ones, few. */
+static void large_messages_report_soon(void **state)
+{
+	static const uint32_t sizes[] = { 100, 10000, 65536, 1 << 20 };
+
+	(void)state;
+	for (size_t s = 0; s < LENGTH(sizes); s++) {
+		struct bench *bench = bench_create(50, sizes[s], FABRIC_ROCE, 16384);
+		const struct queue *sends = &bench->ends[SERVER].sends;
+		uint32_t silent = 0, most = 0;
+		char text[4096];
+
+		connect_ends(bench, true);
+		assert_in_range(sends->count, 2, 64);
+		for (size_t i = 0; i < sends->count; i++) {
+			silent = sends->work[sends->first + i].silent ? silent + 1 : 0;
+			most = silent > most ? silent : most;
+		}
+		assert_true(most * sizes[s] < 65536);
+		assert_true(sizes[s] > 100 || most > 20);
+		bench_destroy(bench, text);
+	}
+}
+
 static void stock_ends_are_held_back_by_the_device(void **state)
 {
 	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
@@ -469,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_count_and_size_goes_both_ways),
 		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(large_messages_report_soon),
 		cmocka_unit_test(stock_ends_are_held_back_by_the_device),
 		cmocka_unit_test(iwarp_takes_all_of_a_stock_peer_ahead),
 		cmocka_unit_test(on_iwarp_the_client_sends_first),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <wmmintrin.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
@@ -144,10 +145,18 @@ __attribute__((target("pclmul,sse2"))) static uint32_t update_multiply(const str
 	return update_table(table, crc, bytes, length);
 }
 
+/* Asked of the processor itself: the compiler's own list of what it can do takes 4 KiB. */
+static bool can_multiply(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_PCLMUL);
+}
+
 static void choose(struct icrc_table *table)
 {
 	fold_constants(table->folds);
-	if (__builtin_cpu_supports("pclmul"))
+	if (can_multiply())
 		table->update = update_multiply;
 }
 

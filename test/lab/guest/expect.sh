@@ -138,16 +138,30 @@ device_errors() {
 	done
 }
 
-# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs. Where the machine stands still
-# for so long that a peer's time-out passes, a packet is repeated without need: hence three attempts.
+# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs. Only repeated requests are no
+# error if the round trip of one of our pings took longer than soft waits: then the machine stood still.
 without_device_errors() {
-	for lab_attempt in 1 2 3; do
-		lab_errors=$(device_errors)
-		"$@"
-		lab_checked
-		lab_errors_now=$(device_errors)
-		[ "$lab_errors_now" != "$lab_errors" ] || return 0
-		say "attempt $lab_attempt: before: $lab_errors, after: $lab_errors_now"
-	done
-	fail "soft-RoCE counted errors in $lab_attempt attempts:" "$lab_errors_now"
+	lab_errors=$(device_errors)
+	"$@"
+	lab_errors_now=$(device_errors)
+	lab_slowest=$(slowest_round_trip)
+	say "errors before: $lab_errors; after: $lab_errors_now; slowest round trip: $lab_slowest ms"
+	if [ "$lab_slowest" -gt 100 ]; then
+		lab_errors=$(printf '%s\n' "$lab_errors" | grep -v '^duplicate_request ' || :)
+		lab_errors_now=$(printf '%s\n' "$lab_errors_now" | grep -v '^duplicate_request ' || :)
+	fi
+	expect_text_equal "$lab_errors" "$lab_errors_now" "what soft-RoCE counts besides traffic"
+}
+
+# In milliseconds, of all our rping clients that have ended in this folder; 0 if there is none.
+slowest_round_trip() {
+	cat ./*.out | awk '
+		/^ *round trip: / {
+			for (word = 1; word < NF; word++)
+				if ($word == "max") {
+					taken = $(word + 1) * ($(word + 2) ~ /^s/ ? 1000 : $(word + 2) ~ /^ms/ ? 1 : 0)
+					slowest = taken > slowest ? taken : slowest
+				}
+		}
+		END { printf "%d\n", slowest }'
 }

@@ -340,7 +340,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 {
 	struct soft_transport *transport = socket->transport;
 	struct soft_wire *wire = transport->wire;
-	struct icrc_mark mark;
+	struct icrc_mark mark = { 0 };
 	struct address from;
 	struct packet packet;
 	struct peer *peer;

@@ -35,6 +35,11 @@ static bool fits(const struct endpoint *endpoint, const struct interface_address
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
 }
 
+static bool is_open(const struct address *source)
+{
+	return source->family == ADDRESS_NONE || address_is_any(source);
+}
+
 static void add(char *text, size_t size, const char *option, const char *value, int64_t number)
 {
 	size_t length = strlen(text);
@@ -46,17 +51,22 @@ static void add(char *text, size_t size, const char *option, const char *value, 
 		snprintf(text + length, size - length, "%s%s %d", comma, option, (int)number);
 }
 
-static enum outcome no_source(const struct endpoint *endpoint, enum address_family family)
+/* source: the one that was given, or open if there is none to be found. */
+static enum outcome no_source(const struct endpoint *endpoint, enum address_family family, const struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
-	char asked[256] = "";
+	char asked[256] = "", host[ADDRESS_TEXT_SIZE];
 
 	add(asked, sizeof(asked), "--interface", options->interface, PATH_UNSET);
 	add(asked, sizeof(asked), "--device", options->device, PATH_UNSET);
 	add(asked, sizeof(asked), "--port-num", NULL, options->port);
 	add(asked, sizeof(asked), "--gid-index", NULL, options->gid_index);
-	log_error(endpoint->transport->log, endpoint->name, "no local %s address belongs to %s",
-		  family == ADDRESS_IP4 ? "IPv4" : "IPv6", asked);
+	if (is_open(source))
+		log_error(endpoint->transport->log, endpoint->name, "no local %s address belongs to %s",
+			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", asked);
+	else
+		log_error(endpoint->transport->log, endpoint->name, "the local address %s does not belong to %s",
+			  address_host(source, host), asked);
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -69,17 +79,20 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 
 	if (!options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
-	if (source->family != ADDRESS_NONE && !address_is_any(source))
-		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
+		if (!is_open(source) && !address_same_host(source, &list[i].address))
+			continue;
 		if (!fits(endpoint, &list[i], family))
 			continue;
+		/* The loopback interface has every 127.0.0.x, and a backend may need one of its own. */
+		if (list[i].loopback && is_open(source))
+			return OUTCOME_OK;
 		*source = list[i].address;
 		source->port = port;
 		return OUTCOME_OK;
 	}
-	return no_source(endpoint, family);
+	return no_source(endpoint, family, source);
 }
 
 bool path_has_interface(const struct endpoint *endpoint)

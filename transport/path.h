@@ -6,9 +6,9 @@
 #include "transport/backend.h"
 
 /*
- * If the endpoint's options name an interface or a device and *source is open (without a family, or the any address),
- * puts a local address of that family there which belongs to it; the port stays. Else leaves it alone. Tells why there
- * is none: OUTCOME_NO_CONNECTION.
+ * If the endpoint's options name an interface or a device: where *source is open (without a family, or the any address)
+ * puts a local address of that family there which belongs to it; the port stays. Tells if there is none, or the one
+ * that was given does not belong to it: OUTCOME_NO_CONNECTION.
  */
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
 

@@ -259,6 +259,25 @@ static void a_damaged_one_does_not_cost_the_others(void **state)
 	}
 }
 
+/* The next socket may lie where a closed one lay, and what is known of peers is known by the socket. */
+static void a_closed_socket_leaves_nothing_to_the_next(void **state)
+{
+	struct end receiver;
+
+	(void)state;
+	wire->control_type = UDP_GRO;
+	wire->control_size = (int)wire->segment;
+	end_open(&receiver, 9);
+	soft_packets_readable(&receiver.socket);
+	assert_int_equal(wire->count, 0); /* their ICRCs cover another address */
+	soft_packets_forget(&receiver.socket);
+	receiver.socket.address.bytes[3] = 2;
+	wire->taken = false;
+	soft_packets_readable(&receiver.socket);
+	assert_all_but(SENT);
+	end_close(&receiver);
+}
+
 /* The kernel would not say these; nothing is taken then, and nothing beyond the message is looked at. */
 static void a_wrong_size_of_the_pieces_is_harmless(void **state)
 {
@@ -373,6 +392,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(coalesced_packets_are_taken_one_by_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_one_does_not_cost_the_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_wrong_size_of_the_pieces_is_harmless, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_closed_socket_leaves_nothing_to_the_next, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
 		cmocka_unit_test(the_window_fits_into_the_buffer),

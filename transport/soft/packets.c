@@ -139,6 +139,15 @@ static struct peer *peer_of(struct soft_wire *wire, const struct soft_socket *so
 	return peer;
 }
 
+void soft_packets_forget(const struct soft_socket *socket)
+{
+	struct peer *peers = socket->transport->wire->peers;
+
+	for (size_t index = 0; index < PEERS; index++)
+		if (peers[index].socket == socket)
+			memset(&peers[index], 0, sizeof(peers[index]));
+}
+
 /* ---- out ---- */
 
 /* Appends the packet to the last message if that is to the same peer and of the same size, else begins a new one. */

@@ -26,4 +26,7 @@ void soft_packets_readable(void *socket);
 /* The same for every socket of the transport, when there may be nothing. Returns whether there was something. */
 bool soft_packets_poll(void *transport);
 
+/* The socket is about to be closed: nothing that is known of its peers may outlive it. */
+void soft_packets_forget(const struct soft_socket *socket);
+
 #endif

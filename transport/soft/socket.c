@@ -419,6 +419,7 @@ static void close_socket(struct soft_socket *socket)
 		link = &(*link)->next;
 	*link = socket->next;
 	loop_io_stop(&socket->readable);
+	soft_packets_forget(socket);
 	if (soft_socket_dropped(socket))
 		log_debug(socket->transport->base.log,
 			  "%s: %" PRIu32 " packets were dropped, for want of room in the socket's buffer",

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+const struct option_word path_mtus[] = {
+	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
+};
+
 enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
 			uint64_t given)
 {

@@ -13,6 +13,9 @@ struct family_options {
 	bool ip6;
 };
 
+/* What --mtu takes. */
+extern const struct option_word path_mtus[];
+
 /* Refuses the options that the transport cannot honour: OUTCOME_USAGE after a line that says why. */
 enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
 			uint64_t given);
@@ -49,8 +52,9 @@ void path_report(struct report *report, const struct path *path);
 		    .help = "Client: send again so often"), \
 	PATH_NUMBER(type, 0, "rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7", \
 		    .help = "Try again so often while the peer has no receive posted; 7 for ever"), \
-	PATH_NUMBER(type, 0, "mtu", mtu, 256, 4096, "BYTES", .initial_text = "as the interface", \
-		    .help = "Payload of a packet, at most: 256, 512, 1024, 2048 or 4096"), \
+	OPTION_ROW(OPTION_WORD, 0, "mtu", type, common.path.mtu, .initial = PATH_UNSET, .argument = "BYTES", \
+		   .initial_text = "as the interface", .words = path_mtus, \
+		   .help = "Payload of a packet, at most"), \
 	PATH_NUMBER(type, 0, "inline", inline_size, 0, 4096, "BYTES", .initial_text = "0", \
 		    .help = "Hand messages up to that size to the device within the work request")
 #define PATH_RULES \

@@ -114,7 +114,7 @@ check: setup ## run every test
 	+@$(build) all conformance
 	@BUILD=$(BUILD) test/run style unit cli fuzz memcheck layers builds soft lab sanitized
 
-check-fast: setup-fast ## run every test but the lab's, within a minute
+check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
 	@BUILD=$(BUILD) test/run style unit cli fuzz layers soft
 

@@ -137,8 +137,7 @@ static enum outcome tell_descriptor(const struct life *life, const struct addres
 	return OUTCOME_OK;
 }
 
-/* Who reads a pipe to its end, or looks at a terminal, is not to wait for the daemon; in a file its lines are of use.
- */
+/* Who reads a pipe or looks at a terminal is not to wait for the daemon; in a file its lines are of use. */
 static void leave_terminal(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

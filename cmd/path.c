@@ -29,6 +29,13 @@ bool path_allows_family(const struct family_options *options, enum address_famil
 	return !options->ip6 || family == ADDRESS_IP6;
 }
 
+const char *path_family_option(const struct family_options *options, const char *source_option)
+{
+	if (source_option)
+		return source_option;
+	return options->ip4 ? "--ipv4" : "--ipv6";
+}
+
 static void report_known(struct report *report, const char *name, int64_t number, bool known)
 {
 	if (known)

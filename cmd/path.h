@@ -23,6 +23,9 @@ enum outcome path_check(const struct transport *transport, const struct log *log
 /* True if an address of that family may be used. */
 bool path_allows_family(const struct family_options *options, enum address_family family);
 
+/* Name of the option that asks for one family: the source option where a source was given, else --ipv4 or --ipv6. */
+const char *path_family_option(const struct family_options *options, const char *source_option);
+
 /* Adds the path of an endpoint, as endpoint_path() tells it; a zeroed one has no values. */
 void path_report(struct report *report, const struct path *path);
 

@@ -38,12 +38,12 @@ int64_t histogram_bucket_start(unsigned bucket)
 	return (int64_t)(bucket % HISTOGRAM_PARTS + HISTOGRAM_PARTS) << (octave - 1);
 }
 
-static void widen(struct histogram *histogram, int64_t low, int64_t high)
+static void widen(struct histogram *histogram, int64_t sample)
 {
-	if (!histogram->count || low < histogram->minimum)
-		histogram->minimum = low;
-	if (!histogram->count || high > histogram->maximum)
-		histogram->maximum = high;
+	if (!histogram->count || sample < histogram->minimum)
+		histogram->minimum = sample;
+	if (!histogram->count || sample > histogram->maximum)
+		histogram->maximum = sample;
 }
 
 void histogram_add(struct histogram *histogram, int64_t sample)
@@ -52,29 +52,13 @@ void histogram_add(struct histogram *histogram, int64_t sample)
 
 	if (sample < 0)
 		sample = 0;
-	widen(histogram, sample, sample);
+	widen(histogram, sample);
 	histogram->count++;
 	histogram->sum += sample;
 	distance = (double)sample - histogram->mean;
 	histogram->mean += distance / (double)histogram->count;
 	histogram->squares += distance * ((double)sample - histogram->mean);
 	histogram->buckets[bucket_of((uint64_t)sample)]++;
-}
-
-void histogram_merge(struct histogram *histogram, const struct histogram *other)
-{
-	double ours = (double)histogram->count, theirs = (double)other->count;
-	double distance = other->mean - histogram->mean;
-
-	if (!other->count)
-		return;
-	widen(histogram, other->minimum, other->maximum);
-	histogram->mean += distance * theirs / (ours + theirs);
-	histogram->squares += other->squares + distance * distance * ours * theirs / (ours + theirs);
-	histogram->count += other->count;
-	histogram->sum += other->sum;
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		histogram->buckets[i] += other->buckets[i];
 }
 
 int64_t histogram_average(const struct histogram *histogram)

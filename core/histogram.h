@@ -31,9 +31,6 @@ struct histogram {
 /* A negative sample counts as 0. */
 void histogram_add(struct histogram *histogram, int64_t sample);
 
-/* Adds all the samples of another one. */
-void histogram_merge(struct histogram *histogram, const struct histogram *other);
-
 /* 0 without a sample. */
 int64_t histogram_average(const struct histogram *histogram);
 

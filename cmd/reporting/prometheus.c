@@ -32,8 +32,7 @@ static int write_file(struct reporting *reporting, const char *name)
 	return fclose(stream) ? errno : 0;
 }
 
-/* A collector finds the old file or the new one, never a part; the name without ".prom" hides the new one until then.
- */
+/* A collector finds the old file or the new one, never a part: it does not read names without ".prom". */
 void reporting_write_prometheus(struct reporting *reporting)
 {
 	const char *file = reporting->prometheus;

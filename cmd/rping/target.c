@@ -590,9 +590,7 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	}
 	if (!outcome && !target->address_count) {
 		log_error(log_of(target), target->address, "no address of the family that %s asks for",
-			  family				  ? "-I"
-			  : options_of(target)->common.family.ip4 ? "--ipv4"
-								  : "--ipv6");
+			  path_family_option(&options_of(target)->common.family, family ? "-I" : NULL));
 		outcome = OUTCOME_NO_CONNECTION;
 	}
 	if (outcome)

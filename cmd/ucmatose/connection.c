@@ -62,7 +62,7 @@ void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
 	connection->step_began = clock_now();
 }
 
-void ucmatose_connection_end_step(struct ucmatose_connection *connection, enum step step)
+static void end_step(struct ucmatose_connection *connection, enum step step)
 {
 	struct ucmatose *run = connection->run;
 	int64_t began = connection->step_began;
@@ -201,7 +201,7 @@ static void established(struct ucmatose_connection *connection, const struct end
 	struct ucmatose *run = connection->run;
 	struct hello hello;
 
-	ucmatose_connection_end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
+	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
 	patience_end(&run->patience);
@@ -241,7 +241,7 @@ static void disconnected(struct ucmatose_connection *connection)
 			ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_DISCONNECTING:
-		ucmatose_connection_end_step(connection, STEP_DISCONNECT);
+		end_step(connection, STEP_DISCONNECT);
 		ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_SENDING:
@@ -271,10 +271,10 @@ static void connection_event(void *owner, struct endpoint *endpoint, const struc
 	ucmatose_progressed(connection->run);
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
-		ucmatose_connection_end_step(connection, STEP_RESOLVE_ADDRESS);
+		end_step(connection, STEP_RESOLVE_ADDRESS);
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		ucmatose_connection_end_step(connection, STEP_RESOLVE_ROUTE);
+		end_step(connection, STEP_RESOLVE_ROUTE);
 		request(connection);
 		break;
 	case EVENT_ESTABLISHED:

@@ -155,9 +155,7 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 	if (chosen == count) {
 		log_error(&run->environment->log, "-s", "'%s' has no address of the family that %s asks for",
 			  run->options->server,
-			  run->source.family		    ? "-b"
-			  : run->options->common.family.ip4 ? "--ipv4"
-							    : "--ipv6");
+			  path_family_option(&run->options->common.family, run->source.family ? "-b" : NULL));
 		fail_early(run, OUTCOME_USAGE);
 		return;
 	}

@@ -159,9 +159,8 @@ void ucmatose_connection_set(struct ucmatose_connection *connection, enum connec
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
 void ucmatose_connection_close(struct ucmatose_connection *connection);
-/* A step with the connection manager begins, or has ended. */
+/* A step with the connection manager begins. */
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection);
-void ucmatose_connection_end_step(struct ucmatose_connection *connection, enum step step);
 /* The peer's hello; called with the one that came, or not at all. */
 void ucmatose_connection_greet(struct ucmatose_connection *connection, const struct hello *hello);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,

@@ -109,27 +109,6 @@ static void percentiles_are_those_of_the_sorted_list(void **state)
 	free(samples);
 }
 
-static void merged_is_as_if_added_to_one(void **state)
-{
-	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
-	struct histogram *parts = calloc(3, sizeof(*parts));
-	uint64_t seed = 1;
-
-	(void)state;
-	for (size_t i = 0; i < SAMPLES; i++) {
-		samples[i] = distributions[i % LENGTH(distributions)](&seed);
-		histogram_add(&parts[i < SAMPLES / 3 ? 0 : 1], samples[i]);
-	}
-	histogram_merge(&parts[2], &parts[0]); /* into an empty one */
-	histogram_merge(&parts[2], &parts[1]);
-	assert_describes(&parts[2], samples, SAMPLES);
-	memset(&parts[0], 0, sizeof(parts[0]));
-	histogram_merge(&parts[2], &parts[0]); /* an empty one */
-	assert_describes(&parts[2], samples, SAMPLES);
-	free(parts);
-	free(samples);
-}
-
 static void an_empty_one_says_nothing(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
@@ -224,7 +203,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(percentiles_are_those_of_the_sorted_list),
-		cmocka_unit_test(merged_is_as_if_added_to_one),
 		cmocka_unit_test(an_empty_one_says_nothing),
 		cmocka_unit_test(odd_samples_count_at_the_ends),
 		cmocka_unit_test(buckets_begin_where_they_say),

@@ -100,6 +100,14 @@ static int begin(void **state)
 	memset(&world, 0, sizeof(world));
 	world.now = CLOCK_NS_PER_S;
 	world.transport.base.log = &told;
+	world.transport.wire = soft_wire_open();
+	return world.transport.wire ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	soft_wire_close(world.transport.wire);
 	return 0;
 }
 
@@ -220,9 +228,9 @@ static void errors_are_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(port_is_taken, begin),
-		cmocka_unit_test_setup(mtu_is_looked_up_now_and_then, begin),
-		cmocka_unit_test_setup(errors_are_taken, begin),
+		cmocka_unit_test_setup_teardown(port_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(mtu_is_looked_up_now_and_then, begin, end),
+		cmocka_unit_test_setup_teardown(errors_are_taken, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

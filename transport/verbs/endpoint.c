@@ -81,7 +81,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	free(endpoint);
 }
 
-enum outcome verbs_set_options(struct verbs_endpoint *endpoint)
+/* Applies type of service and ack time-out to the id. */
+static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
 	const struct log *log = endpoint->base.transport->log;
 	int asked_type = endpoint_type_of_service(&endpoint->base);
@@ -161,7 +162,7 @@ static void address_resolved(void *owner)
 	enum outcome outcome = verbs_domain_attach(endpoint);
 
 	if (!outcome)
-		outcome = verbs_set_options(endpoint);
+		outcome = set_options(endpoint);
 	if (outcome) {
 		endpoint_fail(&endpoint->base, outcome);
 		return;
@@ -239,7 +240,7 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
 	endpoint_name(&endpoint->base);
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
-	if (verbs_domain_attach(endpoint) || verbs_set_options(endpoint)) {
+	if (verbs_domain_attach(endpoint) || set_options(endpoint)) {
 		endpoint_reject(&endpoint->base, NULL, 0);
 		return;
 	}

@@ -178,8 +178,6 @@ void verbs_endpoint_settle(struct verbs_endpoint *endpoint);
 enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
 enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
-/* Applies type of service and ack time-out to the id. */
-enum outcome verbs_set_options(struct verbs_endpoint *endpoint);
 
 /* connection.c */
 enum outcome verbs_connect(struct endpoint *endpoint, const void *data, size_t length);

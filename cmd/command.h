@@ -185,6 +185,9 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
 		   .help = "Client: while nobody is there, try again, so long"),
+#define IDLE_TIMEOUT_OPTION(type, member, text) \
+	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
+		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .help = text),
 #define SERVER_RULES(relation, role) \
 	{ relation, "ready-fd", role }, \
 	{ relation, "pidfile", role }, \

@@ -148,7 +148,7 @@ static enum outcome take_operand(struct parse *parse, const char *operand)
 
 	while (row->name && !row->operand)
 		row++;
-	if (row->name && !options_given(parse->table, parse->given, row->name)) {
+	if (row->name && (row->type == OPTION_LIST || !options_given(parse->table, parse->given, row->name))) {
 		mark_given(parse, row);
 		return option_set(row, parse->log, operand, parse->options);
 	}

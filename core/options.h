@@ -51,7 +51,7 @@ struct option {
 	const char *help;		 /* one sentence without a full stop; the default is added from the row */
 	const char *initial_text;	 /* replaces the default in the help where a number would mislead ("none") */
 	const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
-	bool operand; /* of OPTION_TEXT: a word that belongs to no option is its value; one a table */
+	bool operand; /* of one text or list: a word that belongs to no option is its value */
 };
 
 /* A row: kind, letter, long name, options struct and member, then the other fields by name. */
@@ -80,8 +80,8 @@ enum {
 
 /*
  * Sets every option to its initial value, then reads the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
- * "--count=5", "--count 5", and "--" before operands. One operand is taken if a row wants it, any other refused. An
- * option given twice takes the later value, unless it is a list.
+ * "--count=5", "--count 5", and "--" before operands. Operands are taken if a row wants them, more than one only by a
+ * list. An option given twice takes the later value, unless it is a list.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
  * *given gets bit N for every row N that was on the command line.
  * "--help", "-h" and "--version" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong

@@ -26,7 +26,7 @@ static const struct option_word port_spaces[] = {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'm', "group", struct mckey_options, group, .argument = "ADDRESS",
+	OPTION_ROW(OPTION_TEXT, 'm', "group", struct mckey_options, group, .argument = "ADDRESS", .operand = true,
 		   .help = "Join this IP multicast group; 0.0.0.0 asks the subnet manager for one"),
 	OPTION_ROW(OPTION_TEXT, 'M', "mgid", struct mckey_options, gid, .argument = "GID",
 		   .help = "Join this InfiniBand multicast GID; 0 asks the subnet manager for one"),
@@ -185,7 +185,7 @@ static void interval_over(void *owner)
 const struct command mckey_command = {
 	.name = "mckey",
 	.summary = "join a multicast group, and send or receive datagrams in it",
-	.synopsis = "-m ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
+	.synopsis = "[-m] ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
 	.options = options_table,
 	.rules = rules,
 	.options_size = sizeof(struct mckey_options),

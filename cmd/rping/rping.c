@@ -16,8 +16,9 @@
 /* clang-format off */
 static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, .help = "Be the server"),
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .help = "Be the client"),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .help = "Be the client, as without -s"),
 	OPTION_ROW(OPTION_LIST, 'a', "address", struct rping_options, addresses, .argument = "ADDRESS",
+		   .operand = true,
 		   .help = "Client: a server to ping, again for each more; server: the address to listen on, ::0 for any IPv6 one",
 		   .initial_text = "for a server any IPv4 one"),
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
@@ -54,10 +55,8 @@ static const struct option rping_option_table[] = {
 		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
 		   .initial_text = "no end", .help = "Client: end in order so long after the first ping that counts"),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server)
-	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", struct rping_options, idle_timeout, .argument = "TIME",
-		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
-		   .initial_text = "none",
-		   .help = "Server: fail a client that sends nothing so long, and end when there is no client so long"),
+	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
+			    "Server: fail a client that sends nothing so long, and end when there is no client so long")
 	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
 		   .minimum = 1, .maximum = INT64_MAX, .initial = 0, .initial_text = "none",
 		   .help = "Server: end after N clients, one at a time or with -P at once"),
@@ -73,8 +72,7 @@ static const struct option_rule rping_rules[] = {
 	COMMON_RULES,
 	PATH_RULES,
 	{ OPTION_EXCLUDES, "server", "client" },
-	{ OPTION_ONE_OF, "server", "client" },
-	{ OPTION_EXCLUDES, "persistent", "client" },
+	{ OPTION_NEEDS, "persistent", "server" },
 	{ OPTION_EXCLUDES, "source", "server" },
 	{ OPTION_EXCLUDES, "targets", "server" },
 	{ OPTION_EXCLUDES, "warmup", "server" },
@@ -82,11 +80,11 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_EXCLUDES, "rate", "server" },
 	{ OPTION_EXCLUDES, "duration", "server" },
 	{ OPTION_EXCLUDES, "wait-server", "server" },
-	{ OPTION_EXCLUDES, "idle-timeout", "client" },
-	{ OPTION_EXCLUDES, "max-clients", "client" },
-	{ OPTION_EXCLUDES, "one-off", "client" },
+	{ OPTION_NEEDS, "idle-timeout", "server" },
+	{ OPTION_NEEDS, "max-clients", "server" },
+	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
-	SERVER_RULES(OPTION_EXCLUDES, "client"),
+	SERVER_RULES(OPTION_NEEDS, "server"),
 	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ 0 },
 };
@@ -141,12 +139,15 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	struct address source = { 0 };
 	enum outcome outcome = OUTCOME_OK;
 
-	if (options->client && !options->addresses.count && !options->targets) {
-		log_error(log, NULL, "-c, --client needs -a, --address or --targets");
+	if (!options->server && !options->addresses.count && !options->targets) {
+		log_error(log, NULL,
+			  options->client ? "-c, --client needs -a, --address or --targets"
+					  : "an ADDRESS to ping, or -s, --server is needed");
+		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
 	}
-	if (options->client && !options->port) {
-		log_error(log, NULL, "-c, --client needs the server's own -p, --port, not 0");
+	if (!options->server && !options->port) {
+		log_error(log, NULL, "a client needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
 	if (options->server && options->addresses.count > 1) {
@@ -231,7 +232,8 @@ const struct command rping_command = {
 	.name = "rping",
 	.summary = "ping over a reliable connection, with RDMA READ and WRITE",
 	.synopsis = "-s [-vVdPq] [-a ADDRESS] [-p PORT]\n"
-		    "-c [-vVdq] [-C N] [-S BYTES] [-I ADDRESS] -a ADDRESS... [-p PORT]\n",
+		    "-c [-vVdq] [-C N] [-S BYTES] [-I ADDRESS] -a ADDRESS... [-p PORT]\n"
+		    "ADDRESS... [OPTION...]\n",
 	.options = rping_option_table,
 	.rules = rping_rules,
 	.options_size = sizeof(struct rping_options),

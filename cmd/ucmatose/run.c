@@ -142,6 +142,23 @@ void ucmatose_watch(struct ucmatose *run)
 	loop_timer_start(run->environment->loop, &run->watch, patience(run), watch_expired, run);
 }
 
+static void nobody_came(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
+		  (double)run->options->idle_timeout / (double)CLOCK_NS_PER_S);
+	ucmatose_note(run, OUTCOME_FAILED);
+	run->arrivals_over = true;
+	ucmatose_advance(run);
+}
+
+void ucmatose_await_client(struct ucmatose *run)
+{
+	if (run->options->idle_timeout)
+		loop_timer_start(run->environment->loop, &run->watch, run->options->idle_timeout, nobody_came, run);
+}
+
 static void begin_transfer(struct ucmatose *run)
 {
 	run->phase = RUN_TRANSFERRING;

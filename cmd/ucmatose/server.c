@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server takes its connections. It waits for the first one without a limit; after that the next must come within
- * --timeout, or the run goes on with those that came and fails in the end.
+ * The server takes its connections. It waits for the first one without a limit, or for --idle-timeout; after that the
+ * next must come within --timeout, or the run goes on with those that came and fails in the end.
  */
 #include <stdio.h>
 
@@ -88,5 +88,6 @@ enum outcome ucmatose_server_listen(struct ucmatose *run)
 	fprintf(environment_output(run->environment), "cmatose: listening on %s",
 		address_text(&run->listener->local, text));
 	ucmatose_say(run, "");
+	ucmatose_await_client(run);
 	return OUTCOME_OK;
 }

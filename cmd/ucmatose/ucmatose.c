@@ -42,7 +42,7 @@ static const struct option_word port_spaces[] = {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS",
+	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = true,
 		   .help = "Be the client of the server there"),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
 		   .initial_text = "a server listens on any IPv4 one",
@@ -66,6 +66,7 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server)
+	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long")
 	SERVER_OPTIONS(struct ucmatose_options)
 	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
 	COMMON_OPTIONS(struct ucmatose_options, 0),
@@ -77,6 +78,7 @@ static const struct option_rule rules[] = {
 	COMMON_RULES,
 	PATH_RULES,
 	SERVER_RULES(OPTION_EXCLUDES, "server"),
+	{ OPTION_EXCLUDES, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "wait-server", "server" },
 	{ 0, NULL, NULL },
 };
@@ -345,7 +347,7 @@ const struct command ucmatose_command = {
 	.name = "ucmatose",
 	.summary = "make many connections, send messages both ways on each, and end them",
 	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
-		    "-s SERVER [-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n",
+		    "[-s] SERVER [-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n",
 	.options = options_table,
 	.rules = rules,
 	.options_size = sizeof(struct ucmatose_options),

@@ -36,6 +36,7 @@ struct ucmatose_options {
 	int64_t port;
 	int64_t warmup;
 	int64_t wait_server;
+	int64_t idle_timeout; /* nanoseconds; 0 for none */
 	bool migrate;
 };
 
@@ -135,7 +136,8 @@ struct ucmatose {
 void ucmatose_say(const struct ucmatose *run, const char *line); /* one line of progress */
 void ucmatose_note(struct ucmatose *run, enum outcome outcome);
 void ucmatose_progressed(struct ucmatose *run);
-void ucmatose_watch(struct ucmatose *run); /* starts to mind the time since the last progress */
+void ucmatose_watch(struct ucmatose *run);	  /* starts to mind the time since the last progress */
+void ucmatose_await_client(struct ucmatose *run); /* --idle-timeout: a server minds the time until the first comes */
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
 void ucmatose_finish(struct ucmatose *run);

@@ -434,6 +434,27 @@ static void operand(void **state)
 	}
 }
 
+/* A list takes every one of them, mixed with what its option brings. */
+static void operands_of_a_list(void **state)
+{
+	static const struct option with_list[] = {
+		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .operand = true,
+			   .help = "Hosts"),
+		{ .name = NULL },
+	};
+	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };
+	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL };
+	static const char *const expected[] = { "one", "two", "three", "-four" };
+	struct settings settings;
+	uint64_t given;
+
+	(void)state;
+	assert_int_equal(options_parse(with_list, NULL, &tool_log, LENGTH(words), argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(settings.targets.count, LENGTH(expected));
+	for (size_t i = 0; i < LENGTH(expected); i++)
+		assert_string_equal(settings.targets.texts[i], expected[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,6 +473,7 @@ int main(void)
 		cmocka_unit_test(first_error_ends_the_parse),
 		cmocka_unit_test(help_text),
 		cmocka_unit_test(operand),
+		cmocka_unit_test(operands_of_a_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

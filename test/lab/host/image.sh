@@ -6,7 +6,7 @@ library_path=usr/lib/x86_64-linux-gnu
 
 # The programs taken from the unpacked packages; the rest of each package stays out.
 guest_programs='ip tc rdma bridge rping ucmatose mckey cmtime ib_send_bw ib_send_lat
-	ib_write_bw ib_write_lat ib_read_bw ib_read_lat ibv_devinfo ibv_devices strace'
+	ib_write_bw ib_write_lat ib_read_bw ib_read_lat ibv_devinfo ibv_devices strace jq'
 
 # Libraries that no program names: providers are opened at run time, libgcc_s by
 # pthread_exit, nss modules by name look-ups, libev by the program under test.

@@ -112,13 +112,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli fuzz memcheck layers builds soft lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli fuzz layers soft
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft
 
-check-unit check-cli check-fuzz check-style check-layers check-builds: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-style check-layers check-builds: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
@@ -149,17 +149,18 @@ setup-fuzz:
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
-man: all ## fill the option sections of docs/man from the option tables
-	@docs/man/update $(BUILD)/rdmatest
+docs: all ## fill what manual pages and completions have from the option tables
+	@docs/update $(BUILD)/rdmatest
 
 size: all ## the size of the program next to the stock tools, as docs/size.md has it
 	@BUILD=$(BUILD) test/size
 
 # A program built for another machine cannot list its commands here.
-install: all ## install the program, the links and the manual pages (DESTDIR, PREFIX, LINKS=no)
+install: all ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
 	install -D -m 755 $(BUILD)/rdmatest $(bin)/rdmatest
 	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
 	$(if $(wildcard docs/man/*.1),install -D -m 644 -t $(man) $(wildcard docs/man/*.1))
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) docs/completion/install add
 
 ifneq ($(CROSS_COMPILE),)
 install: $(BUILD)/commands
@@ -168,6 +169,7 @@ endif
 uninstall: $(BUILD)/commands ## remove what install has put there
 	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
 	rm -f $(bin)/rdmatest $(patsubst docs/man/%,$(man)/%,$(wildcard docs/man/*.1))
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
 $(BUILD)/commands: cmd/table.c
 	@mkdir -p $(@D)
@@ -182,5 +184,5 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-fuzz check-style check-layers check-builds fuzz style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo setup-fuzz man size install uninstall clean help
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style check-layers check-builds fuzz style lab check-lab lab-shell lab-long \
+	setup setup-fast setup-demo setup-fuzz docs size install uninstall clean help

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line as a table: one row per option. Parser, range check, --help and the option section of the man page
- * all derive from the rows.
+ * The command line as a table: one row per option. Parser, range check, --help, the option section of the man page
+ * and the completions all derive from the rows.
  */
 #ifndef CORE_OPTIONS_H
 #define CORE_OPTIONS_H
@@ -51,7 +51,7 @@ struct option {
 	const char *help;		 /* one sentence without a full stop; the default is added from the row */
 	const char *initial_text;	 /* replaces the default in the help where a number would mislead ("none") */
 	const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
-	bool operand; /* of one text or list: a word that belongs to no option is its value */
+	bool operand;			 /* of one text or list: a word that belongs to no option is its value */
 };
 
 /* A row: kind, letter, long name, options struct and member, then the other fields by name. */
@@ -97,8 +97,8 @@ bool options_has(const struct option *table, const char *name);
 bool options_given(const struct option *table, uint64_t given, const char *name);
 
 /*
- * Prints the option section of the help: two columns, as "  -C, --count N    ...". The man pages' option sections are
- * made from this text (docs/man), so that its form is an interface.
+ * Prints the option section of the help: two columns, as "  -C, --count N    ...". The man pages' option sections and
+ * the completions are made from this text (docs/options.awk), so that its form is an interface.
  */
 void options_help(const struct option *table, FILE *stream);
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Turns the option section of `rdmatest help COMMAND` into manual page source. A row begins with two spaces and a
-# dash (after the place of a letter); its text starts two or more spaces behind, and goes on in deeper lines.
+# Prints the option section of the manual page of a command (-v command=COMMAND) from the rows of docs/options.awk.
 
 function quoted(text)
 {
@@ -9,35 +8,14 @@ function quoted(text)
 	return text
 }
 
-function finish()
+function bold(text)
 {
-	if (text != "")
-		print quoted(text) "."
-	text = ""
+	return "\\fB" quoted(text) "\\fR"
 }
 
-/^Options:/ { inside = 1; next }
-!inside { next }
-/^  (-.|   ) ?/ && /^ +-/ && substr($0, 1, 10) ~ /-/ {
-	finish()
-	row = substr($0, 3)
-	sub(/^ +/, "", row)
-	place = match(row, /   *[^ -]/)
-	head = place ? substr(row, 1, place - 1) : row
-	text = place ? substr(row, place) : ""
-	sub(/^ +/, "", text)
-	sub(/ +$/, "", head)
-	count = split(head, words, " ")
-	line = ""
-	for (index_ = 1; index_ <= count; index_++)
-		line = line (index_ > 1 ? " " : "") (words[index_] ~ /^-/ ? "\\fB" quoted(words[index_]) "\\fR" : "\\fI" words[index_] "\\fR")
+BEGIN { FS = "\t" }
+$1 == "option" && $2 == command {
 	print ".TP"
-	print line
-	next
+	print ($3 ? bold("-" $3 ",") " " : "") bold("--" $4) ($5 ? " \\fI" $5 "\\fR" : "")
+	print quoted($8) "."
 }
-{
-	row = $0
-	sub(/^ +/, "", row)
-	text = text (text == "" ? "" : " ") row
-}
-END { finish() }

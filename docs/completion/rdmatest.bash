@@ -1,0 +1,325 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Completion of rdmatest and its links in bash. `make docs` writes what is between the marks.
+
+# options begin
+_rdmatest_links='rping ucmatose mckey'
+
+# What belongs to a command: an option, and behind a = what may be offered as its value.
+_rdmatest_table() {
+	case $1 in
+	rdmatest)
+		operand='rping ucmatose mckey selftest doctor help'
+		options=(
+			'--list'
+			'-h' '--help'
+			'--version')
+		;;
+	help)
+		operand='rping ucmatose mckey selftest doctor'
+		options=()
+		;;
+	rping)
+		operand='@hosts'
+		options=(
+			'-s' '--server'
+			'-c' '--client'
+			'-a=@hosts' '--address=@hosts'
+			'-I=@hosts' '--source=@hosts'
+			'-p=' '--port='
+			'-v' '--verbose'
+			'-V' '--validate'
+			'-C=' '--count='
+			'-S=' '--size='
+			'-P' '--persistent'
+			'-q' '--own-qp'
+			'--targets=@files'
+			'--warmup='
+			'--interval='
+			'--rate='
+			'--duration='
+			'--wait-server='
+			'--idle-timeout='
+			'--max-clients='
+			'--one-off'
+			'--ready-fd='
+			'--pidfile=@files'
+			'--daemon'
+			'--device=@infiniband'
+			'--port-num='
+			'--gid-index='
+			'--interface=@net'
+			'--ipv4'
+			'--ipv6'
+			'--tos='
+			'--dscp='
+			'--service-level='
+			'--ack-timeout='
+			'--retry='
+			'--rnr-retry='
+			'--mtu=256 512 1024 2048 4096'
+			'--inline='
+			'--timeout='
+			'--deadline='
+			'--transport=verbs soft'
+			'--json'
+			'--json-stream'
+			'--csv'
+			'--prometheus=@files'
+			'--quiet'
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
+			'-d' '--debug'
+			'-h' '--help'
+			'--version')
+		;;
+	ucmatose)
+		operand='@hosts'
+		options=(
+			'-s=@hosts' '--server=@hosts'
+			'-b=@hosts' '--bind=@hosts'
+			'-f=name ip ipv6 gid' '--format=name ip ipv6 gid'
+			'-P=tcp ib' '--port-space=tcp ib'
+			'-c=' '--connections='
+			'-C=' '--count='
+			'-S=' '--size='
+			'-p=' '--port='
+			'-m' '--migrate'
+			'--warmup='
+			'--wait-server='
+			'--idle-timeout='
+			'--ready-fd='
+			'--pidfile=@files'
+			'--daemon'
+			'--device=@infiniband'
+			'--port-num='
+			'--gid-index='
+			'--interface=@net'
+			'--ipv4'
+			'--ipv6'
+			'-t=' '--tos='
+			'--dscp='
+			'--service-level='
+			'-a=' '--ack-timeout='
+			'--retry='
+			'--rnr-retry='
+			'--mtu=256 512 1024 2048 4096'
+			'--inline='
+			'--timeout='
+			'--deadline='
+			'--transport=verbs soft'
+			'--json'
+			'--json-stream'
+			'--csv'
+			'--prometheus=@files'
+			'--quiet'
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
+			'--debug'
+			'-h' '--help'
+			'--version')
+		;;
+	mckey)
+		operand='@hosts'
+		options=(
+			'-m=@hosts' '--group=@hosts'
+			'-M=' '--mgid='
+			'-s' '--sender'
+			'-b=@hosts' '--bind=@hosts'
+			'-c=' '--connections='
+			'-C=' '--count='
+			'-S=' '--size='
+			'-p=udp ipoib' '--port-space=udp ipoib'
+			'-o' '--send-only'
+			'-l' '--no-loopback'
+			'--own-qp'
+			'--idle-timeout='
+			'--pause='
+			'--rate='
+			'--interval='
+			'--duration='
+			'--ready-fd='
+			'--pidfile=@files'
+			'--daemon'
+			'--device=@infiniband'
+			'--port-num='
+			'--gid-index='
+			'--interface=@net'
+			'--ipv4'
+			'--ipv6'
+			'--tos='
+			'--dscp='
+			'--service-level='
+			'--ack-timeout='
+			'--retry='
+			'--rnr-retry='
+			'--mtu=256 512 1024 2048 4096'
+			'--inline='
+			'--timeout='
+			'--deadline='
+			'--transport=verbs soft'
+			'--json'
+			'--json-stream'
+			'--csv'
+			'--prometheus=@files'
+			'--quiet'
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
+			'--debug'
+			'-h' '--help'
+			'--version')
+		;;
+	selftest)
+		operand=''
+		options=(
+			'-a=@hosts' '--address=@hosts'
+			'-v' '--verbose'
+			'--timeout='
+			'--deadline='
+			'--transport=verbs soft'
+			'--json'
+			'--json-stream'
+			'--csv'
+			'--prometheus=@files'
+			'--quiet'
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
+			'-d' '--debug'
+			'-h' '--help'
+			'--version')
+		;;
+	doctor)
+		operand='@hosts'
+		options=(
+			'-a=@hosts' '--address=@hosts'
+			'-p=' '--port='
+			'--timeout='
+			'--deadline='
+			'--transport=verbs soft'
+			'--json'
+			'--json-stream'
+			'--csv'
+			'--prometheus=@files'
+			'--quiet'
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
+			'-d' '--debug'
+			'-h' '--help'
+			'--version')
+		;;
+	esac
+}
+
+complete -F _rdmatest rdmatest rping ucmatose mckey
+# options end
+
+# _rdmatest_find OPTION: value becomes "=" and what may be offered, if the option takes one.
+_rdmatest_find() {
+	local entry
+	value=
+	for entry in "${options[@]}"; do
+		[[ $entry != "$1="* ]] || value="=${entry#*=}"
+	done
+	[[ -n $value ]]
+}
+
+# _rdmatest_wants WORD: whether the next word is the value of an option in this one, maybe the last of several letters.
+_rdmatest_wants() {
+	local letters=${1#-}
+	value=
+	case $1 in
+	--*) _rdmatest_find "$1" ;;
+	-*)
+		while [[ -n $letters ]]; do
+			if _rdmatest_find "-${letters:0:1}"; then
+				[[ ${#letters} -eq 1 ]] || value=
+				return
+			fi
+			letters=${letters:1}
+		done
+		;;
+	esac
+}
+
+# _rdmatest_offer WHAT WORD: fills COMPREPLY.
+_rdmatest_offer() {
+	local what=$1 paths
+	case $what in
+	@files)
+		# Readline's own way, which knows about quotes and blanks.
+		compopt -o default
+		return
+		;;
+	@hosts)
+		# The one of bash-completion also knows ssh's hosts.
+		if declare -F _known_hosts_real >/dev/null; then
+			_known_hosts_real -- "$2"
+		else
+			mapfile -t COMPREPLY < <(compgen -A hostname -- "$2")
+		fi
+		return
+		;;
+	@*)
+		paths=(/sys/class/"${what#@}"/*/)
+		[[ -e ${paths[0]} ]] || return
+		paths=("${paths[@]%/}")
+		what=${paths[*]##*/}
+		;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$what" -- "$2")
+}
+
+_rdmatest() {
+	local IFS=$' \t\n' words last typed command place=1 word value operand options before cut
+
+	# COMP_WORDS has words taken apart at = and :, so the line itself is read.
+	read -ra words <<<"${COMP_LINE:0:COMP_POINT}."
+	last=$((${#words[@]} - 1))
+	typed=${words[last]%.}
+	command=${words[0]##*/}
+	if [[ " $_rdmatest_links " != *" $command "* ]]; then
+		command=rdmatest
+		if [[ $last -gt 1 ]]; then
+			command=${words[1]}
+			place=2
+		fi
+	fi
+	_rdmatest_table "$command"
+	[[ $command != help || $last -eq 2 ]] || operand=
+
+	for word in "${words[@]:place:last-place}"; do
+		if [[ -n $value ]]; then
+			value=
+		elif [[ $word == -- ]]; then
+			options=()
+		else
+			_rdmatest_wants "$word"
+		fi
+	done
+
+	if [[ -z $value && $typed == --*=* ]]; then
+		before=${typed%%=*}=
+		_rdmatest_find "${before%=}" || return
+	elif [[ -z $value && $typed == -* ]]; then
+		value="=${options[*]%%=*}"
+	elif [[ -z $value ]]; then
+		value="=$operand"
+	fi
+	COMPREPLY=()
+	_rdmatest_offer "${value#=}" "${typed#"$before"}"
+
+	# What bash puts in place is the last piece of the word ($2), not all of it.
+	cut=${typed%"$2"}
+	COMPREPLY=("${COMPREPLY[@]/#/"$before"}")
+	COMPREPLY=("${COMPREPLY[@]#"$cut"}")
+}

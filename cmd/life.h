@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "core/outcome.h"
 
-/* A part of the common options, filled by the SERVER_OPTIONS rows. */
+/* A part of the common options, filled by rows of end_option_table. */
 struct life_options {
 	int64_t ready_fd; /* 0 for none */
 	const char *pidfile;

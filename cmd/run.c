@@ -133,23 +133,6 @@ static void run_loop(struct run *run, const void *options)
 	interruption_release(&run->signal);
 }
 
-const char *common_transport(const struct common_options *common)
-{
-	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
-
-	return name && *name ? name : NULL;
-}
-
-enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment)
-{
-	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
-
-	if (!outcome && (common->poll || common->spin))
-		transport_spin(environment->transport,
-			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
-	return outcome;
-}
-
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;

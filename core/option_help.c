@@ -48,7 +48,7 @@ static size_t help_column(const struct option *table)
 	char left[OPTION_TEXT_SIZE];
 	size_t column = 0;
 
-	for (const struct option *row = table; row->name; row++) {
+	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		size_t length = help_left(row, left);
 
 		if (length > column && length <= LEFT_MOST)
@@ -61,7 +61,7 @@ void options_help(const struct option *table, FILE *stream)
 {
 	size_t column = help_column(table);
 
-	for (const struct option *row = table; row->name; row++) {
+	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		char left[OPTION_TEXT_SIZE];
 		char right[4 * OPTION_TEXT_SIZE];
 		const char *word = right;

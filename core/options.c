@@ -16,6 +16,28 @@ struct parse {
 	bool informs; /* --help or --version: nothing behind it counts, and no rule does */
 };
 
+const struct option *option_first(const struct option *table)
+{
+	while (table && !table->name)
+		table = table->rest;
+	return table;
+}
+
+const struct option *option_next(const struct option *row)
+{
+	return option_first(row + 1);
+}
+
+/* The row of that name, or NULL; *position is which one of the rows it is. */
+static const struct option *find(const struct option *table, const char *name, unsigned *position)
+{
+	const struct option *row = option_first(table);
+
+	for (*position = 0; row && strcmp(row->name, name) != 0; ++*position)
+		row = option_next(row);
+	return row;
+}
+
 static void set_flag(struct parse *parse, const struct option *row)
 {
 	*(bool *)(parse->options + row->offset) = true;
@@ -25,10 +47,9 @@ static void set_flag(struct parse *parse, const struct option *row)
 
 static void set_initial(const struct option *table, char *options)
 {
-	for (const struct option *row = table; row->name; row++) {
+	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		void *value = options + row->offset;
 
-		assert(row - table < OPTION_ROWS_MOST);
 		if (row->type == OPTION_FLAG)
 			*(bool *)value = false;
 		else if (row->type == OPTION_TEXT)
@@ -42,7 +63,11 @@ static void set_initial(const struct option *table, char *options)
 
 static void mark_given(struct parse *parse, const struct option *row)
 {
-	parse->given |= UINT64_C(1) << (row - parse->table);
+	unsigned position;
+
+	find(parse->table, row->name, &position);
+	assert(position < OPTION_ROWS_MOST);
+	parse->given |= UINT64_C(1) << position;
 }
 
 static void hint_at_help(const struct parse *parse)
@@ -67,12 +92,12 @@ static enum outcome missing_value(const struct parse *parse, const struct option
 static enum outcome parse_letters(struct parse *parse, char *const *argv, int *index)
 {
 	for (const char *letters = argv[*index] + 1; *letters && !parse->informs; letters++) {
-		const struct option *row = parse->table;
+		const struct option *row = option_first(parse->table);
 		const char *value;
 
-		while (row->name && row->letter != *letters)
-			row++;
-		if (!row->name) {
+		while (row && row->letter != *letters)
+			row = option_next(row);
+		if (!row) {
 			const char unknown[] = { '-', *letters, 0 };
 
 			log_error(parse->log, unknown, "unknown option");
@@ -98,7 +123,7 @@ static void unknown_name(const struct parse *parse, const char *name)
 
 	snprintf(typed, sizeof(typed), "--%.150s", name);
 	log_error(parse->log, typed, "unknown option");
-	for (const struct option *row = parse->table; row->name; row++) {
+	for (const struct option *row = option_first(parse->table); row; row = option_next(row)) {
 		unsigned distance = spelling_distance(name, row->name);
 
 		if (distance >= least)
@@ -115,16 +140,16 @@ static void unknown_name(const struct parse *parse, const char *name)
 /* "--count=5" and "--count 5". */
 static enum outcome parse_name(struct parse *parse, char *const *argv, int *index)
 {
-	const struct option *row = parse->table;
 	const char *text = argv[*index] + 2;
 	size_t length = strcspn(text, "=");
 	const char *value = text[length] ? text + length + 1 : NULL;
 	char name[OPTION_TEXT_SIZE];
+	const struct option *row;
+	unsigned position;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)), text);
-	while (row->name && strcmp(row->name, name))
-		row++;
-	if (!row->name) {
+	row = find(parse->table, name, &position);
+	if (!row) {
 		unknown_name(parse, name);
 		return OUTCOME_USAGE;
 	}
@@ -144,15 +169,15 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 
 static enum outcome take_operand(struct parse *parse, const char *operand)
 {
-	const struct option *row = parse->table;
+	const struct option *row = option_first(parse->table);
 
-	while (row->name && !row->operand)
-		row++;
-	if (row->name && (row->type == OPTION_LIST || !options_given(parse->table, parse->given, row->name))) {
+	while (row && !row->operand)
+		row = option_next(row);
+	if (row && (row->type == OPTION_LIST || !options_given(parse->table, parse->given, row->name))) {
 		mark_given(parse, row);
 		return option_set(row, parse->log, operand, parse->options);
 	}
-	if (row->name)
+	if (row)
 		log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand,
 			  row->argument);
 	else
@@ -161,25 +186,27 @@ static enum outcome take_operand(struct parse *parse, const char *operand)
 	return OUTCOME_USAGE;
 }
 
-static const struct option *row_of(const struct option *table, const char *name)
-{
-	while (table->name && strcmp(table->name, name))
-		table++;
-	assert(table->name);
-	return table;
-}
-
 bool options_has(const struct option *table, const char *name)
 {
-	while (table->name && strcmp(table->name, name) != 0)
-		table++;
-	return table->name != NULL;
+	unsigned position;
+
+	return find(table, name, &position) != NULL;
+}
+
+bool options_given(const struct option *table, uint64_t given, const char *name)
+{
+	unsigned position;
+	const struct option *row = find(table, name, &position);
+
+	assert(row);
+	return row && given >> position & 1;
 }
 
 static enum outcome check_rule(const struct parse *parse, const struct option_rule *rule)
 {
-	const struct option *first = row_of(parse->table, rule->first);
-	const struct option *second = row_of(parse->table, rule->second);
+	unsigned position;
+	const struct option *first = find(parse->table, rule->first, &position);
+	const struct option *second = find(parse->table, rule->second, &position);
 	bool has_first = options_given(parse->table, parse->given, rule->first);
 	bool has_second = options_given(parse->table, parse->given, rule->second);
 	char one[OPTION_TEXT_SIZE];
@@ -198,6 +225,8 @@ static enum outcome check_rule(const struct parse *parse, const struct option_ru
 			return OUTCOME_OK;
 		log_error(parse->log, NULL, "%s needs %s", one, other);
 		return OUTCOME_USAGE;
+	case OPTION_MORE_RULES:
+		break;
 	case OPTION_ONE_OF:
 		if (has_first || has_second)
 			return OUTCOME_OK;
@@ -240,13 +269,13 @@ enum outcome options_parse(const struct option *table, const struct option_rule 
 
 	set_initial(table, options);
 	outcome = parse_arguments(&parse, argc, argv);
-	for (const struct option_rule *rule = rules; rule && rule->relation && !outcome && !parse.informs; rule++)
-		outcome = check_rule(&parse, rule);
+	while (rules && rules->relation && !outcome && !parse.informs) {
+		if (rules->relation == OPTION_MORE_RULES) {
+			rules = rules->second;
+			continue;
+		}
+		outcome = check_rule(&parse, rules++);
+	}
 	*given = parse.given;
 	return outcome;
-}
-
-bool options_given(const struct option *table, uint64_t given, const char *name)
-{
-	return given >> (row_of(table, name) - table) & 1;
 }

@@ -40,18 +40,21 @@ struct option_list {
 };
 
 struct option {
-	char letter;	  /* the classic letter, or 0 */
-	const char *name; /* the long name; NULL ends the table */
-	enum option_type type;
-	size_t offset;	 /* of the value in the command's options struct */
+	const char *name;	  /* the long name; NULL ends the table */
+	const char *argument;	  /* its name in the help: "PORT" */
+	const char *help;	  /* one sentence without a full stop; the default is added from the row */
+	const char *initial_text; /* replaces the default in the help where a number would mislead ("none") */
+	union {
+		const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
+		const struct option *rest;	 /* of the row without a name: the table goes on there, or NULL */
+	};
 	int64_t minimum; /* of a number; nanoseconds for a duration */
 	int64_t maximum;
-	int64_t initial;		 /* the value without the option; texts start as NULL, lists empty */
-	const char *argument;		 /* its name in the help: "PORT" */
-	const char *help;		 /* one sentence without a full stop; the default is added from the row */
-	const char *initial_text;	 /* replaces the default in the help where a number would mislead ("none") */
-	const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
-	bool operand;			 /* of one text or list: a word that belongs to no option is its value */
+	int64_t initial; /* the value without the option; texts start as NULL, lists empty */
+	uint16_t offset; /* of the value in the command's options struct */
+	uint8_t type;	 /* enum option_type */
+	char letter;	 /* the classic letter, or 0 */
+	bool operand;	 /* of one text or list: a word that belongs to no option is its value */
 };
 
 /* A row: kind, letter, long name, options struct and member, then the other fields by name. */
@@ -61,18 +64,33 @@ struct option {
 		__VA_ARGS__                                                                                            \
 	}
 
+/* What a table ends with: nothing, or another table whose offsets are right in the same struct. */
+#define OPTION_END                                                                                                     \
+	{                                                                                                              \
+		.name = NULL                                                                                           \
+	}
+#define OPTION_REST(table)                                                                                             \
+	{                                                                                                              \
+		.name = NULL, .rest = table                                                                            \
+	}
+
 /* A relation between two options of one table, by long name. */
 enum option_relation {
 	OPTION_EXCLUDES = 1, /* both may not be given */
 	OPTION_NEEDS,	     /* the first makes sense only with the other */
 	OPTION_ONE_OF,	     /* at least one of the two must be given */
+	OPTION_MORE_RULES,   /* the table goes on elsewhere */
 };
 
 struct option_rule {
 	enum option_relation relation; /* 0 ends the table */
 	const char *first;
-	const char *second;
+	const void *second; /* a long name too; of OPTION_MORE_RULES the other table of rules */
 };
+
+/* The rows of a table and of those that it goes on in: the first, and the one behind row; NULL if there is none. */
+const struct option *option_first(const struct option *table);
+const struct option *option_next(const struct option *row);
 
 enum {
 	OPTION_ROWS_MOST = 64

@@ -22,14 +22,14 @@ static const struct option options_table[] = {
 		   .help = "Look also for the way to this host, and ping it; -a may be left out"),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, .argument = "PORT", .minimum = 1,
 		   .maximum = UINT16_MAX, .initial = PING_PORT, .help = "Port at which an rping server is pinged"),
-	COMMON_OPTIONS(struct doctor_options, 'd'),
-	{ .name = NULL },
+	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
+	DEBUG_OPTION(struct doctor_options, 'd'),
+	OPTION_REST(common_option_table),
 };
 
 static const struct option_rule rules[] = {
-	COMMON_RULES,
 	{ OPTION_NEEDS, "port", "address" },
-	{ 0 },
+	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 /* clang-format on */
 

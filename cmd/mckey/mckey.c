@@ -68,15 +68,14 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct mckey_options, duration, .minimum = CLOCK_NS_PER_MS,
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .argument = "TIME",
 		   .help = "Send for that long, or receive for that long from the first datagram on, in place of -C"),
-	SERVER_OPTIONS(struct mckey_options)
-	PATH_OPTIONS(struct mckey_options, 0, 0),
-	COMMON_OPTIONS(struct mckey_options, 0),
-	{ .name = NULL },
+	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
+	ACK_TIMEOUT_OPTION(struct mckey_options, 0),
+	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
+	DEBUG_OPTION(struct mckey_options, 0),
+	OPTION_REST(end_option_table),
 };
 
 static const struct option_rule rules[] = {
-	COMMON_RULES,
-	PATH_RULES,
 	SERVER_RULES(OPTION_EXCLUDES, "sender"),
 	{ OPTION_ONE_OF, "group", "mgid" },
 	{ OPTION_EXCLUDES, "group", "mgid" },
@@ -88,7 +87,7 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "interval", "sender" },
 	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ OPTION_EXCLUDES, "duration", "count" },
-	{ .first = NULL },
+	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 /* clang-format on */
 

@@ -54,23 +54,22 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct rping_options, duration, .argument = "TIME",
 		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
 		   .initial_text = "no end", .help = "Client: end in order so long after the first ping that counts"),
-	WAIT_SERVER_OPTION(struct rping_options, wait_server)
+	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
-			    "Server: fail a client that sends nothing so long, and end when there is no client so long")
+			    "Server: fail a client that sends nothing so long, and end when there is no client so long"),
 	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
 		   .minimum = 1, .maximum = INT64_MAX, .initial = 0, .initial_text = "none",
 		   .help = "Server: end after N clients, one at a time or with -P at once"),
 	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
 		   .help = "Server: end after one client, as without -P"),
-	SERVER_OPTIONS(struct rping_options)
-	PATH_OPTIONS(struct rping_options, 0, 0),
-	COMMON_OPTIONS(struct rping_options, 'd'),
-	{ .name = NULL },
+	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
+	ACK_TIMEOUT_OPTION(struct rping_options, 0),
+	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),
+	DEBUG_OPTION(struct rping_options, 'd'),
+	OPTION_REST(end_option_table),
 };
 
 static const struct option_rule rping_rules[] = {
-	COMMON_RULES,
-	PATH_RULES,
 	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_NEEDS, "persistent", "server" },
 	{ OPTION_EXCLUDES, "source", "server" },
@@ -86,7 +85,7 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
 	SERVER_RULES(OPTION_NEEDS, "server"),
 	{ OPTION_EXCLUDES, "rate", "interval" },
-	{ 0 },
+	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 /* clang-format on */
 

@@ -19,13 +19,9 @@ static const struct option options_table[] = {
 		   .help = "The local address to test at", .initial_text = "one of a device, or with soft 127.0.0.1"),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct selftest_options, verbose,
 		   .help = "Print also what the commands print"),
-	COMMON_OPTIONS_WITH(struct selftest_options, 'd', "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
-	{ .name = NULL },
-};
-
-static const struct option_rule rules[] = {
-	COMMON_RULES,
-	{ .first = NULL },
+	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
+	DEBUG_OPTION(struct selftest_options, 'd'),
+	OPTION_REST(common_option_table),
 };
 
 /* Datagrams fit into the smallest MTU there is. */
@@ -336,7 +332,7 @@ const struct command selftest_command = {
 	.summary = "does it work here? all of the above, server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
 	.options = options_table,
-	.rules = rules,
+	.rules = common_rules,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,
 	.check = check,

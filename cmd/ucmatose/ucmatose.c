@@ -65,22 +65,21 @@ static const struct option options_table[] = {
 		   .help = "Move everything to a new event channel before the disconnect"),
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
-	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server)
-	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long")
-	SERVER_OPTIONS(struct ucmatose_options)
-	PATH_OPTIONS(struct ucmatose_options, 't', 'a'),
-	COMMON_OPTIONS(struct ucmatose_options, 0),
-	{ .name = NULL },
+	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
+	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long"),
+	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),
+	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
+	TRANSPORT_OPTION(struct ucmatose_options, TRANSPORT_DEFAULT),
+	DEBUG_OPTION(struct ucmatose_options, 0),
+	OPTION_REST(end_option_table),
 };
 /* clang-format on */
 
 static const struct option_rule rules[] = {
-	COMMON_RULES,
-	PATH_RULES,
 	SERVER_RULES(OPTION_EXCLUDES, "server"),
 	{ OPTION_EXCLUDES, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "wait-server", "server" },
-	{ 0, NULL, NULL },
+	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 
 /* True if the text may be an address; *address is NONE if it is a name, which only the run looks up. */

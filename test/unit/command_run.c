@@ -28,8 +28,9 @@ struct settings {
 /* clang-format off */
 static const struct option table[] = {
 	OPTION_ROW(OPTION_FLAG, 0, "bad", struct settings, bad, .help = "Bad"),
-	COMMON_OPTIONS(struct settings, 0),
-	{ .name = NULL },
+	TRANSPORT_OPTION(struct settings, TRANSPORT_DEFAULT),
+	DEBUG_OPTION(struct settings, 0),
+	OPTION_REST(common_option_table),
 };
 /* clang-format on */
 

@@ -27,6 +27,18 @@ static const struct option_word formats[] = {
 };
 
 /* clang-format off */
+static const struct option behind[] = {
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .help = "Ask"),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, .help = "Print this help"),
+	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, .help = "Print the version"),
+	OPTION_END,
+};
+
+/* An empty table may stand between. */
+static const struct option between[] = {
+	OPTION_REST(behind),
+};
+
 static const struct option table[] = {
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .minimum = 1, .maximum = 65535,
 		   .initial = 7174, .argument = "PORT", .help = "Port"),
@@ -43,18 +55,19 @@ static const struct option table[] = {
 	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .help = "Hosts"),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
 	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .help = "Serve"),
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .help = "Ask"),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, .help = "Print this help"),
-	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, .help = "Print the version"),
-	{ .name = NULL },
+	OPTION_REST(between),
 };
 /* clang-format on */
 
-static const struct option_rule rules[] = {
-	{ OPTION_EXCLUDES, "server", "client" },
+static const struct option_rule more_rules[] = {
 	{ OPTION_ONE_OF, "server", "client" },
 	{ OPTION_NEEDS, "address", "client" },
-	{ 0, NULL, NULL },
+	{ 0 },
+};
+
+static const struct option_rule rules[] = {
+	{ OPTION_EXCLUDES, "server", "client" },
+	{ OPTION_MORE_RULES, NULL, more_rules },
 };
 
 static const struct log tool_log = { .name = "tool" };
@@ -390,7 +403,7 @@ static void operand(void **state)
 		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS",
 			   .operand = true, .help = "Address"),
 		OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
-		{ .name = NULL },
+		OPTION_END,
 	};
 	static const struct {
 		const char *words[4];
@@ -440,7 +453,7 @@ static void operands_of_a_list(void **state)
 	static const struct option with_list[] = {
 		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .operand = true,
 			   .help = "Hosts"),
-		{ .name = NULL },
+		OPTION_END,
 	};
 	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };
 	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL };

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/common.h"
+
+#include <stdlib.h>
+
+#include "cmd/command.h"
+
+/* Long enough for a busy subnet manager, far below the 75 to 100 s that the kernel tries. */
+#define TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
+
+/* clang-format off */
+#define ROW(kind, long_name, member, ...) OPTION_ROW(kind, 0, long_name, struct common_options, member, __VA_ARGS__)
+
+const struct option common_option_table[] = {
+	ROW(OPTION_DURATION, "timeout", timeout, .minimum = CLOCK_NS_PER_MS, .maximum = 86400 * CLOCK_NS_PER_S,
+	    .initial = TIMEOUT_DEFAULT, .argument = "TIME",
+	    .help = "Longest wait of each phase: look-up, resolve, connect, reply, disconnect"),
+	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
+	    .initial = 0, .argument = "TIME", .initial_text = "none", .help = "Longest time of the whole run"),
+#if WITH_JSON /* what a program reads instead of a person */
+	ROW(OPTION_FLAG, "json", reporting.json, .help = "Print one JSON object at the end, and nothing else"),
+	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, .help = "Print a JSON object a line, as things happen"),
+	ROW(OPTION_FLAG, "csv", reporting.csv,
+	    .help = "Print the names of columns, then a row for each interval and the whole"),
+	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, .argument = "FILE",
+	    .help = "Write the figures into FILE for node_exporter, each --interval-report or 15 s"),
+#endif
+	ROW(OPTION_FLAG, "quiet", reporting.quiet, .help = "Print nothing but errors"),
+	ROW(OPTION_FLAG, "histogram", reporting.histogram,
+	    .help = "Draw the distribution of times in the summary; in JSON, list it"),
+	ROW(OPTION_DURATION, "interval-report", reporting.interval, .minimum = 10 * CLOCK_NS_PER_MS,
+	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
+	    .help = "Report also each interval by itself"),
+	ROW(OPTION_FLAG, "poll", poll,
+	    .help = "Never sleep: look for work without a pause, which is fast and takes a whole processor"),
+	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
+	    .help = "Look for work for that many microseconds after the last before sleeping"),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, .help = "Print this help"),
+	ROW(OPTION_FLAG, "version", version, .help = "Print the version"),
+	OPTION_END,
+};
+
+#define PATH_NUMBER(long_name, member, least, most, name, ...) \
+	ROW(OPTION_INTEGER, long_name, path.member, .minimum = least, .maximum = most, .initial = PATH_UNSET, \
+	    .argument = name, __VA_ARGS__)
+
+const struct option end_option_table[] = {
+	ROW(OPTION_INTEGER, "ready-fd", life.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
+	    .initial_text = "none",
+	    .help = "Server: when it can be reached, write \"ready ADDRESS PORT\" into descriptor N and close it"),
+	ROW(OPTION_TEXT, "pidfile", life.pidfile, .argument = "FILE",
+	    .help = "Server: keep the number of its process in FILE from then to its end"),
+	ROW(OPTION_FLAG, "daemon", life.daemon,
+	    .help = "Server: go into the background when it can be reached; the command ends then, or fails"),
+	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", .help = "Use this RDMA device"),
+	PATH_NUMBER("port-num", port, 1, 255, "N", .initial_text = "any", .help = "Use this port of the device"),
+	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N", .initial_text = "any",
+		    .help = "Use this entry of the port's GID table"),
+	ROW(OPTION_TEXT, "interface", path.interface, .argument = "NAME",
+	    .help = "Use an address of this network interface"),
+	ROW(OPTION_FLAG, "ipv4", family.ip4, .help = "Use IPv4 only"),
+	ROW(OPTION_FLAG, "ipv6", family.ip6, .help = "Use IPv6 only"),
+	PATH_NUMBER("dscp", dscp, 0, 63, "N", .initial_text = "not set",
+		    .help = "DSCP of the packets: the upper six bits of --tos"),
+	PATH_NUMBER("service-level", service_level, 0, 15, "N", .initial_text = "not set",
+		    .help = "Service level of the packets that this end sends, on Ethernet the VLAN priority"),
+	PATH_NUMBER("retry", retry, 0, 7, "N", .initial_text = "7", .help = "Client: send again so often"),
+	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7",
+		    .help = "Try again so often while the peer has no receive posted; 7 for ever"),
+	ROW(OPTION_WORD, "mtu", path.mtu, .initial = PATH_UNSET, .argument = "BYTES", .initial_text = "as the interface",
+	    .words = path_mtus, .help = "Payload of a packet, at most"),
+	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES", .initial_text = "0",
+		    .help = "Hand messages up to that size to the device within the work request"),
+	OPTION_REST(common_option_table),
+};
+
+const struct option_rule common_rules[] = {
+#if WITH_JSON
+	{ OPTION_EXCLUDES, "json", "json-stream" },
+	{ OPTION_EXCLUDES, "json", "csv" },
+	{ OPTION_EXCLUDES, "json-stream", "csv" },
+	{ OPTION_EXCLUDES, "quiet", "json" },
+	{ OPTION_EXCLUDES, "quiet", "json-stream" },
+	{ OPTION_EXCLUDES, "quiet", "csv" },
+#endif
+	{ OPTION_EXCLUDES, "quiet", "histogram" },
+	{ OPTION_EXCLUDES, "poll", "spin" },
+	{ 0 },
+};
+
+const struct option_rule end_rules[] = {
+	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
+	{ OPTION_EXCLUDES, "tos", "dscp" },
+	{ OPTION_NEEDS, "port-num", "device" },
+	{ OPTION_NEEDS, "gid-index", "device" },
+	{ OPTION_MORE_RULES, NULL, common_rules },
+};
+/* clang-format on */
+
+const char *common_transport(const struct common_options *common)
+{
+	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
+
+	return name && *name ? name : NULL;
+}
+
+enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment)
+{
+	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
+
+	if (!outcome && (common->poll || common->spin))
+		transport_spin(environment->transport,
+			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
+	return outcome;
+}

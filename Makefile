@@ -184,5 +184,6 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster fuzz style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
+	check-layers check-builds check-cluster fuzz style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz docs size install uninstall clean help

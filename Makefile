@@ -112,13 +112,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft cluster
 
-check-unit check-cli check-completion check-fuzz check-style check-layers check-builds: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
@@ -184,5 +184,6 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style check-layers check-builds fuzz style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
+	check-layers check-builds check-cluster fuzz style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz docs size install uninstall clean help

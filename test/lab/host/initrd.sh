@@ -30,7 +30,8 @@ make_run_archive() {
 	mv "$root/lab/init" "$root/init"
 	mv "$root/lab/run-scenario" "$root/usr/bin/run-scenario"
 	ln -s /usr/bin/run-scenario "$root/lab/run-scenario"
-	cp -r "$scenario_dir" "$root/scenarios"
+	# A part of a scenario may be a link to a document.
+	cp -rL "$scenario_dir" "$root/scenarios"
 	if [ -x "$program" ]; then
 		cp -L "$program" "$bin/rdmatest"
 		for name in rping ucmatose mckey; do

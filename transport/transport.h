@@ -165,8 +165,7 @@ struct group_address {
 struct endpoint_event {
 	enum event_kind kind;
 	enum outcome outcome; /* of EVENT_FAILED */
-	struct endpoint
-		*request; /* of EVENT_REQUEST; the receiver owns it, and its handlers must be set before return */
+	struct endpoint *request; /* of EVENT_REQUEST: the receiver owns it, and sets its handlers before it returns */
 	/*
 	 * What the peer said: with EVENT_REQUEST its connect data, with EVENT_ESTABLISHED at the connecting end its
 	 * accept data, with EVENT_FAILED what it refused with. May be longer than what was sent, padded with zeros.

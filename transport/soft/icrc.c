@@ -6,8 +6,8 @@
  *
  * The header that the receiver assumes and the one that was sent differ in nothing but the 4 bytes of identification,
  * flags and fragment offset. Let d be these 4 bytes of difference, as a polynomial of degree 31 at most, and n the
- *bytes from the first of them to the end of what the CRC covers. Then D * x^32 is d * x^(8 (n - 4)) * x^32 = d * x^(8
- *n). P has a constant term, so x has an inverse modulo P, and
+ * bytes from the first of them to the end of what the CRC covers. Then D * x^32 is d * x^(8 (n - 4)) * x^32, which is
+ * d * x^(8 n). P has a constant term, so x has an inverse modulo P, and
  *
  *	d = (CRC that came - CRC of the assumed header) * x^(-8 n) mod P
  *
@@ -17,7 +17,7 @@
  * one of 2^15.
  *
  * The representation is the usual reflected one: the highest bit of a 32-bit word is the coefficient of x^0, so that
- *the lowest byte is the first on the wire, and multiplying by x is a shift to the right.
+ * the lowest byte is the first on the wire, and multiplying by x is a shift to the right.
  */
 #include "transport/soft/icrc.h"
 

@@ -164,7 +164,7 @@ struct group_address {
 /* Valid during the call-back only. */
 struct endpoint_event {
 	enum event_kind kind;
-	enum outcome outcome; /* of EVENT_FAILED */
+	enum outcome outcome;	  /* of EVENT_FAILED */
 	struct endpoint *request; /* of EVENT_REQUEST: the receiver owns it, and sets its handlers before it returns */
 	/*
 	 * What the peer said: with EVENT_REQUEST its connect data, with EVENT_ESTABLISHED at the connecting end its

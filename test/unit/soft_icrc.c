@@ -16,7 +16,7 @@ static void crc_of_known_bytes(void **state)
 
 	(void)state;
 	icrc_prepare_plain(&table);
-	assert_string_equal(icrc_way(&table), "table");
+	assert_string_equal(icrc_way(&table), "a table");
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
 	assert_int_equal(table.begin, 0xdebb20e3); /* known from the soft-RoCE driver */
 	icrc_prepare(&table);

@@ -21,9 +21,12 @@ enum {
 	ICRC_DATAGRAM_MOST = 8000 /* the longest UDP payload that is checked, with ICRC; packets are far shorter */
 };
 
+struct icrc_table;
+typedef uint32_t icrc_updater(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length);
+
 /* Computed once by icrc_prepare(), then constant. */
 struct icrc_table {
-	uint32_t (*update)(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length);
+	icrc_updater *update;
 	uint32_t slices[8][256];	     /* what a byte adds that 0 to 7 others follow */
 	uint64_t folds[4];		     /* constants of the carry-less multiplication */
 	uint32_t begin;			     /* the CRC of the eight bytes of ones before every IP header */
@@ -33,7 +36,7 @@ struct icrc_table {
 
 void icrc_prepare(struct icrc_table *table);
 
-/* "table", or the instruction that does it on this machine. */
+/* "a table", or the instruction that does it faster on this machine. */
 const char *icrc_way(const struct icrc_table *table);
 
 /* The same with the table alone, for comparison. */

@@ -36,6 +36,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
 	icrc_prepare(&transport->icrc);
+	log_debug(log, "checksums by %s", icrc_way(&transport->icrc));
 	transport->guid = soft_random();
 	transport->domain = (struct domain){
 		.transport = &transport->base,

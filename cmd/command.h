@@ -89,8 +89,11 @@ void environment_note(struct environment *environment, enum outcome outcome);
 /* Notes the outcome and ends the run. */
 void environment_finish(struct environment *environment, enum outcome outcome);
 
-/* Says that a peer may come there: the server listens, the receiver has joined. If that fails the run ends. */
-void environment_ready(struct environment *environment, const struct address *address);
+/*
+ * A peer may come there: the server listens, the receiver has joined. Says so in every way that was asked for: line is
+ * printed, in that order behind the pidfile and before the descriptor. If one fails the run ends.
+ */
+void environment_ready(struct environment *environment, const struct address *address, const char *line);
 
 /* Where results are printed, in lines. */
 FILE *environment_output(const struct environment *environment);

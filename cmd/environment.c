@@ -16,10 +16,9 @@ void environment_finish(struct environment *environment, enum outcome outcome)
 		loop_stop(environment->loop);
 }
 
-void environment_ready(struct environment *environment, const struct address *address)
+static void say_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	struct report *record = environment_begin_record(environment, "ready");
-	enum outcome outcome = OUTCOME_OK;
 	char host[ADDRESS_TEXT_SIZE];
 
 	if (record) {
@@ -27,7 +26,17 @@ void environment_ready(struct environment *environment, const struct address *ad
 		report_count(record, "port", address->port);
 		environment_end_record(environment);
 	}
-	if (environment->life)
+	fprintf(environment_output(environment), "%s\n", line);
+	fflush(environment->output);
+}
+
+void environment_ready(struct environment *environment, const struct address *address, const char *line)
+{
+	enum outcome outcome = environment->life ? life_register(environment->life) : OUTCOME_OK;
+
+	if (!outcome)
+		say_ready(environment, address, line);
+	if (!outcome && environment->life)
 		outcome = life_ready(environment->life, address);
 	if (outcome)
 		environment_finish(environment, outcome);

@@ -165,13 +165,16 @@ static enum outcome release_parent(struct life *life)
 	return OUTCOME_INTERNAL;
 }
 
+enum outcome life_register(struct life *life)
+{
+	return life->options->pidfile ? write_pidfile(life) : OUTCOME_OK;
+}
+
 enum outcome life_ready(struct life *life, const struct address *address)
 {
 	enum outcome outcome = OUTCOME_OK;
 
-	if (life->options->pidfile)
-		outcome = write_pidfile(life);
-	if (!outcome && life->options->ready_fd)
+	if (life->options->ready_fd)
 		outcome = tell_descriptor(life, address);
 	if (!outcome && life->parent)
 		outcome = release_parent(life);

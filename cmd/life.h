@@ -33,7 +33,10 @@ struct life {
  */
 enum outcome life_begin(struct life *life, const struct life_options *options, const struct log *log);
 
-/* A peer can come, to that address and port: writes the pidfile, tells the descriptor, and leaves the terminal. */
+/* A peer can come: writes the pidfile, before anybody is told. */
+enum outcome life_register(struct life *life);
+
+/* Tells the descriptor to which address and port, and leaves the terminal. */
 enum outcome life_ready(struct life *life, const struct address *address);
 
 /* Removes the pidfile. Harmless at any time. */

@@ -11,6 +11,9 @@
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
 
+/* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
+#define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
+
 struct run {
 	struct environment environment;
 	const struct command *command;
@@ -65,19 +68,23 @@ static int64_t patience(const struct run *run)
 	return 2 * run->common->timeout + CLOCK_NS_PER_S;
 }
 
-static void interrupt(struct run *run, enum interruption reason)
+static void end_now(void *owner)
 {
+	struct run *run = owner;
+
+	environment_finish(&run->environment, OUTCOME_FAILED);
+}
+
+static void signal_came(void *owner)
+{
+	struct run *run = owner;
+
 	if (run->interrupted)
 		return;
 	run->interrupted = true;
 	watchdog_start(&run->watchdog, patience(run));
 	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout, ending_takes_too_long, run);
-	run->command->interrupt(run->state, reason);
-}
-
-static void signal_came(void *owner)
-{
-	interrupt(owner, INTERRUPTION_SIGNAL);
+	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
 }
 
 static void output_lost(void *owner)
@@ -86,7 +93,7 @@ static void output_lost(void *owner)
 
 	/* output_finish() says what happened. */
 	environment_note(&run->environment, OUTCOME_INTERNAL);
-	interrupt(run, INTERRUPTION_SIGNAL);
+	signal_came(run);
 }
 
 static void deadline_passed(void *owner)
@@ -94,13 +101,17 @@ static void deadline_passed(void *owner)
 	struct run *run = owner;
 	char text[32];
 
-	/* An end under way has its own limit. */
-	if (run->interrupted)
-		return;
 	log_error(&run->environment.log, NULL, "the deadline passed: the run is not done after %s",
 		  seconds_text(run->common->deadline, text));
 	environment_note(&run->environment, OUTCOME_FAILED);
-	interrupt(run, INTERRUPTION_DEADLINE);
+	/* An end that is under way since a signal has had its time. */
+	if (run->interrupted) {
+		end_now(run);
+		return;
+	}
+	run->interrupted = true;
+	loop_timer_start(run->environment.loop, &run->ending, ENDING_AT_DEADLINE, end_now, run);
+	run->command->interrupt(run->state, INTERRUPTION_DEADLINE);
 }
 
 /* The run proper: the transport is open, the loop stands. */
@@ -158,7 +169,9 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);
+	reporting_finish(&run->reporting); /* which names the transport */
 	transport_close(environment->transport);
+	environment->transport = NULL;
 	loop_destroy(environment->loop);
 	life_end(&run->life);
 	return environment->outcome;

@@ -157,8 +157,7 @@ void receiver_settled(struct mckey_run *run)
 void receiver_start(struct mckey_run *run)
 {
 	run->phase = RUN_RECEIVING;
-	run_say(run, "receiving data transfers");
-	environment_ready(run->environment, &run->group);
+	environment_ready(run->environment, &run->group, "receiving data transfers");
 	if (!run->heard.count)
 		return;
 	/* A sender was faster than our own last member. */

@@ -269,7 +269,7 @@ static const struct endpoint_handlers listener_handlers = {
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
 	struct endpoint_options options = rping_endpoint_options(server->options);
-	char text[ADDRESS_TEXT_SIZE];
+	char text[ADDRESS_TEXT_SIZE], line[ADDRESS_TEXT_SIZE + 64];
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
@@ -279,10 +279,10 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
-	fprintf(environment_output(server->environment), "%s: ready on %s\n", server->log->name,
-		address_text(&server->listener->local, text));
 	mind_idle_time(server);
-	environment_ready(server->environment, &server->listener->local);
+	snprintf(line, sizeof(line), "%s: ready on %s", server->log->name,
+		 address_text(&server->listener->local, text));
+	environment_ready(server->environment, &server->listener->local, line);
 	return OUTCOME_OK;
 }
 

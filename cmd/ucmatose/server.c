@@ -76,18 +76,13 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 enum outcome ucmatose_server_listen(struct ucmatose *run)
 {
 	static const struct endpoint_handlers handlers = { .event = listener_event };
-	char text[ADDRESS_TEXT_SIZE];
 	enum outcome outcome;
 
 	outcome = endpoint_create(ENDPOINT_LISTENER, run->channel, &run->endpoint_options, &handlers, run,
 				  &run->listener);
 	if (!outcome)
 		outcome = endpoint_listen(run->listener, &run->source);
-	if (outcome)
-		return outcome;
-	fprintf(environment_output(run->environment), "cmatose: listening on %s",
-		address_text(&run->listener->local, text));
-	ucmatose_say(run, "");
-	ucmatose_await_client(run);
-	return OUTCOME_OK;
+	if (!outcome)
+		ucmatose_await_client(run);
+	return outcome;
 }

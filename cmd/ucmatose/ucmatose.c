@@ -182,6 +182,7 @@ static void resolve_server(struct ucmatose *run)
 
 static void start_listening(struct ucmatose *run)
 {
+	char text[ADDRESS_TEXT_SIZE], line[ADDRESS_TEXT_SIZE + 32];
 	enum outcome outcome;
 
 	run->source.port = (uint16_t)run->options->port;
@@ -191,7 +192,8 @@ static void start_listening(struct ucmatose *run)
 		return;
 	}
 	ucmatose_begin_connecting(run);
-	environment_ready(run->environment, &run->listener->local);
+	snprintf(line, sizeof(line), "cmatose: listening on %s", address_text(&run->listener->local, text));
+	environment_ready(run->environment, &run->listener->local, line);
 }
 
 static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)

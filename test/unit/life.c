@@ -12,6 +12,13 @@ static const struct log tool_log = { .name = "tool" };
 static const struct address somewhere = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7174 };
 static const char pidfile[] = "/tmp/life.test.pid";
 
+static enum outcome be_ready(struct life *life)
+{
+	enum outcome outcome = life_register(life);
+
+	return outcome ? outcome : life_ready(life, &somewhere);
+}
+
 static void write_file(const char *text)
 {
 	FILE *stream = fopen(pidfile, "w");
@@ -70,7 +77,7 @@ static void pidfile_is_there_from_ready_to_the_end(void **state)
 	(void)state;
 	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
 	assert_int_equal(access(pidfile, F_OK), -1);
-	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	assert_int_equal(be_ready(&life), OUTCOME_OK);
 	assert_int_equal(number_in_file(), getpid());
 	life_end(&life);
 	assert_int_equal(access(pidfile, F_OK), -1);
@@ -102,7 +109,7 @@ static void pidfile_of_a_dead_process_is_replaced(void **state)
 	snprintf(text, sizeof(text), "%ld\n", (long)dead_process());
 	write_file(text);
 	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	assert_int_equal(be_ready(&life), OUTCOME_OK);
 	assert_int_equal(number_in_file(), getpid());
 	life_end(&life);
 }
@@ -128,7 +135,7 @@ static void pidfile_that_cannot_be_written_is_told(void **state)
 	(void)state;
 	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
 	capture_begin(&errors);
-	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_INTERNAL);
+	assert_int_equal(be_ready(&life), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --pidfile: /nowhere/pid: No such file or directory (2)\n");
 	life_end(&life);
 }
@@ -145,7 +152,7 @@ static void descriptor_gets_one_line_and_its_end(void **state)
 	assert_int_equal(pipe(ends), 0);
 	options.ready_fd = ends[1];
 	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_OK);
+	assert_int_equal(be_ready(&life), OUTCOME_OK);
 	length = read(ends[0], text, sizeof(text) - 1);
 	assert_true(length > 0);
 	text[length] = 0;
@@ -176,7 +183,7 @@ static void reader_that_is_gone_is_told(void **state)
 	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
 	close(ends[0]);
 	capture_begin(&errors);
-	assert_int_equal(life_ready(&life, &somewhere), OUTCOME_INTERNAL);
+	assert_int_equal(be_ready(&life), OUTCOME_INTERNAL);
 	assert_non_null(strstr(capture_end(&errors), "--ready-fd: writing: Broken pipe"));
 	close(ends[1]);
 }
@@ -194,7 +201,7 @@ static int daemon_status(bool ready, int code)
 		if (life_begin(&life, &options, &tool_log))
 			_exit(99);
 		if (ready)
-			life_ready(&life, &somewhere);
+			be_ready(&life);
 		/* Long enough for a caller that does not wait to be found out, and for a look at the file. */
 		usleep(300 * 1000);
 		life_end(&life);

@@ -53,6 +53,7 @@ static void begin_grace(void)
 
 	handle(SIGINT, SIG_IGN);
 	handle(SIGTERM, SIG_IGN);
+	handle(SIGHUP, SIG_IGN);
 	handle(SIGALRM, arm);
 	setitimer(ITIMER_REAL, &grace, NULL);
 }
@@ -76,9 +77,19 @@ static void late(int number)
 	errno = kept;
 }
 
+/* A terminal that is closed asks once, and does not ask those whom nohup(1) keeps from hearing it. */
+static void catch_hangup(void)
+{
+	struct sigaction now;
+
+	if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN)
+		handle(SIGHUP, first);
+}
+
 void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner)
 {
 	handle(SIGPIPE, SIG_IGN);
+	catch_hangup();
 	loop_signal_start(loop, watcher, WAKE, callback, owner);
 	handle(SIGINT, first);
 	handle(SIGTERM, first);
@@ -87,16 +98,18 @@ void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_cal
 void interruption_release(struct loop_signal *watcher)
 {
 	struct sigaction now;
-	sigset_t both, kept;
+	sigset_t all, kept;
 
-	sigemptyset(&both);
-	sigaddset(&both, SIGINT);
-	sigaddset(&both, SIGTERM);
-	sigprocmask(SIG_BLOCK, &both, &kept);
+	sigemptyset(&all);
+	sigaddset(&all, SIGINT);
+	sigaddset(&all, SIGTERM);
+	sigaddset(&all, SIGHUP);
+	sigprocmask(SIG_BLOCK, &all, &kept);
 	if (!sigaction(SIGINT, NULL, &now) && now.sa_handler == first) {
 		handle(SIGINT, late);
 		handle(SIGTERM, late);
 	}
+	handle(SIGHUP, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &kept, NULL);
 	/* Only now: libev leaves the signal to its default, which is to end the process. */
 	loop_signal_stop(watcher);

@@ -128,8 +128,9 @@ static void run_loop(struct run *run, const void *options)
 	if (!run->common->life.daemon)
 		output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
-	reporting_announce(&run->reporting);
-	outcome = run->command->start(environment, options, &run->state);
+	outcome = reporting_announce(&run->reporting);
+	if (outcome == OUTCOME_OK)
+		outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);

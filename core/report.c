@@ -11,6 +11,7 @@ void report_open(struct report *report, FILE *stream, const struct report_format
 	report->format = format;
 	report->depth = 0;
 	report->frames[0] = (struct report_frame){ 0 };
+	report->labels[0] = 0;
 	report->entry[0] = 0;
 	if (format->opening)
 		fputs(format->opening, stream);

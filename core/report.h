@@ -70,14 +70,13 @@ extern const struct report_format report_json;
 /* The names of the columns, and the values. Lists are left out. */
 extern const struct report_format report_csv_names;
 extern const struct report_format report_csv_values;
-/* Node_exporter's text format, a sample a line. A text in an entry of a list becomes a label of what follows in it. */
+/* Node_exporter's text format, a sample a line. A text becomes a label of what follows in the whole, or in the entry. */
 extern const struct report_format report_prometheus;
 
 struct report {
 	FILE *stream;
 	const struct report_format *format;
 	const char *prefix; /* of Prometheus' names: "rdmatest_rping" */
-	const char *labels; /* of every Prometheus sample: "transport=\"soft\"" */
 	bool buckets;	    /* histograms whole, in formats that can */
 
 	unsigned depth;
@@ -86,7 +85,8 @@ struct report {
 		enum report_nesting nesting;
 		unsigned items; /* in it so far */
 	} frames[REPORT_DEPTH_MOST];
-	char entry[256]; /* Prometheus: labels of the list's entry */
+	char labels[256]; /* Prometheus: of every sample, */
+	char entry[256];  /* and of those in the list's entry */
 };
 
 /* Sets the stream and the format, and begins the whole. The other settings stay. */

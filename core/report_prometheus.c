@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
- * Prometheus' base units. The texts in a list's entry are labels of its figures; other texts are left out.
+ * Prometheus' base units. Texts of the whole (the target) are labels of all that follows, so that two runs on one host
+ * differ, and those in a list's entry of its figures; texts in objects (the path) are left out.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/report.h"
 
-/* Appends name="text" to the labels of the entry, or leaves it out where there is no more room. */
-static void add_label(struct report *report, const char *name, const char *text)
+enum {
+	LABELS_SIZE = sizeof(((struct report *)0)->labels)
+};
+
+/* Appends name="text" to labels, or leaves it out where there is no more room. */
+static void add_label(char labels[LABELS_SIZE], const char *name, const char *text)
 {
-	size_t length = strlen(report->entry);
-	size_t room = sizeof(report->entry) - length;
-	char *end = report->entry + length;
+	size_t length = strlen(labels);
+	size_t room = LABELS_SIZE - length;
+	char *end = labels + length;
 	int written = snprintf(end, room, "%s%s=\"", length ? "," : "", name);
 
 	if (written < 0 || (size_t)written + 2 * strlen(text) + 2 > room) {
@@ -51,7 +56,7 @@ static void print_name(struct report *report, const char *name, const struct rep
 		[REPORT_BANDWIDTH] = "_per_second",
 	};
 	const char *unit = units[value->kind];
-	const char *comma = report->labels && report->labels[0] && report->entry[0] ? "," : "";
+	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
 	fputs(report->prefix, report->stream);
 	for (unsigned i = 1; i <= report->depth; i++)
@@ -60,14 +65,15 @@ static void print_name(struct report *report, const char *name, const struct rep
 	fputc('_', report->stream);
 	for (; *name; name++)
 		fputc(*name == '.' ? '_' : *name, report->stream);
-	fprintf(report->stream, "%s{%s%s%s} ", unit ? unit : "", report->labels ? report->labels : "", comma,
-		report->entry);
+	fprintf(report->stream, "%s{%s%s%s} ", unit ? unit : "", report->labels, comma, report->entry);
 }
 
 static void prometheus_value(struct report *report, const char *name, const struct report_value *value)
 {
 	if (value->kind == REPORT_TEXT && report_in_list(report))
-		add_label(report, name, value->text);
+		add_label(report->entry, name, value->text);
+	else if (value->kind == REPORT_TEXT && !report->depth)
+		add_label(report->labels, name, value->text);
 	if (value->kind == REPORT_TEXT || value->kind == REPORT_NONE)
 		return;
 	print_name(report, name, value);

@@ -10,20 +10,19 @@
 static int write_file(struct reporting *reporting, const char *name)
 {
 	const struct transport *transport = reporting->environment->transport;
-	char prefix[64], labels[64];
+	char prefix[64];
 	FILE *stream = fopen(name, "w");
 
 	if (!stream)
 		return errno;
 	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->command->name);
-	snprintf(labels, sizeof(labels), "transport=\"%s\"", transport ? transport_name(transport) : "");
 	reporting->report.prefix = prefix;
-	reporting->report.labels = labels;
 	report_open(&reporting->report, stream, &report_prometheus);
+	report_text(&reporting->report, "transport", transport ? transport_name(transport) : NULL);
+	reporting_add_figures(reporting, REPORT_TOTAL);
 	report_time(&reporting->report, "duration", clock_now() - reporting->started);
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
 	report_count(&reporting->report, "errors", reporting->told.count);
-	reporting_add_figures(reporting, REPORT_TOTAL);
 	report_close(&reporting->report);
 	if (ferror(stream)) {
 		fclose(stream);

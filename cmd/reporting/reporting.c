@@ -112,10 +112,12 @@ static void asked(void *owner)
 	reporting_say_so_far(owner);
 }
 
-void reporting_announce(struct reporting *reporting)
+enum outcome reporting_announce(struct reporting *reporting)
 {
 	if (reporting->form->start)
 		reporting->form->start(reporting);
+	reporting_write_prometheus(reporting);
+	return reporting->environment->outcome;
 }
 
 void reporting_start(struct reporting *reporting, void *state)

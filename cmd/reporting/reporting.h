@@ -94,8 +94,8 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 /* The options are known; sets the environment's output for them. */
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options);
 
-/* The command is about to start. */
-void reporting_announce(struct reporting *reporting);
+/* The command is about to start. Fails where the figures could not be written. */
+enum outcome reporting_announce(struct reporting *reporting);
 
 /* The command has started: its figures may be asked for until reporting_finish(). */
 void reporting_start(struct reporting *reporting, void *state);

@@ -15,7 +15,6 @@ static struct report *begin(struct paper *paper, const struct report_format *for
 {
 	memset(paper, 0, sizeof(*paper));
 	paper->report.prefix = "rdmatest_test";
-	paper->report.labels = "transport=\"soft\"";
 	report_open(&paper->report, open_memstream(&paper->text, &paper->length), format);
 	return &paper->report;
 }
@@ -138,26 +137,26 @@ static void as_prometheus(void **state)
 
 	(void)state;
 	fill(begin(&paper, &report_prometheus));
-	assert_written(&paper, "rdmatest_test_clients{transport=\"soft\"} 2\n"
-			       "rdmatest_test_pings_sent{transport=\"soft\"} 18446744073709551615\n"
-			       "rdmatest_test_pings_wait_seconds{transport=\"soft\"} 0.000001500\n"
-			       "rdmatest_test_pings_rate_per_second{transport=\"soft\"} 1.500\n"
-			       "rdmatest_test_pings_payload_per_second{transport=\"soft\"} 1500000.000\n"
-			       "rdmatest_test_pings_good{transport=\"soft\"} 1\n"
-			       "rdmatest_test_pings_inside_deep{transport=\"soft\"} 1\n"
-			       "rdmatest_test_senders_received{transport=\"soft\",address=\"10.0.0.1\"} 7\n"
-			       "rdmatest_test_senders_received{transport=\"soft\",address=\"10.0.0.2\"} 8\n"
-			       "rdmatest_test_round_trip_count{transport=\"soft\"} 2\n"
-			       "rdmatest_test_round_trip_min_seconds{transport=\"soft\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_avg_seconds{transport=\"soft\"} 0.000002000\n"
-			       "rdmatest_test_round_trip_max_seconds{transport=\"soft\"} 0.000003000\n"
-			       "rdmatest_test_round_trip_mdev_seconds{transport=\"soft\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_p50_seconds{transport=\"soft\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_p90_seconds{transport=\"soft\"} 0.000002975\n"
-			       "rdmatest_test_round_trip_p99_seconds{transport=\"soft\"} 0.000002975\n"
-			       "rdmatest_test_round_trip_p99_9_seconds{transport=\"soft\"} 0.000002975\n"
-			       "rdmatest_test_reply_count{transport=\"soft\"} 0\n"
-			       "rdmatest_test_late{transport=\"soft\"} 0\n");
+	assert_written(&paper, "rdmatest_test_clients{role=\"client\"} 2\n"
+			       "rdmatest_test_pings_sent{role=\"client\"} 18446744073709551615\n"
+			       "rdmatest_test_pings_wait_seconds{role=\"client\"} 0.000001500\n"
+			       "rdmatest_test_pings_rate_per_second{role=\"client\"} 1.500\n"
+			       "rdmatest_test_pings_payload_per_second{role=\"client\"} 1500000.000\n"
+			       "rdmatest_test_pings_good{role=\"client\"} 1\n"
+			       "rdmatest_test_pings_inside_deep{role=\"client\"} 1\n"
+			       "rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.1\"} 7\n"
+			       "rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.2\"} 8\n"
+			       "rdmatest_test_round_trip_count{role=\"client\"} 2\n"
+			       "rdmatest_test_round_trip_min_seconds{role=\"client\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_avg_seconds{role=\"client\"} 0.000002000\n"
+			       "rdmatest_test_round_trip_max_seconds{role=\"client\"} 0.000003000\n"
+			       "rdmatest_test_round_trip_mdev_seconds{role=\"client\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_p50_seconds{role=\"client\"} 0.000001000\n"
+			       "rdmatest_test_round_trip_p90_seconds{role=\"client\"} 0.000002975\n"
+			       "rdmatest_test_round_trip_p99_seconds{role=\"client\"} 0.000002975\n"
+			       "rdmatest_test_round_trip_p99_9_seconds{role=\"client\"} 0.000002975\n"
+			       "rdmatest_test_reply_count{role=\"client\"} 0\n"
+			       "rdmatest_test_late{role=\"client\"} 0\n");
 }
 
 static void nothing(void **state)
@@ -240,6 +239,11 @@ static void labels_in_prometheus(void **state)
 	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = 0;
+	report_text(report, "transport", "soft");
+	report_text(report, "nothing", NULL);
+	report_detail(report, "path");
+	report_text(report, "device", "udp");
+	report_end(report);
 	report_list(report, "list");
 	report_object(report, NULL);
 	report_text(report, "name", "a \"b\" \\ c\nd");

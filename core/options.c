@@ -13,7 +13,8 @@ struct parse {
 	const struct log *log;
 	char *options; /* the command's struct */
 	uint64_t given;
-	bool informs; /* --help or --version: nothing behind it counts, and no rule does */
+	const char *operand; /* the one that is the value of an option */
+	bool informs;	     /* --help or --version: nothing behind it counts, and no rule does */
 };
 
 const struct option *option_first(const struct option *table)
@@ -88,6 +89,22 @@ static enum outcome missing_value(const struct parse *parse, const struct option
 	return OUTCOME_USAGE;
 }
 
+static enum outcome one_too_many(const struct parse *parse, const struct option *row, const char *operand)
+{
+	log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand, row->argument);
+	hint_at_help(parse);
+	return OUTCOME_USAGE;
+}
+
+static enum outcome take_value(const struct parse *parse, const struct option *row, const char *value)
+{
+	if (!value)
+		return missing_value(parse, row);
+	if (row->operand && parse->operand)
+		return one_too_many(parse, row, parse->operand);
+	return option_set(row, parse->log, value, parse->options);
+}
+
 /* "-vVC5" and "-C 5": flags may share one dash, and the rest behind an option that takes a value is its value. */
 static enum outcome parse_letters(struct parse *parse, char *const *argv, int *index)
 {
@@ -110,7 +127,7 @@ static enum outcome parse_letters(struct parse *parse, char *const *argv, int *i
 			continue;
 		}
 		value = letters[1] ? letters + 1 : argv[++*index];
-		return value ? option_set(row, parse->log, value, parse->options) : missing_value(parse, row);
+		return take_value(parse, row, value);
 	}
 	return OUTCOME_OK;
 }
@@ -164,7 +181,7 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	}
 	if (!value)
 		value = argv[++*index];
-	return value ? option_set(row, parse->log, value, parse->options) : missing_value(parse, row);
+	return take_value(parse, row, value);
 }
 
 static enum outcome take_operand(struct parse *parse, const char *operand)
@@ -175,13 +192,12 @@ static enum outcome take_operand(struct parse *parse, const char *operand)
 		row = option_next(row);
 	if (row && (row->type == OPTION_LIST || !options_given(parse->table, parse->given, row->name))) {
 		mark_given(parse, row);
+		parse->operand = row->type == OPTION_LIST ? NULL : operand;
 		return option_set(row, parse->log, operand, parse->options);
 	}
 	if (row)
-		log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand,
-			  row->argument);
-	else
-		log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
+		return one_too_many(parse, row, operand);
+	log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
 	hint_at_help(parse);
 	return OUTCOME_USAGE;
 }

@@ -418,6 +418,8 @@ static void operand(void **state)
 		{ { "tool", "-aone", "other" }, NULL },
 		{ { "tool", "--address=one", "other" }, NULL },
 		{ { "tool", "one", "--", "other" }, NULL },
+		{ { "tool", "one", "-a", "other" }, NULL },
+		{ { "tool", "one", "--address=other" }, NULL },
 		{ { "tool", "" }, NULL },
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors for programs: a message taken apart into what it is made of. */
+#include <ctype.h>
 #include <string.h>
 
 #include "cmd/reporting/told.h"
@@ -24,13 +25,13 @@ static void report_part(struct report *report, const char *name, const char *sta
 	report_text(report, name, part);
 }
 
-/* The code is in brackets at the very end; brackets inside it belong to it. */
+/* The code is in brackets at the very end, and ends with its number; brackets inside it belong to it. */
 static const char *find_code(const char *text)
 {
 	size_t length = strlen(text);
 	int depth = 0;
 
-	if (!length || text[length - 1] != ')')
+	if (length < 2 || text[length - 1] != ')' || !isdigit((unsigned char)text[length - 2]))
 		return NULL;
 	for (const char *place = text + length - 1; place > text; place--) {
 		depth += (*place == ')') - (*place == '(');
@@ -40,11 +41,24 @@ static const char *find_code(const char *text)
 	return NULL;
 }
 
+/* What was being done, "connecting" or "resolving the address", or the state that was reached: not any words with a
+ * colon. */
+static bool is_phase(const char *text, size_t length)
+{
+	size_t word = strcspn(text, " ");
+
+	if (word > length)
+		word = length;
+	if (word > 3 && !memcmp(text + word - 3, "ing", 3))
+		return true;
+	return (length == 11 && !memcmp(text, "established", 11)) || (length == 6 && !memcmp(text, "joined", 6));
+}
+
 void told_report_error(struct report *report, const struct told_error *error)
 {
 	const char *colon = strstr(error->text, ": ");
 	const char *code = find_code(error->text);
-	bool has_phase = colon && (!code || colon < code);
+	bool has_phase = colon && (!code || colon < code) && is_phase(error->text, (size_t)(colon - error->text));
 	const char *cause = has_phase ? colon + 2 : error->text;
 
 	report_text(report, "object", error->object);

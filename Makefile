@@ -16,6 +16,7 @@ WITH_DOCTOR ?= 1#       0: without the command doctor
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
+BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)
@@ -88,10 +89,10 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What the benches compare with.
-$(BUILD)/udp_echo: $(call object,test/bench/udp_echo.c)
+# What the benches compare with, and a clock outside of what they start.
+$(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
-	$(Q)$(link) -o $@ $^
+	$(Q)$(link) -o $@ $^ $(libraries)
 
 # The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
@@ -146,6 +147,9 @@ setup-fast:
 setup-fuzz:
 	@test/setup test/packages/build test/packages/fuzz
 
+setup-bench:
+	@test/setup test/packages/build test/packages/bench test/lab/packages >&2
+
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
@@ -154,6 +158,9 @@ docs: all ## fill what manual pages and completions have from the option tables
 
 size: all ## the size of the program next to the stock tools, as docs/size.md has it
 	@BUILD=$(BUILD) test/size
+
+bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
+	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 # A program built for another machine cannot list its commands here.
 install: all ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
@@ -186,4 +193,4 @@ help: ## this list
 
 .PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
 	check-layers check-builds check-cluster fuzz style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo setup-fuzz docs size install uninstall clean help
+	setup setup-fast setup-demo setup-fuzz setup-bench docs size bench install uninstall clean help

@@ -16,7 +16,7 @@ enum guest_state {
 	GUEST_IDLE,
 	GUEST_READING,
 	GUEST_AWAITING_SINK,
-	GUEST_WRITING,
+	GUEST_SETTLING,
 	GUEST_LEAVING,
 };
 
@@ -28,11 +28,12 @@ static const struct phase_row guest_states[] = {
 	[GUEST_ASKING] = { "asking to connect", PHASE_BIT(GUEST_ACCEPTING) },
 	[GUEST_ACCEPTING] = { "accepting", PHASE_BIT(GUEST_GREETED) },
 	[GUEST_GREETED] = { "waiting for it to begin", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_IDLE] = { "waiting for the next ping", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING) },
+	[GUEST_IDLE] = { "waiting for the next ping",
+			 PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_SETTLING) | PHASE_BIT(GUEST_LEAVING) },
 	[GUEST_READING] = { "reading it", PHASE_BIT(GUEST_AWAITING_SINK) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_WRITING) | PHASE_BIT(GUEST_LEAVING),
+	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_LEAVING),
 				  true },
-	[GUEST_WRITING] = { "writing it back", PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_LEAVING), true },
+	[GUEST_SETTLING] = { "waiting for the news that its answer arrived", PHASE_BIT(GUEST_LEAVING), true },
 	[GUEST_LEAVING] = { "disconnecting", 0 },
 };
 
@@ -107,11 +108,25 @@ static void timed_out(void *owner)
 	end(guest, OUTCOME_FAILED);
 }
 
+/* Something says that the last answer arrived, or, as no failure of it was reported, that it may be taken for that. */
+static void answer_arrived(struct guest *guest)
+{
+	if (!guest->unproven)
+		return;
+	guest->unproven = false;
+	if (!guest->answered || guest->length < guest->shortest)
+		guest->shortest = guest->length;
+	if (guest->length > guest->longest)
+		guest->longest = guest->length;
+	guest->answered++;
+}
+
 static void idle_too_long(void *owner)
 {
 	struct guest *guest = owner;
 	char pings[PINGS_TEXT_SIZE];
 
+	answer_arrived(guest);
 	log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
 		  (double)guest->options->idle_timeout / (double)CLOCK_NS_PER_S,
 		  rping_pings_text(guest->answered, guest->promised, pings));
@@ -155,8 +170,9 @@ static enum outcome reserve(struct guest *guest, uint32_t length)
 		room = length;
 	if (room > PING_SIZE_MOST)
 		room = PING_SIZE_MOST;
-	/* Nothing is under way in the old one: its last WRITE has completed. */
-	region_destroy(guest->buffer);
+	/* The last WRITE has arrived, but the queue may not know yet: the next READ's completion tells. */
+	region_destroy(guest->outgrown);
+	guest->outgrown = guest->buffer;
 	guest->buffer = NULL;
 	free(guest->expected);
 	guest->expected = NULL;
@@ -210,18 +226,23 @@ static enum outcome source_read(struct guest *guest)
 	const struct rping_options *options = guest->options;
 	struct work go_ahead = mailbox_send(&guest->mailbox, GO_AHEAD);
 
+	region_destroy(guest->outgrown);
+	guest->outgrown = NULL;
 	if (options->validate && compare(guest))
 		return OUTCOME_FAILED;
 	if (options->verbose)
 		ping_print(environment_output(guest->environment), "server ping data", guest->buffer->memory,
 			   guest->length);
-	/* The second go-ahead is later on the same queue, and its completion covers this one. */
+	/* The next ping's READ is later on the same queue, and its completion covers this one. */
 	go_ahead.silent = true;
 	enter(guest, GUEST_AWAITING_SINK);
 	return endpoint_post(guest->endpoint, &go_ahead, 1);
 }
 
-/* The queue keeps its order, so that the go-ahead may follow the WRITE at once: a round trip less. */
+/*
+ * The queue keeps its order, so that the go-ahead may follow the WRITE at once: a round trip less. That they arrived is
+ * proven by what the client does next. A report of it would wake us for nothing else; only their failure is reported.
+ */
 static enum outcome write_sink(struct guest *guest, const struct advertisement *sink)
 {
 	enum outcome outcome = check_advertisement(guest, "sink", sink, guest->length);
@@ -239,29 +260,29 @@ static enum outcome write_sink(struct guest *guest, const struct advertisement *
 
 	if (outcome)
 		return outcome;
-	enter(guest, GUEST_WRITING);
+	works[1].silent = true;
+	guest->unproven = true;
+	enter(guest, GUEST_IDLE);
 	return endpoint_post(guest->endpoint, works, sizeof(works) / sizeof(works[0]));
 }
 
-static void count_answer(struct guest *guest)
+static enum outcome leave(struct guest *guest)
 {
-	if (!guest->answered || guest->length < guest->shortest)
-		guest->shortest = guest->length;
-	if (guest->length > guest->longest)
-		guest->longest = guest->length;
-	guest->answered++;
+	enter(guest, GUEST_LEAVING);
+	return endpoint_disconnect(guest->endpoint);
 }
 
-static enum outcome answer_arrived(struct guest *guest)
+/* Before we leave: a WRITE of nothing, which touches no memory, is reported when all before it has arrived. */
+static enum outcome settle(struct guest *guest)
 {
-	if (guest->phase.state != GUEST_WRITING)
-		return OUTCOME_OK;
-	count_answer(guest);
-	enter(guest, GUEST_IDLE);
-	if (!guest->has_early)
-		return OUTCOME_OK;
-	guest->has_early = false;
-	return read_source(guest, &guest->early);
+	enter(guest, GUEST_SETTLING);
+	return endpoint_post(guest->endpoint, &(struct work){ .kind = WORK_WRITE, .region = guest->buffer }, 1);
+}
+
+static enum outcome settled(struct guest *guest)
+{
+	answer_arrived(guest);
+	return leave(guest);
 }
 
 static enum outcome message_came(struct guest *guest, const struct completion *completion)
@@ -274,16 +295,12 @@ static enum outcome message_came(struct guest *guest, const struct completion *c
 	switch ((enum guest_state)guest->phase.state) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
+		answer_arrived(guest);
 		return read_source(guest, &memory);
 	case GUEST_AWAITING_SINK:
 		return write_sink(guest, &memory);
-	case GUEST_WRITING:
-		/* Our go-ahead was there before the news of it was here. */
-		if (guest->has_early)
-			return out_of_order(guest);
-		guest->has_early = true;
-		guest->early = memory;
-		return OUTCOME_OK;
+	case GUEST_SETTLING:
+		return settled(guest);
 	default:
 		return out_of_order(guest);
 	}
@@ -301,7 +318,7 @@ static void guest_completed(void *owner, struct endpoint *endpoint, const struct
 		else if (completion->kind == WORK_READ)
 			outcome = source_read(guest);
 		else
-			outcome = answer_arrived(guest);
+			outcome = settled(guest);
 	}
 	if (outcome)
 		end(guest, outcome);
@@ -311,17 +328,14 @@ static void guest_completed(void *owner, struct endpoint *endpoint, const struct
 
 static void client_left(struct guest *guest)
 {
-	/*
-	 * A client that has its last answer disconnects at once, and the news of its arrival can be lost with the
-	 * connection. Nobody leaves in order a moment too soon, so that this is taken for the news.
-	 */
-	if (guest->phase.state == GUEST_WRITING && !guest->has_early) {
-		count_answer(guest);
-		enter(guest, GUEST_IDLE);
-	}
 	switch ((enum guest_state)guest->phase.state) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
+	case GUEST_SETTLING:
+		/* Nobody leaves in order a moment too soon: this, too, proves that the last answer arrived. */
+		answer_arrived(guest);
+		end(guest, verdict(guest));
+		break;
 	case GUEST_LEAVING:
 		end(guest, verdict(guest));
 		break;
@@ -424,15 +438,14 @@ void guest_dismiss(struct guest *guest, enum interruption reason)
 {
 	enum outcome outcome;
 
-	if (guest->phase.state == GUEST_LEAVING)
+	if (guest->phase.state >= GUEST_SETTLING)
 		return;
 	if (guest->phase.state < GUEST_GREETED) {
 		end(guest, OUTCOME_FAILED);
 		return;
 	}
 	guest->overdue = reason == INTERRUPTION_DEADLINE;
-	enter(guest, GUEST_LEAVING);
-	outcome = endpoint_disconnect(guest->endpoint);
+	outcome = guest->unproven && !guest->overdue ? settle(guest) : leave(guest);
 	if (outcome)
 		end(guest, outcome);
 }
@@ -443,6 +456,7 @@ void guest_destroy(struct guest *guest)
 	endpoint_destroy(guest->endpoint);
 	mailbox_destroy(&guest->mailbox);
 	region_destroy(guest->buffer);
+	region_destroy(guest->outgrown);
 	free(guest->expected);
 	*guest->link = guest->next;
 	if (guest->next)

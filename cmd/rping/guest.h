@@ -38,18 +38,17 @@ struct guest {
 	struct phase phase;
 	struct mailbox mailbox;
 
-	struct region *buffer; /* as long as the longest ping so far, or longer */
-	uint8_t *expected;     /* with -V, as long as the buffer */
-	uint32_t length;       /* of the ping under way */
+	struct region *buffer;	 /* as long as the longest ping so far, or longer */
+	struct region *outgrown; /* the one before it, until the queue has no more use for it */
+	uint8_t *expected;	 /* with -V, as long as the buffer */
+	uint32_t length;	 /* of the ping under way */
 	uint32_t shortest;
 	uint32_t longest;
 	uint64_t answered;
+	bool unproven;	   /* the answer after these is sent, and nothing says yet that it arrived */
 	uint64_t promised; /* by the client's hello, 0 for no end */
 	bool counted;	   /* the owner's: in its totals */
 	bool overdue;	   /* dismissed because the run has lasted too long */
-
-	bool has_early; /* the next ping was advertised before the news that our answer has arrived */
-	struct advertisement early;
 };
 
 /*

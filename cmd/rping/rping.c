@@ -103,8 +103,11 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	return (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 		.timeout = options->common.timeout,
-		/* At most four are under way: a READ, a go-ahead, a WRITE and its go-ahead. */
-		.send_depth = 8,
+		/*
+		 * A server has at most four under way: a go-ahead, a WRITE and its go-ahead, and the next ping's READ.
+		 * A client has two for each ping since the report before the last.
+		 */
+		.send_depth = options->server ? 8 : 4 * RPING_REPORT_EVERY,
 		.receive_depth = MAILBOX_RECEIVES,
 		.path = &options->common.path,
 		.own_queue = options->own_queue,

@@ -33,7 +33,12 @@ struct rping_options {
 };
 
 enum {
-	PINGS_TEXT_SIZE = 64
+	PINGS_TEXT_SIZE = 64,
+	/*
+	 * A client wants to know of one ping in so many that its messages have gone, so that the send queue never
+	 * fills: such news is a wake-up of its own.
+	 */
+	RPING_REPORT_EVERY = 16,
 };
 
 /* What a verdict without -V adds, so that nobody takes it for more than it is. */

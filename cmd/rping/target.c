@@ -185,13 +185,18 @@ static void step_timed_out(void *owner)
 
 /* The cycle of a ping. */
 
+static bool is_reported(const struct target *target)
+{
+	return target->done % RPING_REPORT_EVERY == RPING_REPORT_EVERY - 1;
+}
+
 static void advertise(struct target *target, uint32_t index, enum target_state state)
 {
 	struct work send = mailbox_send(&target->mailbox, index);
 	enum outcome outcome;
 
-	/* The sink's advertisement comes later on the same queue, and its completion covers the source's. */
-	send.silent = index == SOURCE;
+	/* The server's answer proves that it arrived; what is later reported is for the queue's sake, and covers it. */
+	send.silent = index == SOURCE || !is_reported(target);
 	enter(target, state);
 	outcome = endpoint_post(target->endpoint, &send, 1);
 	if (outcome)
@@ -215,7 +220,8 @@ static void start_ping(struct target *target)
 	const struct rping_options *options = options_of(target);
 	int64_t now;
 
-	target->sending++;
+	if (is_reported(target))
+		target->sending++;
 	payload_ping_fill(target->source_region->memory, target->size, ping_number(target->done));
 	if (options->validate || options->verbose)
 		memset(target->sink_region->memory, SINK_UNTOUCHED, target->size);
@@ -251,8 +257,8 @@ static void next_ping(struct target *target)
 }
 
 /*
- * The server has written, so that the sink was offered, but the news of that may still be on its way. The next ping
- * need not wait for it; the one after that does, and so does the end.
+ * The server has written, so that the sink was offered, but the report of that may still be on its way. The next pings
+ * need not wait for it; those after the next report do, and so does the end.
  */
 static void go_on(struct target *target)
 {

@@ -78,7 +78,7 @@ struct target {
 	struct loop_timer beat;
 	struct loop_timer duration;
 	int64_t sent_at;  /* the ping under way; 0 if there is none that counts */
-	unsigned sending; /* pings whose advertisements have not completed: this one, and perhaps the one before */
+	unsigned sending; /* reports of advertisements that are to come: one a few pings, see RPING_REPORT_EVERY */
 	bool last;	  /* end after this ping */
 	bool timed;	  /* because it has pinged for the whole --duration */
 	bool overdue;	  /* the deadline of the run has passed */

@@ -39,6 +39,7 @@ struct fake {
 	struct rping_options options;
 	void *state;
 	struct capture errors;
+	unsigned regions_destroyed;
 	/* What the peer of a server has: memory to be read, and to be written. */
 	uint8_t source[256];
 	uint8_t sink[256];
@@ -70,6 +71,7 @@ static enum outcome fake_region_create(struct domain *domain, size_t length, uns
 
 static void fake_region_destroy(struct region *region)
 {
+	((struct fake *)region->domain->transport)->regions_destroyed++;
 	free(region->memory);
 	free(region);
 }
@@ -294,9 +296,10 @@ static uint8_t *advertised(struct endpoint *endpoint, uint32_t size)
 	return (uint8_t *)(uintptr_t)advertisement.address;
 }
 
+/* The news that a ping's messages have gone, which a client asks for now and then. */
 static void sink_sent(struct endpoint *endpoint)
 {
-	complete(endpoint, WORK_SEND, of(endpoint)->sends[0].tag, 0);
+	complete(endpoint, WORK_SEND, 1, 0);
 }
 
 /* As far as the go-ahead that ends the ping; the server writes back what it read, but for the byte at wrong. */
@@ -318,7 +321,20 @@ static void disconnect(struct endpoint *endpoint)
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 }
 
-static void client_is_done_after_its_last_completion(void **state)
+/* Whole pings; returns whether news of the last one is to come. */
+static bool pings(struct endpoint *endpoint, unsigned count)
+{
+	bool news = false;
+
+	while (count--) {
+		answer_ping(endpoint, 32, SIZE_MAX);
+		news = !of(endpoint)->sends[0].silent;
+		go_ahead(endpoint);
+	}
+	return news;
+}
+
+static void client_is_done_after_its_last_answer(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -326,12 +342,23 @@ static void client_is_done_after_its_last_completion(void **state)
 	fake->options.validate = true;
 	fake->options.count = 2;
 	endpoint = connected_client(fake, NULL);
-	answer_ping(endpoint, 32, SIZE_MAX);
-	sink_sent(endpoint);
-	go_ahead(endpoint);
-	/* And the other way round: the news of the send comes last. */
-	answer_ping(endpoint, 32, SIZE_MAX);
-	go_ahead(endpoint);
+	assert_false(pings(endpoint, 1));
+	assert_false(of(endpoint)->disconnected);
+	assert_false(pings(endpoint, 1));
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_is_done_after_its_last_news(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.validate = true;
+	fake->options.count = RPING_REPORT_EVERY;
+	endpoint = connected_client(fake, NULL);
+	assert_true(pings(endpoint, RPING_REPORT_EVERY));
 	assert_false(of(endpoint)->disconnected);
 	sink_sent(endpoint);
 	assert_true(of(endpoint)->disconnected);
@@ -347,7 +374,6 @@ static void client_finds_the_wrong_byte(void **state)
 	fake->options.validate = true;
 	endpoint = connected_client(fake, NULL);
 	answer_ping(endpoint, 32, 20);
-	sink_sent(endpoint);
 	go_ahead(endpoint);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
@@ -363,7 +389,6 @@ static void client_notices_that_nothing_was_written(void **state)
 	fake->options.size = 1;
 	endpoint = connected_client(fake, NULL);
 	go_ahead(endpoint);
-	sink_sent(endpoint);
 	go_ahead(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "differs at byte 0 of 1: sent 0x00, found 0xff");
@@ -383,36 +408,33 @@ static void client_refuses_a_go_ahead_too_many(void **state)
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
-	fake->options.count = 1;
+	fake->options.count = RPING_REPORT_EVERY;
 	endpoint = connected_client(fake, NULL);
-	go_ahead(endpoint);
-	go_ahead(endpoint);
+	pings(endpoint, RPING_REPORT_EVERY);
 	go_ahead(endpoint);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 1: a message out of order, while waiting for the news of what it sent");
+		     "ping 16: a message out of order, while waiting for the news of what it sent");
 }
 
-/* The news that the sink's advertisement was sent may be late by one ping, but not by two. */
-static void client_goes_one_ping_ahead_of_the_news(void **state)
+/* The news may be late until there is more of it, but no longer: the queue would run over. */
+static void client_goes_on_ahead_of_the_news(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.validate = true;
-	fake->options.count = 3;
+	fake->options.count = 2 * RPING_REPORT_EVERY + 1;
 	endpoint = connected_client(fake, NULL);
+	assert_true(pings(endpoint, RPING_REPORT_EVERY));
+	assert_false(pings(endpoint, RPING_REPORT_EVERY - 1));
 	answer_ping(endpoint, 32, SIZE_MAX);
-	go_ahead(endpoint);
-	/* The second is under way, the first not settled. */
-	answer_ping(endpoint, 32, SIZE_MAX);
+	assert_false(of(endpoint)->sends[0].silent);
 	of(endpoint)->send_count = 0;
 	go_ahead(endpoint);
 	assert_int_equal(of(endpoint)->send_count, 0);
 	sink_sent(endpoint);
 	assert_int_equal(of(endpoint)->send_count, 1);
-	sink_sent(endpoint);
-	answer_ping(endpoint, 32, SIZE_MAX);
-	go_ahead(endpoint);
+	assert_false(pings(endpoint, 1));
 	assert_false(of(endpoint)->disconnected);
 	sink_sent(endpoint);
 	assert_true(of(endpoint)->disconnected);
@@ -448,19 +470,9 @@ static void client_says_that_the_server_went_away(void **state)
 
 	fake->options.count = 3;
 	endpoint = connected_client(fake, NULL);
-	answer_ping(endpoint, 32, SIZE_MAX);
-	sink_sent(endpoint);
-	go_ahead(endpoint);
+	pings(endpoint, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
-}
-
-/* One whole ping. */
-static void ping_once(struct endpoint *endpoint)
-{
-	answer_ping(endpoint, 32, SIZE_MAX);
-	sink_sent(endpoint);
-	go_ahead(endpoint);
 }
 
 static char *report_text_of(struct fake *fake)
@@ -508,7 +520,7 @@ static void client_does_not_count_pings_to_warm_up(void **state)
 	endpoint = connected_client(fake, NULL);
 	for (int i = 0; i < 5; i++) {
 		assert_false(of(endpoint)->disconnected);
-		ping_once(endpoint);
+		pings(endpoint, 1);
 	}
 	assert_true(of(endpoint)->disconnected);
 	assert_reports(fake, "\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0");
@@ -525,7 +537,6 @@ static void client_fails_if_a_ping_to_warm_up_does(void **state)
 	fake->options.warmup = 3;
 	endpoint = connected_client(fake, NULL);
 	answer_ping(endpoint, 32, 20);
-	sink_sent(endpoint);
 	go_ahead(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
@@ -535,7 +546,7 @@ static void client_counts_the_lost_ping(void **state)
 {
 	struct fake *fake = *state;
 
-	ping_once(connected_client(fake, NULL));
+	pings(connected_client(fake, NULL), 1);
 	loop_run(fake->environment.loop);
 	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
 	assert_reports(fake, "\"verdict\":\"fail\",\"error\":\"ping 1: waiting for the server to read it: timed out");
@@ -565,13 +576,13 @@ static void client_keeps_its_interval(void **state)
 	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
 	fake->options.interval = 100 * CLOCK_NS_PER_MS;
 	endpoint = connected_client(fake, NULL);
-	ping_once(endpoint);
+	pings(endpoint, 1);
 	of(endpoint)->send_count = 0;
 	run_for(fake, 5 * CLOCK_NS_PER_MS);
 	assert_int_equal(of(endpoint)->send_count, 0);
 	run_for(fake, 100 * CLOCK_NS_PER_MS);
 	assert_int_equal(of(endpoint)->send_count, 1);
-	ping_once(endpoint);
+	pings(endpoint, 1);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
@@ -589,7 +600,7 @@ static void client_ends_in_order_after_its_duration(void **state)
 	endpoint = connected_client(fake, NULL);
 	run_for(fake, 30 * CLOCK_NS_PER_MS);
 	assert_false(of(endpoint)->disconnected);
-	ping_once(endpoint);
+	pings(endpoint, 1);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
@@ -613,7 +624,7 @@ static void bad_target_disturbs_no_other(void **state)
 	two_targets(fake);
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
 	good = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
-	ping_once(good);
+	pings(good, 1);
 	disconnect(good);
 	assert_reports(fake, "{\"target\":\"10.0.0.1:7174\",\"pings\":{\"size\":0,\"warmup\":0,\"sent\":0");
 	assert_reports(fake, "{\"target\":\"10.0.0.3:7174\",\"pings\":{\"size\":32,\"warmup\":0,\"sent\":1");
@@ -645,7 +656,7 @@ static void client_waits_for_its_server(void **state)
 		loop_run(fake->environment.loop);
 	}
 	endpoint = connect_endpoint(fake, &fake->endpoints[3]->base, NULL);
-	ping_once(endpoint);
+	pings(endpoint, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
@@ -744,9 +755,8 @@ static void write_done(struct endpoint *endpoint)
 	assert_int_equal(works[0].remote_key, 9);
 	assert_true(works[0].silent);
 	assert_int_equal(works[1].kind, WORK_SEND);
-	assert_false(works[1].silent);
+	assert_true(works[1].silent);
 	memcpy((uint8_t *)(uintptr_t)works[0].remote_address, works[0].region->memory, works[0].length);
-	complete(endpoint, WORK_SEND, works[1].tag, 0);
 }
 
 /* A ping as far as the server's answer being under way. */
@@ -779,30 +789,70 @@ static void server_answers_what_it_read(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_takes_the_next_ping_before_the_news(void **state)
+/* The queue may still need the buffer of an answer that has arrived. */
+static void server_keeps_a_buffer_it_has_outgrown(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_guest(fake, 0);
 
 	ping(endpoint, 32, 0);
-	offer(endpoint, fake->source, 16);
-	assert_int_equal(of(endpoint)->sends[0].kind, WORK_WRITE);
-	write_done(endpoint);
-	assert_int_equal(of(endpoint)->sends[0].kind, WORK_READ);
-	assert_int_equal(of(endpoint)->sends[0].length, 16);
+	payload_ping_fill(fake->source, 64, 1);
+	offer(endpoint, fake->source, 64);
+	assert_int_equal(fake->regions_destroyed, 0);
+	read_done(endpoint);
+	assert_int_equal(fake->regions_destroyed, 1);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 1: reading it: the client went away in the middle");
+	assert_ended(fake, OUTCOME_FAILED, "ping 1: waiting for the client's sink: the client went away in the middle");
 }
 
-static void server_refuses_two_early_pings(void **state)
+static void server_ended_from_outside_settles_first(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint;
+	const struct work *nothing;
 
+	fake->options.persistent = true;
+	endpoint = connected_guest(fake, 0);
 	ping(endpoint, 32, 0);
+	assert_reports(fake, "\"pings\":{\"answered\":0");
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_false(of(endpoint)->disconnected);
+	nothing = &of(endpoint)->sends[0];
+	assert_int_equal(nothing->kind, WORK_WRITE);
+	assert_int_equal(nothing->length, 0);
+	assert_false(nothing->silent);
+	complete(endpoint, WORK_WRITE, nothing->tag, 0);
+	assert_true(of(endpoint)->disconnected);
+	assert_reports(fake, "\"pings\":{\"answered\":1");
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_ended_from_outside_takes_a_ping_for_the_news(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	endpoint = connected_guest(fake, 0);
+	ping(endpoint, 32, 0);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	offer(endpoint, fake->source, 32);
-	offer(endpoint, fake->source, 32);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order, while writing it back");
+	assert_true(of(endpoint)->disconnected);
+	assert_reports(fake, "\"pings\":{\"answered\":1");
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_ended_from_outside_does_not_settle_for_ever(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	ping(connected_guest(fake, 0), 32, 0);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the news that its answer arrived: timed out");
 }
 
 static void server_refuses_a_message_while_it_reads(void **state)
@@ -1073,12 +1123,13 @@ static void idle_client_is_failed_and_dismissed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(client_is_done_after_its_last_completion),
+		TEST(client_is_done_after_its_last_answer),
+		TEST(client_is_done_after_its_last_news),
 		TEST(client_finds_the_wrong_byte),
 		TEST(client_notices_that_nothing_was_written),
 		TEST(client_refuses_a_message_of_another_length),
 		TEST(client_refuses_a_go_ahead_too_many),
-		TEST(client_goes_one_ping_ahead_of_the_news),
+		TEST(client_goes_on_ahead_of_the_news),
 		TEST(client_does_not_wait_for_ever),
 		TEST(client_obeys_the_servers_limit),
 		TEST(client_says_that_the_server_went_away),
@@ -1092,8 +1143,10 @@ int main(void)
 		TEST(client_waits_no_longer_than_it_was_told),
 		TEST(client_does_not_wait_after_a_refusal),
 		TEST(server_answers_what_it_read),
-		TEST(server_takes_the_next_ping_before_the_news),
-		TEST(server_refuses_two_early_pings),
+		TEST(server_keeps_a_buffer_it_has_outgrown),
+		TEST(server_ended_from_outside_settles_first),
+		TEST(server_ended_from_outside_takes_a_ping_for_the_news),
+		TEST(server_ended_from_outside_does_not_settle_for_ever),
 		TEST(server_refuses_a_message_while_it_reads),
 		TEST(server_refuses_an_empty_source),
 		TEST(server_refuses_a_source_beyond_its_limit),

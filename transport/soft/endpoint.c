@@ -60,11 +60,14 @@ void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path)
 
 static void insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
 {
-	endpoint->next = transport->endpoints;
-	endpoint->link_to_this = &transport->endpoints;
+	bool listens = endpoint->base.kind == ENDPOINT_LISTENER;
+	struct soft_endpoint **list = listens ? &transport->listeners : &transport->endpoints;
+
+	endpoint->next = *list;
+	endpoint->link_to_this = list;
 	if (endpoint->next)
 		endpoint->next->link_to_this = &endpoint->next;
-	transport->endpoints = endpoint;
+	*list = endpoint;
 }
 
 static void take_out(struct soft_endpoint *endpoint)
@@ -125,9 +128,9 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 {
 	struct soft_endpoint *any = NULL;
 
-	for (struct soft_endpoint *endpoint = transport->endpoints; endpoint; endpoint = endpoint->next) {
-		if (endpoint->base.kind != ENDPOINT_LISTENER || endpoint->base.state >= ENDPOINT_FAILED ||
-		    endpoint->base.options.port_space != port_space || endpoint->base.local.port != port)
+	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
+		if (endpoint->base.state >= ENDPOINT_FAILED || endpoint->base.options.port_space != port_space ||
+		    endpoint->base.local.port != port)
 			continue;
 		if (address_same_host(&endpoint->base.local, local))
 			return endpoint;
@@ -164,9 +167,9 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 	base->domain = &transport->domain;
 	if (!base->local.port)
 		base->local.port = free_port(transport, base->options.port_space, &base->local);
-	for (other = transport->endpoints; other; other = other->next)
-		if (&other->base != base && other->base.kind == ENDPOINT_LISTENER &&
-		    other->base.state == ENDPOINT_LISTENING && other->base.local.port == base->local.port &&
+	for (other = transport->listeners; other; other = other->next)
+		if (&other->base != base && other->base.state == ENDPOINT_LISTENING &&
+		    other->base.local.port == base->local.port &&
 		    other->base.options.port_space == base->options.port_space &&
 		    address_same_host(&other->base.local, &base->local))
 			break;

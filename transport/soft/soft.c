@@ -90,12 +90,18 @@ void soft_reap_later(struct soft_transport *transport)
 	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
 }
 
+static void destroy_all(struct soft_endpoint *endpoint)
+{
+	for (; endpoint; endpoint = endpoint->next)
+		endpoint_destroy(&endpoint->base);
+}
+
 static void soft_close(struct transport *base)
 {
 	struct soft_transport *transport = soft_of(base);
 
-	for (struct soft_endpoint *endpoint = transport->endpoints; endpoint; endpoint = endpoint->next)
-		endpoint_destroy(&endpoint->base);
+	destroy_all(transport->listeners);
+	destroy_all(transport->endpoints);
 	if (transport->delivery)
 		reap(transport);
 	loop_timer_stop(&transport->reaper);

@@ -44,7 +44,8 @@ struct soft_transport {
 	uint64_t guid;	      /* random: a peer tells processes apart by it */
 	struct soft_channel *channels;
 	struct soft_socket *sockets;
-	struct soft_endpoint *endpoints; /* all of them */
+	struct soft_endpoint *listeners; /* few, and looked through for each request */
+	struct soft_endpoint *endpoints; /* all others */
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
 	struct loop_timer reaper;
@@ -76,7 +77,7 @@ struct soft_endpoint {
 	unsigned asked;			/* of a listener: requests that no command has answered yet */
 	struct group_address group;
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
-	struct soft_endpoint *next, **link_to_this; /* among all endpoints */
+	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
 	struct soft_endpoint *next_destroyed;
 };
 

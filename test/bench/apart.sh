@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# To be read with "." at the top of a bench of this machine: goes to the project's folder, and into a network namespace of its
+# own where that is allowed, so that nothing else is on its loopback.
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck disable=SC2034 # for whoever reads this
+BUILD=${BUILD:-build}
+if [ "${BENCH_APART-}" != yes ] && unshare --net true 2>/dev/null; then
+	BENCH_APART=yes exec unshare --net "$PWD/test/bench/${0##*/}" "$@"
+fi
+[ "${BENCH_APART-}" != yes ] || ip link set lo up
+. test/bench/pairs

@@ -342,20 +342,46 @@ static void deadline_ends_the_run(void **state)
 	       "tool: the deadline passed: the run is not done after 0.02 s\n");
 }
 
+/* A deadline holds: the end in order gets a moment more, whatever --timeout is; and none that a signal began is left.
+ */
 static void end_that_takes_too_long_is_cut(void **state)
 {
 	const struct command waits = { .start = start_and_wait, .interrupt = end_never };
+	static const struct {
+		const char *arguments, *err;
+		const char *out;
+		int number;
+	} rows[] = {
+		{ "--deadline 20ms", "tool: the deadline passed: the run is not done after 0.02 s\n",
+		  "open\nstart\ndeadline\nstop\nclose\n", 0 },
+		{ "--timeout 30ms", "tool: the end in order took longer than --timeout (0.03 s): cut short\n",
+		  "open\nstart\nsignal\nstop\nclose\n", SIGINT },
+		{ "--deadline 1s", "tool: the deadline passed: the run is not done after 1 s\n",
+		  "open\nstart\nsignal\nstop\nclose\n", SIGTERM },
+	};
 
 	(void)state;
-	expect(&waits, "--deadline 20ms --timeout 30ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
-	       "tool: the deadline passed: the run is not done after 0.02 s\n"
-	       "tool: the end in order took longer than --timeout (0.03 s): cut short\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		int64_t began = clock_now();
+		struct child child = spawn(&waits, rows[i].arguments);
+		struct result result = { 0 };
+
+		if (rows[i].number) {
+			read_until(child.out, result.out, sizeof(result.out), "start\n");
+			kill(child.pid, rows[i].number);
+		}
+		finish(&child, &result);
+		assert_string_equal(result.err, rows[i].err);
+		assert_string_equal(result.out, rows[i].out);
+		assert_int_equal(result.status, OUTCOME_FAILED);
+		assert_true(clock_now() - began < 8 * CLOCK_NS_PER_S /* --timeout is 10 s */);
+	}
 }
 
 static void signal_ends_the_run_in_order(void **state)
 {
 	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
-	static const int numbers[] = { SIGINT, SIGTERM };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(numbers); i++) {

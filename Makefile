@@ -13,13 +13,17 @@ WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
 WITH_DOCTOR ?= 1#       0: without the command doctor
+WITH_SELFTEST ?= 1#     0: without the command selftest
+STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
+STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
+LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
 
-override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)
+override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 
@@ -27,21 +31,49 @@ ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
 endif
 AR := $(CROSS_COMPILE)ar
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros -Werror
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -fno-strict-aliasing \
-	  -fno-asynchronous-unwind-tables $(sanitizers) $(CPPFLAGS) $(CFLAGS)
+	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(libev_headers) $(kernel_headers) $(sanitizers) \
+	  $(CPPFLAGS) $(CFLAGS)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(LDFLAGS)
+link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))
 WITH_JSON := $(strip $(WITH_JSON))
 WITH_DOCTOR := $(strip $(WITH_DOCTOR))
-libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs )-lev
+WITH_SELFTEST := $(strip $(WITH_SELFTEST))
+LIBEV := $(strip $(LIBEV))
+libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
+
+ifneq ($(LIBEV),)
+# Only what core/loop.c uses of it; where both are compiled, the headers must be told the same.
+libev_headers := -isystem $(LIBEV) -DEV_STANDALONE=1 -DEV_FEATURES=4 -DEV_SIGNAL_ENABLE=1 -DEV_ASYNC_ENABLE=1 \
+		 -DEV_USE_EPOLL=1 -DEV_USE_POLL=1 -DEV_USE_SELECT=0 -DEV_USE_LINUXAIO=0 -DEV_USE_IOURING=0 \
+		 -DEV_USE_EVENTFD=1 -DEV_USE_SIGNALFD=0 -DEV_USE_TIMERFD=0 -DEV_USE_MONOTONIC=1
+libev := $(BUILD)/objects/libev.o
+endif
+
+ifneq ($(STATIC),)
+comma := ,
+static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code
+# A driver is in the program if something asks for it by name; a name that there is not ends the link.
+ifeq ($(WITH_VERBS),1)
+libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
+	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs) -Wl,--end-group \
+	     $(if $(LIBEV),,-lev) -lm
+endif
+endif
+
+# Debian's musl-gcc knows the C library's headers alone: those of the kernel are where gcc has them.
+ifeq ($(notdir $(firstword $(CC))),musl-gcc)
+kernel_headers := $(addprefix -idirafter /usr/include/,. $(shell gcc -print-multiarch))
+endif
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -52,11 +84,13 @@ backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
-	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%)
+	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
+	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
+settings := $(BUILD)/objects/settings
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-missing-field-initializers
@@ -68,15 +102,28 @@ $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(archive): $(filter-out $(main),$(call object,$(sources)))
+$(archive): $(filter-out $(main),$(call object,$(sources))) $(libev)
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/objects/%.o: %.c Makefile
+$(BUILD)/objects/%.o: %.c Makefile $(settings)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(compile) -MMD -MP -c -o $@ $<
+
+ifneq ($(LIBEV),)
+$(libev): $(LIBEV)/ev.c $(settings)
+	$(call say,CC)
+	$(Q)$(compile) -w -c -o $@ $<
+endif
+
+# What it is built with: all is built anew when that changes.
+$(settings): FORCE
+	@mkdir -p $(@D)
+	@settings='$(subst ','\'',$(compile) $(link) $(libraries))'; \
+		[ "$$settings" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$settings" >$@
+FORCE:
 
 # A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
 $(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(archive)
@@ -106,6 +153,12 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 units: $(units)
 conformance: $(BUILD)/conformance
+
+tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
+	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all
+
+static: ## one file without shared libraries, into $(BUILD)/static
+	+@$(build) STATIC=1 all
 
 demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
 	+@$(build) all
@@ -162,8 +215,8 @@ size: all ## the size of the program next to the stock tools, as docs/size.md ha
 bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
-# A program built for another machine cannot list its commands here.
-install: all ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
+# What was built is installed as it was built. A program for another machine cannot list its commands here.
+install: $(if $(wildcard $(BUILD)/rdmatest),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
 	install -D -m 755 $(BUILD)/rdmatest $(bin)/rdmatest
 	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
 	$(if $(wildcard docs/man/*.1),install -D -m 644 -t $(man) $(wildcard docs/man/*.1))
@@ -187,10 +240,10 @@ clean: ## remove what was built
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z -]*\):[^#=]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r names text; do \
-		[ $${#names} -le 14 ] || { echo "  $$names"; names=; }; printf '  %-14s %s\n' "$$names" "$$text"; done
+		[ $${#names} -le 16 ] || { echo "  $$names"; names=; }; printf '  %-16s %s\n' "$$names" "$$text"; done
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
-		while IFS='|' read -r name value text; do printf '  %-14s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
+		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
+.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
 	check-layers check-builds check-cluster fuzz style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench docs size bench install uninstall clean help

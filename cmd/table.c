@@ -7,7 +7,9 @@ const struct command *const command_table[] = {
 	&rping_command,
 	&ucmatose_command,
 	&mckey_command,
+#if WITH_SELFTEST
 	&selftest_command, /* no link */
+#endif
 #if WITH_DOCTOR
 	&doctor_command, /* no link */
 #endif

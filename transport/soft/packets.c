@@ -51,7 +51,7 @@ struct message {
 	struct sockaddr_storage to;
 	uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))];
 	size_t first_element;
-	size_t elements;
+	uint16_t elements;
 	size_t segment; /* bytes of each packet but perhaps the last */
 	size_t bytes;
 	uint16_t packets;
@@ -171,6 +171,7 @@ static struct message *message_for(struct soft_wire *wire, const struct soft_pat
 	return message;
 }
 
+/* C libraries give the lengths of a header different types; a socklen_t fits into each. */
 static void add_control(struct msghdr *header, struct message *message, int level, int type, const void *value,
 			size_t size)
 {
@@ -182,9 +183,9 @@ static void add_control(struct msghdr *header, struct message *message, int leve
 	control = (struct cmsghdr *)(void *)(message->control + used);
 	control->cmsg_level = level;
 	control->cmsg_type = type;
-	control->cmsg_len = CMSG_LEN(size);
+	control->cmsg_len = (socklen_t)CMSG_LEN(size);
 	memcpy(CMSG_DATA(control), value, size);
-	header->msg_controllen = used + CMSG_SPACE(size);
+	header->msg_controllen = (socklen_t)(used + CMSG_SPACE(size));
 }
 
 /* The header of a message as it stands; written again with every packet that joins it. */
@@ -412,6 +413,15 @@ static void take_message(struct soft_socket *socket, struct mmsghdr *message)
 	}
 }
 
+/* musl's CMSG_NXTHDR was not written for our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+static struct cmsghdr *next_control(struct msghdr *header, struct cmsghdr *control)
+{
+	return CMSG_NXTHDR(header, control);
+}
+#pragma GCC diagnostic pop
+
 /* An ICMP error that came back for something we sent, and quotes some of it. */
 static bool take_error(struct soft_socket *socket)
 {
@@ -435,7 +445,7 @@ static bool take_error(struct soft_socket *socket)
 
 	if (length < 0)
 		return false;
-	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = CMSG_NXTHDR(&header, row)) {
+	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = next_control(&header, row)) {
 		struct sock_extended_err error;
 
 		if (!(row->cmsg_level == IPPROTO_IP && row->cmsg_type == IP_RECVERR) &&

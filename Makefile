@@ -61,7 +61,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code
+static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
@@ -209,8 +209,8 @@ setup-demo:
 docs: all ## fill what manual pages and completions have from the option tables
 	@docs/update $(BUILD)/rdmatest
 
-size: all ## the size of the program next to the stock tools, as docs/size.md has it
-	@BUILD=$(BUILD) test/size
+size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
+	@BUILD=$(BUILD) test/size/report
 
 bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)

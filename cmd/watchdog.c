@@ -19,9 +19,7 @@ static void bite(int number)
 /* Without a timer there is no last resort, but the run is none the worse. */
 void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
 {
-	const struct itimerspec limit = {
-		.it_value = { .tv_sec = nanoseconds / CLOCK_NS_PER_S, .tv_nsec = nanoseconds % CLOCK_NS_PER_S },
-	};
+	const struct itimerspec limit = { .it_value = clock_timespec(nanoseconds) };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = BITE };
 	struct sigaction action = { .sa_handler = bite };
 

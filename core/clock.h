@@ -18,4 +18,13 @@ static inline int64_t clock_now(void)
 	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
 
+/* A point in time or a length of it. */
+static inline struct timespec clock_timespec(int64_t nanoseconds)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(nanoseconds / CLOCK_NS_PER_S),
+		.tv_nsec = (long)(nanoseconds % CLOCK_NS_PER_S),
+	};
+}
+
 #endif

@@ -285,9 +285,7 @@ void loop_wake(struct loop *loop, int64_t nanoseconds)
 {
 	int64_t now = clock_now();
 	int64_t at = now + nanoseconds + 1; /* 0 would stop it */
-	struct itimerspec time = {
-		.it_value = { .tv_sec = at / CLOCK_NS_PER_S, .tv_nsec = at % CLOCK_NS_PER_S },
-	};
+	struct itimerspec time = { .it_value = clock_timespec(at) };
 
 	if (loop->alarm_at > now && loop->alarm_at <= at)
 		return;

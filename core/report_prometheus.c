@@ -29,7 +29,7 @@ static void add_label(char labels[LABELS_SIZE], const char *name, const char *te
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			*end++ = '\\';
-		*end++ = *text < ' ' && *text >= 0 ? '?' : *text;
+		*end++ = (unsigned char)*text < ' ' ? '?' : *text;
 	}
 	strcpy(end, "\"");
 }

@@ -97,6 +97,17 @@ pack() {
 		cpio --null --quiet --create --format=newc --owner=0:0 --reproducible)
 }
 
+# The lab's own programs have all in them, so that they run in the bare image as well.
+add_own_program() {
+	gcc -O2 -Wall -Wextra -Werror -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
+}
+
+# The kernel wants /dev/console before init has mounted anything.
+add_device_nodes() {
+	mknod "$1/dev/console" c 5 1
+	mknod "$1/dev/null" c 1 3
+}
+
 # Makes base.cpio in $1 from the unpacked packages below $2 and the modules in $3.
 make_image() {
 	local target=$1 from=$2 modules=$3 root=$1.root name
@@ -117,14 +128,28 @@ make_image() {
 		copy_extra_library "$root" "$name" "$from"
 	done
 	cp "$from/usr/libexec/coreutils/libstdbuf.so" "$root/$library_path/"
-	gcc -O2 -Wall -Wextra -Werror -o "$root/usr/bin/launch" "$lab_dir/guest/launch.c"
+	add_own_program "$root" launch
 	link_busybox "$root"
 	write_etc "$root"
 	cp -r "$modules" "$root/lib/modules"
-	# The kernel wants /dev/console before init has mounted anything.
-	mknod "$root/dev/console" c 5 1
-	mknod "$root/dev/null" c 1 3
+	add_device_nodes "$root"
 	pack "$root" >"$target/base.cpio"
+	rm -rf "$root"
+	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$modules" "$root"
+}
+
+# The image in which there is no library, no interpreter of programs and no tool but busybox.
+make_bare_image() {
+	local busybox=$2 modules=$3 root=$4
+	mkdir -p "$root"/{bin,usr/bin,dev,etc,proc,sys,tmp,run,root,lab,lib}
+	cp "$busybox" "$root/usr/bin/busybox"
+	link_busybox "$root"
+	ln -s ../usr/bin/sh "$root/bin/sh"
+	add_own_program "$root" launch
+	add_own_program "$root" add_rxe
+	cp -r "$modules" "$root/lib/modules"
+	add_device_nodes "$root"
+	pack "$root" >"$1"
 	rm -rf "$root"
 }
 

@@ -18,25 +18,43 @@ add_program_libraries() {
 # Links the artefacts into the run's own folder: another run may replace them while
 # this one still boots guests.
 take_artefacts() {
-	ln "$artefacts/kernel/kernel" "$artefacts/image/base.cpio" "$artefacts/valgrind/valgrind.cpio" "$1/"
+	ln "$artefacts/kernel/kernel" "$artefacts/image/base.cpio" "$artefacts/image/bare.cpio" \
+		"$artefacts/valgrind/valgrind.cpio" "$1/"
 }
 
-# Writes $1/run.cpio with the lab's own files, the scenarios and the program under test.
-make_run_archive() {
-	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root name
-	local bin=$root/opt/rdmatest/bin
-	mkdir -p "$root/lab" "$bin" "$root/usr/bin"
+# add_lab ROOT: the lab's own files and the scenarios.
+add_lab() {
+	local root=$1
+	mkdir -p "$root/lab" "$root/usr/bin" "$root/opt/rdmatest/bin"
 	cp "$lab_dir"/guest/* "$root/lab/"
 	mv "$root/lab/init" "$root/init"
 	mv "$root/lab/run-scenario" "$root/usr/bin/run-scenario"
 	ln -s /usr/bin/run-scenario "$root/lab/run-scenario"
 	# A part of a scenario may be a link to a document.
 	cp -rL "$scenario_dir" "$root/scenarios"
+}
+
+# add_program ROOT PROGRAM: with its links.
+add_program() {
+	local bin=$1/opt/rdmatest/bin name
+	cp -L "$2" "$bin/rdmatest"
+	for name in rping ucmatose mckey; do
+		ln -s rdmatest "$bin/$name"
+	done
+}
+
+pack_run() {
+	(cd "$1" && find . -print0 | cpio --null --quiet --create --format=newc --owner=0:0) >"$2"
+	rm -rf "$1"
+}
+
+# Writes $1/run.cpio with the lab's own files, the scenarios and the program under test, and $1/run-bare.cpio with
+# the static one.
+make_run_archive() {
+	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root
+	add_lab "$root"
 	if [ -x "$program" ]; then
-		cp -L "$program" "$bin/rdmatest"
-		for name in rping ucmatose mckey; do
-			ln -s rdmatest "$bin/$name"
-		done
+		add_program "$root" "$program"
 		cpio --list --quiet <"$work/base.cpio" >"$work/base.names"
 		add_program_libraries "$root" "$program" "$work/base.names"
 	else
@@ -44,22 +62,28 @@ make_run_archive() {
 	fi
 	# The conformance suite of transport.h is a program of its own, built beside it.
 	if [ -x "${program%/*}/conformance" ]; then
-		cp -L "${program%/*}/conformance" "$bin/conformance"
+		cp -L "${program%/*}/conformance" "$root/opt/rdmatest/bin/conformance"
 	fi
-	(cd "$root" && find . -print0 | cpio --null --quiet --create --format=newc --owner=0:0) >"$work/run.cpio"
-	rm -rf "$root"
+	pack_run "$root" "$work/run.cpio"
+
+	program=${RDMATEST_STATIC:-${program%/*}/static/rdmatest}
+	add_lab "$root"
+	[ ! -x "$program" ] || add_program "$root" "$program"
+	pack_run "$root" "$work/run-bare.cpio"
 }
 
-# The initramfs for overlay $2 ("none" or a name) in $1; made once a run.
+# The initramfs for overlay $2 ("none", a name, or "bare", which has no base) in $1; made once a run.
 initrd_for() {
 	local work=$1 overlay=$2 file=$1/initrd.$2 mine=$1/initrd.$2.$BASHPID
 	if [ ! -e "$file" ]; then
-		local parts=("$work/base.cpio")
-		if [ "$overlay" != none ]; then
+		local parts=("$work/base.cpio" "$work/run.cpio")
+		if [ "$overlay" = bare ]; then
+			parts=("$work/bare.cpio" "$work/run-bare.cpio")
+		elif [ "$overlay" != none ]; then
 			[ -e "$work/$overlay.cpio" ] || die "there is no overlay $overlay"
 			parts+=("$work/$overlay.cpio")
 		fi
-		cat "${parts[@]}" "$work/run.cpio" >"$mine"
+		cat "${parts[@]}" >"$mine"
 		mv "$mine" "$file"
 	fi
 	REPLY=$file

@@ -22,6 +22,7 @@ V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
+BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
@@ -219,6 +220,9 @@ docs: all ## fill what manual pages and completions have from the option tables
 size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
 	@BUILD=$(BUILD) test/size/report
 
+bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
+	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
+
 bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
@@ -253,4 +257,4 @@ help: ## this list
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
 	check-layers check-builds check-cluster check-cross fuzz style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo setup-fuzz setup-bench setup-cross docs size bench install uninstall clean help
+	setup setup-fast setup-demo setup-fuzz setup-bench setup-cross docs size bloatcheck bench install uninstall clean help

@@ -180,6 +180,10 @@ check-unit check-cli check-completion check-fuzz check-style check-layers check-
 check-cross: setup-cross all ## the soft transport on other processors, emulated, against this one
 	@BUILD=$(BUILD) test/cross/run
 
+# Not either: it packs the last commit, not what one works on.
+check-packaging: setup-deb all ## the source archive, the Debian packages and the other recipes of docs/packaging
+	@BUILD=$(BUILD) test/packaging/run
+
 fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
 	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
@@ -207,6 +211,9 @@ setup-fuzz:
 
 setup-bench:
 	@test/setup test/packages/build test/packages/bench test/lab/packages >&2
+
+setup-deb:
+	@test/setup test/packages/build test/packages/deb
 
 setup-cross:
 	@test/setup test/packages/build test/packages/cross
@@ -246,6 +253,14 @@ $(BUILD)/commands: cmd/table.c
 	@mkdir -p $(@D)
 	@sed -n 's/^\t&\(.*\)_command,$$/\1/p' $< >$@
 
+# The same commit makes the same bytes, whoever and wherever one is.
+dist: ## the source of the last commit as $(BUILD)/rdmatest-VERSION.tar.gz
+	@mkdir -p $(BUILD)
+	git -c tar.umask=0022 archive --format=tar --prefix=rdmatest-$(VERSION)/ HEAD | gzip -9 -n >$(BUILD)/rdmatest-$(VERSION).tar.gz
+
+deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb
+	docs/packaging/deb $(BUILD)/rdmatest-$(VERSION).tar.gz $(BUILD)/deb
+
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
@@ -256,5 +271,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-cross fuzz style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo setup-fuzz setup-bench setup-cross docs size bloatcheck bench install uninstall clean help
+	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
+	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install uninstall dist deb clean help

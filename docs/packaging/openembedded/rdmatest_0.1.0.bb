@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# With the archive of `make dist` in files/ beside this recipe. rdma-core's recipe is in meta-openembedded.
+SUMMARY = "Test whether RDMA works between two hosts, and how well"
+DESCRIPTION = "rping, ucmatose and mckey in one program, over RDMA devices or over UDP in user space"
+SECTION = "console/network"
+LICENSE = "BSD-2-Clause"
+LIC_FILES_CHKSUM = "file://LICENSE;md5=abf024fa03ba2fe45aa44b0e5acad8c1"
+
+SRC_URI = "file://${BP}.tar.gz"
+
+DEPENDS = "libev"
+
+PACKAGECONFIG ??= "verbs soft doctor"
+PACKAGECONFIG[verbs] = "WITH_VERBS=1,WITH_VERBS=0,rdma-core"
+PACKAGECONFIG[soft] = "WITH_SOFT=1,WITH_SOFT=0"
+PACKAGECONFIG[doctor] = "WITH_DOCTOR=1,WITH_DOCTOR=0"
+
+EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} ${PACKAGECONFIG_CONFARGS}"
+
+# rdma-core has programs and pages of these names.
+PACKAGES =+ "${PN}-links"
+do_install() {
+	oe_runmake install DESTDIR=${D} LINKS=no
+	rm -r ${D}${datadir}/zsh
+	for command in rping ucmatose mckey; do
+		ln -s rdmatest ${D}${bindir}/$command
+		mv ${D}${mandir}/man1/$command.1 ${D}${mandir}/man1/rdmatest-$command.1
+	done
+}
+FILES:${PN}-links = "${bindir}/rping ${bindir}/ucmatose ${bindir}/mckey"
+RDEPENDS:${PN}-links = "${PN}"
+FILES:${PN} += "${datadir}/bash-completion ${datadir}/fish"

@@ -221,6 +221,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		.news = target_news,
 		.owner = client,
 	};
+	ping_figures_next_interval(&client->all.figures);
 	outcome = make_targets(client);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &client->all.channel);

@@ -3,43 +3,41 @@
 
 #include <string.h>
 
-static void count_sent(struct ping_counts *counts, int64_t now)
+static void count_sent(struct ping_counts *counts, const struct ping_turn *turn)
 {
 	if (!counts->started)
-		counts->started = now;
+		counts->started = turn->from;
 	counts->sent++;
 }
 
-void ping_sent(struct ping_figures *figures, struct ping_record *record, int64_t now)
+void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn)
 {
-	count_sent(&figures->total.counts, now);
-	count_sent(&figures->interval.counts, now);
-	count_sent(&record->counts, now);
+	count_sent(&figures->total.counts, turn);
+	count_sent(&figures->interval.counts, turn);
+	count_sent(&record->counts, turn);
 }
 
-static void count_answered(struct ping_counts *counts, int64_t now, int64_t round_trip, bool verified)
+static void count_answered(struct ping_counts *counts, int64_t ended, bool verified)
 {
-	/* A ping may come back in the interval after the one that sent it. */
-	if (!counts->started)
-		counts->started = now - round_trip;
-	counts->ended = now;
+	if (ended > counts->ended)
+		counts->ended = ended;
 	counts->answered++;
 	counts->verified += verified;
 }
 
-void ping_answered(struct ping_figures *figures, struct ping_record *record, int64_t now, int64_t round_trip,
-		   bool verified)
+void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn,
+		   int64_t round_trip, bool verified)
 {
-	count_answered(&figures->total.counts, now, round_trip, verified);
+	count_answered(&figures->total.counts, turn->to, verified);
 	histogram_add(&figures->total.round_trip, round_trip);
-	count_answered(&figures->interval.counts, now, round_trip, verified);
+	count_answered(&figures->interval.counts, turn->to, verified);
 	histogram_add(&figures->interval.round_trip, round_trip);
 	if (!record->counts.answered || round_trip < record->shortest)
 		record->shortest = round_trip;
 	if (round_trip > record->longest)
 		record->longest = round_trip;
 	record->sum += round_trip;
-	count_answered(&record->counts, now, round_trip, verified);
+	count_answered(&record->counts, turn->to, verified);
 }
 
 void ping_lost(struct ping_figures *figures, struct ping_record *record)
@@ -56,7 +54,12 @@ void ping_warmed_up(struct ping_figures *figures, struct ping_record *record)
 	record->counts.warmup++;
 }
 
-static void report_counts(struct report *report, uint32_t size, const struct ping_counts *counts)
+static int64_t time_of(const struct ping_counts *counts)
+{
+	return counts->ended - counts->started;
+}
+
+static void report_counts(struct report *report, uint32_t size, const struct ping_counts *counts, int64_t time)
 {
 	report_object(report, "pings");
 	report_count(report, "size", size);
@@ -65,22 +68,24 @@ static void report_counts(struct report *report, uint32_t size, const struct pin
 	report_count(report, "answered", counts->answered);
 	report_count(report, "verified", counts->verified);
 	report_count(report, "lost", counts->lost);
-	report_rate(report, "rate", counts->answered, counts->ended - counts->started);
+	report_rate(report, "rate", counts->answered, time);
 	report_end(report);
 }
 
 void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
 			 enum report_span span)
 {
-	const struct ping_span *found = span == REPORT_INTERVAL ? &figures->interval : &figures->total;
+	bool in_interval = span == REPORT_INTERVAL;
+	const struct ping_span *found = in_interval ? &figures->interval : &figures->total;
 
-	report_counts(report, size, &found->counts);
+	report_counts(report, size, &found->counts,
+		      in_interval ? clock_now() - figures->interval_began : time_of(&found->counts));
 	report_histogram(report, "round_trip", &found->round_trip);
 }
 
 void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report)
 {
-	report_counts(report, size, &record->counts);
+	report_counts(report, size, &record->counts, time_of(&record->counts));
 	if (!record->counts.answered)
 		return;
 	report_object(report, "round_trip");
@@ -93,4 +98,5 @@ void ping_record_report(const struct ping_record *record, uint32_t size, struct 
 void ping_figures_next_interval(struct ping_figures *figures)
 {
 	memset(&figures->interval, 0, sizeof(figures->interval));
+	figures->interval_began = clock_now();
 }

@@ -30,4 +30,16 @@ static inline void pace_go(struct pace *pace, int64_t now)
 	pace->next += ((now - pace->next) / pace->period + 1) * pace->period;
 }
 
+/* The beat of the ping that goes now, after pace_go(). Without a period it is now. */
+static inline int64_t pace_beat(const struct pace *pace, int64_t now)
+{
+	return pace->period ? pace->next - pace->period : now;
+}
+
+/* When a ping that comes back now has had its turn. */
+static inline int64_t pace_end(const struct pace *pace, int64_t now)
+{
+	return pace->next > now ? pace->next : now;
+}
+
 #endif

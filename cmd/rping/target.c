@@ -232,7 +232,8 @@ static void start_ping(struct target *target)
 			loop_timer_start(target->phase.loop, &target->duration, options->duration, duration_over,
 					 target);
 		target->sent_at = now;
-		ping_sent(&target->all->figures, &target->record, now);
+		target->turn.from = pace_beat(&target->pace, now);
+		ping_sent(&target->all->figures, &target->record, &target->turn);
 	}
 	advertise(target, SOURCE, TARGET_OFFERING_SOURCE);
 }
@@ -303,7 +304,8 @@ static void stream(const struct target *target, int64_t round_trip, bool verifie
 static void count(struct target *target, int64_t now, bool verified)
 {
 	if (target->sent_at) {
-		ping_answered(&target->all->figures, &target->record, now, now - target->sent_at, verified);
+		target->turn.to = pace_end(&target->pace, now);
+		ping_answered(&target->all->figures, &target->record, &target->turn, now - target->sent_at, verified);
 		stream(target, now - target->sent_at, verified);
 	} else {
 		ping_warmed_up(&target->all->figures, &target->record);

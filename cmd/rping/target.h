@@ -79,10 +79,11 @@ struct target {
 	struct loop_timer duration;
 	int64_t sent_at;  /* the ping under way; 0 if there is none that counts */
 	unsigned sending; /* reports of advertisements that are to come: one a few pings, see RPING_REPORT_EVERY */
-	bool last;	  /* end after this ping */
-	bool timed;	  /* because it has pinged for the whole --duration */
-	bool overdue;	  /* the deadline of the run has passed */
-	bool has_slot;	  /* the owner's: one of those that connect at a time */
+	struct ping_turn turn;
+	bool last;     /* end after this ping */
+	bool timed;    /* because it has pinged for the whole --duration */
+	bool overdue;  /* the deadline of the run has passed */
+	bool has_slot; /* the owner's: one of those that connect at a time */
 	bool ended;
 	enum outcome outcome;
 	char *error; /* the first one, for the report; NULL for none */

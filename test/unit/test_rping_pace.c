@@ -51,6 +51,25 @@ static void without_a_period_pings_follow_each_other(void **state)
 	}
 }
 
+/* What a rate counts: n pings take n beats, also where the loop wakes up late, and a long one takes what it takes. */
+static void pings_take_their_beats(void **state)
+{
+	struct pace pace = { .period = 100 };
+	struct pace none = { 0 };
+
+	(void)state;
+	pace_go(&pace, 5000);
+	assert_int_equal(pace_beat(&pace, 5000), 5000);
+	assert_int_equal(pace_end(&pace, 5030), 5100);
+	pace_go(&pace, 5107);
+	assert_int_equal(pace_beat(&pace, 5107), 5100);
+	assert_int_equal(pace_end(&pace, 5137), 5200);
+	assert_int_equal(pace_end(&pace, 5950), 5950);
+	pace_go(&none, 5000);
+	assert_int_equal(pace_beat(&none, 5000), 5000);
+	assert_int_equal(pace_end(&none, 5030), 5030);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -58,6 +77,7 @@ int main(void)
 		cmocka_unit_test(beats_do_not_drift),
 		cmocka_unit_test(late_ping_goes_at_once_and_alone),
 		cmocka_unit_test(without_a_period_pings_follow_each_other),
+		cmocka_unit_test(pings_take_their_beats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -298,6 +298,14 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 
 /* The way in and out. */
 
+/* Where it is to listen, as it was given. */
+static const char *address_asked(const struct rping_options *options)
+{
+	if (options->addresses.count)
+		return options->addresses.texts[0];
+	return options->common.family.ip6 ? "::" : "0.0.0.0";
+}
+
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **result)
 {
@@ -318,11 +326,8 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->log = &environment->log;
 	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
 	server->one_shot = !options->persistent && server->limit <= 1;
-	resolver_start(&server->lookup, environment->loop, server->log,
-		       options->addresses.count	    ? options->addresses.texts[0]
-		       : options->common.family.ip6 ? "::"
-						    : "0.0.0.0",
-		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
+	resolver_start(&server->lookup, environment->loop, server->log, address_asked(options), ADDRESS_FORMAT_ANY,
+		       options->common.timeout, address_found, server);
 	*result = server;
 	return OUTCOME_OK;
 }
@@ -355,6 +360,7 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 		connected++;
 	}
 	report_text(report, "role", "server");
+	report_text(report, "target", address_asked(server->options));
 	report_object(report, "served");
 	report_count(report, "clients", server->served);
 	report_count(report, "failed", server->failed);

@@ -677,12 +677,21 @@ bool target_hears(struct target *target, const char *object, const char *text)
 	return false;
 }
 
+/* A step takes some time, or it did not come to it. */
+static void report_step(struct report *report, const char *name, int64_t time)
+{
+	if (time)
+		report_time(report, name, time);
+	else
+		report_none(report, name, REPORT_TIME);
+}
+
 void connect_times_report(const struct connect_times *times, struct report *report)
 {
 	report_object(report, "connect");
-	report_time(report, "resolve_address", times->resolve_address);
-	report_time(report, "resolve_route", times->resolve_route);
-	report_time(report, "connect", times->connect);
+	report_step(report, "resolve_address", times->resolve_address);
+	report_step(report, "resolve_route", times->resolve_route);
+	report_step(report, "connect", times->connect);
 	report_end(report);
 }
 

@@ -40,7 +40,7 @@ struct targets {
 	void *owner;
 };
 
-/* How long the steps of connecting took. */
+/* How long the steps of connecting took; 0 of one that has not been made. */
 struct connect_times {
 	int64_t begun; /* the one under way, on the clock */
 	int64_t resolve_address;

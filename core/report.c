@@ -86,6 +86,12 @@ void report_count(struct report *report, const char *name, uint64_t count)
 	add_number(report, name, REPORT_COUNT, count);
 }
 
+void report_count_aside(struct report *report, const char *name, uint64_t count)
+{
+	if (!report->format->brief)
+		report_count(report, name, count);
+}
+
 void report_time(struct report *report, const char *name, int64_t nanoseconds)
 {
 	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0);
@@ -157,7 +163,7 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	if (report->format->sparing && !histogram->count)
 		return;
 	report_object(report, name);
-	report_count(report, "count", histogram->count);
+	report_count_aside(report, "count", histogram->count);
 	if (report->format->sparing && histogram->count == 1) {
 		report_time(report, "time", histogram->minimum);
 		report_end(report);
@@ -166,6 +172,11 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	add_sample(report, histogram, "min", histogram->minimum);
 	add_sample(report, histogram, "avg", histogram_average(histogram));
 	add_sample(report, histogram, "max", histogram->maximum);
+	if (report->format->brief) {
+		add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
+		report_end(report);
+		return;
+	}
 	add_sample(report, histogram, "mdev", histogram_deviation(histogram));
 	add_sample(report, histogram, "p50", histogram_percentile(histogram, 500));
 	add_sample(report, histogram, "p90", histogram_percentile(histogram, 900));

@@ -58,6 +58,7 @@ struct report_format {
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, const struct report_value *value);
 	bool sparing; /* leaves out what has no value */
+	bool brief;   /* and what is not needed at a glance */
 	bool draws;   /* the buckets of histograms, if the report is to have them; */
 	bool lists;   /* or lists them */
 };
@@ -84,6 +85,7 @@ struct report {
 		const char *name; /* NULL of a list's entry */
 		enum report_nesting nesting;
 		unsigned items; /* in it so far */
+		unsigned shown; /* of them, in formats that leave some out */
 	} frames[REPORT_DEPTH_MOST];
 	char labels[256]; /* Prometheus: of every sample, */
 	char entry[256];  /* and of those in the list's entry */
@@ -102,6 +104,8 @@ void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
 
 void report_count(struct report *report, const char *name, uint64_t count);
+/* For what a person need not see at a glance: report_line leaves it out. */
+void report_count_aside(struct report *report, const char *name, uint64_t count);
 /* In JSON the name gets "_ns". */
 void report_time(struct report *report, const char *name, int64_t nanoseconds);
 /* count things in that time. In JSON the name gets "_per_second"; no time has no rate. */

@@ -47,43 +47,55 @@ static void print_value(FILE *stream, const struct report_value *value)
 	}
 }
 
-/* What stands in front of an item of the same line. */
-static void separate(struct report *report)
-{
-	if (report_top(report)->items)
-		fputs(", ", report->stream);
-	else if (report->depth == 1)
-		fputc(' ', report->stream);
-}
-
 /* A text at the top (the command, the target) is for programs: a person finds it in the lines around. */
 static bool left_out(const struct report *report, const struct report_value *value)
 {
 	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
 }
 
-static void name_block(struct report *report, const char *name)
+/* What is begun gets its name with the first value in it that is shown: without one there is nothing to say. */
+static void name_what_is_begun(struct report *report, void (*name_one)(struct report *report, unsigned depth))
 {
-	fputs("  ", report->stream);
-	print_name(report->stream, name);
-	fputc(':', report->stream);
+	for (unsigned i = 1; i <= report->depth; i++) {
+		if (report->frames[i].shown)
+			continue;
+		name_one(report, i);
+		report->frames[i - 1].shown++;
+	}
 }
 
-/* A list is named with its first entry: without one there is nothing to say. */
-static void block_begin(struct report *report, const char *name, enum report_nesting nesting)
+/* What stands in front of an item of the same line. */
+static void separate(struct report *report, unsigned depth)
 {
-	const struct report_frame *outer = report_top(report);
+	if (report->frames[depth].shown)
+		fputs(", ", report->stream);
+	else if (depth == 1)
+		fputc(' ', report->stream);
+}
+
+static void name_block(FILE *stream, const char *name)
+{
+	fputs("  ", stream);
+	print_name(stream, name);
+	fputc(':', stream);
+}
+
+/* A list is named with its first entry. */
+static void block_name(struct report *report, unsigned depth)
+{
+	const struct report_frame *frame = &report->frames[depth];
+	const struct report_frame *outer = frame - 1;
 
 	if (outer->nesting == REPORT_LIST) {
-		if (!outer->items)
-			name_block(report, outer->name);
+		if (!outer->shown)
+			name_block(report->stream, outer->name);
 		fputs("\n    ", report->stream);
-	} else if (report->depth) {
-		separate(report);
-		print_name(report->stream, name);
+	} else if (depth > 1) {
+		separate(report, depth - 1);
+		print_name(report->stream, frame->name);
 		fputs(" (", report->stream);
-	} else if (nesting != REPORT_LIST) {
-		name_block(report, name);
+	} else if (frame->nesting != REPORT_LIST) {
+		name_block(report->stream, frame->name);
 	}
 }
 
@@ -91,9 +103,11 @@ static void block_end(struct report *report)
 {
 	const struct report_frame *ended = report_top(report);
 
+	if (!ended->shown)
+		return;
 	if (report->depth > 1 && ended->name)
 		fputc(')', report->stream);
-	else if (report->depth == 1 && (ended->nesting != REPORT_LIST || ended->items))
+	else if (report->depth == 1)
 		fputc('\n', report->stream);
 }
 
@@ -101,8 +115,9 @@ static void block_value(struct report *report, const char *name, const struct re
 {
 	if (left_out(report, value))
 		return;
+	name_what_is_begun(report, block_name);
 	if (report->depth)
-		separate(report);
+		separate(report, report->depth);
 	else
 		fputs("  ", report->stream);
 	print_name(report->stream, name);
@@ -110,25 +125,31 @@ static void block_value(struct report *report, const char *name, const struct re
 	print_value(report->stream, value);
 	if (!report->depth)
 		fputc('\n', report->stream);
+	report_top(report)->shown++;
 }
 
 const struct report_format report_block = {
-	.begin = block_begin,
 	.end = block_end,
 	.value = block_value,
 	.sparing = true,
 	.draws = true,
 };
 
-/* In front of an item of the whole; the texts that are left out count as items, so those do not tell. */
-static void separate_in_line(struct report *report)
+static void separate_in_line(struct report *report, unsigned depth)
 {
-	if (report->depth) {
-		fputs(report_top(report)->items ? ", " : " ", report->stream);
-	} else {
-		fputs(report->entry[0] ? "; " : "", report->stream);
-		report->entry[0] = ';';
-	}
+	bool first = !report->frames[depth].shown;
+
+	if (depth)
+		fputs(first ? " " : ", ", report->stream);
+	else
+		fputs(first ? "" : "; ", report->stream);
+}
+
+static void line_name(struct report *report, unsigned depth)
+{
+	separate_in_line(report, depth - 1);
+	print_name(report->stream, report->frames[depth].name);
+	fputc(':', report->stream);
 }
 
 /* In something that is too much for one line. */
@@ -140,27 +161,20 @@ static bool is_aside(const struct report *report)
 	return false;
 }
 
-static void line_begin(struct report *report, const char *name, enum report_nesting nesting)
-{
-	if (nesting != REPORT_OBJECT || is_aside(report))
-		return;
-	separate_in_line(report);
-	print_name(report->stream, name);
-	fputc(':', report->stream);
-}
-
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
 	if (left_out(report, value) || is_aside(report))
 		return;
-	separate_in_line(report);
+	name_what_is_begun(report, line_name);
+	separate_in_line(report, report->depth);
 	print_name(report->stream, name);
 	fputc(' ', report->stream);
 	print_value(report->stream, value);
+	report_top(report)->shown++;
 }
 
 const struct report_format report_line = {
-	.begin = line_begin,
 	.value = line_value,
 	.sparing = true,
+	.brief = true,
 };

@@ -88,6 +88,20 @@ static int64_t interval_length(const struct reporting *reporting)
 	return reporting->prometheus ? PROMETHEUS_INTERVAL : 0;
 }
 
+static void report_interval(struct reporting *reporting)
+{
+	if (reporting->options->interval && reporting->form->interval && !reporting->options->quiet)
+		reporting->form->interval(reporting);
+}
+
+/* What was left of it when the run ended, so that the intervals make up the whole. */
+static void report_last_interval(struct reporting *reporting)
+{
+	if (reporting->state && !reporting->last_reported)
+		report_interval(reporting);
+	reporting->last_reported = true;
+}
+
 static void interval_over(void *owner)
 {
 	struct reporting *reporting = owner;
@@ -95,8 +109,7 @@ static void interval_over(void *owner)
 	int64_t length = interval_length(reporting);
 	int64_t next = reporting->interval_started + length;
 
-	if (reporting->options->interval && reporting->form->interval && !reporting->options->quiet)
-		reporting->form->interval(reporting);
+	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	if (reporting->command->interval_over)
 		reporting->command->interval_over(reporting->state);
@@ -138,6 +151,7 @@ void reporting_summary(struct reporting *reporting)
 	if (!reporting || reporting->summarised || !reporting->state)
 		return;
 	reporting_clear(reporting);
+	report_last_interval(reporting);
 	reporting->summarised = true;
 	if (reporting->form->summary)
 		reporting->form->summary(reporting);
@@ -152,6 +166,7 @@ void reporting_finish(struct reporting *reporting)
 	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);
+	report_last_interval(reporting);
 	reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
 		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);

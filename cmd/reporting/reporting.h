@@ -80,6 +80,7 @@ struct reporting {
 	const char *prometheus; /* NULL also once it could not be written */
 	bool columns_named;
 	bool summarised;
+	bool last_reported; /* the interval that the end of the run cut short */
 	bool finished;
 	bool progress_shown;
 	struct loop_timer interval;

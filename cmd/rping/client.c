@@ -196,6 +196,7 @@ static enum outcome make_targets(struct rping_client *client)
 	for (size_t i = 0; i < client->file.count; i++)
 		target_prepare(&client->targets[client->count++], &client->all, client->file.lines[i].address,
 			       client->file.lines[i].port);
+	client->all.several = client->count > 1;
 	for (size_t i = 0; i < client->count; i++)
 		queue(client, &client->targets[i]);
 	return OUTCOME_OK;

@@ -59,7 +59,7 @@ void ping_warmed_up(struct ping_figures *figures, struct ping_record *record);
 /* Adds "pings", of size bytes, and "round_trip" to a report. */
 void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
 			 enum report_span span);
-/* The same of one target, without percentiles. */
+/* The same of one target, without percentiles, and for a person without what all of them have alike. */
 void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report);
 /* Forgets the interval's, and begins the next one now. */
 void ping_figures_next_interval(struct ping_figures *figures);

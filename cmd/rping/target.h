@@ -35,6 +35,7 @@ struct targets {
 	const struct rping_options *options;
 	struct channel *channel;
 	struct address source; /* ADDRESS_NONE without -I */
+	bool several;
 	struct ping_figures figures;
 	void (*news)(void *owner, struct target *target, enum target_news news);
 	void *owner;
@@ -103,6 +104,9 @@ void target_interrupt(struct target *target, enum interruption reason);
  * back (true) while the server is waited for.
  */
 bool target_hears(struct target *target, const char *object, const char *text);
+
+/* Its address and port, or before they are known its address as it was given. */
+const char *target_name(const struct target *target);
 
 /* Adds its fields to an entry of the report's list. */
 void target_report(const struct target *target, struct report *report);

@@ -93,8 +93,8 @@ static void as_a_line(void **state)
 	(void)state;
 	fill(begin(&paper, &report_line));
 	assert_written(&paper, "clients 2; pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload "
-			       "1.5 MB/s, good yes, word yes, inside: deep 1; round trip: count 2, min 1 us, avg 2 us, "
-			       "max 3 us, mdev 1 us, p50 1 us, p90 2.975 us, p99 2.975 us, p99.9 2.975 us; late 0");
+			       "1.5 MB/s, good yes, word yes, inside: deep 1; round trip: min 1 us, avg 2 us, "
+			       "max 3 us, p99 2.975 us; late 0");
 }
 
 static void as_a_block(void **state)
@@ -174,6 +174,47 @@ static void nothing(void **state)
 	assert_written(&paper, "\n");
 	begin(&paper, &report_prometheus);
 	assert_written(&paper, "");
+}
+
+/* What a person is not shown leaves no name behind. */
+static void fill_with_nothing_to_show(struct report *report)
+{
+	report_object(report, "path");
+	report_text(report, "device", NULL);
+	report_end(report);
+	report_object(report, "pings");
+	report_object(report, "inside");
+	report_none(report, "time", REPORT_TIME);
+	report_end(report);
+	report_text(report, "nobody", NULL);
+	report_count(report, "sent", 1);
+	report_end(report);
+	report_list(report, "empty");
+	report_object(report, NULL);
+	report_end(report);
+	report_end(report);
+	report_list(report, "targets");
+	report_object(report, NULL);
+	report_text(report, "device", NULL);
+	report_object(report, "path");
+	report_text(report, "device", NULL);
+	report_end(report);
+	report_count(report, "answered", 2);
+	report_end(report);
+	report_end(report);
+}
+
+static void nothing_to_show(void **state)
+{
+	struct paper paper;
+
+	(void)state;
+	fill_with_nothing_to_show(begin(&paper, &report_block));
+	assert_written(&paper, "  pings: sent 1\n"
+			       "  targets:\n"
+			       "    answered 2\n");
+	fill_with_nothing_to_show(begin(&paper, &report_line));
+	assert_written(&paper, "pings: sent 1");
 }
 
 static void texts_in_json(void **state)
@@ -298,15 +339,11 @@ static void buckets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_json),
-		cmocka_unit_test(as_a_line),
-		cmocka_unit_test(as_a_block),
-		cmocka_unit_test(as_csv),
-		cmocka_unit_test(as_prometheus),
-		cmocka_unit_test(nothing),
-		cmocka_unit_test(texts_in_json),
-		cmocka_unit_test(texts_in_csv),
-		cmocka_unit_test(labels_in_prometheus),
+		cmocka_unit_test(as_json),	   cmocka_unit_test(as_a_line),
+		cmocka_unit_test(as_a_block),	   cmocka_unit_test(as_csv),
+		cmocka_unit_test(as_prometheus),   cmocka_unit_test(nothing),
+		cmocka_unit_test(nothing_to_show), cmocka_unit_test(texts_in_json),
+		cmocka_unit_test(texts_in_csv),	   cmocka_unit_test(labels_in_prometheus),
 		cmocka_unit_test(buckets),
 	};
 

@@ -67,29 +67,37 @@ static uint32_t longest_size(const struct rping_client *client)
 	return longest;
 }
 
-/* The line that ends a target that did what it was to do. */
+/* The line that ends a target. */
 static void say_verdict(const struct rping_client *client, const struct target *target)
 {
-	const struct transport *transport = client->environment->transport;
+	const char *transport = transport_name(client->environment->transport);
 	const struct ping_counts *counts = &target->record.counts;
 	FILE *output = environment_output(client->environment);
 	bool validate = client->options->validate;
 	char pings[PINGS_TEXT_SIZE];
 
+	if (target->outcome) {
+		fprintf(output, "%s: FAILED: %s to %s answered (%s%s%s)\n", client->log->name,
+			rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
+			target_name(target), transport, target->device ? ", " : "",
+			target->device ? target->device : "");
+		return;
+	}
 	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
 		rping_pings_text(counts->answered, 0, pings), target->size, target->size == 1 ? "" : "s", target->name,
 		validate ? " and verified" : "");
 	if (counts->warmup)
 		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);
-	fprintf(output, " (%s, %s%s)\n", transport_name(transport), target->device, validate ? "" : RPING_NOT_COMPARED);
+	fprintf(output, " (%s, %s%s)\n", transport, target->device, validate ? "" : RPING_NOT_COMPARED);
 }
 
 static void say_total(const struct rping_client *client)
 {
 	char pings[PINGS_TEXT_SIZE];
 
-	fprintf(environment_output(client->environment), "%s: total: %s answered%s, %zu of %zu targets passed (%s)\n",
-		client->log->name, rping_pings_text(client->all.figures.total.counts.answered, 0, pings),
+	fprintf(environment_output(client->environment), "%s: %stotal: %s answered%s, %zu of %zu targets passed (%s)\n",
+		client->log->name, client->failed ? "FAILED: " : "",
+		rping_pings_text(client->all.figures.total.counts.answered, 0, pings),
 		client->options->validate ? " and verified" : "", client->count - client->failed, client->count,
 		transport_name(client->environment->transport));
 }
@@ -114,8 +122,7 @@ static void target_ended(struct rping_client *client, struct target *target)
 	/* The figures come before the last line, and without a ping there are none. */
 	if (all && client->count == 1 && target->record.counts.answered)
 		environment_summary(client->environment);
-	if (!target->outcome)
-		say_verdict(client, target);
+	say_verdict(client, target);
 	if (!all)
 		return;
 	if (client->count > 1) {
@@ -148,6 +155,8 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 	struct rping_client *client = owner;
 
 	if (!count) {
+		fprintf(environment_output(client->environment), "%s: FAILED: no ping was sent (%s)\n",
+			client->log->name, transport_name(client->environment->transport));
 		environment_finish(client->environment, outcome);
 		return;
 	}

@@ -77,12 +77,18 @@ static enum outcome verdict(const struct guest *guest)
 	return OUTCOME_OK;
 }
 
-void guest_say_verdict(const struct guest *guest)
+void guest_say_verdict(const struct guest *guest, enum outcome outcome)
 {
 	const struct endpoint *endpoint = guest->endpoint;
 	char pings[PINGS_TEXT_SIZE];
 	char sizes[48];
 
+	if (outcome) {
+		fprintf(environment_output(guest->environment), "%s: FAILED: %s from %s answered (%s, %s)\n",
+			guest->log->name, rping_pings_text(guest->answered, guest->promised, pings), endpoint->name,
+			transport_name(endpoint->transport), endpoint->domain->device);
+		return;
+	}
 	if (!guest->answered) {
 		fprintf(environment_output(guest->environment), "%s: %s came and went without a ping (%s, %s)\n",
 			guest->log->name, endpoint->name, transport_name(endpoint->transport),

@@ -68,8 +68,8 @@ enum outcome guest_accept(struct guest *guest, guest_callback *ended, void *owne
 /* Ends it because the run ends, in order if it is connected. The callback follows, maybe before this returns. */
 void guest_dismiss(struct guest *guest, enum interruption reason);
 
-/* Prints what a guest that ended well was worth. */
-void guest_say_verdict(const struct guest *guest);
+/* Prints what a guest that has ended was worth. */
+void guest_say_verdict(const struct guest *guest, enum outcome outcome);
 
 /* Takes it out of its list and frees it, whatever its state. */
 void guest_destroy(struct guest *guest);

@@ -80,27 +80,36 @@ static enum outcome verdict(const struct rping_server *server)
 	return OUTCOME_FAILED;
 }
 
-/* The end of a server that was told to end and has no guests left; a one-shot one has spoken of its guest. */
+/* The last line. */
+static void say_verdict(const struct rping_server *server, bool failed)
+{
+	FILE *output = environment_output(server->environment);
+	char pings[PINGS_TEXT_SIZE];
+
+	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
+		server->served, server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
+	if (server->failed)
+		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, server->failed == 1 ? "" : "s");
+	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
+}
+
+static void finish_with_verdict(struct rping_server *server, enum outcome outcome)
+{
+	say_verdict(server, outcome || server->environment->outcome);
+	server_finish(server, outcome);
+}
+
+/* The end of a server that was told to end and has no guests left. */
 static void server_ended(struct rping_server *server)
 {
-	char pings[PINGS_TEXT_SIZE];
 	enum outcome outcome;
 
 	if (server->finished)
 		return;
 	outcome = verdict(server);
-	if (server->one_shot) {
-		server_finish(server, outcome);
-		return;
-	}
-	environment_summary(server->environment);
-	fprintf(environment_output(server->environment), "%s: served %" PRIu64 " client%s, %s", server->log->name,
-		server->served, server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
-	if (server->failed)
-		fprintf(environment_output(server->environment), ", %" PRIu64 " client%s failed", server->failed,
-			server->failed == 1 ? "" : "s");
-	fputc('\n', environment_output(server->environment));
-	server_finish(server, outcome);
+	if (!server->one_shot)
+		environment_summary(server->environment);
+	finish_with_verdict(server, outcome);
 }
 
 static void stop_listening(struct rping_server *server)
@@ -169,8 +178,7 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 		guest->counted = true;
 		if (server->one_shot)
 			environment_summary(server->environment);
-		if (!outcome)
-			guest_say_verdict(guest);
+		guest_say_verdict(guest, outcome);
 	}
 	guest_destroy(guest);
 	if (connected && server->one_shot) {
@@ -189,7 +197,7 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 static void cannot_serve(struct rping_server *server, enum outcome outcome)
 {
 	if (server->one_shot)
-		server_finish(server, outcome);
+		finish_with_verdict(server, outcome);
 	else
 		environment_note(server->environment, outcome);
 }
@@ -245,7 +253,7 @@ static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
 	if (!server->guests) {
-		server_finish(server, outcome);
+		finish_with_verdict(server, outcome);
 		return;
 	}
 	stop_listening(server);
@@ -293,7 +301,7 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	if (count)
 		outcome = listen_at(server, addresses[0]);
 	if (outcome)
-		server_finish(server, outcome);
+		finish_with_verdict(server, outcome);
 }
 
 /* The way in and out. */

@@ -69,12 +69,13 @@ static enum outcome verdict(const struct guest *guest)
 	bool cut_off = guest->overdue || (dismissed && !by_nature && !guest->answered);
 	char pings[PINGS_TEXT_SIZE];
 
-	if (cut_off || (guest->answered < guest->promised && !by_nature)) {
-		log_error(guest->log, endpoint->name, "%s ended early, after %s", dismissed ? "we" : "the client",
-			  rping_pings_text(guest->answered, guest->promised, pings));
-		return OUTCOME_FAILED;
-	}
-	return OUTCOME_OK;
+	if (!cut_off && (guest->answered >= guest->promised || by_nature))
+		return OUTCOME_OK;
+	/* That the deadline has passed has been told. */
+	if (!guest->overdue)
+		log_error(guest->log, endpoint->name, "%s ended early, after %s%s", dismissed ? "we" : "the client",
+			  rping_pings_text(guest->answered, guest->promised, pings), dismissed ? ": interrupted" : "");
+	return OUTCOME_FAILED;
 }
 
 void guest_say_verdict(const struct guest *guest, enum outcome outcome)

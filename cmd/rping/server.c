@@ -34,10 +34,11 @@ struct rping_server {
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
 	struct guest *guests;
-	struct loop_timer idle; /* runs while there are none */
-	uint64_t limit;		/* of clients; 0 for none */
-	bool one_shot;		/* the verdict of its one client is the server's */
-	bool idled;		/* it ends because nobody came */
+	struct loop_timer idle;		/* runs while there are none */
+	uint64_t limit;			/* of clients; 0 for none */
+	bool one_shot;			/* the verdict of its one client is the server's */
+	bool idled;			/* it ends because nobody came */
+	enum interruption interruption; /* or because it was told to; 0 if not */
 	bool ending;
 	bool finished;
 
@@ -66,17 +67,20 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 static enum outcome verdict(const struct rping_server *server)
 {
 	uint64_t wanted = server->limit ? server->limit : server->one_shot || server->idled;
+	const char *interrupted = server->interruption ? ": interrupted" : "";
 
 	if (ended(server) >= wanted)
 		return server->failed ? OUTCOME_FAILED : OUTCOME_OK;
+	if (server->interruption == INTERRUPTION_DEADLINE)
+		return OUTCOME_FAILED; /* as has been told */
 	if (server->idled)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
 			  (double)server->options->idle_timeout / (double)CLOCK_NS_PER_S);
 	else if (server->one_shot)
-		log_error(server->log, NULL, "ended early, before a client was served");
+		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
-		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients", ended(server),
-			  server->limit);
+		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients%s", ended(server),
+			  server->limit, interrupted);
 	return OUTCOME_FAILED;
 }
 
@@ -346,6 +350,7 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 
 	if (!server)
 		return;
+	server->interruption = reason;
 	stop_listening(server);
 	for (struct guest *guest = server->guests; guest; guest = next) {
 		next = guest->next;

@@ -155,16 +155,33 @@ static const char *pings_text(const struct target *target, char text[PINGS_TEXT_
 	return rping_pings_text(answered(target), count_asked(target), text);
 }
 
+static void keep_error(struct target *target, const char *text)
+{
+	if (!target->error)
+		target->error = strdup(text);
+}
+
+/* text says how far it came. That the deadline has passed has been told, for all targets. */
+static void cut_off(struct target *target, const char *text)
+{
+	if (target->overdue)
+		keep_error(target, text);
+	else
+		log_error(log_of(target), target_name(target), "%s: interrupted", text);
+}
+
 /* What it was worth, once it has ended in order. */
-static enum outcome verdict(const struct target *target)
+static enum outcome verdict(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE];
+	char text[PINGS_TEXT_SIZE + 32];
 
 	if (target->outcome)
 		return target->outcome;
 	if (!target->overdue && answered(target) && (target->timed || !count_asked(target) || !more_asked(target)))
 		return OUTCOME_OK;
-	log_error(log_of(target), target->endpoint->name, "ended early, after %s", pings_text(target, pings));
+	snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
+	cut_off(target, text);
 	return OUTCOME_FAILED;
 }
 
@@ -653,6 +670,21 @@ void target_start(struct target *target)
 		       target->phase.timeout, address_found, target);
 }
 
+/* What its last try met with is not why it ends, but worth a hint. */
+static void cut_off_without_ping(struct target *target)
+{
+	char *met = target->patience.error;
+	char text[96];
+
+	target->patience.error = NULL;
+	patience_end(&target->patience);
+	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", phase_text(&target->phase));
+	cut_off(target, text);
+	if (met && !target->all->several)
+		log_hint(log_of(target), "%s was waited for: %s", target_name(target), met);
+	free(met);
+}
+
 void target_interrupt(struct target *target, enum interruption reason)
 {
 	target->overdue = reason == INTERRUPTION_DEADLINE;
@@ -661,9 +693,7 @@ void target_interrupt(struct target *target, enum interruption reason)
 	case TARGET_WAITING:
 	case TARGET_LOOKING_UP:
 	case TARGET_CONNECTING:
-		give_up_waiting(target);
-		log_error(log_of(target), target->address, "%s: ended early, before the first ping",
-			  phase_text(&target->phase));
+		cut_off_without_ping(target);
 		finish(target, OUTCOME_FAILED);
 		break;
 	case TARGET_OFFERING_SOURCE:
@@ -687,8 +717,7 @@ bool target_hears(struct target *target, const char *object, const char *text)
 		return false;
 	if (target->phase.state == TARGET_CONNECTING && patience_hold(&target->patience, text))
 		return true;
-	if (!target->error)
-		target->error = strdup(text);
+	keep_error(target, text);
 	return false;
 }
 

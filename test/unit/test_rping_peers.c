@@ -674,7 +674,7 @@ static void client_waits_no_longer_than_it_was_told(void **state)
 	absent(&fake->endpoints[1]->base);
 	assert_ended(fake, OUTCOME_NO_CONNECTION,
 		     "rping: 10.0.0.1:7174: connecting: nobody listens there\n"
-		     "rping: hint: the server was waited for, 0.15 s long\n");
+		     "rping: hint: the server was waited for 0.15 s (--wait-server)\n");
 }
 
 static void client_does_not_wait_after_a_refusal(void **state)
@@ -1047,7 +1047,7 @@ static void server_says_that_clients_are_missing(void **state)
 	fake->options.max_clients = 3;
 	serve_one(fake);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
-	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients");
+	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients: interrupted");
 }
 
 static void one_off_server_ends_after_one_also_with_persistence(void **state)

@@ -11,6 +11,7 @@ enum {
 	PORT_DIGITS_MOST = 5,
 };
 
+static const char label[] = "--targets";
 static const char blank[] = " \t\r\n";
 
 /* Returns false if text is no port. */
@@ -41,12 +42,26 @@ static enum outcome add(struct target_file *file, const char *address, uint16_t 
 	return OUTCOME_OK;
 }
 
-static enum outcome read_line(struct target_file *file, char *line, uint16_t port, const char *place,
+/* Behind a # there may be anything. The rest is told to people when it does not work, so that it has to be fit for
+ * that. */
+static bool is_text(const char *line, size_t length)
+{
+	for (size_t i = 0; i < length && line[i] != '#'; i++)
+		if ((line[i] < ' ' || line[i] > '~') && (!line[i] || !strchr(blank, line[i])))
+			return false;
+	return true;
+}
+
+static enum outcome read_line(struct target_file *file, char *line, size_t length, uint16_t port, const char *place,
 			      const struct log *log)
 {
 	char *rest = NULL;
 	const char *address, *number;
 
+	if (!is_text(line, length)) {
+		log_error(log, place, "this is no line of text");
+		return OUTCOME_USAGE;
+	}
 	line[strcspn(line, "#")] = 0;
 	address = strtok_r(line, blank, &rest);
 	number = strtok_r(NULL, blank, &rest);
@@ -73,20 +88,21 @@ static enum outcome read_lines(struct target_file *file, FILE *stream, const cha
 	enum outcome outcome = OUTCOME_OK;
 	unsigned number = 0;
 	size_t size = 0;
+	ssize_t length;
 	char *line = NULL;
 	char place[256];
 
-	while (!outcome && getline(&line, &size, stream) >= 0) {
+	while (!outcome && (length = getline(&line, &size, stream)) >= 0) {
 		snprintf(place, sizeof(place), "%s:%u", name, ++number);
-		outcome = read_line(file, line, port, place, log);
+		outcome = read_line(file, line, (size_t)length, port, place, log);
 	}
 	free(line);
 	if (!outcome && ferror(stream)) {
-		log_errno(log, name, errno, "--targets: reading");
+		log_errno(log, label, errno, "%s: reading", name);
 		return OUTCOME_INTERNAL;
 	}
 	if (!outcome && !file->count) {
-		log_error(log, name, "--targets: there is no target in it");
+		log_error(log, label, "%s: there is no target in it", name);
 		return OUTCOME_USAGE;
 	}
 	return outcome;
@@ -99,7 +115,7 @@ enum outcome target_file_read(struct target_file *file, const char *name, uint16
 	enum outcome outcome;
 
 	if (!stream) {
-		log_errno(log, name, errno, "--targets");
+		log_errno(log, label, errno, "%s", name);
 		return OUTCOME_USAGE;
 	}
 	outcome = read_lines(file, stream, is_input ? "standard input" : name, port, log);

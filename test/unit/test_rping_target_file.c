@@ -63,6 +63,8 @@ static void what_makes_no_sense_is_refused_with_its_line(void **state)
 	assert_refused("10.0.0.1 7174 10.0.0.2\n", ":1: more than an address and a port");
 	assert_refused("# nothing\n\n", "there is no target in it");
 	assert_refused("", "there is no target in it");
+	assert_refused("10.0.0.1\n\x80\xff\n", ":2: this is no line of text");
+	assert_refused("10.0.0.1 \x1b[2J\n", ":1: this is no line of text");
 }
 
 static void file_that_is_not_there_is_refused(void **state)
@@ -73,7 +75,7 @@ static void file_that_is_not_there_is_refused(void **state)
 	(void)state;
 	capture_begin(&errors);
 	assert_int_equal(target_file_read(&file, "/nowhere/targets", 7174, &tool_log), OUTCOME_USAGE);
-	assert_non_null(strstr(capture_end(&errors), "rping: /nowhere/targets: --targets: No such file"));
+	assert_non_null(strstr(capture_end(&errors), "rping: --targets: /nowhere/targets: No such file"));
 }
 
 static void ten_thousand_targets_are_enough(void **state)

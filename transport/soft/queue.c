@@ -520,7 +520,7 @@ static void watch(void *owner)
 				continue;
 			any = true;
 			if (is_gone(queue)) {
-				queue_fail_alone(queue, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+				queue_fail_alone(queue, "the peer is gone: " SOFT_UNREACHABLE, "errno", ECONNREFUSED);
 			} else if (is_silent(queue, queue_now(queue))) {
 				soft_queue_probe(queue);
 				probes++;

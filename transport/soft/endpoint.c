@@ -206,10 +206,18 @@ static void address_resolved(void *owner)
 	soft_leave(transport);
 }
 
+static void become_loopback(struct address *address)
+{
+	address->bytes[address->family == ADDRESS_IP4 ? 3 : 15] = 1;
+	if (address->family == ADDRESS_IP4)
+		address->bytes[0] = 127;
+}
+
 enum outcome soft_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+	struct address peer = *destination;
 	enum outcome outcome;
 
 	if (destination->family == ADDRESS_GID) {
@@ -217,7 +225,10 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 			  "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_NO_CONNECTION;
 	}
-	outcome = soft_path_find(transport, base->name, source, destination, &endpoint->path);
+	/* No address in particular is this host, to librdmacm too. */
+	if (address_is_any(&peer))
+		become_loopback(&peer);
+	outcome = soft_path_find(transport, base->name, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
 	soft_apply_options(base, &endpoint->path);

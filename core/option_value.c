@@ -251,6 +251,11 @@ static enum outcome set_number(const struct option *row, const struct log *log, 
 			  option_range_text(row, takes));
 		return OUTCOME_USAGE;
 	}
+	if (reading == READING_OVERFLOW && *text != '-' && row->maximum == INT64_MAX) {
+		log_error(log, option_label(row, name), "%s is out of range: at most %s", text,
+			  option_value_text(row, row->maximum, takes));
+		return OUTCOME_USAGE;
+	}
 	if (reading == READING_OVERFLOW || read < row->minimum || read > row->maximum) {
 		log_error(log, option_label(row, name), "%s is out of range: %s", text, option_range_text(row, takes));
 		return OUTCOME_USAGE;

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/protocol.h"
@@ -114,6 +115,25 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	};
 }
 
+/* No name has a colon in it; in an address there are two or none outside of brackets. */
+static enum outcome check_name(const char *text, const struct log *log)
+{
+	const char *colon = strrchr(text, ':');
+	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+
+	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
+		return OUTCOME_OK;
+	log_error(log, "-a", "%s is an address and a port", text);
+	log_hint(log, "the port has an option of its own: -p %s", colon + 1);
+	return OUTCOME_USAGE;
+}
+
+/* Unless another option tells it. */
+static bool needs_interface(const struct rping_options *options, const struct address *address)
+{
+	return address_is_link_local(address) && !address->scope && !options->source && !options->common.path.interface;
+}
+
 /* source is NONE unless it is numeric. */
 static enum outcome check_address(const struct rping_options *options, const char *text, const struct address *source,
 				  const struct log *log)
@@ -121,7 +141,11 @@ static enum outcome check_address(const struct rping_options *options, const cha
 	struct address address;
 
 	if (!address_parse(text, ADDRESS_FORMAT_IP, &address))
-		return OUTCOME_OK;
+		return check_name(text, log);
+	if (needs_interface(options, &address)) {
+		log_error(log, "-a", "%s is a link-local address, and needs its interface: %s%%INTERFACE", text, text);
+		return OUTCOME_USAGE;
+	}
 	if (address_is_multicast(&address)) {
 		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", text);
 		return OUTCOME_USAGE;

@@ -91,8 +91,6 @@ const struct option_rule common_rules[] = {
 const struct option_rule end_rules[] = {
 	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
 	{ OPTION_EXCLUDES, "tos", "dscp" },
-	{ OPTION_NEEDS, "port-num", "device" },
-	{ OPTION_NEEDS, "gid-index", "device" },
 	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 /* clang-format on */
@@ -108,6 +106,8 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 {
 	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
 
+	if (outcome == OUTCOME_USAGE && !common->transport)
+		log_hint(&environment->log, "RDMATEST_TRANSPORT asks for it");
 	if (!outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);

@@ -7,16 +7,28 @@ const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
 
-enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
-			uint64_t given)
+static bool has(const struct option *table, uint64_t given, const char *name)
 {
+	return options_has(table, name) && options_given(table, given, name);
+}
+
+enum outcome path_check(const char *transport, const struct log *log, const struct option *table, uint64_t given)
+{
+	static const char *const of_a_device[] = { "port-num", "gid-index" };
+	const struct path_refusal *refusal = transport_refusals(&transport);
 	char option[64];
 
-	for (const struct path_refusal *refusal = transport_refusals(transport); refusal->option; refusal++) {
-		if (!options_has(table, refusal->option) || !options_given(table, given, refusal->option))
+	for (; refusal->option; refusal++) {
+		if (!has(table, given, refusal->option))
 			continue;
 		snprintf(option, sizeof(option), "--%s", refusal->option);
-		log_error(log, option, "not with --transport %s: %s", transport_name(transport), refusal->reason);
+		log_error(log, option, "not with --transport %s: %s", transport, refusal->reason);
+		return OUTCOME_USAGE;
+	}
+	for (size_t i = 0; i < sizeof(of_a_device) / sizeof(of_a_device[0]); i++) {
+		if (!has(table, given, of_a_device[i]) || has(table, given, "device"))
+			continue;
+		log_error(log, NULL, "--%s needs --device", of_a_device[i]);
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;

@@ -38,7 +38,8 @@ bool patience_again(struct patience *patience, struct loop *loop, const struct l
 	if (error)
 		log_error(log, object, "%s", error);
 	if (error && absent)
-		log_hint(log, "the server was waited for %g s (--wait-server)", (double)patience->time / (double)CLOCK_NS_PER_S);
+		log_hint(log, "the server was waited for %g s (--wait-server)",
+			 (double)patience->time / (double)CLOCK_NS_PER_S);
 	free(error);
 	return false;
 }

@@ -8,19 +8,29 @@
 #include "transport/backend.h"
 #include "transport/path.h"
 
+static const struct backend *find_backend(const char *name)
+{
+	const struct backend *const *backend = backend_registry;
+
+	while (*backend && name && strcmp((*backend)->name, name))
+		backend++;
+	return *backend;
+}
+
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
 {
+	const struct backend *found = find_backend(name);
 	char names[64] = "";
 
 	*transport = NULL;
+	if (found)
+		return found->open(loop, log, transport);
 	for (const struct backend *const *backend = backend_registry; *backend; backend++) {
 		size_t used = strlen(names);
 
-		if (!name || !strcmp((*backend)->name, name))
-			return (*backend)->open(loop, log, transport);
 		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
 	}
-	log_error(log, "--transport", "'%s' is not one of those built in: %s", name ? name : "", names);
+	log_error(log, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
 	return OUTCOME_USAGE;
 }
 
@@ -29,9 +39,15 @@ const char *transport_name(const struct transport *transport)
 	return transport->backend->name;
 }
 
-const struct path_refusal *transport_refusals(const struct transport *transport)
+const struct path_refusal *transport_refusals(const char **name)
 {
-	return transport->backend->refusals;
+	static const struct path_refusal none[] = { { NULL, NULL } };
+	const struct backend *backend = find_backend(*name);
+
+	if (!backend)
+		return none;
+	*name = backend->name;
+	return backend->refusals;
 }
 
 void transport_spin(struct transport *transport, int64_t nanoseconds)

@@ -52,8 +52,11 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 /* The name of its backend. */
 const char *transport_name(const struct transport *transport);
 
-/* The options that the backend cannot honour. */
-const struct path_refusal *transport_refusals(const struct transport *transport);
+/*
+ * The options that the backend of that name cannot honour, or the default one for NULL, whose name *name gets; none of
+ * one that is not built in.
+ */
+const struct path_refusal *transport_refusals(const char **name);
 
 /*
  * Busy polling, for the transport and with it the whole loop: how long to go on looking for work after the last, in

@@ -320,7 +320,8 @@ static void doubted_peer_is_gone(void **state)
 		assert_int_equal(network->hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
 		assert_int_equal(network->hosts[0].failures, 1);
-		assert_string_equal(network->hosts[0].failure, "the peer is gone: nothing holds UDP port 4791 there (no RoCE v2)");
+		assert_string_equal(network->hosts[0].failure,
+				    "the peer is gone: nothing holds UDP port 4791 there (no RoCE v2)");
 		run_end(run);
 	}
 }

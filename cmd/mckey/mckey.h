@@ -88,6 +88,7 @@ struct receipt {
 	uint64_t wrong_length;
 	uint64_t damaged;
 	uint32_t total; /* that the sender sends to each; 0 if it does not say */
+	uint32_t count; /* its -C; also */
 	bool good;
 };
 

@@ -29,6 +29,8 @@ struct receipt receipt_of(const struct mckey_run *run, const struct source *sour
 		receipt.good = receipt.good && stream_good(stream, run->count);
 		if (stream->numbered)
 			receipt.total = stream->total;
+		if (stream->count)
+			receipt.count = stream->count;
 	}
 	return receipt;
 }
@@ -53,6 +55,8 @@ static void complain(const struct mckey_run *run, const char *name, const struct
 	if (receipt->total && receipt->total < run->count && run->count != DATAGRAM_OPEN)
 		log_error(run->log, name, "sends only %u datagram%s: expected %u (-C)", receipt->total,
 			  plural(receipt->total), run->count);
+	if (receipt->count > run->count)
+		log_error(run->log, name, "sends %u datagrams: expected %u (-C)", receipt->count, run->count);
 	if (receipt->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", receipt->wrong_length,
 			  plural(receipt->wrong_length));

@@ -308,6 +308,20 @@ static void a_sender_of_fewer_is_told_at_once(void **state)
 	bench_destroy(bench);
 }
 
+/* Of several senders those that send as many as were asked for are not blamed; the run ends all the same. */
+static void a_sender_of_more_is_told(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	receive_all(bench, 0, 17, 1, 0, 10, 10);
+	receive_all(bench, 0, 18, 1, 0, 12, 20);
+	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
+			    "mckey: QP 18 at 10.0.0.1: sends 20 datagrams: expected 10 (-C)\n");
+	bench_destroy(bench);
+}
+
 static void for_a_duration_it_takes_what_comes(void **state)
 {
 	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
@@ -425,6 +439,7 @@ int main(void)
 		cmocka_unit_test(more_senders_than_can_be_followed_fail),
 		cmocka_unit_test(a_stock_sender_is_counted),
 		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
+		cmocka_unit_test(a_sender_of_more_is_told),
 		cmocka_unit_test(for_a_duration_it_takes_what_comes),
 		cmocka_unit_test(the_last_datagram_ends_it),
 		cmocka_unit_test(figures_are_those_of_the_streams),

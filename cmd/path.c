@@ -1,21 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
 
+/* True if the row is the option that is refused, and has the word that is. */
+static bool is_refused(const struct option *row, const void *options, const struct path_refusal *refusal)
+{
+	const struct option_word *word = row->words;
+	int64_t value;
+
+	if (strcmp(row->name, refusal->option) != 0 || !refusal->word)
+		return !strcmp(row->name, refusal->option);
+	if (row->type != OPTION_WORD)
+		return false;
+	memcpy(&value, (const char *)options + row->offset, sizeof(value));
+	while (word->word && word->value != value)
+		word++;
+	return word->word && !strcmp(word->word, refusal->word);
+}
+
+static bool asks_for(const struct option *table, const void *options, uint64_t given,
+		     const struct path_refusal *refusal)
+{
+	for (const struct option *row = option_first(table); row; row = option_next(row))
+		if (is_refused(row, options, refusal))
+			return options_given(table, given, row->name);
+	return false;
+}
+
 enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
-			uint64_t given)
+			const void *options, uint64_t given)
 {
 	char option[64];
 
 	for (const struct path_refusal *refusal = transport_refusals(transport); refusal->option; refusal++) {
-		if (!options_has(table, refusal->option) || !options_given(table, given, refusal->option))
+		if (!asks_for(table, options, given, refusal))
 			continue;
-		snprintf(option, sizeof(option), "--%s", refusal->option);
+		snprintf(option, sizeof(option), "--%s%s%s", refusal->option, refusal->word ? " " : "",
+			 refusal->word ? refusal->word : "");
 		log_error(log, option, "not with --transport %s: %s", transport_name(transport), refusal->reason);
 		return OUTCOME_USAGE;
 	}

@@ -18,7 +18,7 @@ extern const struct option_word path_mtus[];
 
 /* Refuses the options that the transport cannot honour: OUTCOME_USAGE after a line that says why. */
 enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
-			uint64_t given);
+			const void *options, uint64_t given);
 
 /* True if an address of that family may be used. */
 bool path_allows_family(const struct family_options *options, enum address_family family);

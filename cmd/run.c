@@ -165,7 +165,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (!run->command->chooses_transport)
 		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK && environment->transport)
-		outcome = path_check(environment->transport, &environment->log, run->command->options,
+		outcome = path_check(environment->transport, &environment->log, run->command->options, options,
 				     environment->given);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);

@@ -126,7 +126,8 @@ struct mckey_run {
 	struct resolver resolver;
 	struct found_addresses groups;
 	struct found_addresses sources;
-	struct path path; /* of the queue that joined last */
+	struct path_options way; /* as --device and the like ask for */
+	struct path path;	 /* of the queue that joined last */
 	struct address group;
 	struct address source;
 	const char *group_text; /* as the user typed it: what messages about the group name */

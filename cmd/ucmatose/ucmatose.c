@@ -71,7 +71,7 @@ static const struct option options_table[] = {
 	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
 	TRANSPORT_OPTION(struct ucmatose_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct ucmatose_options, 0),
-	OPTION_REST(end_option_table),
+	OPTION_REST(connection_option_table),
 };
 /* clang-format on */
 

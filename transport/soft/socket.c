@@ -374,7 +374,7 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const char *na
 
 	if (address->family == ADDRESS_GID) {
 		log_error(transport->base.log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
-		return OUTCOME_NO_CONNECTION;
+		return OUTCOME_USAGE;
 	}
 	return address_is_any(address) ? listen_on_all(transport, name, address)
 				       : socket_of(transport, name, address, &socket);

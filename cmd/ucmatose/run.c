@@ -356,7 +356,7 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 				  run->wanted, run->wanted == 1 ? " was" : "s were");
 		return;
 	}
-	if (run->wanted == 1)
+	if (run->wanted == 1 || (run->mismatched && !run->is_server))
 		return;
 	for (uint32_t i = 0; i < run->begun && listed < FAILED_LISTED_MOST; i++)
 		if (run->connections[i].state == CONNECTION_FAILED) {

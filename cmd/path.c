@@ -8,29 +8,20 @@ const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
 
-/* True if the row is the option that is refused, and has the word that is. */
-static bool is_refused(const struct option *row, const void *options, const struct path_refusal *refusal)
+/* True if the option has the word that is refused, or is refused with any. */
+static bool has_word(const struct option *table, const void *options, const struct path_refusal *refusal)
 {
-	const struct option_word *word = row->words;
 	int64_t value;
 
-	if (strcmp(row->name, refusal->option) != 0 || !refusal->word)
-		return !strcmp(row->name, refusal->option);
-	if (row->type != OPTION_WORD)
-		return false;
-	memcpy(&value, (const char *)options + row->offset, sizeof(value));
-	while (word->word && word->value != value)
-		word++;
-	return word->word && !strcmp(word->word, refusal->word);
-}
-
-static bool asks_for(const struct option *table, const void *options, uint64_t given,
-		     const struct path_refusal *refusal)
-{
-	for (const struct option *row = option_first(table); row; row = option_next(row))
-		if (is_refused(row, options, refusal))
-			return options_given(table, given, row->name);
-	return false;
+	for (const struct option *row = option_first(table); row && refusal->word; row = option_next(row)) {
+		if (strcmp(row->name, refusal->option) != 0 || row->type != OPTION_WORD)
+			continue;
+		memcpy(&value, (const char *)options + row->offset, sizeof(value));
+		for (const struct option_word *word = row->words; word->word; word++)
+			if (word->value == value && !strcmp(word->word, refusal->word))
+				return true;
+	}
+	return !refusal->word;
 }
 
 enum outcome path_check(const struct transport *transport, const struct log *log, const struct option *table,
@@ -39,7 +30,8 @@ enum outcome path_check(const struct transport *transport, const struct log *log
 	char option[64];
 
 	for (const struct path_refusal *refusal = transport_refusals(transport); refusal->option; refusal++) {
-		if (!asks_for(table, options, given, refusal))
+		if (!options_has(table, refusal->option) || !options_given(table, given, refusal->option) ||
+		    !has_word(table, options, refusal))
 			continue;
 		snprintf(option, sizeof(option), "--%s%s%s", refusal->option, refusal->word ? " " : "",
 			 refusal->word ? refusal->word : "");

@@ -165,9 +165,11 @@ static void interrupt(void *owner, enum interruption reason)
 {
 	struct mckey_run *run = owner;
 
-	run->interrupted = reason == INTERRUPTION_DEADLINE ? "out of time" : "interrupted";
+	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
+	run->interrupted = run->deadline_passed ? "out of time" : "interrupted";
 	if (run->phase == RUN_LOOKING_UP || run->phase == RUN_JOINING) {
-		log_error(run->log, run->group_text, "%s before all connections had joined", run->interrupted);
+		if (!run->deadline_passed)
+			log_error(run->log, run->group_text, "interrupted before all connections had joined");
 		environment_note(run->environment, OUTCOME_FAILED);
 	}
 	run_end(run, OUTCOME_OK);

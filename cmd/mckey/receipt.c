@@ -153,7 +153,7 @@ void receiver_report(struct mckey_run *run)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed",
 			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count);
-	if (!run->heard.count)
+	if (!run->heard.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
 			  run->interrupted ? run->interrupted : "");
 	say_verdict(run, &all, verified);

@@ -173,6 +173,9 @@ void sender_report(struct mckey_run *run)
 		 plural(wanted), run->group_text);
 	if (all)
 		return;
+	environment_note(run->environment, OUTCOME_FAILED);
+	if (run->deadline_passed)
+		return;
 	if (run->count == DATAGRAM_OPEN)
 		log_error(run->log, run->group_text, "not everybody sent for --duration%s%s",
 			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
@@ -180,5 +183,4 @@ void sender_report(struct mckey_run *run)
 		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s",
 			  wanted - run->counted.datagrams, wanted, wanted == 1 ? " was" : "s were",
 			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
-	environment_note(run->environment, OUTCOME_FAILED);
 }

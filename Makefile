@@ -62,7 +62,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,static.ld
+static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \

@@ -44,14 +44,21 @@ const struct option common_option_table[] = {
 	ROW(OPTION_INTEGER, long_name, path.member, .minimum = least, .maximum = most, .initial = PATH_UNSET, \
 	    .argument = name, __VA_ARGS__)
 
+const struct option connection_option_table[] = {
+	PATH_NUMBER("retry", retry, 0, 7, "N", .initial_text = "7", .help = "Client: send again so often"),
+	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7",
+		    .help = "Try again so often while the peer has no receive posted; 7 for ever"),
+	OPTION_REST(end_option_table),
+};
+
 const struct option end_option_table[] = {
 	ROW(OPTION_INTEGER, "ready-fd", life.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
 	    .initial_text = "none",
-	    .help = "Server: when it can be reached, write \"ready ADDRESS PORT\" into descriptor N and close it"),
+	    .help = "When peers can reach this end, write \"ready ADDRESS PORT\" into descriptor N and close it"),
 	ROW(OPTION_TEXT, "pidfile", life.pidfile, .argument = "FILE",
-	    .help = "Server: keep the number of its process in FILE from then to its end"),
+	    .help = "Keep the number of the process in FILE from then to its end"),
 	ROW(OPTION_FLAG, "daemon", life.daemon,
-	    .help = "Server: go into the background when it can be reached; the command ends then, or fails"),
+	    .help = "Go into the background when peers can reach this end; the command ends then, or fails"),
 	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", .help = "Use this RDMA device"),
 	PATH_NUMBER("port-num", port, 1, 255, "N", .initial_text = "any", .help = "Use this port of the device"),
 	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N", .initial_text = "any",
@@ -64,9 +71,6 @@ const struct option end_option_table[] = {
 		    .help = "DSCP of the packets: the upper six bits of --tos"),
 	PATH_NUMBER("service-level", service_level, 0, 15, "N", .initial_text = "not set",
 		    .help = "Service level of the packets that this end sends, on Ethernet the VLAN priority"),
-	PATH_NUMBER("retry", retry, 0, 7, "N", .initial_text = "7", .help = "Client: send again so often"),
-	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7",
-		    .help = "Try again so often while the peer has no receive posted; 7 for ever"),
 	ROW(OPTION_WORD, "mtu", path.mtu, .initial = PATH_UNSET, .argument = "BYTES", .initial_text = "as the interface",
 	    .words = path_mtus, .help = "Payload of a packet, at most"),
 	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES", .initial_text = "0",

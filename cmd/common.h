@@ -31,6 +31,7 @@ struct common_options {
 /* Rows that a command's table ends with, as OPTION_REST(). Their offsets count from struct common_options. */
 extern const struct option common_option_table[]; /* of every command */
 extern const struct option end_option_table[];	  /* of those that are one end of a test: these and the common ones */
+extern const struct option connection_option_table[]; /* of those that connect: what is sent again, and these */
 
 /* The rules between those rows: a command's rules end with one of these, as OPTION_MORE_RULES. */
 extern const struct option_rule common_rules[];

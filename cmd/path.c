@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct option_word path_mtus[] = {
@@ -12,16 +13,34 @@ static bool has(const struct option *table, uint64_t given, const char *name)
 	return options_has(table, name) && options_given(table, given, name);
 }
 
-enum outcome path_check(const char *transport, const struct log *log, const struct option *table, uint64_t given)
+/* True if the option has the word that is refused, or is refused with any. */
+static bool has_word(const struct option *table, const void *options, const struct path_refusal *refusal)
+{
+	int64_t value;
+
+	for (const struct option *row = option_first(table); row && refusal->word; row = option_next(row)) {
+		if (strcmp(row->name, refusal->option) != 0 || row->type != OPTION_WORD)
+			continue;
+		memcpy(&value, (const char *)options + row->offset, sizeof(value));
+		for (const struct option_word *word = row->words; word->word; word++)
+			if (word->value == value && !strcmp(word->word, refusal->word))
+				return true;
+	}
+	return !refusal->word;
+}
+
+enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
+			uint64_t given)
 {
 	static const char *const of_a_device[] = { "port-num", "gid-index" };
 	const struct path_refusal *refusal = transport_refusals(&transport);
 	char option[64];
 
 	for (; refusal->option; refusal++) {
-		if (!has(table, given, refusal->option))
+		if (!has(table, given, refusal->option) || !has_word(table, options, refusal))
 			continue;
-		snprintf(option, sizeof(option), "--%s", refusal->option);
+		snprintf(option, sizeof(option), "--%s%s%s", refusal->option, refusal->word ? " " : "",
+			 refusal->word ? refusal->word : "");
 		log_error(log, option, "not with --transport %s: %s", transport, refusal->reason);
 		return OUTCOME_USAGE;
 	}

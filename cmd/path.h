@@ -20,7 +20,8 @@ extern const struct option_word path_mtus[];
  * Refuses the options that the transport of that name, NULL for the default one, cannot honour, and then those that
  * make no sense alone: OUTCOME_USAGE after a line that says why.
  */
-enum outcome path_check(const char *transport, const struct log *log, const struct option *table, uint64_t given);
+enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
+			uint64_t given);
 
 /* True if an address of that family may be used. */
 bool path_allows_family(const struct family_options *options, enum address_family family);

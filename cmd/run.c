@@ -163,7 +163,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		return OUTCOME_INTERNAL;
 	}
 	if (!run->command->chooses_transport)
-		outcome = path_check(common_transport(run->common), &environment->log, run->command->options,
+		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
 		outcome = common_open(run->common, common_transport(run->common), environment);

@@ -41,7 +41,7 @@ const char *transport_name(const struct transport *transport)
 
 const struct path_refusal *transport_refusals(const char **name)
 {
-	static const struct path_refusal none[] = { { NULL, NULL } };
+	static const struct path_refusal none[] = { { 0 } };
 	const struct backend *backend = find_backend(*name);
 
 	if (!backend)

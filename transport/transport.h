@@ -283,9 +283,10 @@ struct path {
 	uint32_t peer_queue_number;
 };
 
-/* An option of struct path_options, by its long name on the command line, and why a backend does not have it. */
+/* An option of a command, by its long name on the command line, and why a backend does not have it. */
 struct path_refusal {
 	const char *option; /* NULL ends the list */
+	const char *word;   /* only this one of its words; NULL: whatever is asked for */
 	const char *reason;
 };
 

@@ -25,7 +25,7 @@ enum {
 	DATAGRAM_TOTAL_MOST = INT32_MAX, /* datagrams of one sender with -C, which is the stock tool's limit too */
 };
 
-/* A total that the sender knows, and so says, with its last datagram only. */
+/* A total that the sender knows, and so says, with its last datagram only. Any other one is -C from the first on. */
 #define DATAGRAM_OPEN UINT32_MAX
 
 struct datagram_mark {

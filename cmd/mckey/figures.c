@@ -2,7 +2,9 @@
 /*
  * The figures of a run. A sender's rate is from its first datagram to the last completion, a receiver's from the first
  * datagram that came to the last one. The first one of every queue only starts the clock: ten datagrams, one each
- * second, take nine. The join is timed from asking for the route to the group until the group is joined.
+ * second, take nine. A receiver knows when it takes a datagram, not when that came: of a burst that waited for it
+ * together it would tell its own speed, hence BURST. The join is timed from asking for the route to the group until the
+ * group is joined.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -11,6 +13,9 @@
 
 #include "cmd/mckey/mckey.h"
 #include "cmd/path.h"
+
+/* As long as taking all that may wait at once, in sockets or receives, may last. */
+#define BURST CLOCK_NS_PER_MS
 
 /* As the tools of subnet managers write them. What names something is a text also where it is a number. */
 static void report_address(const struct group_address *address, bool known, struct report *report)
@@ -52,19 +57,27 @@ void figures_joined(struct member *member, const struct group_address *address)
 	stream_joined(member, address);
 }
 
-void figures_counted(struct mckey_run *run)
+static void add(struct tally *tally, uint32_t length)
+{
+	tally->datagrams++;
+	tally->bytes += length;
+}
+
+void figures_counted(struct mckey_run *run, uint32_t length, bool first)
 {
 	run->traffic_ended = clock_now();
 	if (!run->traffic_began)
 		run->traffic_began = run->traffic_ended;
-	if (!run->options->sender)
-		run->received++;
+	add(&run->counted, length);
+	if (first)
+		add(&run->firsts, length);
 }
 
 static struct traffic traffic_so_far(const struct mckey_run *run)
 {
 	struct traffic traffic = {
-		.counted = run->options->sender ? run->sent : run->received,
+		.counted = run->counted,
+		.firsts = run->firsts,
 		.foreign = run->foreign,
 		.unfollowed = run->heard.unfollowed,
 		.joined = run->joins,
@@ -89,10 +102,16 @@ static uint64_t above(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+static struct tally tally_since(const struct tally *now, const struct tally *before)
+{
+	return (struct tally){ now->datagrams - before->datagrams, now->bytes - before->bytes };
+}
+
 static struct traffic traffic_since(const struct traffic *now, const struct traffic *before)
 {
 	return (struct traffic){
-		.counted = above(now->counted, before->counted),
+		.counted = tally_since(&now->counted, &before->counted),
+		.firsts = tally_since(&now->firsts, &before->firsts),
 		.lost = above(now->lost, before->lost),
 		.duplicated = above(now->duplicated, before->duplicated),
 		.out_of_order = above(now->out_of_order, before->out_of_order),
@@ -122,12 +141,13 @@ static void report_rates(const struct mckey_run *run, const struct traffic *traf
 			 enum report_span span)
 {
 	bool has_first = span == REPORT_TOTAL || run->traffic_began >= run->interval_began;
-	uint64_t firsts = has_first ? run->joins * (run->options->sender ? 1 : run->heard.count) : 0;
-	uint64_t count = above(traffic->counted, firsts);
-	int64_t time = count || !has_first ? traffic_time(run, span) : 0;
+	struct tally tally = has_first ? tally_since(&traffic->counted, &traffic->firsts) : traffic->counted;
+	int64_t time = tally.datagrams || !has_first ? traffic_time(run, span) : 0;
 
-	report_rate(report, "rate", count, time);
-	report_bandwidth(report, "bytes", count * run->size, time);
+	if (!run->options->sender && time < BURST)
+		time = 0;
+	report_rate(report, "rate", tally.datagrams, time);
+	report_bandwidth(report, "bytes", tally.bytes, time);
 }
 
 static void report_datagrams(const struct mckey_run *run, const struct traffic *traffic, struct report *report,
@@ -135,7 +155,7 @@ static void report_datagrams(const struct mckey_run *run, const struct traffic *
 {
 	report_object(report, "datagrams");
 	report_count(report, "size", run->size);
-	report_count(report, run->options->sender ? "sent" : "received", traffic->counted);
+	report_count(report, run->options->sender ? "sent" : "received", traffic->counted.datagrams);
 	if (!run->options->sender) {
 		report_count(report, "lost", traffic->lost);
 		report_count(report, "duplicated", traffic->duplicated);

@@ -69,7 +69,6 @@ static const struct option options_table[] = {
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .argument = "TIME",
 		   .help = "Send for that long, or receive for that long from the first datagram on, in place of -C"),
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
-	ACK_TIMEOUT_OPTION(struct mckey_options, 0),
 	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct mckey_options, 0),
 	OPTION_REST(end_option_table),
@@ -132,6 +131,9 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
+	run->way = options->common.path;
+	/* There are no such options: datagrams are not acknowledged. */
+	run->way.ack_timeout = run->way.retry = run->way.rnr_retry = PATH_UNSET;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
 	run->count = options->duration ? DATAGRAM_OPEN : (uint32_t)options->count;
@@ -163,9 +165,11 @@ static void interrupt(void *owner, enum interruption reason)
 {
 	struct mckey_run *run = owner;
 
-	run->interrupted = reason == INTERRUPTION_DEADLINE ? "out of time" : "interrupted";
+	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
+	run->interrupted = run->deadline_passed ? "out of time" : "interrupted";
 	if (run->phase == RUN_LOOKING_UP || run->phase == RUN_JOINING) {
-		log_error(run->log, run->group_text, "%s before all connections had joined", run->interrupted);
+		if (!run->deadline_passed)
+			log_error(run->log, run->group_text, "interrupted before all connections had joined");
 		environment_note(run->environment, OUTCOME_FAILED);
 	}
 	run_end(run, OUTCOME_OK);

@@ -88,12 +88,19 @@ struct receipt {
 	uint64_t wrong_length;
 	uint64_t damaged;
 	uint32_t total; /* that the sender sends to each; 0 if it does not say */
+	uint32_t count; /* its -C; also */
 	bool good;
+};
+
+struct tally {
+	uint64_t datagrams;
+	uint64_t bytes;
 };
 
 /* What datagrams there were, of all senders and members together. */
 struct traffic {
-	uint64_t counted; /* sent, or received */
+	struct tally counted; /* sent, or received */
+	struct tally firsts;  /* of these */
 	uint64_t lost;
 	uint64_t duplicated;
 	uint64_t out_of_order;
@@ -119,7 +126,8 @@ struct mckey_run {
 	struct resolver resolver;
 	struct found_addresses groups;
 	struct found_addresses sources;
-	struct path path; /* of the queue that joined last */
+	struct path_options way; /* as --device and the like ask for */
+	struct path path;	 /* of the queue that joined last */
 	struct address group;
 	struct address source;
 	const char *group_text; /* as the user typed it: what messages about the group name */
@@ -131,6 +139,7 @@ struct mckey_run {
 	int64_t progress;	 /* when there was some, on the monotonic clock */
 	bool hinted;		 /* one hint is enough, also with a thousand connections */
 	const char *interrupted; /* by what the run ended before its end, or NULL */
+	bool deadline_passed;	 /* by that, which is told already; the last line says how far it got */
 
 	struct member *members;
 	size_t member_count;
@@ -141,8 +150,8 @@ struct mckey_run {
 	uint32_t count; /* datagrams of each connection; 0 only joins */
 	uint32_t size;	/* bytes of each */
 
-	uint64_t sent;	   /* by all of them */
-	uint64_t received; /* by all of them, repetitions aside */
+	struct tally counted; /* sent, or received without repetitions, by all of them */
+	struct tally firsts;  /* of these the first one of each queue: it starts the clock */
 
 	struct group_address address; /* of the group, once a member has joined */
 	size_t joins;		      /* members that ever joined */
@@ -226,8 +235,8 @@ void pace_start(struct mckey_run *run);
 
 /* figures.c */
 void figures_joined(struct member *member, const struct group_address *address);
-/* A datagram was sent, or came. */
-void figures_counted(struct mckey_run *run);
+/* A datagram of that many bytes was sent, or came; first: from its queue, to the one of ours that took it. */
+void figures_counted(struct mckey_run *run, uint32_t length, bool first);
 void figures_report(const struct mckey_run *run, struct report *report, enum report_span span);
 void figures_next_interval(struct mckey_run *run);
 

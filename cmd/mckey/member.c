@@ -185,7 +185,7 @@ void member_start(struct member *member)
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.path = &options->common.path,
+		.path = &run->way,
 		.own_queue = options->own_queue,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,

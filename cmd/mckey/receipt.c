@@ -29,6 +29,8 @@ struct receipt receipt_of(const struct mckey_run *run, const struct source *sour
 		receipt.good = receipt.good && stream_good(stream, run->count);
 		if (stream->numbered)
 			receipt.total = stream->total;
+		if (stream->count)
+			receipt.count = stream->count;
 	}
 	return receipt;
 }
@@ -44,15 +46,27 @@ static const char *cause_of_loss(const struct mckey_run *run)
 	return "nothing more came for --idle-timeout";
 }
 
+static bool sends_fewer(const struct mckey_run *run, const struct receipt *receipt)
+{
+	return receipt->total && receipt->total < run->count && run->count != DATAGRAM_OPEN;
+}
+
+static bool sends_more(const struct mckey_run *run, const struct receipt *receipt)
+{
+	return receipt->count > run->count;
+}
+
 static void complain(const struct mckey_run *run, const char *name, const struct receipt *receipt)
 {
 	if (receipt->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s", receipt->missing,
 			  receipt->arrived + receipt->missing, plural(receipt->arrived + receipt->missing),
 			  cause_of_loss(run));
-	if (receipt->total && receipt->total < run->count && run->count != DATAGRAM_OPEN)
+	if (sends_fewer(run, receipt))
 		log_error(run->log, name, "sends only %u datagram%s: expected %u (-C)", receipt->total,
 			  plural(receipt->total), run->count);
+	if (sends_more(run, receipt))
+		log_error(run->log, name, "sends %u datagrams: expected %u (-C)", receipt->count, run->count);
 	if (receipt->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", receipt->wrong_length,
 			  plural(receipt->wrong_length));
@@ -83,6 +97,10 @@ static void report_source(const struct mckey_run *run, const struct source *sour
 	complain(run, name, &receipt);
 	all->arrived += receipt.arrived;
 	all->wanted += receipt.wanted;
+	all->wrong_length += receipt.wrong_length;
+	all->damaged += receipt.damaged;
+	if (sends_fewer(run, &receipt) || sends_more(run, &receipt))
+		all->count++;
 	if (!receipt.total)
 		all->total = 0;
 }
@@ -93,6 +111,30 @@ static bool everything_verified(const struct mckey_run *run)
 		if (!receipt_of(run, run->heard.sources[i]).good)
 			return false;
 	return run->heard.count > 0 && !run->heard.unfollowed;
+}
+
+/* The number alone may look like success where something else was wrong. */
+static void say_verdict(const struct mckey_run *run, const struct receipt *all, bool verified)
+{
+	char wrong[96] = "";
+	size_t length = 0;
+
+	if (!run->heard.count) {
+		run_tell(run, "no datagram received");
+		return;
+	}
+	if (all->wrong_length)
+		length = (size_t)snprintf(wrong, sizeof(wrong), ", %" PRIu64 " of a wrong length", all->wrong_length);
+	if (all->damaged)
+		length +=
+			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
+	if (all->count)
+		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
+	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
+		 plural(all->wanted),
+		 !verified    ? wrong
+		 : all->total ? ", every byte verified"
+			      : ", number and length verified");
 }
 
 void receiver_report(struct mckey_run *run)
@@ -111,15 +153,10 @@ void receiver_report(struct mckey_run *run)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed",
 			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count);
-	if (!run->heard.count)
+	if (!run->heard.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
 			  run->interrupted ? run->interrupted : "");
-	else
-		run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.arrived, all.wanted,
-			 plural(all.wanted),
-			 !verified   ? ""
-			 : all.total ? ", every byte verified"
-				     : ", number and length verified");
+	say_verdict(run, &all, verified);
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
 }

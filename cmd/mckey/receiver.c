@@ -216,7 +216,7 @@ static void count(struct member *member, const struct completion *completion, co
 				&difference);
 	if (!stream_count(stream, content == DATAGRAM_PLAIN ? NULL : &mark))
 		return;
-	figures_counted(run);
+	figures_counted(run, completion->length, stream_arrived(stream) == 1);
 	check_content(run, source, stream, completion->length, content == DATAGRAM_DAMAGED, &difference);
 	/* A sender that goes on after its -C must not keep us waiting for another's. */
 	if (!was_complete)

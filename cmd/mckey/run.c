@@ -54,14 +54,17 @@ void run_hint(struct mckey_run *run, const char *text)
 
 static void report(struct mckey_run *run)
 {
+	bool through = run->joins && !run->undecided && !run->count;
+
 	if (run->join_failures && run->member_count > 1)
 		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
 			  run->member_count);
-	if (run->undecided || run->count || run->join_failures == run->member_count)
+	if (run->phase > RUN_JOINING)
 		return;
-	environment_summary(run->environment);
-	run_tell(run, "%zu of %zu connection%s joined, no datagrams asked for", run->member_count - run->join_failures,
-		 run->member_count, plural(run->member_count));
+	if (through)
+		environment_summary(run->environment);
+	run_tell(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count, plural(run->member_count),
+		 through ? ", no datagrams asked for" : "");
 }
 
 static void finish(void *owner)

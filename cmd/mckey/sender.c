@@ -83,8 +83,7 @@ void sender_completion(struct member *member, const struct completion *completio
 
 	(void)completion;
 	member->sent++;
-	run->sent++;
-	figures_counted(run);
+	figures_counted(run, run->size, member->sent == 1);
 	run->progress = run->traffic_ended;
 	if (member->sent == member->total)
 		sender_settled(run);
@@ -170,16 +169,18 @@ void sender_report(struct mckey_run *run)
 				 plural(wanted_of(run, member)), run->size, plural(run->size));
 	}
 	environment_summary(run->environment);
-	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->sent, wanted, plural(wanted),
-		 run->group_text);
+	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+		 plural(wanted), run->group_text);
 	if (all)
+		return;
+	environment_note(run->environment, OUTCOME_FAILED);
+	if (run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)
 		log_error(run->log, run->group_text, "not everybody sent for --duration%s%s",
 			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
 	else
 		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s",
-			  wanted - run->sent, wanted, wanted == 1 ? " was" : "s were", run->interrupted ? ": " : "",
-			  run->interrupted ? run->interrupted : "");
-	environment_note(run->environment, OUTCOME_FAILED);
+			  wanted - run->counted.datagrams, wanted, wanted == 1 ? " was" : "s were",
+			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
 }

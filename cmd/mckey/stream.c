@@ -69,6 +69,9 @@ bool stream_count(struct stream *stream, const struct datagram_mark *mark)
 	/* The last one may overtake others. */
 	if (!stream->numbered || mark->total < stream->total)
 		stream->total = mark->total;
+	/* With --duration only the last one has a total, which nobody asked for. */
+	if (mark->total != DATAGRAM_OPEN && mark->sequence + 1 < mark->total)
+		stream->count = mark->total;
 	return count_number(stream, mark->sequence);
 }
 
@@ -117,5 +120,5 @@ uint64_t stream_damaged(const struct stream *stream)
 bool stream_good(const struct stream *stream, uint64_t expected)
 {
 	return !stream_missing(stream, expected) && !stream_damaged(stream) && !stream->wrong_length &&
-	       (expected == DATAGRAM_OPEN || due(stream, expected) == expected);
+	       (expected == DATAGRAM_OPEN || due(stream, expected) == expected) && stream->count <= expected;
 }

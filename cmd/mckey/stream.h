@@ -25,6 +25,7 @@ struct stream {
 	uint64_t wrong_length;
 	uint64_t damaged;
 	uint32_t total; /* that the sender sends, as its marks say; DATAGRAM_OPEN until it does */
+	uint32_t count; /* -C of the sender, as marks before its last one say; 0 until they do */
 	uint32_t lowest;
 	uint32_t highest;
 	uint64_t seen[STREAM_WINDOW / 64]; /* bit 0: highest, bit 1: the number below, ... */
@@ -52,7 +53,7 @@ uint64_t stream_missing(const struct stream *stream, uint64_t expected);
 /* How many were not intact. A datagram without a mark among numbered ones had its mark damaged. */
 uint64_t stream_damaged(const struct stream *stream);
 
-/* Nothing is missing or wrong, and the sender sent at least what was expected. */
+/* Nothing is missing or wrong, and the sender was not told another -C than expected, as far as it says. */
 bool stream_good(const struct stream *stream, uint64_t expected);
 
 #endif

@@ -67,7 +67,7 @@ static const struct option rping_option_table[] = {
 	ACK_TIMEOUT_OPTION(struct rping_options, 0),
 	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct rping_options, 'd'),
-	OPTION_REST(end_option_table),
+	OPTION_REST(connection_option_table),
 };
 
 static const struct option_rule rping_rules[] = {

@@ -3,6 +3,7 @@
  * The client makes its connections: the first one alone, then a number of them at a time. If the first one fails, the
  * server cannot be reached, and a thousand more messages that say so, each after its own time-out, help nobody.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/ucmatose/ucmatose.h"
@@ -60,13 +61,37 @@ bool ucmatose_client_again(struct ucmatose_connection *connection)
 	return true;
 }
 
+/* "Refused by the peer" is not worth telling if the refusal turns out to say why. */
+static bool hold_refusal(struct ucmatose *run, const char *text)
+{
+	const struct endpoint *first = run->begun ? run->connections[0].endpoint : NULL;
+
+	if (!first || first->state != ENDPOINT_CONNECTING)
+		return false;
+	free(run->refusal);
+	run->refusal = strdup(text);
+	return run->refusal;
+}
+
+void ucmatose_client_release(struct ucmatose *run)
+{
+	char *refusal = run->refusal;
+
+	run->refusal = NULL;
+	if (refusal && !run->mismatched)
+		log_error(&run->environment->log, run->target, "%s", refusal);
+	free(refusal);
+}
+
 bool ucmatose_client_hold(void *owner, const char *object, const char *text)
 {
 	struct ucmatose *run = owner;
 
 	if (object && !strcmp(object, "hint"))
 		return run->patience.until && run->patience.error;
-	return object && !strcmp(object, run->target) && patience_hold(&run->patience, text);
+	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
+		return false;
+	return patience_hold(&run->patience, text) || hold_refusal(run, text);
 }
 
 void ucmatose_client_continue(struct ucmatose *run)

@@ -113,6 +113,7 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outco
 	ucmatose_note(connection->run, outcome);
 	ucmatose_connection_set(connection, CONNECTION_FAILED);
 	drop_endpoint(connection);
+	ucmatose_client_release(connection->run);
 }
 
 void ucmatose_connection_close(struct ucmatose_connection *connection)
@@ -220,13 +221,17 @@ static void established(struct ucmatose_connection *connection, const struct end
 
 static void broken(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
+	struct ucmatose *run = connection->run;
+	bool connecting = connection->state == CONNECTION_CONNECTING, absent = connection->endpoint->absent;
 	struct hello hello;
 
-	if (connection->state == CONNECTION_CONNECTING && ucmatose_client_again(connection))
+	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
+		patience_end(&run->patience);
+	else if (connecting && ucmatose_client_again(connection))
 		return;
-	if (connection->state == CONNECTION_CONNECTING && read_hello(event, &hello))
-		ucmatose_hello_agrees(connection->run, connection->endpoint->name, &hello);
 	ucmatose_connection_fail(connection, event->outcome);
+	if (connecting && absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
+		log_hint(&run->environment->log, "the server needs -P ib too");
 }
 
 static void disconnected(struct ucmatose_connection *connection)

@@ -307,12 +307,12 @@ void ucmatose_advance(struct ucmatose *run)
 	}
 }
 
-void ucmatose_cut_short(struct ucmatose *run)
+void ucmatose_cut_short(struct ucmatose *run, enum interruption reason)
 {
 	if (run->phase == RUN_ENDED)
 		return;
 	ucmatose_note(run, OUTCOME_FAILED);
-	run->cut_short = true;
+	run->cut_short = reason;
 	run->phase = RUN_INTERRUPTED;
 	run->arrivals_over = true;
 	loop_timer_stop(&run->step);
@@ -351,11 +351,12 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 	uint32_t listed = 0;
 
 	if (run->cut_short) {
-		log_error(log, NULL, "ended early: %" PRIu32 " of %" PRIu32 " connections were through", verified,
-			  run->wanted);
+		if (run->cut_short == INTERRUPTION_SIGNAL) /* a deadline is told already */
+			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s through", verified,
+				  run->wanted, run->wanted == 1 ? " was" : "s were");
 		return;
 	}
-	if (run->wanted == 1)
+	if (run->wanted == 1 || (run->mismatched && !run->is_server))
 		return;
 	for (uint32_t i = 0; i < run->begun && listed < FAILED_LISTED_MOST; i++)
 		if (run->connections[i].state == CONNECTION_FAILED) {
@@ -368,8 +369,8 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 			  "%" PRIu32 " of %" PRIu32 " connections failed (number %s%s); %" PRIu32 " went well", failed,
 			  run->wanted, list, listed < failed ? ", ..." : "", verified);
 	if (!run->is_server && run->begun < run->wanted)
-		log_error(log, NULL, "%" PRIu32 " connections were not tried after the first one failed",
-			  run->wanted - run->begun);
+		log_error(log, NULL, "%" PRIu32 " connection%s not tried after the first one failed",
+			  run->wanted - run->begun, run->wanted - run->begun == 1 ? " was" : "s were");
 }
 
 static void tell_success(const struct ucmatose *run)

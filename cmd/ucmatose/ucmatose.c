@@ -71,7 +71,7 @@ static const struct option options_table[] = {
 	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
 	TRANSPORT_OPTION(struct ucmatose_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct ucmatose_options, 0),
-	OPTION_REST(end_option_table),
+	OPTION_REST(connection_option_table),
 };
 /* clang-format on */
 
@@ -303,8 +303,7 @@ failed:
 
 static void ucmatose_interrupt(void *state, enum interruption reason)
 {
-	(void)reason; /* main has told of a deadline, and of a signal everybody knows */
-	ucmatose_cut_short(state);
+	ucmatose_cut_short(state, reason);
 }
 
 static void report_run(void *state, struct report *report, enum report_span span)
@@ -327,6 +326,7 @@ static void ucmatose_stop(void *state)
 	loop_timer_stop(&run->watch);
 	run->environment->log.hold = NULL;
 	patience_end(&run->patience);
+	free(run->refusal);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)

@@ -115,6 +115,7 @@ struct ucmatose {
 	const char *device;		/* for the verdict */
 	struct path path;		/* of the connection that was established first */
 	struct patience patience;	/* of a client's first connection */
+	char *refusal;			/* why it was not made, until it is known whether that is all; or NULL */
 	struct loop_timer step;		/* puts the next thing to do off to a later turn */
 	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */
@@ -126,10 +127,10 @@ struct ucmatose {
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
-	bool mismatched;    /* a peer with other options was met: that decides the outcome */
-	bool arrivals_over; /* no more connections are waited for */
-	bool half_said;	    /* the line in the middle of the transfer was printed */
-	bool cut_short;
+	bool mismatched;	     /* a peer with other options was met: that decides the outcome */
+	bool arrivals_over;	     /* no more connections are waited for */
+	bool half_said;		     /* the line in the middle of the transfer was printed */
+	enum interruption cut_short; /* 0: not at all */
 };
 
 /* run.c */
@@ -141,14 +142,16 @@ void ucmatose_await_client(struct ucmatose *run); /* --idle-timeout: a server mi
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
 void ucmatose_finish(struct ucmatose *run);
-void ucmatose_cut_short(struct ucmatose *run);
+void ucmatose_cut_short(struct ucmatose *run, enum interruption reason);
 
 /* client.c: begins as many connections as may be under way at once. */
 void ucmatose_client_continue(struct ucmatose *run);
 /* True if the connection, which found nobody there, is to be tried again with --wait-server. */
 bool ucmatose_client_again(struct ucmatose_connection *connection);
-/* The errors of the first connection, while it is tried again, are held back: the hold of the log. */
+/* The errors of the first connection, while it is tried, are held back: the hold of the log. */
 bool ucmatose_client_hold(void *run, const char *object, const char *text);
+/* Tells what is held back, unless a mismatch is what it was about. */
+void ucmatose_client_release(struct ucmatose *run);
 
 /* server.c */
 enum outcome ucmatose_server_listen(struct ucmatose *run);

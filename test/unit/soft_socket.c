@@ -21,11 +21,13 @@ static struct {
 	int64_t now;
 	int mtu;
 	unsigned looks;
+	bool no_source; /* the routing table leads everywhere, from no address */
 	struct soft_transport transport;
 } world;
 
 static const struct log told = { .name = "test" };
 static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
+static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 
 int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length);
@@ -59,6 +61,25 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 {
 	world.looks++;
 	return __real_getifaddrs(list);
+}
+
+int __real_connect(int fd, const struct sockaddr *name, socklen_t length);
+int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length);
+int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length)
+{
+	return world.no_source ? 0 : __real_connect(fd, name, length);
+}
+
+/* That is what the kernel answers then. */
+int __real_getsockname(int fd, struct sockaddr *name, socklen_t *length);
+int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length);
+int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length)
+{
+	if (!world.no_source)
+		return __real_getsockname(fd, name, length);
+	*length = (socklen_t)address_to_socket(&(struct address){ .family = ADDRESS_IP4 },
+					       (struct sockaddr_storage *)(void *)name);
+	return 0;
 }
 
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface);
@@ -151,6 +172,25 @@ static void port_is_taken(void **state)
 		      "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
 }
 
+/* As with a route to the group by an interface that has no address. */
+static void route_has_no_source(void **state)
+{
+	struct capture capture;
+	struct soft_path path;
+	enum outcome outcome;
+
+	(void)state;
+	world.no_source = true;
+	world.bind_error = EADDRINUSE;
+	world.table = "-";
+	capture_begin(&capture);
+	outcome = soft_path_find(&world.transport, "here", NULL, &group, &path);
+	assert_string_equal(capture_end(&capture),
+			    "test: here: resolving the address: the route that leads there has no local address\n");
+	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
+	assert_null(world.transport.sockets);
+}
+
 static void mtu_is_looked_up_now_and_then(void **state)
 {
 	struct soft_path path;
@@ -229,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(port_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
 		cmocka_unit_test_setup_teardown(mtu_is_looked_up_now_and_then, begin, end),
 		cmocka_unit_test_setup_teardown(errors_are_taken, begin, end),
 	};

@@ -166,7 +166,39 @@ static void a_receiver_may_come_late_to_a_long_stream(void **state)
 
 	(void)state;
 	for (uint32_t i = 5000; i < 5010; i++)
-		number(&stream, i, 1000000);
+		number(&stream, i, DATAGRAM_OPEN);
+	assert_true(stream_complete(&stream, 10));
+	assert_true(stream_good(&stream, 10));
+}
+
+static void a_sender_of_more_is_complete_but_not_good(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	number(&stream, 0, 20);
+	assert_false(stream_complete(&stream, 10));
+	for (uint32_t i = 1; i < 10; i++)
+		number(&stream, i, 20);
+	assert_true(stream_complete(&stream, 10));
+	assert_int_equal(stream_missing(&stream, 10), 0);
+	assert_false(stream_good(&stream, 10));
+	for (uint32_t i = 10; i < 20; i++)
+		number(&stream, i, 20);
+	assert_false(stream_good(&stream, 10));
+	/* A receiver with --duration asks for no number. */
+	assert_true(stream_good(&stream, DATAGRAM_OPEN));
+}
+
+/* The last datagram of a sender with --duration has a total too, which is no -C. */
+static void a_sender_for_a_duration_may_send_more(void **state)
+{
+	struct stream stream = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 19; i++)
+		number(&stream, i, DATAGRAM_OPEN);
+	number(&stream, 19, 20);
 	assert_true(stream_complete(&stream, 10));
 	assert_true(stream_good(&stream, 10));
 }
@@ -353,6 +385,8 @@ int main(void)
 		cmocka_unit_test(a_gap_is_missing),
 		cmocka_unit_test(a_receiver_may_come_late_to_a_long_stream),
 		cmocka_unit_test(a_sender_of_fewer_is_complete_but_not_good),
+		cmocka_unit_test(a_sender_of_more_is_complete_but_not_good),
+		cmocka_unit_test(a_sender_for_a_duration_may_send_more),
 		cmocka_unit_test(an_open_stream_ends_with_its_last_datagram),
 		cmocka_unit_test(order_and_repetition_are_told_apart),
 		cmocka_unit_test(the_window_agrees_with_a_table),

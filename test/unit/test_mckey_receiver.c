@@ -308,6 +308,20 @@ static void a_sender_of_fewer_is_told_at_once(void **state)
 	bench_destroy(bench);
 }
 
+/* Of several senders those that send as many as were asked for are not blamed; the run ends all the same. */
+static void a_sender_of_more_is_told(void **state)
+{
+	struct bench *bench = bench_create(1, 10);
+
+	(void)state;
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	receive_all(bench, 0, 17, 1, 0, 10, 10);
+	receive_all(bench, 0, 18, 1, 0, 12, 20);
+	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
+			    "mckey: QP 18 at 10.0.0.1: sends 20 datagrams: expected 10 (-C)\n");
+	bench_destroy(bench);
+}
+
 static void for_a_duration_it_takes_what_comes(void **state)
 {
 	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
@@ -376,6 +390,41 @@ static void figures_are_those_of_the_streams(void **state)
 	bench_destroy(bench);
 }
 
+/* What the report says of the rate, after the traffic lasted that long. */
+static bool reports(struct bench *bench, int64_t lasted, const char *figures)
+{
+	struct report report = { 0 };
+	size_t length;
+	char *text;
+	bool found;
+
+	bench->run.traffic_began = bench->run.traffic_ended - lasted;
+	report_open(&report, open_memstream(&text, &length), &report_json);
+	figures_report(&bench->run, &report, REPORT_TOTAL);
+	report_close(&report);
+	fclose(report.stream);
+	found = strstr(text, figures);
+	free(text);
+	return found;
+}
+
+/* All of it may have waited for the receiver: what it times then is itself. Bytes are those that came. */
+static void a_rate_needs_time_and_what_came(void **state)
+{
+	struct bench *bench = bench_create(1, 5);
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = i, .total = 5, .length = 200 });
+	bench->run.ended = true;
+	bench->run.phase = RUN_ENDING;
+	assert_true(reports(bench, CLOCK_NS_PER_MS / 2, "\"rate_per_second\":null,\"bytes_per_second\":null"));
+	assert_true(reports(bench, CLOCK_NS_PER_S, "\"rate_per_second\":4.000,\"bytes_per_second\":800.000"));
+	bench->run.phase = RUN_RECEIVING;
+	bench_end(bench, OUTCOME_FAILED);
+	bench_destroy(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,9 +439,11 @@ int main(void)
 		cmocka_unit_test(more_senders_than_can_be_followed_fail),
 		cmocka_unit_test(a_stock_sender_is_counted),
 		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
+		cmocka_unit_test(a_sender_of_more_is_told),
 		cmocka_unit_test(for_a_duration_it_takes_what_comes),
 		cmocka_unit_test(the_last_datagram_ends_it),
 		cmocka_unit_test(figures_are_those_of_the_streams),
+		cmocka_unit_test(a_rate_needs_time_and_what_came),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,7 +223,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	if (destination->family == ADDRESS_GID) {
 		log_error(base->transport->log, base->name,
 			  "native InfiniBand addresses need InfiniBand: soft has IP only");
-		return OUTCOME_NO_CONNECTION;
+		return OUTCOME_USAGE;
 	}
 	/* No address in particular is this host, to librdmacm too. */
 	if (address_is_any(&peer))
@@ -273,13 +273,18 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 	return soft_queue_post(soft_endpoint_of(base)->queue, work, count);
 }
 
+#define NATIVE_ADDRESSES "InfiniBand's own addresses need InfiniBand: there is only IP"
+
 const struct path_refusal soft_refusals[] = {
-	{ "device", "there is none: --interface or a local address says which way" },
-	{ "port-num", "there is no device with ports: --interface or a local address says which way" },
-	{ "gid-index", "there is no table of GIDs: a local address is the GID" },
-	{ "service-level", "UDP has none: --tos or --dscp marks the packets" },
-	{ "inline", "there is no device that would fetch a message from memory" },
-	{ NULL, NULL },
+	{ "device", NULL, "there is none: --interface or a local address says which way" },
+	{ "port-num", NULL, "there is no device with ports: --interface or a local address says which way" },
+	{ "gid-index", NULL, "there is no table of GIDs: a local address is the GID" },
+	{ "service-level", NULL, "UDP has none: --tos or --dscp marks the packets" },
+	{ "inline", NULL, "there is no device that would fetch a message from memory" },
+	{ "mgid", NULL, NATIVE_ADDRESSES },
+	{ "format", "gid", NATIVE_ADDRESSES },
+	{ "port-space", "ipoib", "an InfiniBand subnet manager makes its groups, and UDP has none" },
+	{ NULL, NULL, NULL },
 };
 
 void soft_path(const struct endpoint *base, struct path *path)

@@ -46,7 +46,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	if (!address_is_multicast(group)) {
 		log_error(transport->base.log, base->name,
 			  "joining the group: only a subnet manager assigns groups, and UDP has none");
-		return OUTCOME_NO_CONNECTION;
+		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
 		endpoint->group_socket = soft_group_socket_join(transport, base->name, endpoint->path.socket, group);

@@ -260,7 +260,7 @@ static struct soft_socket *loopback_socket(struct soft_transport *transport, con
 	return NULL;
 }
 
-/* The local address from which the routing table sends to a peer. */
+/* The local address from which the routing table sends to a peer; the any address if it has none for a group. */
 static int route_source(const struct address *peer, struct address *source)
 {
 	struct sockaddr_storage storage;
@@ -307,6 +307,10 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 		if (error) {
 			log_errno(log, name, error, "resolving the address");
 			return outcome_of(error);
+		}
+		if (address_is_any(&local)) {
+			log_error(log, name, "resolving the address: the route that leads there has no local address");
+			return OUTCOME_NO_CONNECTION;
 		}
 		/* The peer may be another process here: on its own address, so that we need a different one. */
 		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
@@ -374,7 +378,7 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const char *na
 
 	if (address->family == ADDRESS_GID) {
 		log_error(transport->base.log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
-		return OUTCOME_NO_CONNECTION;
+		return OUTCOME_USAGE;
 	}
 	return address_is_any(address) ? listen_on_all(transport, name, address)
 				       : socket_of(transport, name, address, &socket);

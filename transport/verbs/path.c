@@ -8,8 +8,8 @@
 #include "transport/verbs/verbs.h"
 
 const struct path_refusal verbs_refusals[] = {
-	{ "mtu", "the connection manager takes it from the port: set the MTU of the interface" },
-	{ NULL, NULL },
+	{ "mtu", NULL, "the connection manager takes it from the port: set the MTU of the interface" },
+	{ NULL, NULL, NULL },
 };
 
 static const char *device_name(const struct rdma_cm_id *id)

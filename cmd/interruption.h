@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SIGINT, SIGTERM, and SIGHUP unless it is ignored: the first one ends the run in order; a later SIGINT or SIGTERM at once,
- * even if a library call blocks.
+ * SIGINT, SIGTERM, and SIGHUP unless it is ignored: the first one ends the run in order; a later SIGINT or SIGTERM at
+ * once, even if a library call blocks.
  */
 #ifndef CMD_INTERRUPTION_H
 #define CMD_INTERRUPTION_H

@@ -170,6 +170,14 @@ static void cut_off(struct target *target, const char *text)
 		log_error(log_of(target), target_name(target), "%s: interrupted", text);
 }
 
+/* True if it has come to the end that it had; a run without one may end at any time. */
+static bool is_complete(const struct target *target)
+{
+	if (count_asked(target) && !more_asked(target))
+		return true;
+	return target->timed || (!count_asked(target) && !options_of(target)->duration);
+}
+
 /* What it was worth, once it has ended in order. */
 static enum outcome verdict(struct target *target)
 {
@@ -178,7 +186,7 @@ static enum outcome verdict(struct target *target)
 
 	if (target->outcome)
 		return target->outcome;
-	if (!target->overdue && answered(target) && (target->timed || !count_asked(target) || !more_asked(target)))
+	if (!target->overdue && answered(target) && is_complete(target))
 		return OUTCOME_OK;
 	snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
 	cut_off(target, text);

@@ -21,7 +21,7 @@ static const struct option options_table[] = {
 		   .help = "Print also what the commands print"),
 	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
 	DEBUG_OPTION(struct selftest_options, 'd'),
-	OPTION_REST(common_option_table),
+	OPTION_REST(spin_option_table),
 };
 
 /* Datagrams fit into the smallest MTU there is. */
@@ -332,7 +332,7 @@ const struct command selftest_command = {
 	.summary = "does it work here? all of the above, server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
 	.options = options_table,
-	.rules = common_rules,
+	.rules = spin_rules,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,
 	.check = check,

@@ -61,6 +61,10 @@ _rdmatest_table() {
 			'--rnr-retry='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -68,10 +72,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -109,6 +109,10 @@ _rdmatest_table() {
 			'--rnr-retry='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -116,10 +120,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -161,6 +161,10 @@ _rdmatest_table() {
 			'--rnr-retry='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -168,10 +172,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -182,6 +182,8 @@ _rdmatest_table() {
 			'-v' '--verbose'
 			'--transport=verbs soft'
 			'-d' '--debug'
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -189,10 +191,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -210,10 +208,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;

@@ -17,7 +17,7 @@ WITH_SELFTEST ?= 1#     0: without the command selftest
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
-LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey
+LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey; their pages are rdmatest-rping...
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
@@ -27,6 +27,7 @@ BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
+pages := $(notdir $(wildcard docs/man/*.1))
 
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -235,18 +236,24 @@ bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_pi
 
 # What was built is installed as it was built. A program for another machine cannot list its commands here.
 install: $(if $(wildcard $(BUILD)/rdmatest),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
-	install -D -m 755 $(BUILD)/rdmatest $(bin)/rdmatest
+	install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
+	install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
-	$(if $(wildcard docs/man/*.1),install -D -m 644 -t $(man) $(wildcard docs/man/*.1))
+	for page in $(pages); do install -D -m 644 docs/man/$$page $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$page; done
+	$(if $(filter no,$(LINKS)),mv $(man)/rdmatest-rdmatest.1 $(man)/rdmatest.1)
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) docs/completion/install add
 
 ifneq ($(CROSS_COMPILE),)
 install: $(BUILD)/commands
 endif
 
+install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
+install-strip: install ## the same, with the program stripped of its symbols
+
 uninstall: $(BUILD)/commands ## remove what install has put there
 	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
-	rm -f $(bin)/rdmatest $(patsubst docs/man/%,$(man)/%,$(wildcard docs/man/*.1))
+	rm -f $(bin)/rdmatest $(bin)/rdmatest-all-pairs \
+		$$(grep -ls '^\.TH [A-Z]* 1 "" rdmatest ' $(pages:%=$(man)/%) $(pages:%=$(man)/rdmatest-%))
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
 $(BUILD)/commands: cmd/table.c
@@ -272,4 +279,4 @@ help: ## this list
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
 	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
-	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install uninstall dist deb clean help
+	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -23,21 +23,20 @@ const struct option common_option_table[] = {
 	ROW(OPTION_FLAG, "csv", reporting.csv,
 	    .help = "Print the names of columns, then a row for each interval and the whole"),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, .argument = "FILE",
-	    .help = "Write the figures into FILE for node_exporter, each --interval-report or 15 s"),
+	    .help = "Write the figures into FILE for node_exporter, each 15 s or interval reported"),
 #endif
 	ROW(OPTION_FLAG, "quiet", reporting.quiet, .help = "Print nothing but errors"),
-	ROW(OPTION_FLAG, "histogram", reporting.histogram,
-	    .help = "Draw the distribution of times in the summary; in JSON, list it"),
-	ROW(OPTION_DURATION, "interval-report", reporting.interval, .minimum = 10 * CLOCK_NS_PER_MS,
-	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
-	    .help = "Report also each interval by itself"),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, .help = "Print this help"),
+	ROW(OPTION_FLAG, "version", version, .help = "Print the version"),
+	OPTION_END,
+};
+
+const struct option spin_option_table[] = {
 	ROW(OPTION_FLAG, "poll", poll,
 	    .help = "Never sleep: look for work without a pause, which is fast and takes a whole processor"),
 	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
 	    .help = "Look for work for that many microseconds after the last before sleeping"),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, .help = "Print this help"),
-	ROW(OPTION_FLAG, "version", version, .help = "Print the version"),
-	OPTION_END,
+	OPTION_REST(common_option_table),
 };
 
 #define PATH_NUMBER(long_name, member, least, most, name, ...) \
@@ -75,7 +74,12 @@ const struct option end_option_table[] = {
 	    .words = path_mtus, .help = "Payload of a packet, at most"),
 	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES", .initial_text = "0",
 		    .help = "Hand messages up to that size to the device within the work request"),
-	OPTION_REST(common_option_table),
+	ROW(OPTION_FLAG, "histogram", reporting.histogram,
+	    .help = "Draw the distribution of times in the summary; in JSON, list it"),
+	ROW(OPTION_DURATION, "interval-report", reporting.interval, .minimum = 10 * CLOCK_NS_PER_MS,
+	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
+	    .help = "Report also each interval by itself"),
+	OPTION_REST(spin_option_table),
 };
 
 const struct option_rule common_rules[] = {
@@ -87,15 +91,19 @@ const struct option_rule common_rules[] = {
 	{ OPTION_EXCLUDES, "quiet", "json-stream" },
 	{ OPTION_EXCLUDES, "quiet", "csv" },
 #endif
-	{ OPTION_EXCLUDES, "quiet", "histogram" },
-	{ OPTION_EXCLUDES, "poll", "spin" },
 	{ 0 },
+};
+
+const struct option_rule spin_rules[] = {
+	{ OPTION_EXCLUDES, "poll", "spin" },
+	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 
 const struct option_rule end_rules[] = {
 	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
 	{ OPTION_EXCLUDES, "tos", "dscp" },
-	{ OPTION_MORE_RULES, NULL, common_rules },
+	{ OPTION_EXCLUDES, "quiet", "histogram" },
+	{ OPTION_MORE_RULES, NULL, spin_rules },
 };
 /* clang-format on */
 

@@ -143,13 +143,28 @@ void doctor_routes_known(struct doctor *doctor)
 		finish(doctor);
 }
 
+/* The transport names the usual device in software, whether this kernel has it or not. */
+static void correct_hint(struct doctor *doctor)
+{
+	const char *way = "a card, or a kernel with rdma_rxe or siw";
+
+	if (doctor->devices || kernel_may_have(doctor->root, "rdma_rxe"))
+		return;
+	if (kernel_may_have(doctor->root, "siw"))
+		way = "a software one: rdma link add siw0 type siw netdev INTERFACE";
+	snprintf(doctor->said.hint, sizeof(doctor->said.hint), "%s%s", way,
+		 WITH_SOFT ? "; none at all: --transport soft" : "");
+}
+
 /* True if it can be used. Why not is said here only if nothing has been found that tells it. */
 static bool open_verbs(struct doctor *doctor, bool explained)
 {
 	enum outcome outcome = trial_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 
-	if (outcome && outcome != OUTCOME_USAGE && !explained)
+	if (outcome && outcome != OUTCOME_USAGE && !explained) {
+		correct_hint(doctor);
 		trial_tell(doctor, doctor->verbs_failure, "verbs");
+	}
 	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
 		doctor->environment->transport = doctor->verbs;
 	return !outcome;

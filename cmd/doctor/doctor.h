@@ -70,6 +70,7 @@ struct doctor {
 	struct address targets[ADDRESS_RESOLVE_MOST];
 	size_t target_count;
 	size_t target_next;
+	enum fabric fabric; /* of the device that leads there */
 	struct arguments arguments;
 	struct end ping;
 };
@@ -77,6 +78,8 @@ struct doctor {
 /* Kernel, modules, network namespaces, and cards that might have RDMA. */
 void kernel_check(struct findings *findings, const char *root, const struct device *devices,
 		  enum finding_status failure);
+/* False if it is known that this kernel has no such module: none loaded or built in, and no file of it. */
+bool kernel_may_have(const char *root, const char *module);
 
 /* The files below /dev/infiniband. */
 void access_check_files(struct findings *findings, const char *root, const struct device *devices,

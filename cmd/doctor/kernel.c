@@ -5,7 +5,8 @@
 #include "cmd/doctor/doctor.h"
 
 enum {
-	LIST_SIZE = 160
+	LIST_SIZE = 160,
+	INDEX_LINES_MOST = 1 << 16,
 };
 
 /* What is needed, and where it shows also if it is built into the kernel. */
@@ -32,6 +33,50 @@ static bool has_module(const char *root, const char *module)
 	return machine_has("%s/sys/module/%s", root, module);
 }
 
+/* modules.dep and modules.builtin have a file's path in front of each line. */
+static bool is_indexed(const char *root, const char *index, const char *module)
+{
+	char path[MACHINE_PATH_SIZE];
+	char file[MACHINE_NAME_SIZE];
+	char line[MACHINE_PATH_SIZE];
+	struct utsname names;
+	FILE *stream = NULL;
+	bool found = false;
+
+	if (!uname(&names))
+		stream = machine_open(machine_path(path, "%s/lib/modules/%s/%s", root, names.release, index));
+	if (!stream)
+		return false;
+	snprintf(file, sizeof(file), "/%s.ko", module);
+	for (unsigned i = 0; i < INDEX_LINES_MOST && !found && fgets(line, sizeof(line), stream); i++)
+		found = strstr(line, file);
+	fclose(stream);
+	return found;
+}
+
+bool kernel_may_have(const char *root, const char *module)
+{
+	return !machine_has("%s/sys/module", root) || has_module(root, module) ||
+	       is_indexed(root, "modules.dep", module) || is_indexed(root, "modules.builtin", module);
+}
+
+static void tell_missing(struct findings *findings, const char *root, enum finding_status failure, const char *missing,
+			 bool some_loaded)
+{
+	bool some = some_loaded;
+	struct utsname names;
+
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+		some = some || kernel_may_have(root, modules[i].module);
+	if (some || uname(&names))
+		finding_add(findings, failure, "modules", finding_remedy(findings, "modprobe -a %s", missing),
+			    "not loaded: %s", missing);
+	else
+		finding_add(findings, failure, "modules",
+			    "a kernel that has them; in a container, on its host: modprobe rdma_ucm",
+			    "no RDMA modules for this kernel: none loaded, none under /lib/modules/%s", names.release);
+}
+
 static void check_modules(struct findings *findings, const char *root, enum finding_status failure)
 {
 	char loaded[LIST_SIZE] = "";
@@ -49,8 +94,7 @@ static void check_modules(struct findings *findings, const char *root, enum find
 	if (*loaded)
 		finding_add(findings, FINDING_OK, "modules", NULL, "%s", loaded);
 	if (*missing)
-		finding_add(findings, failure, "modules", finding_remedy(findings, "modprobe -a %s", missing),
-			    "not loaded: %s", missing);
+		tell_missing(findings, root, failure, missing, *loaded);
 }
 
 static void check_namespaces(struct findings *findings, const char *root, const struct device *devices)

@@ -22,6 +22,25 @@ static bool is_without_server(const struct said *said)
 	return strstr(said->text, "nobody listens there") || strstr(said->text, "nothing holds UDP port");
 }
 
+/* Nobody has answered, not even to refuse: on RoCE that is a UDP port, on iWARP the TCP port of the server itself. */
+static const char *remedy_of_silence(struct doctor *doctor)
+{
+	static const char *const signs[] = { "timed out", "no answer in time", "does not answer" };
+	const char *connecting = strstr(doctor->said.text, ": connecting: ");
+	bool silent = false;
+
+	for (size_t i = 0; connecting && i < sizeof(signs) / sizeof(signs[0]); i++)
+		silent = silent || strstr(connecting, signs[i]);
+	if (!silent || doctor->fabric == FABRIC_INFINIBAND)
+		return silent ? "is that host up? if so, there: rdmatest doctor" : NULL;
+	if (doctor->fabric == FABRIC_IWARP)
+		return finding_remedy(&doctor->findings,
+				      "is that host up? if so, firewalls there and between must let TCP port %" PRId64
+				      " pass",
+				      doctor->options->port);
+	return "is that host up? if so, firewalls there and between must let UDP port 4791 (RoCE v2) pass";
+}
+
 static void tell_ping(struct doctor *doctor)
 {
 	const struct end *ping = &doctor->ping;
@@ -37,7 +56,8 @@ static void tell_ping(struct doctor *doctor)
 			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64, doctor->options->port),
 			    "%s", doctor->said.text);
 	else
-		finding_add(findings, FINDING_FAIL, "ping", remedy, "%s", doctor->said.text);
+		finding_add(findings, FINDING_FAIL, "ping", remedy ? remedy : remedy_of_silence(doctor), "%s",
+			    doctor->said.text);
 	doctor_target_known(doctor);
 }
 
@@ -101,8 +121,10 @@ static void target_event(void *owner, struct endpoint *target, const struct endp
 
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		return;
-	if (resolved)
+	if (resolved) {
+		doctor->fabric = target->domain->fabric;
 		tell_route(doctor, target);
+	}
 	doctor->target = NULL;
 	endpoint_destroy(target);
 	if (resolved)

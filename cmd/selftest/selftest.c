@@ -21,7 +21,7 @@ static const struct option options_table[] = {
 		   .help = "Print also what the commands print"),
 	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
 	DEBUG_OPTION(struct selftest_options, 'd'),
-	OPTION_REST(common_option_table),
+	OPTION_REST(spin_option_table),
 };
 
 /* Datagrams fit into the smallest MTU there is. */
@@ -50,6 +50,14 @@ enum {
 	PARTS = sizeof(parts) / sizeof(parts[0])
 };
 
+/* How a part has ended, if it has. */
+struct result {
+	const char *verdict; /* NULL before that */
+	const char *reason;  /* why it was skipped */
+	int64_t started;
+	int64_t ended;
+};
+
 struct selftest {
 	struct environment *environment;
 	const struct selftest_options *options;
@@ -58,6 +66,7 @@ struct selftest {
 	struct place place;
 	struct endpoint *probe; /* tells the device of the address */
 	struct part part;
+	struct result results[PARTS];
 	unsigned next;
 	unsigned passed;
 	unsigned failed;
@@ -107,6 +116,36 @@ static void show(const struct selftest *selftest, const struct end *end, const c
 	}
 }
 
+static void report_part(const struct selftest *selftest, unsigned index, struct report *report)
+{
+	const struct result *result = &selftest->results[index];
+
+	report_text(report, "command", parts[index].command);
+	report_text(report, "verdict", result->verdict);
+	report_text(report, "reason", result->reason);
+	if (result->ended)
+		report_time(report, "duration", result->ended - result->started);
+	else
+		report_none(report, "duration", REPORT_TIME);
+}
+
+static void note_verdict(struct selftest *selftest, const char *verdict, const char *reason)
+{
+	unsigned index = selftest->next - 1;
+	struct result *result = &selftest->results[index];
+	struct report *record;
+
+	result->verdict = verdict;
+	result->reason = reason;
+	if (result->started)
+		result->ended = clock_now();
+	record = environment_begin_record(selftest->environment, "part");
+	if (!record)
+		return;
+	report_part(selftest, index, record);
+	environment_end_record(selftest->environment);
+}
+
 static void next_part(struct selftest *selftest);
 
 static void part_over(void *owner)
@@ -125,9 +164,11 @@ static void part_over(void *owner)
 		fprintf(output, "%s: ended early\n", selftest->part_name);
 	} else if (part->outcome) {
 		selftest->failed++;
+		note_verdict(selftest, "fail", NULL);
 		fprintf(output, "%s: FAILED\n", selftest->part_name);
 	} else {
 		selftest->passed++;
+		note_verdict(selftest, "pass", NULL);
 		fprintf(output, "%s: ok: %.*s\n", selftest->part_name, (int)length, verdict);
 	}
 	part_release(part);
@@ -179,6 +220,7 @@ static void start_part(struct selftest *selftest, const struct part_row *row)
 	enum outcome outcome;
 
 	selftest->environment->log.name = selftest->part_name;
+	selftest->results[row - parts].started = clock_now();
 	part->row = row;
 	part->environment = selftest->environment;
 	part->timeout = selftest->options->common.timeout;
@@ -205,6 +247,7 @@ static void next_part(struct selftest *selftest)
 			return;
 		}
 		selftest->skipped++;
+		note_verdict(selftest, "skip", reason);
 		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
 			reason, transport_name(selftest->environment->transport), selftest->place.domain->device);
 	}
@@ -317,6 +360,24 @@ static void interrupt(void *owner, enum interruption reason)
 	finish(selftest);
 }
 
+static void report(void *owner, struct report *report, enum report_span span)
+{
+	const struct selftest *selftest = owner;
+
+	(void)span;
+	report_text(report, "target", selftest->options->address);
+	report_count(report, "passes", selftest->passed);
+	report_count(report, "failures", selftest->failed);
+	report_count(report, "skips", selftest->skipped);
+	report_list(report, "parts");
+	for (unsigned i = 0; i < PARTS; i++) {
+		report_object(report, NULL);
+		report_part(selftest, i, report);
+		report_end(report);
+	}
+	report_end(report);
+}
+
 static void stop(void *owner)
 {
 	struct selftest *selftest = owner;
@@ -332,11 +393,12 @@ const struct command selftest_command = {
 	.summary = "does it work here? all of the above, server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
 	.options = options_table,
-	.rules = common_rules,
+	.rules = spin_rules,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,
 	.check = check,
 	.start = start,
 	.interrupt = interrupt,
+	.report = report,
 	.stop = stop,
 };

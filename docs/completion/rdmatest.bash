@@ -61,6 +61,10 @@ _rdmatest_table() {
 			'--service-level='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -68,10 +72,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -109,6 +109,10 @@ _rdmatest_table() {
 			'--service-level='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -116,10 +120,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -158,6 +158,10 @@ _rdmatest_table() {
 			'--service-level='
 			'--mtu=256 512 1024 2048 4096'
 			'--inline='
+			'--histogram'
+			'--interval-report='
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -165,10 +169,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -179,6 +179,8 @@ _rdmatest_table() {
 			'-v' '--verbose'
 			'--transport=verbs soft'
 			'-d' '--debug'
+			'--poll'
+			'--spin='
 			'--timeout='
 			'--deadline='
 			'--json'
@@ -186,10 +188,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;
@@ -207,10 +205,6 @@ _rdmatest_table() {
 			'--csv'
 			'--prometheus=@files'
 			'--quiet'
-			'--histogram'
-			'--interval-report='
-			'--poll'
-			'--spin='
 			'-h' '--help'
 			'--version')
 		;;

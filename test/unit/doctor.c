@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <libgen.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "test/unit/unit.h"
 
@@ -180,6 +181,52 @@ static void test_nothing(void **state)
 	assert_false(udp_check(&machine->findings, machine->root, FINDING_WARN));
 	assert_true(has_finding(machine, FINDING_OK, "udp", "4791 is free"));
 	assert_int_equal(machine->findings.counts[FINDING_FAIL], 0);
+}
+
+/* The place of this kernel's modules. */
+static const char *module_file(char name[256], const char *file)
+{
+	struct utsname names;
+
+	assert_int_equal(uname(&names), 0);
+	snprintf(name, 256, "lib/modules/%s/%s", names.release, file);
+	return name;
+}
+
+static void test_no_module(void **state)
+{
+	struct machine *machine = *state;
+	char name[256];
+
+	add(machine, "sys/module/ext4/refcnt", "1\n");
+	add(machine, "lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
+	add(machine, module_file(name, "modules.dep"),
+	    "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
+	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_WARN, "modules", "no RDMA modules for this kernel"));
+	assert_non_null(strstr(remedy_of(machine, "modules"), "a kernel that has them"));
+	assert_false(kernel_may_have(machine->root, "rdma_rxe"));
+	add(machine, module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
+	assert_true(kernel_may_have(machine->root, "rdma_rxe"));
+	assert_false(kernel_may_have(machine->root, "siw"));
+	add(machine, "sys/module/siw/refcnt", "1\n");
+	assert_true(kernel_may_have(machine->root, "siw"));
+}
+
+/* What can be loaded is to be loaded, even if a line before it is long. */
+static void test_module_to_load(void **state)
+{
+	struct machine *machine = *state;
+	char name[256];
+	char index[4 * MACHINE_PATH_SIZE];
+
+	memset(index, 'x', sizeof(index));
+	strcpy(index + sizeof(index) - 100, "\nupdates/dkms/ib_core.ko.zst: kernel/net/y.ko.zst\n");
+	add(machine, "sys/module/ext4/refcnt", "1\n");
+	add(machine, module_file(name, "modules.dep"), index);
+	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(machine, FINDING_WARN, "modules", "not loaded: ib_core"));
+	assert_string_equal(remedy_of(machine, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
 }
 
 static void test_missing_module(void **state)
@@ -363,6 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_module, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_to_load, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),

@@ -24,7 +24,6 @@ do_install() {
 	rm -r ${D}${datadir}/zsh
 	for command in rping ucmatose mckey; do
 		ln -s rdmatest ${D}${bindir}/$command
-		mv ${D}${mandir}/man1/$command.1 ${D}${mandir}/man1/rdmatest-$command.1
 	done
 }
 FILES:${PN}-links = "${bindir}/rping ${bindir}/ucmatose ${bindir}/mckey"

@@ -32,7 +32,7 @@ struct common_options {
  * Rows that a command's table ends with, as OPTION_REST(). Each table has those before it too. Their offsets count from
  * struct common_options.
  */
-extern const struct option common_option_table[]; /* of every command */
+extern const struct option common_option_table[];     /* of every command */
 extern const struct option spin_option_table[];	      /* of those that open their transport with common_open() */
 extern const struct option end_option_table[];	      /* of those that are one end of a test, and measure it */
 extern const struct option connection_option_table[]; /* of those that connect: what is sent again, and these */

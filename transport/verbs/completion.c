@@ -78,8 +78,8 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			  completion.status == COMPLETION_OTHER ? ibv_wc_status_str(taken->status) : NULL);
 }
 
-/* Returns the number of completions handled: BUDGET if there may be more. */
-static int poll_batches(struct verbs_completion_queue *completions)
+/* Until a look finds fewer than that. Returns the number of completions handled: BUDGET if there may be more. */
+static int poll_until(struct verbs_completion_queue *completions, int fewer)
 {
 	struct verbs_transport *transport = verbs_of(completions->domain->base.transport);
 	struct ibv_wc taken[BATCH];
@@ -97,25 +97,22 @@ static int poll_batches(struct verbs_completion_queue *completions)
 		for (int index = 0; index < count; index++)
 			dispatch(transport, &taken[index]);
 		handled += count;
-		if (count < BATCH)
+		if (count < fewer)
 			break;
 	}
 	return handled;
 }
 
-static void poll_again(void *owner)
+/* What was there when this was called. */
+static int poll_batches(struct verbs_completion_queue *completions)
 {
-	struct verbs_completion_queue *completions = owner;
-
-	if (poll_batches(completions) >= BUDGET)
-		loop_timer_start(completions->domain->base.transport->loop, &completions->again, 0, poll_again,
-				 completions);
+	return poll_until(completions, BATCH);
 }
 
 static bool arm(struct verbs_completion_queue *completions)
 {
 	struct verbs_domain *domain = completions->domain;
-	int error = completions->armed ? 0 : ibv_req_notify_cq(completions->queue, 0);
+	int error = completions->armed || domain->base.removed ? 0 : ibv_req_notify_cq(completions->queue, 0);
 
 	completions->armed = true;
 	if (!error)
@@ -126,10 +123,22 @@ static bool arm(struct verbs_completion_queue *completions)
 }
 
 /*
- * One event a wake-up: the watcher is level-triggered and comes back if more wait. The queue is armed again before it
- * is polled, so that what arrives in between raises the next event - unless the loop spins, and arms it when it wants
- * to sleep: arming is a system call.
+ * Until a look finds nothing, and then armed: what a handler posts is often answered by the time it returns, and as
+ * long as the queue is not armed that costs no event to be taken, and no arming. What came before the arming raises no
+ * event either, so that it is looked at once more - unless the loop spins, and arms it when it wants to sleep.
  */
+static void empty(void *owner)
+{
+	struct verbs_completion_queue *completions = owner;
+	struct transport *transport = completions->domain->base.transport;
+
+	if (poll_until(completions, 1) < BUDGET &&
+	    (transport->spin || !arm(completions) || poll_batches(completions) < BUDGET))
+		return;
+	loop_timer_start(transport->loop, &completions->again, 0, empty, completions);
+}
+
+/* One event a wake-up: the watcher is level-triggered and comes back if more wait. */
 void verbs_completion_readable(void *owner)
 {
 	struct verbs_domain *domain = owner;
@@ -148,8 +157,7 @@ void verbs_completion_readable(void *owner)
 		completions->unacknowledged = 0;
 	}
 	completions->armed = false;
-	if (domain->base.transport->spin || arm(completions))
-		poll_again(completions);
+	empty(completions);
 }
 
 static bool poll_all(void *owner)

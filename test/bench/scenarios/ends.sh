@@ -12,9 +12,9 @@ program_of() {
 	esac
 }
 
-# The seconds since the guest was booted.
+# The seconds since the guest was booted, to the nanosecond.
 seconds_now() {
-	cut -d' ' -f1 /proc/uptime
+	awk '/^now at/ { printf "%.9f\n", $3 / 1e9; exit }' /proc/timer_list
 }
 
 compute() {
@@ -63,7 +63,7 @@ ping_seconds() {
 	$(program_of "$1" rping) -c -a 10.0.0.1 -S 64 -C "$3" $2 >client.out 2>&1 || [ "$1" = stock ] || return
 	end=$(seconds_now)
 	served "$1" || return
-	compute "$end - $begin"
+	compute "$end - $begin" 9
 }
 
 # ping_rate WHOSE COUNT [OPTION...]: pings a second.
@@ -86,4 +86,21 @@ ping_time() {
 # calls_in FILE [NAME]: how often the kernel was called, as strace -c counted, all threads together, without the calls of that name.
 calls_in() {
 	awk -v without="${2-}" '$4 ~ /^[0-9]+$/ && $NF != "total" && $NF != without { count += $4 } END { print count + 0 }' "$1"
+}
+
+# bare poll|sleep COUNT: the microseconds of a ping.
+bare() {
+	serve /scenarios/verbs_ping server "$1" 10.0.0.1 "$2" 64 || return
+	/scenarios/verbs_ping client "$1" 10.0.0.1 "$2" 64 || return
+	served ours
+}
+
+# latency COUNT [OPTION...]: the microseconds of three round trips of ib_send_lat, which tells the half of one.
+latency() {
+	count=$1
+	shift
+	serve ib_send_lat -R -F -s 64 -n "$count" "$@" || return
+	ib_send_lat -R -F -s 64 -n "$count" "$@" 10.0.0.1 >client.out 2>&1 || return
+	served ours || return
+	awk '$1 == 64 { printf "%.3f\n", 6 * $6 }' client.out
 }

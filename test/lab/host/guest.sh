@@ -10,8 +10,9 @@ accelerator=${LAB_ACCEL:-tcg}
 qemu_accelerator() {
 	case $accelerator in
 	tcg) echo tcg,thread=multi ;;
+	count) echo tcg,thread=single ;;
 	kvm) echo kvm ;;
-	*) die "LAB_ACCEL must be tcg or kvm, not '$accelerator'" ;;
+	*) die "LAB_ACCEL must be tcg, count or kvm, not '$accelerator'" ;;
 	esac
 }
 
@@ -22,6 +23,8 @@ guest_start() {
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	mkfifo "$folder/control.in" "$folder/control.out"
+	local counting=()
+	[ "$accelerator" != count ] || counting=(-icount 'shift=0,sleep=off' -smp 1)
 	initrd_for "$run_folder" "$overlay"
 	# Should this shell be killed, the guest dies with it.
 	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
@@ -33,7 +36,7 @@ guest_start() {
 		-device virtio-serial-pci \
 		-chardev "pipe,id=control,path=$folder/control" \
 		-device virtserialport,chardev=control,name=lab.control \
-		"$@" ${LAB_QEMU:-} </dev/null >"$folder/qemu" 2>&1 9>&- &
+		"${counting[@]}" "$@" ${LAB_QEMU:-} </dev/null >"$folder/qemu" 2>&1 9>&- &
 	guest_pid[$folder]=$!
 	guest_part[$folder]=
 	local to from

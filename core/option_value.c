@@ -41,7 +41,7 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 
 bool option_takes_text(const struct option *row)
 {
-	return row->type == OPTION_TEXT || row->type == OPTION_LIST;
+	return row->type == OPTION_TEXT || row->type == OPTION_LIST || row->type == OPTION_ALIAS;
 }
 
 const char *option_value_text(const struct option *row, int64_t value, char text[OPTION_TEXT_SIZE])
@@ -228,6 +228,7 @@ static const char *kind_of_value(const struct option *row)
 	case OPTION_WORD:
 	case OPTION_TEXT:
 	case OPTION_LIST:
+	case OPTION_ALIAS:
 		break;
 	}
 	return "a whole number";

@@ -51,6 +51,8 @@ static void set_initial(const struct option *table, char *options)
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		void *value = options + row->offset;
 
+		if (row->type == OPTION_ALIAS)
+			continue;
 		if (row->type == OPTION_FLAG)
 			*(bool *)value = false;
 		else if (row->type == OPTION_TEXT)
@@ -166,6 +168,8 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 
 	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)), text);
 	row = find(parse->table, name, &position);
+	if (row && row->type == OPTION_ALIAS)
+		row = find(parse->table, row->same_as, &position);
 	if (!row) {
 		unknown_name(parse, name);
 		return OUTCOME_USAGE;

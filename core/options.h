@@ -22,6 +22,7 @@ enum option_type {
 	OPTION_WORD,	 /* int64_t, one of the row's words, or the same value as a number */
 	OPTION_TEXT,	 /* const char *, never empty */
 	OPTION_LIST,	 /* struct option_list: may be given again and again */
+	OPTION_ALIAS,	 /* another long name of a row of the same table, which counts as given */
 };
 
 struct option_word {
@@ -47,6 +48,7 @@ struct option {
 	union {
 		const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
 		const struct option *rest;	 /* of the row without a name: the table goes on there, or NULL */
+		const char *same_as;		 /* of OPTION_ALIAS: the row's name */
 	};
 	int64_t minimum; /* of a number; nanoseconds for a duration */
 	int64_t maximum;
@@ -62,6 +64,12 @@ struct option {
 	{                                                                                                              \
 		.letter = short_letter, .name = long_name, .type = kind, .offset = offsetof(struct_type, member),      \
 		__VA_ARGS__                                                                                            \
+	}
+
+/* A row that says what another one says. */
+#define OPTION_ALIAS_ROW(long_name, other, ...)                                                                        \
+	{                                                                                                              \
+		.name = long_name, .type = OPTION_ALIAS, .same_as = other, __VA_ARGS__                                 \
 	}
 
 /* What a table ends with: nothing, or another table whose offsets are right in the same struct. */

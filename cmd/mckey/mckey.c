@@ -34,6 +34,7 @@ static const struct option options_table[] = {
 		   .help = "Send datagrams to the group instead of receiving them"),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct mckey_options, bind, .argument = "ADDRESS",
 		   .help = "Use the device of this local address"),
+	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", .help = "The same as --bind, as it is in rping"),
 	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct mckey_options, connections, .minimum = 1,
 		   .maximum = CONNECTIONS_MOST, .initial = 1, .argument = "N",
 		   .help = "Join with this many queue pairs"),

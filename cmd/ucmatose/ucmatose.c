@@ -47,6 +47,7 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
 		   .initial_text = "a server listens on any IPv4 one",
 		   .help = "Local address to connect from or to listen on; ::0 is any"),
+	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", .help = "The same as --bind, as it is in rping"),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
 		   .words = formats, .argument = "FORMAT", .help = "How addresses are written"),
 	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,

@@ -80,6 +80,7 @@ _rdmatest_table() {
 		options=(
 			'-s=@hosts' '--server=@hosts'
 			'-b=@hosts' '--bind=@hosts'
+			'--source=@hosts'
 			'-f=name ip ipv6 gid' '--format=name ip ipv6 gid'
 			'-P=tcp ib' '--port-space=tcp ib'
 			'-c=' '--connections='
@@ -130,6 +131,7 @@ _rdmatest_table() {
 			'-M=' '--mgid='
 			'-s' '--sender'
 			'-b=@hosts' '--bind=@hosts'
+			'--source=@hosts'
 			'-c=' '--connections='
 			'-C=' '--count='
 			'-S=' '--size='

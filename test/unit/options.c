@@ -449,6 +449,33 @@ static void operand(void **state)
 	}
 }
 
+/* Another name sets the same value, counts as the same option, and errors have the name of the row. */
+static void aliases(void **state)
+{
+	static const struct option with_alias[] = {
+		OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .argument = "PORT", .minimum = 1,
+			   .maximum = 9, .initial = 5, .help = "Port"),
+		OPTION_ALIAS_ROW("door", "port", .argument = "PORT", .help = "The same as --port"),
+		OPTION_END,
+	};
+	char words[][12] = { "tool", "--door=7", "--door", "10" };
+	char *argv[] = { words[0], words[1], words[2], words[3], NULL };
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 1, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(settings.port, 5);
+	assert_false(options_given(with_alias, given, "port"));
+	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 2, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(settings.port, 7);
+	assert_true(options_given(with_alias, given, "port"));
+	capture_begin(&capture);
+	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 4, argv, &settings, &given), OUTCOME_USAGE);
+	assert_string_equal(capture_end(&capture), "tool: -p, --port: 10 is out of range: 1 to 9\n");
+}
+
 /* A list takes every one of them, mixed with what its option brings. */
 static void operands_of_a_list(void **state)
 {
@@ -489,6 +516,7 @@ int main(void)
 		cmocka_unit_test(help_text),
 		cmocka_unit_test(operand),
 		cmocka_unit_test(operands_of_a_list),
+		cmocka_unit_test(aliases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

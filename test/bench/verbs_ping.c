@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs_ping server poll|sleep ADDRESS COUNT SIZE
- * verbs_ping client poll|sleep ADDRESS COUNT SIZE
+ * verbs_ping server poll|sleep|epoll ADDRESS COUNT SIZE
+ * verbs_ping client poll|sleep|epoll ADDRESS COUNT SIZE
  *
  * The least that a ping can cost over verbs: the six messages of cmd/rping/protocol.h, of the same sizes, between two
  * processes, and nothing else: no loop, no time limits, no options, no bytes made or compared. The connection manager
@@ -9,6 +9,8 @@
  *
  *   poll    looks at the completion queue again and again
  *   sleep   waits for each completion in the read() of its channel, which nothing that also waits for other things can
+ *   epoll   waits for each completion in epoll_wait(), for ten seconds at most, then reads: as anything with a time
+ * limit
  *
  * As few completions as can be: a READ's, one of the client's sends in so many, for the send queue's sake, and those of
  * the receives.
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -32,12 +35,13 @@ enum {
 	REPORT_EVERY = 16, /* pings */
 	SENDS = 4 * REPORT_EVERY,
 	ENTRIES = SENDS + RECEIVES,
+	LONGEST_MS = 10000,
 	WARM_UP = 20,	  /* pings that are not timed */
 	SOONEST_RETRY = 1 /* 0.01 ms (ibv_modify_qp(3), min_rnr_timer) */
 };
 
 struct plan {
-	bool sleeps;
+	bool sleeps, in_epoll;
 	long count;
 	uint32_t size;
 };
@@ -45,6 +49,7 @@ struct plan {
 struct end {
 	struct rdma_cm_id *id;
 	struct ibv_comp_channel *channel; /* NULL: polls */
+	int epoll;			  /* -1: reads without it */
 	struct ibv_cq *completions;
 	struct ibv_mr *mailbox, *source, *sink;
 	uint8_t *memory;
@@ -79,9 +84,11 @@ static void arm(const struct end *end)
 /* Events are not acknowledged: the queue is never destroyed. */
 static void sleep_until_completion(const struct end *end)
 {
+	struct epoll_event event;
 	struct ibv_cq *completions;
 	void *context;
 
+	need(end->epoll < 0 || epoll_wait(end->epoll, &event, 1, LONGEST_MS) == 1, "verbs_ping: epoll_wait");
 	need(!ibv_get_cq_event(end->channel, &completions, &context), "verbs_ping: completion event");
 	arm(end);
 }
@@ -92,12 +99,15 @@ static void open_end(struct end *end, struct rdma_cm_id *id, const struct plan *
 		.cap = { .max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
 	};
+	struct epoll_event event = { .events = EPOLLIN };
 
 	end->id = id;
 	end->size = plan->size;
 	end->channel = plan->sleeps ? ibv_create_comp_channel(id->verbs) : NULL;
 	end->completions = ibv_create_cq(id->verbs, ENTRIES, NULL, end->channel, 0);
 	need(end->completions, "verbs_ping: completion queue");
+	end->epoll = plan->in_epoll ? epoll_create1(0) : -1;
+	need(!plan->in_epoll || !epoll_ctl(end->epoll, EPOLL_CTL_ADD, end->channel->fd, &event), "verbs_ping: epoll");
 	if (end->channel)
 		arm(end);
 	attributes.send_cq = attributes.recv_cq = end->completions;
@@ -243,9 +253,10 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	bool server = argc > 1 && !strcmp(argv[1], "server");
-	struct plan plan = { .sleeps = argc > 2 && !strcmp(argv[2], "sleep") };
+	struct plan plan = { .in_epoll = argc > 2 && !strcmp(argv[2], "epoll") };
 	struct rdma_cm_id *id;
 
+	plan.sleeps = plan.in_epoll || (argc > 2 && !strcmp(argv[2], "sleep"));
 	if (argc == 6) {
 		plan.count = atol(argv[4]);
 		plan.size = (uint32_t)atol(argv[5]);
@@ -253,7 +264,7 @@ int main(int argc, char **argv)
 	if (plan.count < 1 || plan.size < 1 || plan.size > PING_SIZE_MOST ||
 	    inet_pton(AF_INET, argv[3], &address.sin_addr) != 1 || (!server && strcmp(argv[1], "client")) ||
 	    (!plan.sleeps && strcmp(argv[2], "poll"))) {
-		fprintf(stderr, "usage: verbs_ping server|client poll|sleep ADDRESS COUNT SIZE\n");
+		fprintf(stderr, "usage: verbs_ping server|client poll|sleep|epoll ADDRESS COUNT SIZE\n");
 		return 2;
 	}
 	need(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), "verbs_ping: id");

@@ -14,6 +14,8 @@ enum guest_state {
 	GUEST_ACCEPTING,
 	GUEST_GREETED,
 	GUEST_IDLE,
+	GUEST_ANSWERED,
+	GUEST_PROVING,
 	GUEST_READING,
 	GUEST_AWAITING_SINK,
 	GUEST_SETTLING,
@@ -28,10 +30,15 @@ static const struct phase_row guest_states[] = {
 	[GUEST_ASKING] = { "asking to connect", PHASE_BIT(GUEST_ACCEPTING) },
 	[GUEST_ACCEPTING] = { "accepting", PHASE_BIT(GUEST_GREETED) },
 	[GUEST_GREETED] = { "waiting for it to begin", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_IDLE] = { "waiting for the next ping",
-			 PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_SETTLING) | PHASE_BIT(GUEST_LEAVING) },
+	[GUEST_IDLE] = { "waiting for the next ping", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING) },
+	[GUEST_ANSWERED] = { "waiting for the next ping, which proves that its answer arrived",
+			     PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_PROVING) | PHASE_BIT(GUEST_SETTLING) |
+				     PHASE_BIT(GUEST_LEAVING) },
+	[GUEST_PROVING] = { "waiting for the news that its answer arrived",
+			    PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_SETTLING) |
+				    PHASE_BIT(GUEST_LEAVING) },
 	[GUEST_READING] = { "reading it", PHASE_BIT(GUEST_AWAITING_SINK) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_LEAVING),
+	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_ANSWERED) | PHASE_BIT(GUEST_LEAVING),
 				  true },
 	[GUEST_SETTLING] = { "waiting for the news that its answer arrived", PHASE_BIT(GUEST_LEAVING), true },
 	[GUEST_LEAVING] = { "disconnecting", 0 },
@@ -43,14 +50,28 @@ enum {
 };
 
 static void idle_too_long(void *owner);
+static void prove(void *owner);
+static void timed_out(void *owner);
 
+/*
+ * Half of --timeout for a proof of the answer to come by itself, the other half for the one that is asked for: a client
+ * that is gone is noticed in --timeout, also between two pings that are further apart.
+ */
 static void enter(struct guest *guest, enum guest_state state)
 {
-	int64_t idle = guest->options->idle_timeout;
+	int64_t idle = guest->options->idle_timeout, half = guest->phase.timeout / 2;
+	struct loop_timer *deadline = &guest->phase.deadline;
+	struct loop *loop = guest->phase.loop;
 
 	phase_enter(&guest->phase, state, guest->endpoint->name);
-	if (state == GUEST_IDLE && idle)
-		loop_timer_start(guest->phase.loop, &guest->phase.deadline, idle, idle_too_long, guest);
+	if (state == GUEST_ANSWERED && idle && idle <= half)
+		loop_timer_start(loop, deadline, idle, idle_too_long, guest);
+	else if (state == GUEST_ANSWERED)
+		loop_timer_start(loop, deadline, half, prove, guest);
+	else if (state == GUEST_PROVING)
+		loop_timer_start(loop, deadline, half, timed_out, guest);
+	else if (state == GUEST_IDLE && idle)
+		loop_timer_start(loop, deadline, idle - half, idle_too_long, guest);
 }
 
 /* Nothing may touch the guest after this: its owner has freed it. */
@@ -269,7 +290,7 @@ static enum outcome write_sink(struct guest *guest, const struct advertisement *
 		return outcome;
 	works[1].silent = true;
 	guest->unproven = true;
-	enter(guest, GUEST_IDLE);
+	enter(guest, GUEST_ANSWERED);
 	return endpoint_post(guest->endpoint, works, sizeof(works) / sizeof(works[0]));
 }
 
@@ -279,17 +300,34 @@ static enum outcome leave(struct guest *guest)
 	return endpoint_disconnect(guest->endpoint);
 }
 
-/* Before we leave: a WRITE of nothing, which touches no memory, is reported when all before it has arrived. */
-static enum outcome settle(struct guest *guest)
+/* A WRITE of nothing, which touches no memory, is reported when all before it has arrived. */
+static enum outcome ask_for_proof(struct guest *guest, enum guest_state state)
 {
-	enter(guest, GUEST_SETTLING);
+	enter(guest, state);
 	return endpoint_post(guest->endpoint, &(struct work){ .kind = WORK_WRITE, .region = guest->buffer }, 1);
 }
 
-static enum outcome settled(struct guest *guest)
+static void prove(void *owner)
 {
+	struct guest *guest = owner;
+	enum outcome outcome = ask_for_proof(guest, GUEST_PROVING);
+
+	if (outcome)
+		end(guest, outcome);
+}
+
+/* The proof may be late: then the client's next message was one, or it has left. */
+static enum outcome proven(struct guest *guest)
+{
+	bool settles = guest->phase.state == GUEST_SETTLING;
+
+	if (!settles && guest->phase.state != GUEST_PROVING)
+		return OUTCOME_OK;
 	answer_arrived(guest);
-	return leave(guest);
+	if (settles)
+		return leave(guest);
+	enter(guest, GUEST_IDLE);
+	return OUTCOME_OK;
 }
 
 static enum outcome message_came(struct guest *guest, const struct completion *completion)
@@ -302,12 +340,14 @@ static enum outcome message_came(struct guest *guest, const struct completion *c
 	switch ((enum guest_state)guest->phase.state) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
+	case GUEST_ANSWERED:
+	case GUEST_PROVING:
 		answer_arrived(guest);
 		return read_source(guest, &memory);
 	case GUEST_AWAITING_SINK:
 		return write_sink(guest, &memory);
 	case GUEST_SETTLING:
-		return settled(guest);
+		return proven(guest);
 	default:
 		return out_of_order(guest);
 	}
@@ -325,7 +365,7 @@ static void guest_completed(void *owner, struct endpoint *endpoint, const struct
 		else if (completion->kind == WORK_READ)
 			outcome = source_read(guest);
 		else
-			outcome = settled(guest);
+			outcome = proven(guest);
 	}
 	if (outcome)
 		end(guest, outcome);
@@ -338,6 +378,8 @@ static void client_left(struct guest *guest)
 	switch ((enum guest_state)guest->phase.state) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
+	case GUEST_ANSWERED:
+	case GUEST_PROVING:
 	case GUEST_SETTLING:
 		/* Nobody leaves in order a moment too soon: this, too, proves that the last answer arrived. */
 		answer_arrived(guest);
@@ -452,7 +494,7 @@ void guest_dismiss(struct guest *guest, enum interruption reason)
 		return;
 	}
 	guest->overdue = reason == INTERRUPTION_DEADLINE;
-	outcome = guest->unproven && !guest->overdue ? settle(guest) : leave(guest);
+	outcome = guest->unproven && !guest->overdue ? ask_for_proof(guest, GUEST_SETTLING) : leave(guest);
 	if (outcome)
 		end(guest, outcome);
 }

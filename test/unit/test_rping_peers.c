@@ -855,6 +855,59 @@ static void server_ended_from_outside_does_not_settle_for_ever(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the news that its answer arrived: timed out");
 }
 
+/* The next ping is far off: the proof is asked for, and then the client may rest as long as it likes. */
+static void server_asks_for_the_news_of_its_answer(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 2);
+	const struct work *nothing;
+
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	run_for(fake, 15 * CLOCK_NS_PER_MS);
+	nothing = &of(endpoint)->sends[0];
+	assert_int_equal(nothing->kind, WORK_WRITE);
+	assert_int_equal(nothing->length, 0);
+	assert_false(nothing->silent);
+	complete(endpoint, WORK_WRITE, nothing->tag, 0);
+	assert_reports(fake, "\"pings\":{\"answered\":1");
+	run_for(fake, 50 * CLOCK_NS_PER_MS);
+	ping(endpoint, 32, 1);
+	write_done(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_does_not_wait_for_ever_for_that_news(void **state)
+{
+	struct fake *fake = *state;
+
+	ping(connected_guest(fake, 2), 32, 0);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_FAILED,
+		     "ping 0: waiting for the news that its answer arrived: timed out after 0.02 s");
+}
+
+/* The client goes on just when it was asked. */
+static void server_takes_late_news_for_none(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 2);
+	uint32_t tag;
+
+	ping(endpoint, 32, 0);
+	run_for(fake, 15 * CLOCK_NS_PER_MS);
+	tag = of(endpoint)->sends[0].tag;
+	payload_ping_fill(fake->source, 32, 1);
+	offer(endpoint, fake->source, 32);
+	complete(endpoint, WORK_WRITE, tag, 0);
+	read_done(endpoint);
+	offer(endpoint, fake->sink, 32);
+	write_done(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void server_refuses_a_message_while_it_reads(void **state)
 {
 	struct fake *fake = *state;
@@ -1107,7 +1160,7 @@ static void idle_client_is_failed_and_dismissed(void **state)
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
-	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
+	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
 	endpoint = connected_guest(fake, 5);
 	ping(endpoint, 32, 0);
 	write_done(endpoint);
@@ -1115,7 +1168,7 @@ static void idle_client_is_failed_and_dismissed(void **state)
 	loop_run(fake->environment.loop);
 	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: nothing came for 0.02 s after 1 of 5 pings (--idle-timeout)\n");
+		     "10.0.0.2:4242: nothing came for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -1147,6 +1200,9 @@ int main(void)
 		TEST(server_ended_from_outside_settles_first),
 		TEST(server_ended_from_outside_takes_a_ping_for_the_news),
 		TEST(server_ended_from_outside_does_not_settle_for_ever),
+		TEST(server_asks_for_the_news_of_its_answer),
+		TEST(server_does_not_wait_for_ever_for_that_news),
+		TEST(server_takes_late_news_for_none),
 		TEST(server_refuses_a_message_while_it_reads),
 		TEST(server_refuses_an_empty_source),
 		TEST(server_refuses_a_source_beyond_its_limit),

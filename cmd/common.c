@@ -16,7 +16,8 @@ const struct option common_option_table[] = {
 	    .initial = TIMEOUT_DEFAULT, .argument = "TIME",
 	    .help = "Longest wait of each phase: look-up, resolve, connect, reply, disconnect"),
 	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
-	    .initial = 0, .argument = "TIME", .initial_text = "none", .help = "Longest time of the whole run"),
+	    .initial = 0, .argument = "TIME", .initial_text = "none",
+	    .help = "Longest time of the whole run; an end in order may take 250 ms more"),
 #if WITH_JSON /* what a program reads instead of a person */
 	ROW(OPTION_FLAG, "json", reporting.json, .help = "Print one JSON object at the end, and nothing else"),
 	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, .help = "Print a JSON object a line, as things happen"),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a server's process: in the background, with its number in a file, and how others hear that it is ready.
- */
+/* The life of a server's process: in the background, its number in a file, and how others hear that it is ready. */
 #ifndef CMD_LIFE_H
 #define CMD_LIFE_H
 

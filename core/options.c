@@ -48,9 +48,13 @@ static void set_flag(struct parse *parse, const struct option *row)
 
 static void set_initial(const struct option *table, char *options)
 {
+	unsigned rows = 0;
+
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		void *value = options + row->offset;
 
+		rows++;
+		assert(rows <= OPTION_ROWS_MOST);
 		if (row->type == OPTION_ALIAS)
 			continue;
 		if (row->type == OPTION_FLAG)
@@ -69,7 +73,6 @@ static void mark_given(struct parse *parse, const struct option *row)
 	unsigned position;
 
 	find(parse->table, row->name, &position);
-	assert(position < OPTION_ROWS_MOST);
 	parse->given |= UINT64_C(1) << position;
 }
 

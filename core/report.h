@@ -71,8 +71,7 @@ extern const struct report_format report_json;
 /* The names of the columns, and the values. Lists are left out. */
 extern const struct report_format report_csv_names;
 extern const struct report_format report_csv_values;
-/* Node_exporter's text format, a sample a line. A text becomes a label of what follows in the whole, or in the entry.
- */
+/* Node_exporter's text format, a sample a line. A text is a label of what follows in the whole, or in the entry. */
 extern const struct report_format report_prometheus;
 
 struct report {

@@ -41,8 +41,7 @@ static const char *find_code(const char *text)
 	return NULL;
 }
 
-/* What was being done, "connecting" or "resolving the address", or the state that was reached: not any words with a
- * colon. */
+/* What was being done ("connecting", "resolving the address") or the state that was reached, not just any words. */
 static bool is_phase(const char *text, size_t length)
 {
 	size_t word = strcspn(text, " ");

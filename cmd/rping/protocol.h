@@ -10,6 +10,11 @@
  *          |  === RDMA WRITE of what was read ====>   |
  *          |  <----------                  go-ahead   |
  *
+ * Nobody waits for the news that these have arrived (a client asks for it once in sixteen pings, so that its send queue
+ * never fills): what the other end does next is the proof. Only the last go-ahead may be followed by nothing for long.
+ * After half of --timeout, and before it leaves by itself, a server therefore sends a WRITE of no byte, of which the
+ * client learns nothing, and whose acknowledgement tells that all before it is there.
+ *
  * An advertisement is a message of 16 bytes, numbers in network order; a go-ahead is one whose bytes mean nothing:
  *
  *   0         8     12     16 bytes

@@ -42,8 +42,7 @@ static enum outcome add(struct target_file *file, const char *address, uint16_t 
 	return OUTCOME_OK;
 }
 
-/* Behind a # there may be anything. The rest is told to people when it does not work, so that it has to be fit for
- * that. */
+/* Behind a # there may be anything. The rest is shown to people when it does not work, so it has to be fit for that. */
 static bool is_text(const char *line, size_t length)
 {
 	for (size_t i = 0; i < length && line[i] != '#'; i++)

@@ -138,8 +138,9 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What the benches compare with, and a clock outside of what they start.
-$(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
+# What the benches compare with, and what they measure with.
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
+$(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
@@ -231,7 +232,7 @@ size: ## the sizes of all builds next to the stock tools, as docs/size.md has th
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
-bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
+bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 # What was built is installed as it was built. A program for another machine cannot list its commands here.

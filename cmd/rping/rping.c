@@ -105,10 +105,11 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		.port_space = PORT_SPACE_TCP,
 		.timeout = options->common.timeout,
 		/*
-		 * A server has at most four under way: a go-ahead, a WRITE and its go-ahead, and the next ping's READ.
-		 * A client has two for each ping since the report before the last.
+		 * A server has at most five under way: a go-ahead, a WRITE and its go-ahead, a WRITE of nothing for
+		 * their proof, and the next ping's READ. With soft-RoCE, which adds one and rounds up, seven fit a page
+		 * of memory. A client has two for each ping since the report before the last.
 		 */
-		.send_depth = options->server ? 8 : 4 * RPING_REPORT_EVERY,
+		.send_depth = options->server ? 7 : 4 * RPING_REPORT_EVERY,
 		.receive_depth = MAILBOX_RECEIVES,
 		.path = &options->common.path,
 		.own_queue = options->own_queue,

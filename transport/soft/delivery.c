@@ -266,10 +266,11 @@ static void failed(struct soft_endpoint *endpoint, const struct event *event)
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
-	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
-		  endpoint_state_text(endpoint->base.state), event->cause,
-		  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
-		  event->code_name, event->code);
+	if (event->code_name)
+		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
+			  endpoint_state_text(endpoint->base.state), event->cause,
+			  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
+			  event->code_name, event->code);
 	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_refused(&endpoint->base, event->data, event->length);

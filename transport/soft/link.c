@@ -174,7 +174,7 @@ struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t gui
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from)
 {
-	uint32_t hash = hash_of(manager, from, guid, queue);
+	uint32_t hash = hash_of(manager, from, 0, queue);
 	struct soft_link *link = first_in(&manager->tables[LINK_BY_QUEUE], hash);
 
 	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
@@ -185,15 +185,16 @@ struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t gu
 struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
 					const struct soft_socket *socket, const struct address *peer)
 {
-	const struct link_table *table = &manager->tables[LINK_BY_QUEUE];
-	struct soft_link *link = id ? find_id(manager, id) : NULL;
+	struct soft_link *link;
 
-	/* Not by the hash, which takes the peer's GUID: rare enough. */
-	for (size_t i = 0; !id && i < table->size && !link; i++)
-		for (link = table->buckets[i]; link; link = link->next_in[LINK_BY_QUEUE])
-			if (link->agreement.peer_queue == queue && is_between(link, socket, peer))
-				break;
-	return link && is_between(link, socket, peer) ? link : NULL;
+	if (id) {
+		link = find_id(manager, id);
+		return link && is_between(link, socket, peer) ? link : NULL;
+	}
+	link = first_in(&manager->tables[LINK_BY_QUEUE], hash_of(manager, peer, 0, queue));
+	while (link && !(link->agreement.peer_queue == queue && is_between(link, socket, peer)))
+		link = link->next_in[LINK_BY_QUEUE];
+	return link;
 }
 
 /* ---- identifiers ---- */
@@ -261,27 +262,43 @@ bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id,
 	link->peer_id = peer_id;
 	link->agreement.peer_queue = queue;
 	link->peer_known = insert(link, LINK_BY_PEER, hash_of(link->manager, peer, guid, peer_id)) &&
-			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, guid, queue));
+			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, 0, queue));
 	return link->peer_known;
+}
+
+/* ---- lists ---- */
+
+static void append(struct link_list *list, struct soft_link *link)
+{
+	link->list = list;
+	link->next_listed = NULL;
+	link->link_to_this = list->last;
+	*list->last = link;
+	list->last = &link->next_listed;
+	list->count++;
+}
+
+static void take_out_of_list(struct soft_link *link)
+{
+	if (!link->list)
+		return;
+	*link->link_to_this = link->next_listed;
+	if (link->next_listed)
+		link->next_listed->link_to_this = link->link_to_this;
+	else
+		link->list->last = link->link_to_this;
+	link->list->count--;
+	link->list = NULL;
 }
 
 /* ---- ended links ---- */
 
 void soft_link_free(struct soft_link *link)
 {
-	struct soft_manager *manager = link->manager;
-
 	loop_timer_stop(&link->timer);
 	for (unsigned index = 0; index < LINK_INDEXES; index++)
 		take_out(link, (enum link_index)index);
-	if (link->link_to_this) {
-		*link->link_to_this = link->next_ended;
-		if (link->next_ended)
-			link->next_ended->link_to_this = link->link_to_this;
-		else
-			manager->last_ended = link->link_to_this;
-		manager->ended_count--;
-	}
+	take_out_of_list(link);
 	if (link->endpoint)
 		link->endpoint->link = NULL;
 	free(link);
@@ -303,12 +320,10 @@ static void begin_memory(struct soft_link *link)
 	struct soft_manager *manager = link->manager;
 
 	take_out(link, LINK_BY_QUEUE);
-	link->link_to_this = manager->last_ended;
-	*manager->last_ended = link;
-	manager->last_ended = &link->next_ended;
+	append(&manager->ended, link);
 	soft_link_remember(link);
-	if (++manager->ended_count > MANAGER_ENDED_MOST)
-		soft_link_free(manager->ended);
+	if (manager->ended.count > MANAGER_ENDED_MOST)
+		soft_link_free(manager->ended.first);
 }
 
 void soft_link_detach(struct soft_link *link)
@@ -350,6 +365,9 @@ bool soft_link_enter(struct soft_link *link, enum link_state state)
 	if (link->state == LINK_DREQ_SENT && !link->endpoint)
 		manager->dying--;
 	link->state = state;
+	take_out_of_list(link);
+	if (state == LINK_REP_SENT)
+		append(&manager->unconfirmed, link);
 	if (state == LINK_ENDED || state == LINK_REJECTED)
 		begin_memory(link);
 	return true;
@@ -369,6 +387,12 @@ static int64_t interval_of(const struct soft_link *link)
 	return interval + interval / 64 * ((int64_t)(link->id % 16) - 8);
 }
 
+/* In a flood most who asked are not there: nobody is sent more than it sent itself. */
+static bool may_repeat(const struct soft_link *link)
+{
+	return link->state != LINK_REP_SENT || link->manager->half_open <= MANAGER_REPEATED_MOST;
+}
+
 static void wait_for_answer(struct soft_link *link)
 {
 	loop_timer_start(link->manager->transport->base.loop, &link->timer, interval_of(link), unanswered, link);
@@ -384,7 +408,8 @@ static void unanswered(void *owner)
 		soft_ending_unanswered(link);
 	} else {
 		link->repeats++;
-		soft_manager_send(link->manager, &link->agreement.path, link->message);
+		if (may_repeat(link))
+			soft_manager_send(link->manager, &link->agreement.path, link->message);
 		wait_for_answer(link);
 	}
 	soft_leave(transport);

@@ -242,7 +242,7 @@ enum soft_event_kind {
 
 /*
  * Queues an event for an endpoint (data is copied). For SOFT_EVENT_FAILED what failed is told when the event is
- * delivered: cause in words, and a code with its name ("reject reason", "errno").
+ * delivered: cause in words, and a code with its name ("reject reason", "errno"); nothing if soft_tell() queued it.
  */
 void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

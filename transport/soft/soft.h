@@ -49,6 +49,7 @@ struct soft_transport {
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
 	struct loop_timer reaper;
+	bool reaping;
 	struct loop_poller poller;	   /* of all sockets */
 	struct soft_queue_table *queues;   /* by number: queue.c */
 	uint32_t busy_queues;		   /* with work under way, which share the window of a socket */

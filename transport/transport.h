@@ -39,7 +39,9 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
-	int64_t spin; /* transport_spin() */
+	int64_t spin;		 /* transport_spin() */
+	int64_t strangers_since; /* peers that never got connected and were told of: since then ... */
+	unsigned strangers;	 /* ... so many */
 };
 
 /*

@@ -215,8 +215,8 @@ static void keys_are_tried_once(void **state)
 /* Packets of the peer's address that do not know where the connection is: nothing is carried out, said or counted. */
 static void other_sequence_numbers_are_not_heard(void **state)
 {
-	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY,
-					   OPCODE_ACKNOWLEDGE, OPCODE_READ_RESPONSE_ONLY };
+	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY, OPCODE_ACKNOWLEDGE,
+					   OPCODE_READ_RESPONSE_ONLY };
 	struct bench bench;
 	struct soft_queue *queue, before;
 

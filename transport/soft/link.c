@@ -10,7 +10,8 @@
 #define BIT(state) (1u << (state))
 
 enum {
-	FIRST_TABLE_SIZE = 64
+	FIRST_TABLE_SIZE = 64,
+	HALF_BITS = 16 /* of an identifier */
 };
 
 struct state_row {
@@ -38,14 +39,6 @@ static const struct state_row states[] = {
 
 /* ---- finding ---- */
 
-/* A permutation of 64 bits in which every bit depends on every other. */
-static uint64_t mix(uint64_t value)
-{
-	value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return value ^ (value >> 31);
-}
-
 /* With a secret in it, so that peers cannot choose numbers that all fall into one bucket. */
 static uint32_t hash_of(const struct soft_manager *manager, const struct address *from, uint64_t guid, uint32_t number)
 {
@@ -53,15 +46,15 @@ static uint32_t hash_of(const struct soft_manager *manager, const struct address
 	uint64_t hash;
 
 	memcpy(words, from->bytes, from->family == ADDRESS_IP4 ? 4 : sizeof(from->bytes));
-	hash = mix(manager->secret ^ words[0]);
-	hash = mix(hash ^ words[1]);
-	hash = mix(hash ^ guid);
-	return (uint32_t)mix(hash ^ number);
+	hash = soft_number_mix(manager->secret ^ words[0]);
+	hash = soft_number_mix(hash ^ words[1]);
+	hash = soft_number_mix(hash ^ guid);
+	return (uint32_t)soft_number_mix(hash ^ number);
 }
 
 static uint32_t hash_of_id(const struct soft_manager *manager, uint32_t id)
 {
-	return (uint32_t)mix(manager->secret ^ id);
+	return (uint32_t)soft_number_mix(manager->secret ^ id);
 }
 
 static struct soft_link *first_in(const struct link_table *table, uint32_t hash)
@@ -199,29 +192,13 @@ struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint
 
 /* ---- identifiers ---- */
 
-/* A keyed permutation of 32 bits: a counter goes in, what comes out never repeats and tells nothing of its neighbours.
- */
-static uint32_t permute(const uint64_t keys[LINK_ROUNDS], uint32_t value)
-{
-	uint16_t left = (uint16_t)(value >> 16);
-	uint16_t right = (uint16_t)value;
-
-	for (unsigned i = 0; i < LINK_ROUNDS; i++) {
-		uint16_t next = (uint16_t)(left ^ mix(mix(keys[i] ^ right) + keys[i]));
-
-		left = right;
-		right = next;
-	}
-	return (uint32_t)left << 16 | right;
-}
-
 /* 0 means "none" in some messages. The look-up matters only after 2^32 connections. */
 static uint32_t next_id(struct soft_manager *manager)
 {
 	uint32_t id;
 
 	do
-		id = permute(manager->round_keys, manager->counter++);
+		id = soft_number(&manager->identifiers, HALF_BITS, manager->counter++);
 	while (!id || find_id(manager, id));
 	return id;
 }

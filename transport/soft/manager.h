@@ -46,6 +46,7 @@
 #include "core/clock.h"
 #include "transport/soft/bytes.h"
 #include "transport/soft/mad.h"
+#include "transport/soft/number.h"
 #include "transport/soft/soft.h"
 
 enum {
@@ -59,7 +60,6 @@ enum {
 	MANAGER_OUTGOING = 64,	    /* MADs between two flushes */
 	MANAGER_LAST_WORDS = 2,	    /* more of a DREQ or DREP when the transport is closed */
 	MANAGER_RETRIES = 7,	    /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
-	LINK_ROUNDS = 6,	    /* of the permutation that makes identifiers */
 };
 
 #define MANAGER_FIRST_REPEAT  (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
@@ -128,9 +128,9 @@ struct soft_link {
 struct soft_manager {
 	struct soft_transport *transport;
 	struct link_table tables[LINK_INDEXES];
-	uint64_t secret;		  /* of the hashes */
-	uint64_t round_keys[LINK_ROUNDS]; /* of the identifiers */
-	uint32_t counter;
+	uint64_t secret; /* of the hashes */
+	struct soft_number_keys identifiers;
+	uint32_t counter; /* of them */
 	unsigned half_open;
 	unsigned dying;
 	struct link_list unconfirmed; /* in REP_SENT */

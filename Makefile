@@ -9,6 +9,7 @@ PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
 CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
+HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
@@ -39,12 +40,21 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
+# Before the flags of whoever packs this, so that theirs win. FORTIFY needs optimisation, has nothing to add to the
+# sanitizers, and is left to those that set it themselves. A file without shared libraries stays where it was linked to.
+ifeq ($(strip $(HARDEN)),1)
+optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
+fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
+	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+harden_code = -fstack-protector-strong -fPIE $(fortify)
+harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+endif
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
 	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(libev_headers) $(kernel_headers) $(sanitizers) \
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) \
 	  $(CPPFLAGS) $(CFLAGS)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
+link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))
 WITH_JSON := $(strip $(WITH_JSON))
@@ -138,6 +148,11 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# A hostile sender, for the tests of the soft transport.
+$(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
 # What the benches compare with, and what they measure with.
 bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
@@ -152,10 +167,10 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 $(BUILD)/fuzz: $(call object,test/fuzz/target.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c test/soft/*.c)))
 
 units: $(units)
-conformance: $(BUILD)/conformance
+conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 
 tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all

@@ -48,6 +48,8 @@ const struct option connection_option_table[] = {
 	PATH_NUMBER("retry", retry, 0, 7, "N", .initial_text = "7", .help = "Client: send again so often"),
 	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7",
 		    .help = "Try again so often while the peer has no receive posted; 7 for ever"),
+	PATH_NUMBER("backlog", backlog, 1, 32768, "N", .initial_text = "1024",
+		    .help = "Server: so many requests may wait for an answer; with soft, twice as many be half open"),
 	OPTION_REST(end_option_table),
 };
 

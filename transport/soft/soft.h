@@ -49,6 +49,7 @@ struct soft_transport {
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
 	struct loop_timer reaper;
+	bool reaping;
 	struct loop_poller poller;	   /* of all sockets */
 	struct soft_queue_table *queues;   /* by number: queue.c */
 	uint32_t busy_queues;		   /* with work under way, which share the window of a socket */
@@ -242,7 +243,7 @@ enum soft_event_kind {
 
 /*
  * Queues an event for an endpoint (data is copied). For SOFT_EVENT_FAILED what failed is told when the event is
- * delivered: cause in words, and a code with its name ("reject reason", "errno").
+ * delivered: cause in words, and a code with its name ("reject reason", "errno"); nothing if soft_tell() queued it.
  */
 void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

@@ -39,12 +39,17 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
+# What makes a program smaller than -Os alone, as far as the compiler knows it.
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
 	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(libev_headers) $(kernel_headers) $(sanitizers) \
-	  $(CPPFLAGS) $(CFLAGS)
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
+	  $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
+# What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
+link = $(CC) $(sanitizers) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
+       $(static) $(LDFLAGS)
 WITH_VERBS := $(strip $(WITH_VERBS))
 WITH_SOFT := $(strip $(WITH_SOFT))
 WITH_JSON := $(strip $(WITH_JSON))
@@ -63,7 +68,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
+static := -static -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \

@@ -15,18 +15,18 @@
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
 
 struct run {
-	struct environment environment;
 	const struct command *command;
 	const struct common_options *common;
 	void *state;
+	bool interrupted;
+	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
 	struct watchdog watchdog;
 	struct loop_timer deadline;
-	struct reporting reporting;
-	struct life life;
 	struct loop_timer ending; /* limits how long the orderly end may take */
-	bool interrupted;
+	struct life life;
+	struct reporting reporting;
 };
 
 void command_help(const struct command *command, const char *name)

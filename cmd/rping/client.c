@@ -20,18 +20,18 @@ struct rping_client {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
-	struct resolver source_lookup;
-	struct loop_timer beginning; /* puts the first targets off to the loop */
 	struct target_file file;
-	struct targets all;
 	struct target *targets;
 	size_t count;
 	struct target *first, **last; /* those that wait to connect, in their order */
 	size_t connecting;
 	size_t ended;
 	size_t failed;
-	bool ending; /* no more targets are begun */
-	bool held;   /* the last error was held back, and so is a hint that follows it */
+	bool ending;		     /* no more targets are begun */
+	bool held;		     /* the last error was held back, and so is a hint that follows it */
+	struct loop_timer beginning; /* puts the first targets off to the loop */
+	struct resolver source_lookup;
+	struct targets all;
 };
 
 static void queue(struct rping_client *client, struct target *target)

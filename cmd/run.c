@@ -152,7 +152,7 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
-	if (!outcome)
+	if (!outcome && WITH_SERVICE)
 		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
@@ -162,7 +162,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
 		return OUTCOME_INTERNAL;
 	}
-	if (!run->command->chooses_transport)
+	if (WITH_PATH && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
@@ -174,7 +174,8 @@ static enum outcome run_command(struct run *run, const void *options)
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
-	life_end(&run->life);
+	if (WITH_SERVICE)
+		life_end(&run->life);
 	return environment->outcome;
 }
 

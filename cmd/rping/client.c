@@ -191,7 +191,7 @@ static enum outcome make_targets(struct rping_client *client)
 	uint16_t port = (uint16_t)options->port;
 	enum outcome outcome = OUTCOME_OK;
 
-	if (options->targets)
+	if (WITH_TARGETS && options->targets)
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
 	if (outcome)
 		return outcome;
@@ -316,6 +316,7 @@ void rping_client_stop(struct rping_client *client)
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);
 	free(client->targets);
-	target_file_free(&client->file);
+	if (WITH_TARGETS)
+		target_file_free(&client->file);
 	free(client);
 }

@@ -13,6 +13,12 @@ HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO,
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
+WITH_REPORT ?= 1#       0: without summaries, --histogram, --interval-report and the line of progress, and so without WITH_JSON
+WITH_HELP ?= 1#         0: --help names the options, and does not explain them
+WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
+WITH_PATH ?= 1#         0: without the choice of a device, port, GID, interface, MTU, ...
+WITH_SERVICE ?= 1#      0: without --daemon, --pidfile and --ready-fd
+WITH_TARGETS ?= 1#      0: without --targets
 WITH_DOCTOR ?= 1#       0: without the command doctor
 WITH_SELFTEST ?= 1#     0: without the command selftest
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
@@ -29,6 +35,12 @@ override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/st
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 pages := $(notdir $(wildcard docs/man/*.1))
+
+parts := VERBS SOFT JSON REPORT HELP NAMES PATH SERVICE TARGETS DOCTOR SELFTEST
+$(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
+ifneq ($(WITH_REPORT),1)
+override WITH_JSON := 0
+endif
 
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -49,17 +61,17 @@ fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAG
 harden_code = -fstack-protector-strong -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) \
-	  $(CPPFLAGS) $(CFLAGS)
+# What makes a program smaller than -Os alone, as far as the compiler knows it.
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
+	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
+	  $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
-WITH_VERBS := $(strip $(WITH_VERBS))
-WITH_SOFT := $(strip $(WITH_SOFT))
-WITH_JSON := $(strip $(WITH_JSON))
-WITH_DOCTOR := $(strip $(WITH_DOCTOR))
-WITH_SELFTEST := $(strip $(WITH_SELFTEST))
+# What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
+link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
+       $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 
@@ -73,7 +85,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
+static := -static -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
@@ -96,6 +108,8 @@ backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
+	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
+	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/life.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
 	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
 	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
@@ -173,7 +187,7 @@ units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 
 tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
-	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all
+	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all

@@ -61,6 +61,8 @@ const struct option end_option_table[] = {
 	    .help = "Keep the number of the process in FILE from then to its end"),
 	ROW(OPTION_FLAG, "daemon", life.daemon,
 	    .help = "Go into the background when peers can reach this end; the command ends then, or fails"),
+	ROW(OPTION_FLAG, "sandbox", sandbox,
+	    .help = "Allow the process only what a test takes from when it listens, is connected or has joined"),
 	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", .help = "Use this RDMA device"),
 	PATH_NUMBER("port-num", port, 1, 255, "N", .initial_text = "any", .help = "Use this port of the device"),
 	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N", .initial_text = "any",

@@ -10,6 +10,7 @@
 #include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
+#include "core/sandbox.h"
 
 /* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
@@ -152,11 +153,15 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
+	if (!outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
+		outcome = OUTCOME_USAGE;
 	if (!outcome)
 		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
 	environment->life = &run->life;
+	if (!run->command->chooses_transport)
+		environment->confined = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, "event loop", errno, "cannot be made");

@@ -16,6 +16,8 @@ WITH_REPORT ?= 1#       0: without summaries, --histogram, --interval-report and
 WITH_HELP ?= 1#         0: --help names the options, and does not explain them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
 WITH_PATH ?= 1#         0: without the choice of a device, port, GID, interface, MTU, ...
+WITH_PACE ?= 1#         0: without --interval, --rate, --duration and --warmup
+WITH_SPIN ?= 1#         0: without --poll and --spin
 WITH_SERVICE ?= 1#      0: without --daemon, --pidfile and --ready-fd
 WITH_TARGETS ?= 1#      0: without --targets
 WITH_DOCTOR ?= 1#       0: without the command doctor
@@ -35,7 +37,7 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 pages := $(notdir $(wildcard docs/man/*.1))
 
-parts := VERBS SOFT JSON REPORT HELP NAMES PATH SERVICE TARGETS DOCTOR SELFTEST
+parts := VERBS SOFT JSON REPORT HELP NAMES PATH PACE SPIN SERVICE TARGETS DOCTOR SELFTEST
 $(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
 ifneq ($(WITH_REPORT),1)
 override WITH_JSON := 0

@@ -182,7 +182,7 @@ static enum outcome run_command(struct run *run, const void *options)
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
 	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
-	void *options = calloc(1, command->options_size);
+	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 
 	if (!options) {

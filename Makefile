@@ -22,6 +22,8 @@ V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
+TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
+ENGINE ?= libfuzzer#    what tries it; or afl
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
@@ -96,7 +98,8 @@ settings := $(BUILD)/objects/settings
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-missing-field-initializers
-fuzz := test/fuzz/network.c test/fuzz/world.c test/fuzz/attack.c
+afl_flags := -O2 -g -Wno-missing-field-initializers
+fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -143,12 +146,12 @@ $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
+# The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
 
-$(BUILD)/fuzz: $(call object,test/fuzz/target.c)
+$(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 -include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
@@ -185,10 +188,15 @@ check-cross: setup-cross all ## the soft transport on other processors, emulated
 check-packaging: setup-deb all ## the source archive, the Debian packages and the other recipes of docs/packaging
 	@BUILD=$(BUILD) test/packaging/run
 
-fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
+fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer or AFL++, for TIME seconds
 	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	$(if $(filter afl,$(ENGINE)),+@AFL_USE_ASAN=1 AFL_QUIET=1 $(build) BUILD=$(BUILD)/afl CC=afl-clang-fast \
+		CFLAGS="$(afl_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/afl/fuzz)
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
-	@BUILD=$(BUILD) test/fuzz/search $(TIME)
+	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
+
+fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
+	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -278,5 +286,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -47,6 +47,9 @@ void network_settle(void);
 void network_pass(int64_t nanoseconds, unsigned timers);
 int64_t network_now(void);
 
+/* Errors that were told in all, but for those of a quiet log. */
+unsigned network_complaints(void);
+
 /* What must never happen: says so and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -24,6 +24,7 @@ BENCH ?=#               what `make bench` measures; all if empty, "none": only p
 TIME ?= 600#            seconds of `make fuzz`
 TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
 ENGINE ?= libfuzzer#    what tries it; or afl
+DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
@@ -151,10 +152,15 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
 
+# Every interleaving of losses, copies, late packets and timers, up to a depth.
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/fuzz/network.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
+
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance
@@ -171,13 +177,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft cluster lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft cluster
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk layers soft cluster
 
-check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 # Not a part of check: its compilers take half a gigabyte, and what they would find changes seldom.
@@ -197,6 +203,9 @@ fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, w
 
 fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
 	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
+
+walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
+	@BUILD=$(BUILD) test/walk/run $(DEPTH)
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -285,6 +294,6 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -15,7 +15,8 @@ enum {
 	TEXT_MOST = 2048,
 };
 
-static int split(char *text, size_t length, char *words[WORDS_MOST])
+/* As main() gets them, with a NULL behind the last. */
+static int split(char *text, size_t length, char *words[WORDS_MOST + 1])
 {
 	int count = 0;
 	char *start = text;
@@ -27,6 +28,7 @@ static int split(char *text, size_t length, char *words[WORDS_MOST])
 			words[count++] = start;
 			start = text + at + 1;
 		}
+	words[count] = NULL;
 	return count;
 }
 
@@ -83,7 +85,7 @@ void parse_options(const uint8_t *bytes, size_t length)
 {
 	static const size_t commands = 5;
 	const struct command *command;
-	char *words[WORDS_MOST], *options, text[TEXT_MOST + 1];
+	char *words[WORDS_MOST + 1], *options, text[TEXT_MOST + 1];
 	unsigned before = network_complaints(), told;
 	enum outcome outcome;
 

@@ -207,6 +207,9 @@ fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in 
 walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
 	@BUILD=$(BUILD) test/walk/run $(DEPTH)
 
+coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
+	@BUILD=$(BUILD) test/coverage/run
+
 style: check-style ## clang-format, shellcheck and the licence lines
 
 lab check-lab: all conformance static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
@@ -295,5 +298,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

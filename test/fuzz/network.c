@@ -61,6 +61,7 @@ struct network {
 	uint64_t order;
 	int mtu, buffer;
 	bool coalesces; /* as kernels since release 5.0 do on request */
+	bool whole;	/* the interface takes no messages of several packets */
 	struct fake_socket sockets[SOCKETS];
 	struct fake_timer timers[TIMERS];
 	size_t timer_count;
@@ -97,6 +98,7 @@ void network_open(uint64_t seed, int mtu, int buffer)
 	network->now = 1000 * CLOCK_NS_PER_S;
 	network->die = seed * 2 + 1;
 	network->coalesces = seed & 1;
+	network->whole = seed & 2;
 	network->mtu = mtu;
 	network->buffer = buffer;
 }
@@ -573,17 +575,24 @@ unsigned __wrap_if_nametoindex(const char *name)
 	return network ? 1 : __real_if_nametoindex(name);
 }
 
+static uint16_t segment_of(struct msghdr *header)
+{
+	uint16_t segment = 0;
+
+	for (struct cmsghdr *row = CMSG_FIRSTHDR(header); row; row = CMSG_NXTHDR(header, row))
+		if (row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
+			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
+	return segment;
+}
+
 /* Each packet of a message, which the kernel would cut at the segment's size. */
 static void send_message(const struct fake_socket *fake, struct msghdr *header)
 {
 	struct frame frame = { .from = fake->address };
-	uint16_t segment = 0;
+	uint16_t segment = segment_of(header);
 
 	address_of(header->msg_name, header->msg_namelen, &frame.to);
 	frame.to.port = 0;
-	for (struct cmsghdr *row = CMSG_FIRSTHDR(header); row; row = CMSG_NXTHDR(header, row))
-		if (row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
-			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
 	for (size_t element = 0; element < header->msg_iovlen; element++) {
 		const uint8_t *bytes = header->msg_iov[element].iov_base;
 		size_t left = header->msg_iov[element].iov_len;
@@ -616,9 +625,27 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 
 	if (!fake)
 		return __real_sendmmsg(fd, messages, count, flags);
-	for (unsigned index = 0; index < count; index++)
+	for (unsigned index = 0; index < count; index++) {
+		if (network->whole && segment_of(&messages[index].msg_hdr)) {
+			errno = EIO;
+			return index ? (int)index : -1;
+		}
 		send_message(fake, &messages[index].msg_hdr);
+	}
 	return (int)count;
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	const struct fake_socket *fake = fake_of(fd);
+	struct msghdr header = *message;
+
+	if (!fake)
+		return __real_sendmsg(fd, message, flags);
+	send_message(fake, &header);
+	return 0;
 }
 
 static struct frame *take_first(struct fake_socket *fake)

@@ -569,6 +569,7 @@ void peer_of_ucmatose(const uint8_t *bytes, size_t length)
 		"ucmatose -s 10.0.0.2 -b 10.0.0.1 -c 2 -C 3",
 		"ucmatose -s 10.0.0.2 -b 10.0.0.1 -c 1 -C 200 -m",
 		"ucmatose -s 10.0.0.2 -b 10.0.0.1 -c 3 -C 0",
+		"ucmatose 10.0.0.2 -b 10.0.0.1 -c 2 -C 3 -a 14 --wait-server 3s",
 	};
 
 	RUN(&ucmatose_command, HELLO_UCMATOSE, 7471, lines);

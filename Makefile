@@ -9,9 +9,16 @@ PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
 CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
+HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
+WITH_REPORT ?= 1#       0: without summaries, --histogram, --interval-report and the line of progress, and so without WITH_JSON
+WITH_HELP ?= 1#         0: --help names the options, and does not explain them
+WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
+WITH_PATH ?= 1#         0: without the choice of a device, port, GID, interface, MTU, ...
+WITH_SERVICE ?= 1#      0: without --daemon, --pidfile and --ready-fd
+WITH_TARGETS ?= 1#      0: without --targets
 WITH_DOCTOR ?= 1#       0: without the command doctor
 WITH_SELFTEST ?= 1#     0: without the command selftest
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
@@ -32,6 +39,12 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 pages := $(notdir $(wildcard docs/man/*.1))
 
+parts := VERBS SOFT JSON REPORT HELP NAMES PATH SERVICE TARGETS DOCTOR SELFTEST
+$(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
+ifneq ($(WITH_REPORT),1)
+override WITH_JSON := 0
+endif
+
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
 endif
@@ -42,17 +55,26 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 ifneq ($(SANITIZE),)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(libev_headers) $(kernel_headers) $(sanitizers) \
-	  $(CPPFLAGS) $(CFLAGS)
+# Before the flags of whoever packs this, so that theirs win. FORTIFY needs optimisation, has nothing to add to the
+# sanitizers, and is left to those that set it themselves. A file without shared libraries stays where it was linked to.
+ifeq ($(strip $(HARDEN)),1)
+optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
+fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
+	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+harden_code = -fstack-protector-strong -fPIE $(fortify)
+harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+endif
+# What makes a program smaller than -Os alone, as far as the compiler knows it.
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
+	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
+	  $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
-WITH_VERBS := $(strip $(WITH_VERBS))
-WITH_SOFT := $(strip $(WITH_SOFT))
-WITH_JSON := $(strip $(WITH_JSON))
-WITH_DOCTOR := $(strip $(WITH_DOCTOR))
-WITH_SELFTEST := $(strip $(WITH_SELFTEST))
+# What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
+link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
+       $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 
@@ -66,7 +88,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
+static := -static -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
@@ -89,6 +111,8 @@ backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
+	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
+	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/life.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
 	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
 	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
@@ -142,8 +166,14 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What the benches compare with, and a clock outside of what they start.
-$(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
+# A hostile sender, for the tests of the soft transport.
+$(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+# What the benches compare with, and what they measure with.
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
+$(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
@@ -160,13 +190,13 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c)))
 
 units: $(units)
-conformance: $(BUILD)/conformance
+conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 
 tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
-	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all
+	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
@@ -251,7 +281,7 @@ size: ## the sizes of all builds next to the stock tools, as docs/size.md has th
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
-bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
+bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 # What was built is installed as it was built. A program for another machine cannot list its commands here.

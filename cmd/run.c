@@ -15,18 +15,18 @@
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
 
 struct run {
-	struct environment environment;
 	const struct command *command;
-	const struct common_options *common;
+	struct common_options *common;
 	void *state;
+	bool interrupted;
+	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
 	struct watchdog watchdog;
 	struct loop_timer deadline;
-	struct reporting reporting;
-	struct life life;
 	struct loop_timer ending; /* limits how long the orderly end may take */
-	bool interrupted;
+	struct life life;
+	struct reporting reporting;
 };
 
 void command_help(const struct command *command, const char *name)
@@ -152,7 +152,7 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
-	if (!outcome)
+	if (!outcome && WITH_SERVICE)
 		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
@@ -162,7 +162,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
 		return OUTCOME_INTERNAL;
 	}
-	if (!run->command->chooses_transport)
+	if (WITH_PATH && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
@@ -174,7 +174,8 @@ static enum outcome run_command(struct run *run, const void *options)
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
-	life_end(&run->life);
+	if (WITH_SERVICE)
+		life_end(&run->life);
 	return environment->outcome;
 }
 
@@ -189,6 +190,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		return OUTCOME_INTERNAL;
 	}
 	run.common = options;
+	run.common->path = (struct path_options)PATH_OPEN; /* also what this build has no option for */
 	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,
 				&run.environment.given);

@@ -109,6 +109,12 @@ enum {
 /* Why the peer's connection manager rejected, in words: any number is fine. transport/rejection.c. */
 const char *rejection_text(int reason);
 
+/*
+ * False for the failure of a peer that never got connected, if enough of those were told lately: anybody can ask a
+ * server as often as it likes, and its log is not to grow by that.
+ */
+bool endpoint_is_worth_telling(const struct endpoint *endpoint);
+
 /* The exit code of a failure in this phase of an endpoint's life. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 

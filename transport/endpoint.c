@@ -21,6 +21,11 @@
 
 #define BIT(state) (1u << (state))
 
+enum {
+	STRANGERS_TOLD = 10 /* failures of peers that never got connected, in each ... */
+};
+#define STRANGERS_PERIOD (10 * CLOCK_NS_PER_S)
+
 struct state_row {
 	const char *text;
 	unsigned next; /* the states that may follow, besides FAILED and DESTROYED */
@@ -61,12 +66,27 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 	endpoint->options = *options;
 }
 
+bool endpoint_is_worth_telling(const struct endpoint *endpoint)
+{
+	struct transport *transport = endpoint->transport;
+	int64_t now = clock_now();
+
+	if (endpoint->state != ENDPOINT_ACCEPTING)
+		return true;
+	if (!transport->strangers_since || now - transport->strangers_since >= STRANGERS_PERIOD) {
+		transport->strangers_since = now;
+		transport->strangers = 0;
+	}
+	return transport->strangers++ < STRANGERS_TOLD;
+}
+
 static void phase_timed_out(void *owner)
 {
 	struct endpoint *endpoint = owner;
 
-	log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s", states[endpoint->state].text,
-		  (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S);
+	if (endpoint_is_worth_telling(endpoint))
+		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s",
+			  states[endpoint->state].text, (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S);
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }

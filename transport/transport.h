@@ -39,7 +39,9 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
-	int64_t spin; /* transport_spin() */
+	int64_t spin;		 /* transport_spin() */
+	int64_t strangers_since; /* peers that never got connected and were told of: since then ... */
+	unsigned strangers;	 /* ... so many */
 };
 
 /*
@@ -254,6 +256,7 @@ struct path_options {
 	int64_t retry;		 /* 0-7: how often to send again what is not acknowledged */
 	int64_t rnr_retry;	 /* 0-7: how often to a peer without a receive; 7 for ever */
 	int64_t mtu;		 /* bytes of a packet, at most: 256, 512, 1024, 2048, 4096 */
+	int64_t backlog;	 /* of a listener: requests that wait; soft: and half of the half-open connections */
 	int64_t inline_size;	 /* messages up to so many bytes go to the device within the work request */
 };
 
@@ -267,7 +270,7 @@ enum {
 	{                                                                                                              \
 		.port = PATH_UNSET, .gid_index = PATH_UNSET, .type_of_service = PATH_UNSET, .dscp = PATH_UNSET,        \
 		.service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET, .rnr_retry = PATH_UNSET,  \
-		.mtu = PATH_UNSET, .inline_size = PATH_UNSET,                                                          \
+		.mtu = PATH_UNSET, .backlog = PATH_UNSET, .inline_size = PATH_UNSET,                                   \
 	}
 
 /* The path that an endpoint has taken. What the backend does not know is 0 or "". */
@@ -311,17 +314,17 @@ struct endpoint {
 	struct channel *channel;
 	enum endpoint_kind kind;
 	enum endpoint_state state;
-	struct endpoint_options options;
 	const struct endpoint_handlers *handlers;
 	void *owner;
-	struct domain *domain; /* NULL before EVENT_ADDRESS_RESOLVED */
-	struct address local;
-	struct address peer;
+	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
 	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
 	uint32_t queue_number;	      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
 	bool absent;		      /* it failed to connect because nobody was there, which may change */
-	struct loop_timer deadline;   /* of the phase under way */
+	struct endpoint_options options;
+	struct address local;
+	struct address peer;
+	struct loop_timer deadline; /* of the phase under way */
 };
 
 /* options are copied. Nothing happens on the wire yet. */

@@ -490,7 +490,6 @@ static void told(struct party *party, enum soft_event_kind kind, const void *dat
 
 void __wrap_soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
-	assert_int_not_equal(kind, SOFT_EVENT_FAILED);
 	told(party_of(endpoint), kind, data, length);
 }
 
@@ -761,8 +760,9 @@ static void check_nothing_left(void)
 		assert_int_equal(world.hosts[i].second.asked, 0);
 		assert_int_equal(manager->half_open, 0);
 		assert_int_equal(manager->dying, 0);
-		assert_int_equal(manager->ended_count, 0);
-		assert_null(manager->ended);
+		assert_int_equal(manager->ended.count, 0);
+		assert_null(manager->ended.first);
+		assert_null(manager->unconfirmed.first);
 		for (unsigned index = 0; index < LINK_INDEXES; index++)
 			assert_int_equal(manager->tables[index].count, 0);
 	}
@@ -1704,7 +1704,7 @@ static uint64_t fingerprint(void)
 		sum = sum * 31 + world.hosts[i].listener.asked;
 		sum = sum * 31 + manager->half_open;
 		sum = sum * 31 + manager->dying;
-		sum = sum * 31 + manager->ended_count;
+		sum = sum * 31 + manager->ended.count;
 		for (unsigned index = 0; index < LINK_INDEXES; index++)
 			sum = sum * 31 + manager->tables[index].count;
 	}
@@ -2165,60 +2165,187 @@ static void test_peer_begins_anew(void **state)
 	forget_all();
 }
 
-static void test_flood(void **state)
+/* Requests under the address of the third host, which knows nothing of them and answers nothing. */
+struct flood {
+	struct mad request;
+	uint8_t private_data[MAD_REQ_PRIVATE];
+};
+
+static bool not_to_the_third(const struct flight *flight)
+{
+	return !address_same_host(&flight->to, &world.hosts[2].address);
+}
+
+static void flood_prepare(struct flood *flood)
+{
+	world.allowed = nothing_at_all;
+	do_forget(connect_from(&world.hosts[2], &world.hosts[1], PORT));
+	flush_all();
+	assert_non_null(last_of(MAD_REQ, &world.hosts[2], &flood->request));
+	memcpy(flood->private_data, flood->request.private_data, sizeof(flood->private_data));
+	flood->request.private_data = flood->private_data;
+	world.allowed = not_to_the_third;
+}
+
+static void flood_say(struct flood *flood)
+{
+	flood->request.local_id++;
+	flood->request.req.queue_number++;
+	flood->request.req.ca_guid += flood->request.local_id % 7 == 0;
+	inject(&world.hosts[2], &world.hosts[1], &flood->request);
+}
+
+/* What waits for an answer of the command is bounded for each listener, by itself. */
+static void test_flood_of_a_slow_command(void **state)
 {
 	struct host *server = &world.hosts[1];
 	const struct soft_manager *manager = server->transport.manager;
-	struct mad mad, request;
-	uint8_t private_data[MAD_REQ_PRIVATE];
-	struct party *party;
+	struct flood flood;
 
 	(void)state;
-	world.allowed = nothing_at_all;
-	do_forget(connect_one());
-	flush_all();
-	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &request));
-	memcpy(private_data, request.private_data, sizeof(private_data));
-	for (unsigned i = 0; i < 6000; i++) {
-		mad = request;
-		mad.private_data = private_data;
-		mad.local_id += i;
-		mad.req.queue_number += i;
-		mad.req.ca_guid += i / 7;
-		inject(&world.hosts[0], server, &mad);
-		assert_true(server->listener.asked <= MANAGER_BACKLOG);
-		if (i % 2 && guest()->endpoint.link->state == LINK_REQ_RECEIVED)
-			do_accept(guest());
-	}
-	assert_int_equal(manager->half_open, MANAGER_HALF_OPEN_MOST);
-	for (unsigned i = 0; i < 2 * MANAGER_BACKLOG; i++) {
-		if (i == MANAGER_BACKLOG)
-			assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
-		else if (!i)
-			for (party = world.parties; party; party = party->next)
-				do_forget(party);
-		mad.local_id++;
-		mad.req.queue_number++;
-		inject(&world.hosts[0], server, &mad);
-	}
+	flood_prepare(&flood);
+	for (unsigned i = 0; i < 2 * MANAGER_BACKLOG; i++)
+		flood_say(&flood);
 	assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
-	/* The other listener has places of its own. */
-	mad.local_id++;
-	mad.req.queue_number++;
-	mad.req.service_id++;
-	inject(&world.hosts[0], server, &mad);
+	flood.request.req.service_id++;
+	flood_say(&flood);
 	assert_int_equal(server->listener.asked, MANAGER_BACKLOG);
 	assert_int_equal(server->second.asked, 1);
-	mad.req.service_id--;
+	flood.request.req.service_id--;
 	/* Room again: the next one is served. */
-	for (party = world.parties; party; party = party->next)
+	for (struct party *party = world.parties; party; party = party->next)
 		do_forget(party);
 	assert_int_equal(manager->half_open, 0);
-	mad.local_id++;
-	mad.req.queue_number++;
-	inject(&world.hosts[0], server, &mad);
+	flood_say(&flood);
 	assert_int_equal(server->listener.asked, 1);
 	forget_all();
+}
+
+static unsigned failures(void)
+{
+	unsigned count = 0;
+
+	for (const struct party *party = world.parties; party; party = party->next)
+		count += party->told[SOFT_EVENT_FAILED];
+	return count;
+}
+
+/*
+ * What was accepted and is never confirmed: the oldest gives way, who is there gets connected, and what stands is left
+ * alone.
+ */
+static void test_flood(void **state)
+{
+	struct path_options path = PATH_OPEN;
+	struct host *server = &world.hosts[1];
+	const struct soft_manager *manager = server->transport.manager;
+	struct party *active, *passive, *first = NULL, *late;
+	struct flood flood;
+	struct capture capture;
+	unsigned real = 0;
+	uint64_t before;
+
+	(void)state;
+	active = connect_pair(&passive);
+	before = active->queue.state * 31 + passive->queue.state;
+	flood_prepare(&flood);
+	path.backlog = 100;
+	server->listener.base.options.path = &path;
+	world.requested = do_accept;
+	for (unsigned i = 0; i < 200; i++) {
+		flood_say(&flood);
+		run_for(0);
+		if (!i)
+			first = guest();
+	}
+	assert_int_equal(manager->half_open, 200);
+	assert_int_equal(failures(), 0);
+	capture_begin(&capture);
+	for (unsigned i = 0; i < 5000; i++) {
+		flood_say(&flood);
+		run_for(0);
+		assert_int_equal(manager->half_open, 200);
+		assert_int_equal(failures(), i + 1 + real);
+		if (!i)
+			assert_int_equal(first->last, SOFT_EVENT_FAILED);
+		if (i % 1000 == 500) {
+			world.requested = do_accept;
+			late = connect_one();
+			run_for(CLOCK_NS_PER_MS);
+			assert_true(is_up(late) && is_up(guest()));
+			do_disconnect(late);
+			run_for(CLOCK_NS_PER_MS);
+			flood_say(&flood);
+			run_for(0);
+			real++;
+		}
+	}
+	/* Told once, not five thousand times. */
+	assert_string_equal(
+		capture_end(&capture),
+		"test: : 200 connections are half open, the most: the oldest give way to new ones (--backlog)\n");
+	assert_int_equal(active->queue.state * 31 + passive->queue.state, before);
+	assert_true(is_up(active) && is_up(passive));
+	server->listener.base.options.path = NULL;
+	forget_all();
+}
+
+/* One that gave way and confirms after all is told so, and fails at once instead of waiting for an answer. */
+static void test_flood_takes_a_slow_one(void **state)
+{
+	struct party *slow;
+	struct flood flood;
+	struct mad ready;
+	struct capture capture;
+
+	(void)state;
+	flood_prepare(&flood);
+	world.requested = do_accept;
+	world.allowed = no_ready;
+	slow = connect_one();
+	run_for(CLOCK_NS_PER_MS);
+	assert_true(is_up(slow));
+	assert_non_null(last_of(MAD_RTU, &world.hosts[0], &ready));
+	world.allowed = not_to_the_third;
+	capture_begin(&capture);
+	for (unsigned i = 0; i < 2 * MANAGER_BACKLOG; i++) {
+		flood_say(&flood);
+		run_for(0);
+	}
+	capture_end(&capture);
+	inject(&world.hosts[0], &world.hosts[1], &ready);
+	run_for(CLOCK_NS_PER_MS);
+	assert_int_equal(slow->last, SOFT_EVENT_FAILED);
+	assert_int_equal(slow->code, MAD_REASON_NO_RESOURCES);
+	forget_all();
+}
+
+/* Who was named as sender is sent as much as came in its name, and a few repeats as long as few are half open. */
+static void test_flood_is_not_amplified(void **state)
+{
+	const unsigned floods[] = { MANAGER_REPEATED_MOST, 2000 };
+	struct flood flood;
+	unsigned flown;
+
+	(void)state;
+	flood_prepare(&flood);
+	world.requested = do_accept;
+	for (size_t i = 0; i < LENGTH(floods); i++) {
+		flown = world.flown;
+		for (unsigned count = 0; count < floods[i]; count++) {
+			flood_say(&flood);
+			run_for(0);
+		}
+		assert_int_equal(world.flown - flown, floods[i]);
+		run_for(10 * CLOCK_NS_PER_S);
+		if (i)
+			assert_int_equal(world.flown - flown, floods[i]);
+		else
+			assert_in_range(world.flown - flown, 5 * floods[i], 10 * floods[i]);
+		world.allowed = nothing_at_all;
+		forget_all();
+		flood_prepare(&flood);
+	}
 }
 
 /* More ends than are remembered: the oldest make room, endpoint or not. */
@@ -2238,7 +2365,7 @@ static void test_many_ends(void **state)
 		if (i > 64)
 			world.hosts[0].outgoing_count = 0;
 	}
-	assert_int_equal(manager->ended_count, MANAGER_ENDED_MOST);
+	assert_int_equal(manager->ended.count, MANAGER_ENDED_MOST);
 	assert_null(first->endpoint.link);
 	assert_non_null(active->endpoint.link);
 	assert_int_equal(soft_manager_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
@@ -2468,7 +2595,10 @@ int main(void)
 		TEST(test_senseless_reply),
 		TEST(test_stale_queue),
 		TEST(test_peer_begins_anew),
+		TEST(test_flood_of_a_slow_command),
 		TEST(test_flood),
+		TEST(test_flood_takes_a_slow_one),
+		TEST(test_flood_is_not_amplified),
 		TEST(test_many_ends),
 		TEST(test_many_dying),
 		TEST(test_identifiers),

@@ -185,6 +185,61 @@ static void reads_beyond_the_agreement(void **state)
 	bench_close(&bench);
 }
 
+/* A READ again, with another key: who may guess as often as it likes finds the memory of other connections. */
+static void keys_are_tried_once(void **state)
+{
+	struct bench bench;
+	struct packet packet;
+
+	(void)state;
+	rules_open(&bench, 4);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_run();
+	assert_int_equal(said_data, 1);
+	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
+	packet.pad = 0;
+	packet.remote.key++;
+	network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+	bench_run();
+	assert_int_equal(said_data, 1);
+	assert_int_equal(said_access, 1);
+	assert_int_equal(said_psn, 100);
+	assert_int_equal(network->hosts[1].failures, 1);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_say(&bench, OPCODE_READ_REQUEST, 101, 16);
+	bench_run();
+	assert_int_equal(said_data, 1);
+	bench_close(&bench);
+}
+
+/* Packets of the peer's address that do not know where the connection is: nothing is carried out, said or counted. */
+static void other_sequence_numbers_are_not_heard(void **state)
+{
+	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY, OPCODE_ACKNOWLEDGE,
+					   OPCODE_READ_RESPONSE_ONLY };
+	struct bench bench;
+	struct soft_queue *queue, before;
+
+	(void)state;
+	rules_open(&bench, 4);
+	queue = bench.pair.ends[1].queue;
+	before = *queue;
+	for (size_t opcode = 0; opcode < LENGTH(opcodes); opcode++)
+		for (uint32_t ahead = PSN_AHEAD_MOST + 1; ahead <= PSN_MASK; ahead += 99991) {
+			struct packet packet =
+				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
+			struct host *host = &network->hosts[1];
+
+			soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+		}
+	assert_memory_equal(&before, queue, sizeof(before));
+	assert_int_equal(network->hosts[1].heard, 0);
+	assert_int_equal(bench.region->memory[0], 1);
+	bench_run();
+	assert_int_equal(said_good + said_sequence + said_data + said_invalid + said_access, 0);
+	bench_close(&bench);
+}
+
 static void gaps_are_told_once(void **state)
 {
 	struct bench bench;
@@ -556,6 +611,8 @@ int main(void)
 		cmocka_unit_test(wrong_orders_are_refused),
 		cmocka_unit_test(write_is_held_to_its_length),
 		cmocka_unit_test(reads_beyond_the_agreement),
+		cmocka_unit_test(keys_are_tried_once),
+		cmocka_unit_test(other_sequence_numbers_are_not_heard),
 		cmocka_unit_test(gaps_are_told_once),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),
 		cmocka_unit_test(acknowledgements_are_coalesced),

@@ -617,9 +617,9 @@ static void check_forgotten(const struct side *side, const char *name)
 	for (unsigned index = 0; index < LINK_INDEXES; index++)
 		if (manager->tables[index].count)
 			violation("the %s remembers %zu connections for ever", name, manager->tables[index].count);
-	if (manager->half_open || manager->dying || manager->ended_count)
+	if (manager->half_open || manager->dying || manager->ended.count || manager->unconfirmed.count)
 		violation("the %s counts connections that are gone: %u half open, %u dying, %u ended", name,
-			  manager->half_open, manager->dying, manager->ended_count);
+			  manager->half_open, manager->dying, manager->ended.count);
 }
 
 static void close_side(struct side *side)

@@ -242,9 +242,10 @@ static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *e
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		log_error(endpoint->base.transport->log, endpoint->base.name,
-			  "%s: the peer gave up before the connection stood",
-			  endpoint_state_text(endpoint->base.state));
+		if (endpoint_is_worth_telling(&endpoint->base))
+			log_error(endpoint->base.transport->log, endpoint->base.name,
+				  "%s: the peer gave up before the connection stood",
+				  endpoint_state_text(endpoint->base.state));
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		break;
 	default:
@@ -266,10 +267,11 @@ static void failed(struct soft_endpoint *endpoint, const struct event *event)
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
-	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
-		  endpoint_state_text(endpoint->base.state), event->cause,
-		  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
-		  event->code_name, event->code);
+	if (event->code_name && endpoint_is_worth_telling(&endpoint->base))
+		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
+			  endpoint_state_text(endpoint->base.state), event->cause,
+			  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
+			  event->code_name, event->code);
 	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_refused(&endpoint->base, event->data, event->length);

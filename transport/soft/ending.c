@@ -35,7 +35,7 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 
 /* ---- REJ ---- */
 
-void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length)
+static void reject(struct soft_link *link, uint16_t reason, const void *data, size_t length)
 {
 	uint8_t guid[8];
 	struct mad mad = {
@@ -61,7 +61,20 @@ void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *dat
 	}
 	mad_write(&mad, link->message);
 	soft_link_enter(link, LINK_REJECTED);
+}
+
+void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length)
+{
+	reject(link, reason, data, length);
 	soft_link_say(link);
+}
+
+/* The command hears of it, the user does not: there may be a hundred thousand a second. */
+void soft_ending_give_way(struct soft_link *link)
+{
+	stop_queue(link);
+	reject(link, MAD_REASON_NO_RESOURCES, NULL, 0);
+	soft_tell(link->endpoint, SOFT_EVENT_FAILED, NULL, 0);
 }
 
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard)

@@ -10,7 +10,8 @@
 #define BIT(state) (1u << (state))
 
 enum {
-	FIRST_TABLE_SIZE = 64
+	FIRST_TABLE_SIZE = 64,
+	HALF_BITS = 16 /* of an identifier */
 };
 
 struct state_row {
@@ -38,14 +39,6 @@ static const struct state_row states[] = {
 
 /* ---- finding ---- */
 
-/* A permutation of 64 bits in which every bit depends on every other. */
-static uint64_t mix(uint64_t value)
-{
-	value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return value ^ (value >> 31);
-}
-
 /* With a secret in it, so that peers cannot choose numbers that all fall into one bucket. */
 static uint32_t hash_of(const struct soft_manager *manager, const struct address *from, uint64_t guid, uint32_t number)
 {
@@ -53,15 +46,15 @@ static uint32_t hash_of(const struct soft_manager *manager, const struct address
 	uint64_t hash;
 
 	memcpy(words, from->bytes, from->family == ADDRESS_IP4 ? 4 : sizeof(from->bytes));
-	hash = mix(manager->secret ^ words[0]);
-	hash = mix(hash ^ words[1]);
-	hash = mix(hash ^ guid);
-	return (uint32_t)mix(hash ^ number);
+	hash = soft_number_mix(manager->secret ^ words[0]);
+	hash = soft_number_mix(hash ^ words[1]);
+	hash = soft_number_mix(hash ^ guid);
+	return (uint32_t)soft_number_mix(hash ^ number);
 }
 
 static uint32_t hash_of_id(const struct soft_manager *manager, uint32_t id)
 {
-	return (uint32_t)mix(manager->secret ^ id);
+	return (uint32_t)soft_number_mix(manager->secret ^ id);
 }
 
 static struct soft_link *first_in(const struct link_table *table, uint32_t hash)
@@ -174,7 +167,7 @@ struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t gui
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from)
 {
-	uint32_t hash = hash_of(manager, from, guid, queue);
+	uint32_t hash = hash_of(manager, from, 0, queue);
 	struct soft_link *link = first_in(&manager->tables[LINK_BY_QUEUE], hash);
 
 	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
@@ -185,34 +178,19 @@ struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t gu
 struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
 					const struct soft_socket *socket, const struct address *peer)
 {
-	const struct link_table *table = &manager->tables[LINK_BY_QUEUE];
-	struct soft_link *link = id ? find_id(manager, id) : NULL;
+	struct soft_link *link;
 
-	/* Not by the hash, which takes the peer's GUID: rare enough. */
-	for (size_t i = 0; !id && i < table->size && !link; i++)
-		for (link = table->buckets[i]; link; link = link->next_in[LINK_BY_QUEUE])
-			if (link->agreement.peer_queue == queue && is_between(link, socket, peer))
-				break;
-	return link && is_between(link, socket, peer) ? link : NULL;
+	if (id) {
+		link = find_id(manager, id);
+		return link && is_between(link, socket, peer) ? link : NULL;
+	}
+	link = first_in(&manager->tables[LINK_BY_QUEUE], hash_of(manager, peer, 0, queue));
+	while (link && !(link->agreement.peer_queue == queue && is_between(link, socket, peer)))
+		link = link->next_in[LINK_BY_QUEUE];
+	return link;
 }
 
 /* ---- identifiers ---- */
-
-/* A keyed permutation of 32 bits: a counter goes in, what comes out never repeats and tells nothing of its neighbours.
- */
-static uint32_t permute(const uint64_t keys[LINK_ROUNDS], uint32_t value)
-{
-	uint16_t left = (uint16_t)(value >> 16);
-	uint16_t right = (uint16_t)value;
-
-	for (unsigned i = 0; i < LINK_ROUNDS; i++) {
-		uint16_t next = (uint16_t)(left ^ mix(mix(keys[i] ^ right) + keys[i]));
-
-		left = right;
-		right = next;
-	}
-	return (uint32_t)left << 16 | right;
-}
 
 /* 0 means "none" in some messages. The look-up matters only after 2^32 connections. */
 static uint32_t next_id(struct soft_manager *manager)
@@ -220,7 +198,7 @@ static uint32_t next_id(struct soft_manager *manager)
 	uint32_t id;
 
 	do
-		id = permute(manager->round_keys, manager->counter++);
+		id = soft_number(&manager->identifiers, HALF_BITS, manager->counter++);
 	while (!id || find_id(manager, id));
 	return id;
 }
@@ -261,27 +239,43 @@ bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id,
 	link->peer_id = peer_id;
 	link->agreement.peer_queue = queue;
 	link->peer_known = insert(link, LINK_BY_PEER, hash_of(link->manager, peer, guid, peer_id)) &&
-			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, guid, queue));
+			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, 0, queue));
 	return link->peer_known;
+}
+
+/* ---- lists ---- */
+
+static void append(struct link_list *list, struct soft_link *link)
+{
+	link->list = list;
+	link->next_listed = NULL;
+	link->link_to_this = list->last;
+	*list->last = link;
+	list->last = &link->next_listed;
+	list->count++;
+}
+
+static void take_out_of_list(struct soft_link *link)
+{
+	if (!link->list)
+		return;
+	*link->link_to_this = link->next_listed;
+	if (link->next_listed)
+		link->next_listed->link_to_this = link->link_to_this;
+	else
+		link->list->last = link->link_to_this;
+	link->list->count--;
+	link->list = NULL;
 }
 
 /* ---- ended links ---- */
 
 void soft_link_free(struct soft_link *link)
 {
-	struct soft_manager *manager = link->manager;
-
 	loop_timer_stop(&link->timer);
 	for (unsigned index = 0; index < LINK_INDEXES; index++)
 		take_out(link, (enum link_index)index);
-	if (link->link_to_this) {
-		*link->link_to_this = link->next_ended;
-		if (link->next_ended)
-			link->next_ended->link_to_this = link->link_to_this;
-		else
-			manager->last_ended = link->link_to_this;
-		manager->ended_count--;
-	}
+	take_out_of_list(link);
 	if (link->endpoint)
 		link->endpoint->link = NULL;
 	free(link);
@@ -303,12 +297,10 @@ static void begin_memory(struct soft_link *link)
 	struct soft_manager *manager = link->manager;
 
 	take_out(link, LINK_BY_QUEUE);
-	link->link_to_this = manager->last_ended;
-	*manager->last_ended = link;
-	manager->last_ended = &link->next_ended;
+	append(&manager->ended, link);
 	soft_link_remember(link);
-	if (++manager->ended_count > MANAGER_ENDED_MOST)
-		soft_link_free(manager->ended);
+	if (manager->ended.count > MANAGER_ENDED_MOST)
+		soft_link_free(manager->ended.first);
 }
 
 void soft_link_detach(struct soft_link *link)
@@ -350,6 +342,9 @@ bool soft_link_enter(struct soft_link *link, enum link_state state)
 	if (link->state == LINK_DREQ_SENT && !link->endpoint)
 		manager->dying--;
 	link->state = state;
+	take_out_of_list(link);
+	if (state == LINK_REP_SENT)
+		append(&manager->unconfirmed, link);
 	if (state == LINK_ENDED || state == LINK_REJECTED)
 		begin_memory(link);
 	return true;
@@ -369,6 +364,12 @@ static int64_t interval_of(const struct soft_link *link)
 	return interval + interval / 64 * ((int64_t)(link->id % 16) - 8);
 }
 
+/* In a flood most who asked are not there: nobody is sent more than it sent itself. */
+static bool may_repeat(const struct soft_link *link)
+{
+	return link->state != LINK_REP_SENT || link->manager->half_open <= MANAGER_REPEATED_MOST;
+}
+
 static void wait_for_answer(struct soft_link *link)
 {
 	loop_timer_start(link->manager->transport->base.loop, &link->timer, interval_of(link), unanswered, link);
@@ -384,7 +385,8 @@ static void unanswered(void *owner)
 		soft_ending_unanswered(link);
 	} else {
 		link->repeats++;
-		soft_manager_send(link->manager, &link->agreement.path, link->message);
+		if (may_repeat(link))
+			soft_manager_send(link->manager, &link->agreement.path, link->message);
 		wait_for_answer(link);
 	}
 	soft_leave(transport);

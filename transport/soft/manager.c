@@ -12,11 +12,11 @@ struct soft_manager *soft_manager_open(struct soft_transport *transport)
 	if (!manager)
 		return NULL;
 	manager->transport = transport;
-	manager->last_ended = &manager->ended;
+	manager->unconfirmed.last = &manager->unconfirmed.first;
+	manager->ended.last = &manager->ended.first;
 	manager->secret = soft_random();
 	manager->counter = (uint32_t)soft_random();
-	for (unsigned i = 0; i < LINK_ROUNDS; i++)
-		manager->round_keys[i] = soft_random();
+	soft_number_prepare(&manager->identifiers);
 	return manager;
 }
 

@@ -46,20 +46,20 @@
 #include "core/clock.h"
 #include "transport/soft/bytes.h"
 #include "transport/soft/mad.h"
+#include "transport/soft/number.h"
 #include "transport/soft/soft.h"
 
 enum {
-	MANAGER_BACKLOG = 1024,	       /* of a listener: requests not answered yet; more are dropped, and come again */
-	MANAGER_HALF_OPEN_MOST = 2048, /* those, and the accepted ones whose peer has not confirmed */
-	MANAGER_DYING_MOST = 1024,     /* DREQs repeated for endpoints that are gone */
-	MANAGER_ENDED_MOST = 4096,     /* ended links remembered */
-	MANAGER_DYING_REPEATS = 5,     /* of the DREQ of an endpoint that is gone: 3.1 s */
-	MANAGER_REPEATS = 40,	       /* of any message, if nobody sets a limit: 73 s, as long as a stock peer tries */
-	MANAGER_SLOWEST = 5,	       /* the repeat from which on the interval grows no more */
-	MANAGER_OUTGOING = 64,	       /* MADs between two flushes */
-	MANAGER_LAST_WORDS = 2,	       /* more of a DREQ or DREP when the transport is closed */
-	MANAGER_RETRIES = 7,	       /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
-	LINK_ROUNDS = 6,	       /* of the permutation that makes identifiers */
+	MANAGER_BACKLOG = 1024,	    /* of a listener that sets none: requests not answered yet, and ... */
+	MANAGER_REPEATED_MOST = 64, /* more half-open ones, and REPs are repeated only to those who ask again */
+	MANAGER_DYING_MOST = 1024,  /* DREQs repeated for endpoints that are gone */
+	MANAGER_ENDED_MOST = 4096,  /* ended links remembered */
+	MANAGER_DYING_REPEATS = 5,  /* of the DREQ of an endpoint that is gone: 3.1 s */
+	MANAGER_REPEATS = 40,	    /* of any message, if nobody sets a limit: 73 s, as long as a stock peer tries */
+	MANAGER_SLOWEST = 5,	    /* the repeat from which on the interval grows no more */
+	MANAGER_OUTGOING = 64,	    /* MADs between two flushes */
+	MANAGER_LAST_WORDS = 2,	    /* more of a DREQ or DREP when the transport is closed */
+	MANAGER_RETRIES = 7,	    /* of a queue, and of one whose peer has no receive posted: 7 is for ever */
 };
 
 #define MANAGER_FIRST_REPEAT  (100 * CLOCK_NS_PER_MS)  /* doubled with each repeat ... */
@@ -67,6 +67,7 @@ enum {
 #define MANAGER_MEMORY	      (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
 #define MANAGER_LEFT_RECENTLY (1 * CLOCK_NS_PER_S)     /* peers that may not have heard the DREP */
 #define MANAGER_STAY	      (500 * CLOCK_NS_PER_MS)  /* of a peer that leaves, for its last acknowledgements */
+#define MANAGER_CROWDED	      (10 * CLOCK_NS_PER_S)    /* from one message about a flood of requests to the next */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -83,7 +84,7 @@ enum link_state {
 enum link_index {
 	LINK_BY_ID,    /* our identifier */
 	LINK_BY_PEER,  /* the peer's address, GUID and identifier */
-	LINK_BY_QUEUE, /* the peer's address, GUID and queue pair, of a link that lives */
+	LINK_BY_QUEUE, /* the peer's address and queue pair, of a link that lives */
 	LINK_INDEXES,
 };
 
@@ -91,6 +92,12 @@ struct link_table {
 	struct soft_link **buckets;
 	size_t size; /* a power of two */
 	size_t count;
+};
+
+/* Oldest first. */
+struct link_list {
+	struct soft_link *first, **last;
+	unsigned count;
 };
 
 struct soft_link {
@@ -103,31 +110,33 @@ struct soft_link {
 	uint32_t id;
 	uint32_t peer_id;
 	uint64_t peer_guid;
-	uint64_t transaction;		 /* of REQ, and everything up to RTU */
-	bool leaving;			 /* the peer wants to disconnect ... */
-	uint64_t goodbye;		 /* ... with this transaction */
-	int64_t left_at;		 /* when it was let go; 0 before */
-	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
-	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
+	uint64_t transaction; /* of REQ, and everything up to RTU */
+	bool leaving;	      /* the peer wants to disconnect ... */
+	uint64_t goodbye;     /* ... with this transaction */
+	int64_t left_at;      /* when it was let go; 0 before */
+	uint32_t queue;	      /* number of our queue pair; 0 before accepting */
 	unsigned repeats;
-	struct loop_timer timer;
-	uint32_t hash[LINK_INDEXES];
 	struct soft_link *next_in[LINK_INDEXES];
-	struct soft_link *next_ended, **link_to_this; /* among the ended, oldest first; NULL if it is not there */
-	uint8_t message[MAD_SIZE];		      /* what was said last */
+	struct link_list *list; /* of those that are in its state; NULL in most states */
+	struct soft_link *next_listed, **link_to_this;
+	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
+	uint32_t hash[LINK_INDEXES];
+	struct loop_timer timer;
+	uint8_t message[MAD_SIZE]; /* what was said last */
 };
 
 struct soft_manager {
 	struct soft_transport *transport;
 	struct link_table tables[LINK_INDEXES];
-	uint64_t secret;		  /* of the hashes */
-	uint64_t round_keys[LINK_ROUNDS]; /* of the identifiers */
-	uint32_t counter;
+	uint64_t secret; /* of the hashes */
+	struct soft_number_keys identifiers;
+	uint32_t counter; /* of them */
 	unsigned half_open;
 	unsigned dying;
-	unsigned ended_count;
-	struct soft_link *ended, **last_ended;
-	uint32_t psn; /* of the next packet; nobody looks at it */
+	struct link_list unconfirmed; /* in REP_SENT */
+	struct link_list ended;
+	int64_t crowded_at; /* when it was said that there are too many requests; 0: never */
+	uint32_t psn;	    /* of the next packet; nobody looks at it */
 	unsigned outgoing_count;
 	uint8_t outgoing[MANAGER_OUTGOING][MAD_SIZE]; /* must stay as they are until soft_flush() */
 };
@@ -223,6 +232,8 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
 /* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
+/* Refuses without a word, because others need its place: whoever confirms after all hears of it then. */
+void soft_ending_give_way(struct soft_link *link);
 /* Says DREP to a peer that wants to leave. */
 void soft_ending_let_go(struct soft_link *link);
 /* Says DREP, link or not. */

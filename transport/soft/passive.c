@@ -152,6 +152,40 @@ static void begin(struct soft_manager *manager, struct soft_endpoint *listener, 
 	soft_tell(endpoint, SOFT_EVENT_REQUESTED, mad->private_data + MAD_ADDRESS_SIZE, MAD_REQ_USER_PRIVATE);
 }
 
+/* Once in a while. */
+static void tell_crowd(struct soft_manager *manager, const struct soft_endpoint *listener)
+{
+	int64_t now = clock_now();
+
+	if (manager->crowded_at && now - manager->crowded_at < MANAGER_CROWDED)
+		return;
+	manager->crowded_at = now;
+	log_error(manager->transport->base.log, listener->base.name,
+		  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
+		  manager->half_open);
+}
+
+/*
+ * Half-open connections are bounded, and a peer that is there confirms in a round trip: the oldest that has not makes
+ * room, so that requests from addresses where nobody is keep nobody out.
+ */
+static bool has_room(struct soft_manager *manager, const struct soft_endpoint *listener)
+{
+	int64_t chosen = endpoint_option(&listener->base, backlog);
+	unsigned backlog = chosen == PATH_UNSET ? MANAGER_BACKLOG : (unsigned)chosen;
+
+	if (listener->asked >= backlog) {
+		log_debug(manager->transport->base.log, "%s: a request is dropped: %u wait for an answer",
+			  listener->base.name, listener->asked);
+		return false;
+	}
+	while (manager->half_open >= 2 * backlog && manager->unconfirmed.first) {
+		tell_crowd(manager, listener);
+		soft_ending_give_way(manager->unconfirmed.first);
+	}
+	return true;
+}
+
 void soft_passive_request(struct soft_manager *manager, struct soft_socket *socket, const struct address *from,
 			  const struct mad *mad)
 {
@@ -189,11 +223,8 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		turn_away(manager, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
-	if (listener->asked < MANAGER_BACKLOG && manager->half_open < MANAGER_HALF_OPEN_MOST)
+	if (has_room(manager, listener))
 		begin(manager, listener, &path, mad, &address);
-	else
-		log_debug(manager->transport->base.log, "%s: a request is dropped: %u wait for an answer, %u in all",
-			  listener->base.name, listener->asked, manager->half_open);
 }
 
 /* ---- REP ---- */

@@ -8,14 +8,12 @@
 #include "core/clock.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/mad.h"
+#include "transport/soft/number.h"
 
 enum {
-	NUMBER_BITS = 24,
-	HALF_BITS = NUMBER_BITS / 2,
-	HALF_MASK = (1 << HALF_BITS) - 1,
+	HALF_BITS = 12,	  /* of a number */
 	NUMBER_FIRST = 2, /* 0 and 1 are the managers' */
 	NUMBER_LAST = 0xfffffe,
-	NUMBER_ROUNDS = 6,
 	FULL_MEMBER = 0x8000, /* of a partition; limited members are taken as well */
 	PROBES_AT_ONCE = 512, /* in one turn of the watch: the others' come with the next */
 };
@@ -31,8 +29,8 @@ enum {
 struct soft_queue_table {
 	struct soft_transport *transport;
 	struct soft_table by_number;
-	uint64_t keys[NUMBER_ROUNDS]; /* of the order in which numbers are given out */
-	uint32_t turn;
+	struct soft_number_keys numbers;
+	uint32_t turn; /* of them */
 	struct soft_queue *pending, **pending_end;
 	struct soft_queue *groups;
 	struct loop_timer again; /* for what the slices of the last turn left */
@@ -56,8 +54,7 @@ struct soft_queue_table *soft_queue_table_open(struct soft_transport *transport)
 		return NULL;
 	table->transport = transport;
 	table->pending_end = &table->pending;
-	for (size_t round = 0; round < NUMBER_ROUNDS; round++)
-		table->keys[round] = soft_random();
+	soft_number_prepare(&table->numbers);
 	table->turn = (uint32_t)soft_random();
 	return table;
 }
@@ -72,31 +69,13 @@ void soft_queue_table_close(struct soft_queue_table *table)
 	free(table);
 }
 
-/*
- * A Feistel network turns a count into numbers in an order that nobody can tell, and each comes once: a Linux peer
- * takes a number that it still remembers for the old connection, and ends that.
- */
-static uint32_t number_of_turn(const struct soft_queue_table *table, uint32_t turn)
-{
-	uint32_t left = turn >> HALF_BITS & HALF_MASK, right = turn & HALF_MASK;
-
-	for (size_t round = 0; round < NUMBER_ROUNDS; round++) {
-		uint64_t mixed = (right ^ table->keys[round]) * UINT64_C(0x9e3779b97f4a7c15);
-		uint32_t before = right;
-
-		mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-		right = left ^ (uint32_t)(mixed >> (64 - HALF_BITS));
-		left = before;
-	}
-	return left << HALF_BITS | right;
-}
-
+/* Each comes once: a Linux peer takes a number that it still remembers for the old connection, and ends that. */
 static uint32_t take_number(struct soft_queue_table *table)
 {
 	uint32_t number;
 
 	do
-		number = number_of_turn(table, table->turn++);
+		number = soft_number(&table->numbers, HALF_BITS, table->turn++);
 	while (number < NUMBER_FIRST || number > NUMBER_LAST || soft_table_find(&table->by_number, number));
 	return number;
 }

@@ -35,6 +35,8 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
 
+static const char no_right_to_read[] = "the peer tried to read memory that it has no right to";
+
 static void refuse(struct soft_queue *queue, enum nak_code code, const char *wrong)
 {
 	struct responder *responder = &queue->responder;
@@ -173,7 +175,7 @@ static bool take_read(struct soft_queue *queue, const struct packet *packet)
 		return false;
 	}
 	if (packet->remote.length > LONGEST || !reach(queue, packet, REGION_REMOTE_READ)) {
-		refuse(queue, NAK_REMOTE_ACCESS, "the peer tried to read memory that it has no right to");
+		refuse(queue, NAK_REMOTE_ACCESS, no_right_to_read);
 		return false;
 	}
 	/* All places are taken by repeated ones: it may come again, too. */
@@ -184,6 +186,14 @@ static bool take_read(struct soft_queue *queue, const struct packet *packet)
 	responder->reads++;
 	queue_pend(queue);
 	return true;
+}
+
+/* The peer reads, from that PSN on, what it may not read. */
+static void refuse_read(struct soft_queue *queue, uint32_t psn, const char *wrong)
+{
+	queue->responder.expected = psn;
+	queue->responder.answer_count = 0;
+	refuse(queue, NAK_REMOTE_ACCESS, wrong);
 }
 
 /* Whether it may follow what came before it, and has the length that its place in the message wants. */
@@ -244,9 +254,13 @@ static void answer_again(struct soft_queue *queue, const struct packet *packet)
 	uint32_t end = psn_add(again.psn, again.packets);
 	unsigned place = 0;
 
-	if (packet->remote.length > LONGEST || psn_before(responder->expected, end) ||
-	    !reach(queue, packet, REGION_REMOTE_READ))
+	if (packet->remote.length > LONGEST || psn_before(responder->expected, end))
 		return;
+	/* As in a new one: without an end of the connection here, keys could be tried one after the other. */
+	if (!reach(queue, packet, REGION_REMOTE_READ)) {
+		refuse_read(queue, packet->psn, no_right_to_read);
+		return;
+	}
 	again.repeated = true;
 	for (; place < responder->answer_count; place++) {
 		struct answer *answer = answer_at(responder, place);
@@ -388,9 +402,7 @@ static bool send_responses(struct soft_queue *queue)
 		if (count == SLICE)
 			return false;
 		if (!send_response(queue, answer)) {
-			responder->expected = answer->psn;
-			responder->answer_count = 0;
-			refuse(queue, NAK_REMOTE_ACCESS, "the peer reads memory that is gone");
+			refuse_read(queue, answer->psn, "the peer reads memory that is gone");
 			return true;
 		}
 		if (answer->packets)

@@ -68,6 +68,7 @@ static void reap(void *owner)
 {
 	struct soft_transport *transport = owner;
 
+	transport->reaping = false;
 	soft_enter(transport);
 	while (transport->destroyed) {
 		struct soft_endpoint *endpoint = transport->destroyed;
@@ -85,8 +86,12 @@ static void reap(void *owner)
 	soft_leave(transport);
 }
 
+/* Once: a timer that is started anew in every turn of a busy loop never rings. */
 void soft_reap_later(struct soft_transport *transport)
 {
+	if (transport->reaping)
+		return;
+	transport->reaping = true;
 	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
 }
 
@@ -138,6 +143,6 @@ const struct backend soft_backend = {
 	.leave = soft_leave_group,
 	.post = soft_post,
 	.migrate = soft_migrate,
-	.path = soft_path,
+	.path = WITH_REPORT || WITH_DOCTOR ? soft_path : NULL,
 	.refusals = soft_refusals,
 };

@@ -12,7 +12,7 @@
 
 enum {
 	BACKLOG = 1024
-}; /* of a listener; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
+}; /* of a listener that sets none; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
 
 /* Around an id that exists, or none yet. */
 static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind kind,
@@ -114,6 +114,7 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct log *log = base->transport->log;
 	struct sockaddr_storage storage;
+	int64_t backlog = endpoint_option(base, backlog);
 	int error;
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, base->options.port_space, &storage))) {
@@ -121,7 +122,7 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 		log_error(log, base->name, "binding: %s (%d)", verbs_error_cause(error), error);
 		return OUTCOME_NO_CONNECTION;
 	}
-	if (rdma_listen(endpoint->id, BACKLOG)) {
+	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog)) {
 		error = errno;
 		log_error(log, base->name, "listening: %s (%d)", verbs_error_cause(error), error);
 		return OUTCOME_NO_CONNECTION;

@@ -58,6 +58,7 @@ static void reap(void *owner)
 {
 	struct verbs_transport *transport = owner;
 
+	transport->reaping = false;
 	while (transport->destroyed) {
 		struct verbs_endpoint *endpoint = transport->destroyed;
 
@@ -78,8 +79,12 @@ static void reap(void *owner)
 	}
 }
 
+/* Once: a timer that is started anew in every turn of a busy loop never rings. */
 void verbs_reap_later(struct verbs_transport *transport)
 {
+	if (transport->reaping)
+		return;
+	transport->reaping = true;
 	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
 }
 
@@ -129,7 +134,7 @@ const struct backend verbs_backend = {
 	.leave = verbs_leave,
 	.post = verbs_post,
 	.migrate = verbs_migrate,
-	.source_fits = verbs_source_fits,
-	.path = verbs_path,
+	.source_fits = WITH_PATH ? verbs_source_fits : NULL,
+	.path = WITH_REPORT || WITH_DOCTOR ? verbs_path : NULL,
 	.refusals = verbs_refusals,
 };

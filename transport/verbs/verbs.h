@@ -34,6 +34,7 @@ struct verbs_transport {
 	struct verbs_region *unwanted;	  /* wait for it too, behind the endpoints */
 	struct verbs_channel *left;	  /* as well: endpoints that wait may still be on them */
 	struct loop_timer reaper;
+	bool reaping;
 };
 
 /* An rdma_cm event channel on the loop. */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The numbers that peers may not guess: queue pairs, communication identifiers, keys. */
+#include "test/unit/unit.h"
+
+#include "transport/soft/number.h"
+#include "transport/soft/soft.h"
+
+static void each_comes_once(void **state)
+{
+	static bool seen[1 << 16];
+	struct soft_number_keys keys;
+
+	(void)state;
+	soft_number_prepare(&keys);
+	for (uint32_t count = 0; count < LENGTH(seen); count++) {
+		uint32_t number = soft_number(&keys, 8, count);
+
+		assert_true(number < LENGTH(seen));
+		assert_false(seen[number]);
+		seen[number] = true;
+	}
+}
+
+/* Every bit of what goes in turns over every bit of what comes out in half of all cases. */
+static void neighbours_tell_nothing(void **state)
+{
+	enum {
+		TRIES = 4000,
+		HALF_BITS = 12,
+		BITS = 2 * HALF_BITS
+	};
+	struct soft_number_keys keys;
+
+	(void)state;
+	soft_number_prepare(&keys);
+	for (unsigned in = 0; in < BITS; in++) {
+		unsigned turned[BITS] = { 0 };
+
+		for (unsigned attempt = 0; attempt < TRIES; attempt++) {
+			uint32_t count = (uint32_t)soft_random();
+			uint32_t change =
+				soft_number(&keys, HALF_BITS, count) ^ soft_number(&keys, HALF_BITS, count ^ 1u << in);
+
+			for (unsigned out = 0; out < BITS; out++)
+				turned[out] += change >> out & 1;
+		}
+		/* Beyond eight standard deviations is no chance. */
+		for (unsigned out = 0; out < BITS; out++)
+			assert_in_range(turned[out], TRIES / 2 - 256, TRIES / 2 + 256);
+	}
+}
+
+static void other_keys_are_another_order(void **state)
+{
+	struct soft_number_keys one, other;
+	unsigned same = 0;
+
+	(void)state;
+	soft_number_prepare(&one);
+	soft_number_prepare(&other);
+	for (uint32_t count = 0; count < 1000; count++)
+		same += soft_number(&one, 12, count) == soft_number(&other, 12, count);
+	assert_in_range(same, 0, 2);
+}
+
+/* Each bit of 1,000 of them is set in about half. */
+static void random_bits_are_random(void **state)
+{
+	unsigned set[64] = { 0 };
+
+	(void)state;
+	for (unsigned attempt = 0; attempt < 1000; attempt++) {
+		uint64_t value = soft_random();
+
+		for (unsigned bit = 0; bit < 64; bit++)
+			set[bit] += (unsigned)(value >> bit & 1);
+	}
+	for (unsigned bit = 0; bit < 64; bit++)
+		assert_in_range(set[bit], 500 - 128, 500 + 128);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_comes_once),
+		cmocka_unit_test(neighbours_tell_nothing),
+		cmocka_unit_test(other_keys_are_another_order),
+		cmocka_unit_test(random_bits_are_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is destroyed is freed soon, also while a flood keeps the loop busy. */
+#include "test/unit/unit.h"
+
+#include <unistd.h>
+
+#include "transport/soft/soft.h"
+
+enum {
+	TURNS = 200,
+};
+
+struct flood {
+	struct loop *loop;
+	struct transport *transport;
+	struct channel *channel;
+	unsigned turns;
+	unsigned most; /* endpoints that waited to be freed */
+};
+
+/* Readable in every turn, as the socket of a server is that gets requests without end. */
+static void readable(void *owner)
+{
+	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
+	struct flood *flood = owner;
+	struct endpoint *endpoint;
+	unsigned waiting = 0;
+
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, flood->channel, &options, NULL, NULL, &endpoint),
+			 OUTCOME_OK);
+	endpoint_destroy(endpoint);
+	for (const struct soft_endpoint *other = soft_of(flood->transport)->destroyed; other;
+	     other = other->next_destroyed)
+		waiting++;
+	if (waiting > flood->most)
+		flood->most = waiting;
+	if (++flood->turns == TURNS)
+		loop_stop(flood->loop);
+}
+
+static void flood_starves_nobody(void **state)
+{
+	static const struct log log = { .name = "test" };
+	struct flood flood = { .loop = loop_create() };
+	struct loop_io io = { 0 };
+	int ends[2];
+
+	(void)state;
+	assert_non_null(flood.loop);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	assert_int_equal(transport_open("soft", flood.loop, &log, &flood.transport), OUTCOME_OK);
+	assert_int_equal(channel_create(flood.transport, &flood.channel), OUTCOME_OK);
+	loop_io_start(flood.loop, &io, ends[0], readable, &flood);
+	loop_run(flood.loop);
+	assert_int_equal(flood.turns, TURNS);
+	assert_in_range(flood.most, 1, 3);
+	loop_io_stop(&io);
+	transport_close(flood.transport);
+	loop_destroy(flood.loop);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flood_starves_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

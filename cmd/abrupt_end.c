@@ -35,7 +35,10 @@
 /* The codes of enum outcome, as the preprocessor needs them. */
 #define CODE_INTERRUPTED 130
 #define CODE_FAILED	 1
-_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED, "an exit code has changed");
+#define CODE_INTERNAL	 5
+_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED &&
+		       CODE_INTERNAL == OUTCOME_INTERNAL,
+	       "an exit code has changed");
 
 static const struct {
 	int code;
@@ -44,6 +47,7 @@ static const struct {
 } rows[] = {
 	[ABRUPT_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
 	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a library call does not return: ended at once"),
+	[ABRUPT_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: ended at once"),
 };
 
 static void say(int fd, const char *text)

@@ -8,6 +8,7 @@
 enum abrupt_reason {
 	ABRUPT_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
 	ABRUPT_STUCK,		/* a library call does not return: OUTCOME_FAILED */
+	ABRUPT_REFUSED,		/* --sandbox: OUTCOME_INTERNAL */
 };
 
 /* Says why on stderr, and ends the process. Safe in a signal handler. */

@@ -22,12 +22,13 @@
 struct environment {
 	struct loop *loop;
 	struct log log;
-	struct transport *transport; /* opened before start() */
-	uint64_t given;		     /* the options that were on the command line, for options_given() */
-	enum outcome outcome;	     /* of the run: the first failure stays */
-	FILE *output;		     /* results in classic lines: through environment_output() */
-	struct reporting *reporting; /* NULL in a run that is a part of another one */
-	struct life *life;	     /* also */
+	struct transport *transport;	       /* opened before start() */
+	uint64_t given;			       /* the options that were on the command line, for options_given() */
+	enum outcome outcome;		       /* of the run: the first failure stays */
+	FILE *output;			       /* results in classic lines: through environment_output() */
+	struct reporting *reporting;	       /* NULL in a run that is a part of another one */
+	struct life *life;		       /* also */
+	const struct common_options *confined; /* also; and NULL once the run has given up what it could */
 
 	/* Of a run that is a part of another one; else NULL. They come from inside the command: act later. */
 	void (*ready)(void *owner);
@@ -94,6 +95,12 @@ void environment_finish(struct environment *environment, enum outcome outcome);
  * printed, in that order behind the pidfile and before the descriptor. If one fails the run ends.
  */
 void environment_ready(struct environment *environment, const struct address *address, const char *line);
+
+/*
+ * The run is set up: no name is looked up, no device opened and no address connected to any more, but for those of
+ * peers that come. Gives up what it does not need from here on. Only the first call counts; environment_ready() is one.
+ */
+void environment_settled(struct environment *environment);
 
 /* Where results are printed, in lines. */
 FILE *environment_output(const struct environment *environment);

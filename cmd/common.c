@@ -63,6 +63,8 @@ const struct option end_option_table[] = {
 	    OPTION_HELP("Keep the number of the process in FILE from then to its end")),
 	ROW(OPTION_FLAG, "daemon", life.daemon,
 	    OPTION_HELP("Go into the background when peers can reach this end; the command ends then, or fails")),
+	ROW(OPTION_FLAG, "sandbox", sandbox,
+	    OPTION_HELP("Allow the process only what a test takes from when it listens, is connected or has joined")),
 #endif
 #if WITH_PATH
 	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", OPTION_HELP("Use this RDMA device")),

@@ -21,6 +21,7 @@ struct common_options {
 	struct life_options life;     /* of a server; else zeros */
 	struct path_options path;     /* of an end */
 	struct family_options family; /* as well */
+	bool sandbox;
 	bool poll;
 	int64_t spin; /* microseconds */
 	bool debug;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/command.h"
+#include "cmd/confinement.h"
 
 void environment_note(struct environment *environment, enum outcome outcome)
 {
@@ -43,6 +44,21 @@ void environment_ready(struct environment *environment, const struct address *ad
 		environment_finish(environment, outcome);
 	else if (environment->ready)
 		environment->ready(environment->owner);
+	else
+		environment_settled(environment);
+}
+
+void environment_settled(struct environment *environment)
+{
+	const struct common_options *options = environment->confined;
+	enum outcome outcome;
+
+	if (!options)
+		return;
+	environment->confined = NULL;
+	outcome = confinement_enter(options, environment->transport, &environment->log);
+	if (outcome)
+		environment_finish(environment, outcome);
 }
 
 FILE *environment_output(const struct environment *environment)

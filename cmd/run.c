@@ -10,6 +10,7 @@
 #include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
+#include "core/sandbox.h"
 
 /* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
@@ -152,11 +153,15 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
+	if (WITH_SERVICE && !outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
+		outcome = OUTCOME_USAGE;
 	if (!outcome && WITH_SERVICE)
 		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
 	environment->life = &run->life;
+	if (!run->command->chooses_transport)
+		environment->confined = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
@@ -179,6 +184,12 @@ static enum outcome run_command(struct run *run, const void *options)
 	return environment->outcome;
 }
 
+/* Also what this build has no option for: zeros would forbid every retry. */
+static void leave_open(struct common_options *common)
+{
+	common->path = (struct path_options)PATH_OPEN;
+}
+
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
 	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
@@ -189,8 +200,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		log_errno(&run.environment.log, NULL, ENOMEM, "start");
 		return OUTCOME_INTERNAL;
 	}
+	leave_open(options);
 	run.common = options;
-	run.common->path = (struct path_options)PATH_OPEN; /* also what this build has no option for */
 	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,
 				&run.environment.given);

@@ -39,6 +39,11 @@ const char *transport_name(const struct transport *transport)
 	return transport->backend->name;
 }
 
+bool transport_opens_devices(const struct transport *transport)
+{
+	return transport->backend->opens_devices;
+}
+
 const struct path_refusal *transport_refusals(const char **name)
 {
 	static const struct path_refusal none[] = { { 0 } };

@@ -117,6 +117,7 @@ static void watch(void *owner)
 void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
+	environment_settled(run->environment);
 	run_say(run, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, watch, run);

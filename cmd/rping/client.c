@@ -132,6 +132,16 @@ static void target_ended(struct rping_client *client, struct target *target)
 	environment_finish(client->environment, OUTCOME_OK);
 }
 
+/* Each target is connected or has ended, and none will be tried again. */
+static bool is_settled(const struct rping_client *client)
+{
+	bool pausing = false;
+
+	for (size_t i = 0; i < client->count && !client->connecting && !client->first; i++)
+		pausing |= client->targets[i].pauses;
+	return !client->connecting && !client->first && !pausing;
+}
+
 static void target_news(void *owner, struct target *target, enum target_news news)
 {
 	struct rping_client *client = owner;
@@ -140,12 +150,15 @@ static void target_news(void *owner, struct target *target, enum target_news new
 		target->has_slot = false;
 		client->connecting--;
 	}
+	target->pauses = news == TARGET_PAUSES;
 	if (news == TARGET_TRIES)
 		queue(client, target);
 	if (news == TARGET_ENDED)
 		target_ended(client, target);
 	if (client->ended < client->count)
 		start_some(client);
+	if (is_settled(client))
+		environment_settled(client->environment);
 }
 
 /* The look-up of -I, which all targets need. */

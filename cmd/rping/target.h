@@ -72,6 +72,7 @@ struct target {
 	bool last;	  /* end after this ping */
 	bool timed;	  /* because it has pinged for the whole --duration */
 	bool overdue;	  /* the deadline of the run has passed */
+	bool pauses;	  /* the client's: it will be tried again */
 	bool has_slot;	  /* the owner's: one of those that connect at a time */
 	bool ended;
 	enum outcome outcome;

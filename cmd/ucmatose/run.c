@@ -201,6 +201,7 @@ static void pause_over(void *owner)
 /* All are connected that will be. */
 static void connected(struct ucmatose *run)
 {
+	environment_settled(run->environment);
 	if (!needs_pause(run)) {
 		begin_transfer(run);
 		return;

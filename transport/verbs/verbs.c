@@ -115,6 +115,7 @@ static void verbs_close(struct transport *transport)
 
 const struct backend verbs_backend = {
 	.name = "verbs",
+	.opens_devices = true,
 	.open = verbs_open,
 	.close = verbs_close,
 	.channel_create = verbs_channel_create,

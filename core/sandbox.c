@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The filter is a list of rules that is gone through from its top for each system call: those of every ping stand
+ * first. A system call has another number on each processor, and some are not there on all.
+ */
+#include "core/sandbox.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) && defined(__LP64__)
+#define PROCESSOR AUDIT_ARCH_X86_64
+#elif defined(__aarch64__) && defined(__LP64__) && __BYTE_ORDER == __LITTLE_ENDIAN
+#define PROCESSOR AUDIT_ARCH_AARCH64
+#elif defined(__arm__) && defined(__ARM_EABI__) && __BYTE_ORDER == __LITTLE_ENDIAN
+#define PROCESSOR AUDIT_ARCH_ARM
+#elif defined(__riscv) && __riscv_xlen == 64
+#define PROCESSOR AUDIT_ARCH_RISCV64
+#elif defined(__s390x__)
+#define PROCESSOR AUDIT_ARCH_S390X
+#else
+#define PROCESSOR 0 /* unknown: no filter */
+#endif
+
+struct rule {
+	uint16_t call;
+	uint8_t needs;	  /* grants */
+	uint8_t argument; /* if mask is not 0: that of which the masked bits must have that value */
+	uint32_t mask;
+	uint32_t value;
+};
+
+enum {
+	OPEN_MASK = O_ACCMODE | O_CREAT | O_TRUNC,
+	REQUEST_KIND = 0xff00,	 /* of an ioctl */
+	REQUEST_RDMA = 0x1b00,	 /* RDMA_IOCTL_MAGIC */
+	REQUEST_SOCKET = 0x8900, /* interfaces, by a socket */
+	PROGRAM_MOST = 512,
+	INSTRUCTIONS_MOST = 6, /* of a rule */
+};
+
+#define EVERY UINT32_MAX
+#define OPENS(call, argument)                                                                                          \
+	{ call, 0, argument, OPEN_MASK, O_RDONLY }, { call, SANDBOX_DEVICES, argument, OPEN_MASK, O_RDWR },            \
+	{                                                                                                              \
+		call, SANDBOX_FILES, argument, OPEN_MASK, O_WRONLY | O_CREAT | O_TRUNC                                 \
+	}
+
+/* clang-format off */
+static const struct rule rules[] = {
+	/* what a ping takes */
+	{ .call = SYS_sendmmsg }, { .call = SYS_recvmmsg },
+#ifdef SYS_epoll_wait
+	{ .call = SYS_epoll_wait },
+#endif
+	{ .call = SYS_epoll_pwait },
+	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_RDMA },
+	{ .call = SYS_read }, { .call = SYS_write },
+#ifdef SYS_clock_gettime
+	{ .call = SYS_timerfd_settime }, { .call = SYS_clock_gettime }, { .call = SYS_timer_settime },
+	{ .call = SYS_gettimeofday }, { .call = SYS_clock_nanosleep },
+#endif
+#ifdef SYS_clock_gettime64
+	{ .call = SYS_clock_gettime64 }, { .call = SYS_recvmmsg_time64 }, { .call = SYS_timerfd_settime64 },
+	{ .call = SYS_timer_settime64 }, { .call = SYS_futex_time64 }, { .call = SYS_ppoll_time64 },
+	{ .call = SYS_clock_nanosleep_time64 },
+#endif
+	/* sockets: of packets, and those that tell of interfaces and devices; no other family */
+	{ .call = SYS_sendmsg }, { .call = SYS_recvmsg }, { .call = SYS_sendto }, { .call = SYS_recvfrom },
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET },
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET6 },
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_NETLINK },
+	{ .call = SYS_bind }, { .call = SYS_connect }, { .call = SYS_getsockname }, { .call = SYS_getsockopt },
+	{ .call = SYS_setsockopt },
+	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_SOCKET },
+	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TCGETS },
+	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TIOCGWINSZ },
+	/* waiting, time */
+	{ .call = SYS_epoll_ctl }, { .call = SYS_eventfd2 }, { .call = SYS_ppoll }, { .call = SYS_timerfd_create },
+	{ .call = SYS_timer_create }, { .call = SYS_timer_delete }, { .call = SYS_setitimer },
+	{ .call = SYS_nanosleep }, { .call = SYS_futex }, { .call = SYS_sched_yield },
+#ifdef SYS_poll
+	{ .call = SYS_poll },
+#endif
+	/* memory, never to be executed */
+#if defined(__s390x__)
+	{ .call = SYS_mmap }, /* its arguments lie in memory, where no filter looks */
+#elif defined(SYS_mmap)
+	{ .call = SYS_mmap, .argument = 2, .mask = PROT_EXEC },
+#endif
+#ifdef SYS_mmap2
+	{ .call = SYS_mmap2, .argument = 2, .mask = PROT_EXEC },
+#endif
+	{ .call = SYS_mprotect, .argument = 2, .mask = PROT_EXEC },
+	{ .call = SYS_munmap }, { .call = SYS_mremap }, { .call = SYS_madvise }, { .call = SYS_brk },
+	/* files: reading, and what is open; libibverbs reads /sys, and opens the device of a listener's peer */
+	OPENS(SYS_openat, 2),
+#ifdef SYS_open
+	OPENS(SYS_open, 1),
+	{ .call = SYS_access }, { .call = SYS_readlink }, { .call = SYS_stat }, { .call = SYS_lstat },
+	{ .call = SYS_rename, .needs = SANDBOX_FILES }, { .call = SYS_unlink, .needs = SANDBOX_FILES },
+#endif
+#ifdef SYS_renameat
+	{ .call = SYS_renameat, .needs = SANDBOX_FILES },
+#endif
+	{ .call = SYS_renameat2, .needs = SANDBOX_FILES }, { .call = SYS_unlinkat, .needs = SANDBOX_FILES },
+	{ .call = SYS_close }, { .call = SYS_readv }, { .call = SYS_writev }, { .call = SYS_pread64 },
+	{ .call = SYS_lseek }, { .call = SYS_fstat }, { .call = SYS_fcntl }, { .call = SYS_dup }, { .call = SYS_dup3 },
+	{ .call = SYS_getdents64 }, { .call = SYS_faccessat }, { .call = SYS_readlinkat },
+#ifdef SYS_newfstatat
+	{ .call = SYS_newfstatat },
+#endif
+#ifdef SYS_statx
+	{ .call = SYS_statx },
+#endif
+#ifdef SYS_fcntl64
+	{ .call = SYS_fcntl64 }, { .call = SYS__llseek }, { .call = SYS_fstat64 }, { .call = SYS_stat64 },
+	{ .call = SYS_fstatat64 },
+#endif
+	/* signals and the end */
+	{ .call = SYS_rt_sigaction }, { .call = SYS_rt_sigprocmask }, { .call = SYS_rt_sigreturn },
+#ifdef SYS_sigreturn
+	{ .call = SYS_sigreturn },
+#endif
+	{ .call = SYS_restart_syscall }, { .call = SYS_getpid }, { .call = SYS_gettid },
+	{ .call = SYS_exit }, { .call = SYS_exit_group },
+	/* the rest of what libraries ask for */
+	{ .call = SYS_getrandom }, { .call = SYS_prlimit64 }, { .call = SYS_sysinfo }, { .call = SYS_uname },
+	{ .call = SYS_sched_getaffinity }, { .call = SYS_getuid }, { .call = SYS_geteuid },
+};
+/* clang-format on */
+
+struct program {
+	struct sock_filter instructions[PROGRAM_MOST];
+	unsigned short length;
+};
+
+/* What does not fit any more makes a program without an end, which the kernel does not take. */
+static void put(struct program *program, unsigned code, uint32_t value, unsigned if_true, unsigned if_false)
+{
+	if (program->length < PROGRAM_MOST)
+		program->instructions[program->length++] = (struct sock_filter){
+			.code = (uint16_t)code, .jt = (uint8_t)if_true, .jf = (uint8_t)if_false, .k = value
+		};
+}
+
+static void load(struct program *program, size_t offset)
+{
+	put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void put_rule(struct program *program, const struct rule *rule)
+{
+	size_t low_half = __BYTE_ORDER == __BIG_ENDIAN ? 4 : 0;
+
+	put(program, BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, rule->mask ? INSTRUCTIONS_MOST - 1 : 1);
+	if (rule->mask) {
+		load(program, offsetof(struct seccomp_data, args) + rule->argument * sizeof(uint64_t) + low_half);
+		put(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		put(program, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
+	}
+	put(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+	if (rule->mask)
+		load(program, offsetof(struct seccomp_data, nr));
+}
+
+static void write_program(struct program *program, unsigned grants)
+{
+	/* To itself alone: raise() and abort(). */
+	const struct rule own_signals[] = {
+		{ .call = SYS_tgkill, .mask = EVERY, .value = (uint32_t)getpid() },
+		{ .call = SYS_tkill, .mask = EVERY, .value = (uint32_t)getpid() },
+	};
+
+	load(program, offsetof(struct seccomp_data, arch));
+	put(program, BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0);
+	put(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	load(program, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if ((rules[i].needs & grants) == rules[i].needs)
+			put_rule(program, &rules[i]);
+	for (size_t i = 0; i < sizeof(own_signals) / sizeof(own_signals[0]); i++)
+		put_rule(program, &own_signals[i]);
+	put(program, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
+}
+
+static const char label[] = "--sandbox";
+
+bool sandbox_is_possible(const struct log *log)
+{
+	if (!PROCESSOR)
+		log_error(log, label, "the system calls of this processor are not known");
+	else if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
+		log_errno(log, label, errno, "this kernel has no system call filters");
+	else
+		return true;
+	return false;
+}
+
+enum outcome sandbox_enter(const struct log *log, unsigned grants, sandbox_refused *refused)
+{
+	const struct sigaction action = { .sa_sigaction = refused, .sa_flags = SA_SIGINFO };
+	struct program program = { .length = 0 };
+	struct sock_fprog loaded = { .filter = program.instructions };
+
+	write_program(&program, grants);
+	loaded.len = program.length;
+	if (!sigaction(SIGSYS, &action, NULL) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	    !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded))
+		return OUTCOME_OK;
+	log_errno(log, label, errno, "the system call filter cannot be put in place");
+	return OUTCOME_INTERNAL;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the filter of --sandbox lets through and what it does not, call by call, each in a process of its own. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/confinement.h"
+#include "core/privileges.h"
+#include "core/sandbox.h"
+#include "transport/soft/soft.h"
+
+enum {
+	REFUSED = 77,
+	NO_FILTER = 78,
+};
+
+static const struct log log_ = { .name = "test" };
+static char file[] = "/tmp/sandbox.XXXXXX";
+static char other[sizeof(file) + 4];
+
+static void refused(int number, siginfo_t *information, void *context)
+{
+	(void)number;
+	(void)context;
+	_exit(information->si_syscall > 0 ? REFUSED : 1);
+}
+
+/* How a process ends that does it in the sandbox: 0, or REFUSED. */
+static int try(unsigned grants, void (*act)(void))
+{
+	pid_t child;
+	int status;
+
+	if (!sandbox_is_possible(&log_))
+		skip();
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (sandbox_enter(&log_, grants, refused))
+			_exit(NO_FILTER);
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void execute(void)
+{
+	execl("/bin/true", "true", (char *)NULL);
+}
+
+static void split(void)
+{
+	syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void local_socket(void)
+{
+	socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static void packet_socket(void)
+{
+	socket(AF_PACKET, SOCK_RAW, 0);
+}
+
+static void listen_for_others(void)
+{
+	listen(socket(AF_INET, SOCK_STREAM, 0), 1);
+}
+
+static void trace(void)
+{
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static void kill_another(void)
+{
+	kill(getppid(), 0);
+}
+
+static void memory_to_execute(void)
+{
+	mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void make_executable(void)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(memory, 4096, PROT_READ | PROT_EXEC);
+}
+
+static void type_into_terminal(void)
+{
+	ioctl(STDIN_FILENO, TIOCSTI, "x");
+}
+
+static void change_process(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static void change_mode(void)
+{
+	chmod(file, 0777);
+}
+
+static void overwrite(void)
+{
+	if (open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600) < 0)
+		_exit(1);
+}
+
+static void append(void)
+{
+	open(file, O_WRONLY | O_APPEND);
+}
+
+static void open_device(void)
+{
+	if (open("/dev/null", O_RDWR) < 0)
+		_exit(1);
+}
+
+static void rename_it(void)
+{
+	rename(file, other);
+	rename(other, file);
+}
+
+static void remove_it(void)
+{
+	unlink(other);
+}
+
+static const struct {
+	const char *name;
+	void (*act)(void);
+	unsigned grants; /* with which it is allowed; 0: with none */
+} forbidden[] = {
+	{ "execve", execute, 0 },
+	{ "clone", split, 0 },
+	{ "a local socket", local_socket, 0 },
+	{ "a packet socket", packet_socket, 0 },
+	{ "listen", listen_for_others, 0 },
+	{ "ptrace", trace, 0 },
+	{ "kill", kill_another, 0 },
+	{ "memory to execute", memory_to_execute, 0 },
+	{ "to make memory executable", make_executable, 0 },
+	{ "to type into the terminal", type_into_terminal, 0 },
+	{ "prctl", change_process, 0 },
+	{ "chmod", change_mode, 0 },
+	{ "to append to a file", append, 0 },
+	{ "to overwrite a file", overwrite, SANDBOX_FILES },
+	{ "rename", rename_it, SANDBOX_FILES },
+	{ "unlink", remove_it, SANDBOX_FILES },
+	{ "to open a device", open_device, SANDBOX_DEVICES },
+};
+
+static void what_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(forbidden); i++)
+		for (unsigned grants = 0; grants <= (SANDBOX_FILES | SANDBOX_DEVICES); grants++) {
+			bool granted = forbidden[i].grants && (forbidden[i].grants & grants);
+			int status = try(grants, forbidden[i].act);
+
+			if (status != (granted ? 0 : REFUSED))
+				fail_msg("%s, with the grants %u: status %d", forbidden[i].name, grants, status);
+		}
+}
+
+static void what_a_run_takes(void)
+{
+	struct timespec moment = { .tv_nsec = 1 };
+	void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int packets = socket(AF_INET, SOCK_DGRAM, 0), null = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (memory == MAP_FAILED || packets < 0 || null < 0 || mprotect(memory, 4096, PROT_READ) ||
+	    munmap(memory, 8192) || nanosleep(&moment, NULL) || close(packets) || close(null) ||
+	    sigprocmask(SIG_SETMASK, &none, NULL) || signal(SIGUSR1, SIG_IGN) == SIG_ERR || raise(SIGUSR1) ||
+	    fprintf(stderr, "%s", "") < 0)
+		_exit(1);
+	/* Refused by the kernel, not by the filter: there is no such request, device or descriptor. */
+	if (!ioctl(-1, 0x1b01, NULL) || errno != EBADF)
+		_exit(2);
+}
+
+static void what_is_allowed(void **state)
+{
+	(void)state;
+	assert_int_equal(try(0, what_a_run_takes), 0);
+}
+
+static void prctl_says(void)
+{
+	char line[256];
+	FILE *status = fopen("/proc/self/status", "r");
+	bool found = false;
+
+	while (status && fgets(line, sizeof(line), status))
+		found |= !strcmp(line, "NoNewPrivs:\t1\n");
+	_exit(found ? 0 : 1);
+}
+
+static void nothing_new_can_be_gained(void **state)
+{
+	(void)state;
+	assert_int_equal(try(0, prctl_says), 0);
+}
+
+static uint64_t capabilities(void)
+{
+	char line[256];
+	FILE *status = fopen("/proc/self/status", "r");
+	unsigned long long effective = UINT64_MAX, permitted = UINT64_MAX;
+
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status)) {
+		sscanf(line, "CapEff: %llx", &effective);
+		sscanf(line, "CapPrm: %llx", &permitted);
+	}
+	fclose(status);
+	assert_true(effective == permitted);
+	return effective;
+}
+
+/* As root: all but two go. Else there are none before and after. */
+static void privileges_go(void **state)
+{
+	enum {
+		IPC_LOCK = 1 << 14,
+		DAC_OVERRIDE = 1 << 1
+	};
+
+	(void)state;
+	for (int keep_files = 0; keep_files < 2; keep_files++) {
+		uint64_t before = capabilities(), allowed = IPC_LOCK | (keep_files ? DAC_OVERRIDE : 0);
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (!child) {
+			privileges_drop(&log_, keep_files);
+			_exit(capabilities() == (before & allowed) ? 0 : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
+/* The whole way, as a run goes it: words on stderr, and an exit code that says that it is our own fault. */
+static void refusal_is_told(void **state)
+{
+	const struct common_options options = { .sandbox = true };
+	const struct transport transport = { .backend = &soft_backend };
+	struct capture capture;
+	char expected[160];
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (!sandbox_is_possible(&log_))
+		skip();
+	capture_begin(&capture);
+	child = fork();
+	if (!child) {
+		if (!confinement_enter(&options, &transport, &log_))
+			socket(AF_UNIX, SOCK_STREAM, 0);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	snprintf(
+		expected, sizeof(expected),
+		"rdmatest: --sandbox: system call %6d\nrdmatest: --sandbox: a system call was refused: ended at once\n",
+		(int)SYS_socket);
+	assert_string_equal(capture_end(&capture), expected);
+	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERNAL);
+}
+
+static int begin(void **state)
+{
+	int fd = mkstemp(file);
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.new", file);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return unlink(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_refused),	     cmocka_unit_test(what_is_allowed),
+		cmocka_unit_test(nothing_new_can_be_gained), cmocka_unit_test(privileges_go),
+		cmocka_unit_test(refusal_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

@@ -31,6 +31,9 @@ V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
+TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
+ENGINE ?= libfuzzer#    what tries it; or afl
+DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
@@ -122,7 +125,8 @@ settings := $(BUILD)/objects/settings
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-missing-field-initializers
-fuzz := test/fuzz/network.c test/fuzz/world.c test/fuzz/attack.c
+afl_flags := -O2 -g -Wno-missing-field-initializers
+fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -175,15 +179,20 @@ $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
+# The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
 
-$(BUILD)/fuzz: $(call object,test/fuzz/target.c)
+# Every interleaving of losses, copies, late packets and timers, up to a depth.
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/fuzz/network.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
+
+$(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c test/soft/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
@@ -200,13 +209,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft cluster lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft cluster
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk layers soft cluster
 
-check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 # Not a part of check: its compilers take half a gigabyte, and what they would find changes seldom.
@@ -217,10 +226,21 @@ check-cross: setup-cross all ## the soft transport on other processors, emulated
 check-packaging: setup-deb all ## the source archive, the Debian packages and the other recipes of docs/packaging
 	@BUILD=$(BUILD) test/packaging/run
 
-fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
+fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer or AFL++, for TIME seconds
 	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	$(if $(filter afl,$(ENGINE)),+@AFL_USE_ASAN=1 AFL_QUIET=1 $(build) BUILD=$(BUILD)/afl CC=afl-clang-fast \
+		CFLAGS="$(afl_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/afl/fuzz)
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
-	@BUILD=$(BUILD) test/fuzz/search $(TIME)
+	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
+
+fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
+	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
+
+walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
+	@BUILD=$(BUILD) test/walk/run $(DEPTH)
+
+coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
+	@BUILD=$(BUILD) test/coverage/run
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -309,6 +329,6 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

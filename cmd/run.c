@@ -17,7 +17,7 @@
 
 struct run {
 	const struct command *command;
-	const struct common_options *common;
+	struct common_options *common;
 	void *state;
 	bool interrupted;
 	struct environment environment;

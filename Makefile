@@ -138,6 +138,15 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
+$(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
+$(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
+	$(call say,LINK)
+	$(Q)$(compile) -fPIC -shared -o $@ $<
+
 # What the benches compare with, and a clock outside of what they start.
 $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
@@ -151,10 +160,11 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 $(BUILD)/fuzz: $(call object,test/fuzz/target.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c test/fault/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance
+faults-tools: $(BUILD)/faults $(BUILD)/inject.so
 
 tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,7 +36,10 @@
 /* The codes of enum outcome, as the preprocessor needs them. */
 #define CODE_INTERRUPTED 130
 #define CODE_FAILED	 1
-_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED, "an exit code has changed");
+#define CODE_INTERNAL	 5
+_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED &&
+		       CODE_INTERNAL == OUTCOME_INTERNAL,
+	       "an exit code has changed");
 
 static const struct {
 	int code;
@@ -44,6 +48,8 @@ static const struct {
 } rows[] = {
 	[ABRUPT_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
 	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a library call does not return: ended at once"),
+	[ABRUPT_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: ended at once"),
+	[ABRUPT_LOOP] = ROW(CODE_INTERNAL, "event loop", "the kernel refuses to wait for events: ended at once"),
 };
 
 static void say(int fd, const char *text)
@@ -66,4 +72,23 @@ void abrupt_end(enum abrupt_reason reason)
 	if (!sigaction(JSON, NULL, &action) && action.sa_handler == SIG_IGN)
 		say(STDOUT_FILENO, rows[reason].summary);
 	_exit(rows[reason].code);
+}
+
+void *abrupt_allocate(void *memory, long size)
+{
+	void *result = NULL;
+
+	if (size)
+		result = realloc(memory, (size_t)size);
+	else
+		free(memory);
+	if (size && !result)
+		abrupt_end(ABRUPT_MEMORY);
+	return result;
+}
+
+void abrupt_refusal(const char *what)
+{
+	(void)what;
+	abrupt_end(ABRUPT_LOOP);
 }

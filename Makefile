@@ -168,6 +168,15 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
+$(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
+$(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
+	$(call say,LINK)
+	$(Q)$(compile) -fPIC -shared -o $@ $<
+
 # A hostile sender, for the tests of the soft transport.
 $(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
 	$(call say,LINK)
@@ -192,10 +201,11 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c test/fault/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
+faults-tools: $(BUILD)/faults $(BUILD)/inject.so
 
 tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all

@@ -135,7 +135,10 @@ static void run_loop(struct run *run, const void *options)
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);
-		loop_run(environment->loop);
+		if (!loop_run(environment->loop)) {
+			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
+			environment_note(environment, OUTCOME_INTERNAL);
+		}
 	}
 	reporting_finish(&run->reporting);
 	if (outcome == OUTCOME_OK)

@@ -46,6 +46,7 @@ struct loop {
 	int64_t busy_at;		 /* the last time something happened, while it spins */
 	bool deferred;			 /* something waits for the next turn of libev */
 	bool stopped;
+	bool blind; /* libev has given a descriptor up */
 
 	/* Of loop_wake(): its descriptor, made when it is first wanted. */
 	ev_io alarm;
@@ -80,6 +81,12 @@ static bool take_descriptor(struct ev_loop *ev)
 	ev_async_start(ev, &wake);
 	ev_async_stop(ev, &wake);
 	return true;
+}
+
+void loop_last_resort(void *(*allocate)(void *memory, long size), void (*refused)(const char *what))
+{
+	ev_set_allocator(allocate);
+	ev_set_syserr_cb(refused);
 }
 
 struct loop *loop_create(void)
@@ -177,12 +184,13 @@ static bool turn(struct loop *loop)
 	return watched || (WITH_SPIN && loop->patience && loop->pollers);
 }
 
-void loop_run(struct loop *loop)
+bool loop_run(struct loop *loop)
 {
 	while (!loop->stopped && turn(loop))
 		;
 	/* Cleared only now: a stop asked for before the run must not get lost. */
 	loop->stopped = false;
+	return !loop->blind;
 }
 
 void loop_stop(struct loop *loop)
@@ -196,7 +204,11 @@ static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
 	struct loop_io *io = watcher->data;
 
 	(void)ev;
-	(void)events;
+	if (events & EV_ERROR) {
+		io->loop->blind = true;
+		loop_stop(io->loop);
+		return;
+	}
 	io->callback(io->owner);
 }
 

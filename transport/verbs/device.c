@@ -36,13 +36,20 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 	}
 }
 
+void verbs_domain_failed(struct verbs_domain *domain)
+{
+	domain->base.removed = true;
+	/* It may stay readable for ever. */
+	loop_io_stop(&domain->completion_readable);
+	fail_endpoints(domain, NULL, NULL, NULL);
+}
+
 void verbs_domain_removed(struct verbs_domain *domain)
 {
 	if (domain->base.removed)
 		return;
-	domain->base.removed = true;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
-	fail_endpoints(domain, NULL, NULL, NULL);
+	verbs_domain_failed(domain);
 }
 
 static void asynchronous_readable(void *owner)

@@ -73,7 +73,7 @@ static void random_bits_are_random(void **state)
 		uint64_t value = soft_random();
 
 		for (unsigned bit = 0; bit < 64; bit++)
-			set[bit] += value >> bit & 1;
+			set[bit] += (unsigned)(value >> bit & 1);
 	}
 	for (unsigned bit = 0; bit < 64; bit++)
 		assert_in_range(set[bit], 500 - 128, 500 + 128);

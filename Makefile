@@ -13,6 +13,14 @@ HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO,
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
+WITH_REPORT ?= 1#       0: without figures: no summary, progress, --histogram or --interval-report, and as WITH_JSON=0
+WITH_HELP ?= 1#         0: --help names the options, and does not explain them
+WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
+WITH_PATH ?= 1#         0: without --device, --interface, --mtu and what else chooses the path
+WITH_PACE ?= 1#         0: without --interval, --rate, --duration and --warmup
+WITH_SPIN ?= 1#         0: without --poll and --spin
+WITH_SERVICE ?= 1#      0: without --daemon, --pidfile, --ready-fd and --sandbox
+WITH_TARGETS ?= 1#      0: without --targets
 WITH_DOCTOR ?= 1#       0: without the command doctor
 WITH_SELFTEST ?= 1#     0: without the command selftest
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
@@ -23,12 +31,21 @@ V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
 TIME ?= 600#            seconds of `make fuzz`
+TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
+ENGINE ?= libfuzzer#    what tries it; or afl
+DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 pages := $(notdir $(wildcard docs/man/*.1))
+
+parts := VERBS SOFT JSON REPORT HELP NAMES PATH PACE SPIN SERVICE TARGETS DOCTOR SELFTEST
+$(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
+ifneq ($(WITH_REPORT),1)
+override WITH_JSON := 0
+endif
 
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -49,17 +66,17 @@ fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAG
 harden_code = -fstack-protector-strong -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DWITH_VERBS=$(WITH_VERBS) \
-	  -DWITH_SOFT=$(WITH_SOFT) -DWITH_JSON=$(WITH_JSON) -DWITH_DOCTOR=$(WITH_DOCTOR) -DWITH_SELFTEST=$(WITH_SELFTEST) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) \
-	  $(CPPFLAGS) $(CFLAGS)
+# What makes a program smaller than -Os alone, as far as the compiler knows it.
+known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
+	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \
+	  -fno-strict-aliasing -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
+	  $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) -Wl,--as-needed -Wl,-z,pack-relative-relocs $(static) $(LDFLAGS)
-WITH_VERBS := $(strip $(WITH_VERBS))
-WITH_SOFT := $(strip $(WITH_SOFT))
-WITH_JSON := $(strip $(WITH_JSON))
-WITH_DOCTOR := $(strip $(WITH_DOCTOR))
-WITH_SELFTEST := $(strip $(WITH_SELFTEST))
+# What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
+link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
+       $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 
@@ -73,7 +90,7 @@ endif
 
 ifneq ($(STATIC),)
 comma := ,
-static := -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
+static := -static -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
@@ -96,6 +113,8 @@ backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
+	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
+	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/life.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
 	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
 	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
@@ -106,7 +125,8 @@ settings := $(BUILD)/objects/settings
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-missing-field-initializers
-fuzz := test/fuzz/network.c test/fuzz/world.c test/fuzz/attack.c
+afl_flags := -O2 -g -Wno-missing-field-initializers
+fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -153,26 +173,32 @@ $(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What the benches compare with, and a clock outside of what they start.
-$(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping: $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
+# What the benches compare with, and what they measure with.
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
+$(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# The fuzz target on the packets of the soft transport, for libFuzzer (clang) and to replay inputs without it.
+# The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
 
-$(BUILD)/fuzz: $(call object,test/fuzz/target.c)
+# Every interleaving of losses, copies, late packets and timers, up to a depth.
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/fuzz/network.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
+
+$(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c test/soft/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 
-tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
-	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all
+tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
+	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
@@ -183,13 +209,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft cluster lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft cluster
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk layers soft cluster
 
-check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 # Not a part of check: its compilers take half a gigabyte, and what they would find changes seldom.
@@ -200,10 +226,21 @@ check-cross: setup-cross all ## the soft transport on other processors, emulated
 check-packaging: setup-deb all ## the source archive, the Debian packages and the other recipes of docs/packaging
 	@BUILD=$(BUILD) test/packaging/run
 
-fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for TIME seconds
+fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer or AFL++, for TIME seconds
 	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	$(if $(filter afl,$(ENGINE)),+@AFL_USE_ASAN=1 AFL_QUIET=1 $(build) BUILD=$(BUILD)/afl CC=afl-clang-fast \
+		CFLAGS="$(afl_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/afl/fuzz)
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
-	@BUILD=$(BUILD) test/fuzz/search $(TIME)
+	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
+
+fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
+	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
+
+walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
+	@BUILD=$(BUILD) test/walk/run $(DEPTH)
+
+coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
+	@BUILD=$(BUILD) test/coverage/run
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -246,7 +283,7 @@ size: ## the sizes of all builds next to the stock tools, as docs/size.md has th
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
-bench: setup-bench all $(BUILD)/udp_echo $(BUILD)/first_packet $(BUILD)/verbs_ping ## measure beside the stock tools, as docs/performance.md has it
+bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 # What was built is installed as it was built. A program for another machine cannot list its commands here.
@@ -292,6 +329,6 @@ help: ## this list
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' Makefile | \
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
-.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
+.PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

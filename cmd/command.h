@@ -115,7 +115,14 @@ void environment_summary(struct environment *environment);
  * Begins an object of that type in the JSON stream, to be ended with environment_end_record(). NULL if there is no such
  * stream.
  */
-struct report *environment_begin_record(struct environment *environment, const char *type);
-void environment_end_record(struct environment *environment);
+static inline struct report *environment_begin_record(struct environment *environment, const char *type)
+{
+	return WITH_JSON ? reporting_begin_record(environment->reporting, type) : NULL;
+}
+
+static inline void environment_end_record(struct environment *environment)
+{
+	reporting_end_record(environment->reporting);
+}
 
 #endif

@@ -14,29 +14,31 @@
 const struct option common_option_table[] = {
 	ROW(OPTION_DURATION, "timeout", timeout, .minimum = CLOCK_NS_PER_MS, .maximum = 86400 * CLOCK_NS_PER_S,
 	    .initial = TIMEOUT_DEFAULT, .argument = "TIME",
-	    .help = "Longest wait of each phase: look-up, resolve, connect, reply, disconnect"),
+	    OPTION_HELP("Longest wait of each phase: look-up, resolve, connect, reply, disconnect")),
 	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
-	    .initial = 0, .argument = "TIME", .initial_text = "none",
-	    .help = "Longest time of the whole run; an end in order may take 250 ms more"),
+	    .initial = 0, .argument = "TIME",
+	    OPTION_HELP("Longest time of the whole run; an end in order may take 250 ms more", "none")),
 #if WITH_JSON /* what a program reads instead of a person */
-	ROW(OPTION_FLAG, "json", reporting.json, .help = "Print one JSON object at the end, and nothing else"),
-	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, .help = "Print a JSON object a line, as things happen"),
+	ROW(OPTION_FLAG, "json", reporting.json, OPTION_HELP("Print one JSON object at the end, and nothing else")),
+	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, OPTION_HELP("Print a JSON object a line, as things happen")),
 	ROW(OPTION_FLAG, "csv", reporting.csv,
-	    .help = "Print the names of columns, then a row for each interval and the whole"),
+	    OPTION_HELP("Print the names of columns, then a row for each interval and the whole")),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, .argument = "FILE",
-	    .help = "Write the figures into FILE for node_exporter, each 15 s or interval reported"),
+	    OPTION_HELP("Write the figures into FILE for node_exporter, each 15 s or interval reported")),
 #endif
-	ROW(OPTION_FLAG, "quiet", reporting.quiet, .help = "Print nothing but errors"),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, .help = "Print this help"),
-	ROW(OPTION_FLAG, "version", version, .help = "Print the version"),
+	ROW(OPTION_FLAG, "quiet", reporting.quiet, OPTION_HELP("Print nothing but errors")),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, OPTION_HELP("Print this help")),
+	ROW(OPTION_FLAG, "version", version, OPTION_HELP("Print the version")),
 	OPTION_END,
 };
 
 const struct option spin_option_table[] = {
+#if WITH_SPIN
 	ROW(OPTION_FLAG, "poll", poll,
-	    .help = "Never sleep: look for work without a pause, which is fast and takes a whole processor"),
+	    OPTION_HELP("Never sleep: look for work without a pause, which is fast and takes a whole processor")),
 	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
-	    .help = "Look for work for that many microseconds after the last before sleeping"),
+	    OPTION_HELP("Look for work for that many microseconds after the last before sleeping")),
+#endif
 	OPTION_REST(common_option_table),
 };
 
@@ -45,45 +47,52 @@ const struct option spin_option_table[] = {
 	    .argument = name, __VA_ARGS__)
 
 const struct option connection_option_table[] = {
-	PATH_NUMBER("retry", retry, 0, 7, "N", .initial_text = "7", .help = "Client: send again so often"),
-	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N", .initial_text = "7",
-		    .help = "Try again so often while the peer has no receive posted; 7 for ever"),
-	PATH_NUMBER("backlog", backlog, 1, 32768, "N", .initial_text = "1024",
-		    .help = "Server: so many requests may wait for an answer; with soft, twice as many be half open"),
+#if WITH_PATH
+	PATH_NUMBER("retry", retry, 0, 7, "N", OPTION_HELP("Client: send again so often", "7")),
+	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N",
+		    OPTION_HELP("Try again so often while the peer has no receive posted; 7 for ever", "7")),
+	PATH_NUMBER("backlog", backlog, 1, 32768, "N",
+		    OPTION_HELP("Server: so many requests may wait for an answer; with soft, twice as many be half open", "1024")),
+#endif
 	OPTION_REST(end_option_table),
 };
 
 const struct option end_option_table[] = {
+#if WITH_SERVICE
 	ROW(OPTION_INTEGER, "ready-fd", life.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
-	    .initial_text = "none",
-	    .help = "When peers can reach this end, write \"ready ADDRESS PORT\" into descriptor N and close it"),
+	    OPTION_HELP("When peers can reach this end, write \"ready ADDRESS PORT\" into descriptor N and close it", "none")),
 	ROW(OPTION_TEXT, "pidfile", life.pidfile, .argument = "FILE",
-	    .help = "Keep the number of the process in FILE from then to its end"),
+	    OPTION_HELP("Keep the number of the process in FILE from then to its end")),
 	ROW(OPTION_FLAG, "daemon", life.daemon,
-	    .help = "Go into the background when peers can reach this end; the command ends then, or fails"),
+	    OPTION_HELP("Go into the background when peers can reach this end; the command ends then, or fails")),
 	ROW(OPTION_FLAG, "sandbox", sandbox,
-	    .help = "Allow the process only what a test takes from when it listens, is connected or has joined"),
-	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", .help = "Use this RDMA device"),
-	PATH_NUMBER("port-num", port, 1, 255, "N", .initial_text = "any", .help = "Use this port of the device"),
-	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N", .initial_text = "any",
-		    .help = "Use this entry of the port's GID table"),
+	    OPTION_HELP("Allow the process only what a test takes from when it listens, is connected or has joined")),
+#endif
+#if WITH_PATH
+	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", OPTION_HELP("Use this RDMA device")),
+	PATH_NUMBER("port-num", port, 1, 255, "N", OPTION_HELP("Use this port of the device", "any")),
+	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N",
+		    OPTION_HELP("Use this entry of the port's GID table", "any")),
 	ROW(OPTION_TEXT, "interface", path.interface, .argument = "NAME",
-	    .help = "Use an address of this network interface"),
-	ROW(OPTION_FLAG, "ipv4", family.ip4, .help = "Use IPv4 only"),
-	ROW(OPTION_FLAG, "ipv6", family.ip6, .help = "Use IPv6 only"),
-	PATH_NUMBER("dscp", dscp, 0, 63, "N", .initial_text = "not set",
-		    .help = "DSCP of the packets: the upper six bits of --tos"),
-	PATH_NUMBER("service-level", service_level, 0, 15, "N", .initial_text = "not set",
-		    .help = "Service level of the packets that this end sends, on Ethernet the VLAN priority"),
-	ROW(OPTION_WORD, "mtu", path.mtu, .initial = PATH_UNSET, .argument = "BYTES", .initial_text = "as the interface",
-	    .words = path_mtus, .help = "Payload of a packet, at most"),
-	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES", .initial_text = "0",
-		    .help = "Hand messages up to that size to the device within the work request"),
+	    OPTION_HELP("Use an address of this network interface")),
+	ROW(OPTION_FLAG, "ipv4", family.ip4, OPTION_HELP("Use IPv4 only")),
+	ROW(OPTION_FLAG, "ipv6", family.ip6, OPTION_HELP("Use IPv6 only")),
+	PATH_NUMBER("dscp", dscp, 0, 63, "N",
+		    OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set")),
+	PATH_NUMBER("service-level", service_level, 0, 15, "N",
+		    OPTION_HELP("Service level of the packets that this end sends, on Ethernet the VLAN priority", "not set")),
+	ROW(OPTION_WORD, "mtu", path.mtu, .initial = PATH_UNSET, .argument = "BYTES",
+	    .words = path_mtus, OPTION_HELP("Payload of a packet, at most", "as the interface")),
+	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES",
+		    OPTION_HELP("Hand messages up to that size to the device within the work request", "0")),
+#endif
+#if WITH_REPORT
 	ROW(OPTION_FLAG, "histogram", reporting.histogram,
-	    .help = "Draw the distribution of times in the summary; in JSON, list it"),
+	    OPTION_HELP("Draw the distribution of times in the summary; in JSON, list it")),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, .minimum = 10 * CLOCK_NS_PER_MS,
-	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
-	    .help = "Report also each interval by itself"),
+	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
+	    OPTION_HELP("Report also each interval by itself", "none")),
+#endif
 	OPTION_REST(spin_option_table),
 };
 
@@ -100,17 +109,32 @@ const struct option_rule common_rules[] = {
 };
 
 const struct option_rule spin_rules[] = {
+#if WITH_SPIN
 	{ OPTION_EXCLUDES, "poll", "spin" },
+#endif
 	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 
 const struct option_rule end_rules[] = {
+#if WITH_PATH
 	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
 	{ OPTION_EXCLUDES, "tos", "dscp" },
+#endif
+#if WITH_REPORT
 	{ OPTION_EXCLUDES, "quiet", "histogram" },
+#endif
 	{ OPTION_MORE_RULES, NULL, spin_rules },
 };
 /* clang-format on */
+
+void *common_options_create(size_t size)
+{
+	struct common_options *options = calloc(1, size);
+
+	if (options)
+		options->path = (struct path_options)PATH_OPEN;
+	return options;
+}
 
 const char *common_transport(const struct common_options *common)
 {
@@ -125,7 +149,7 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
 		log_hint(&environment->log, "RDMATEST_TRANSPORT asks for it");
-	if (!outcome && (common->poll || common->spin))
+	if (WITH_SPIN && !outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
 	return outcome;

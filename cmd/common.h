@@ -19,8 +19,8 @@ struct common_options {
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
 	struct life_options life;     /* of a server; else zeros */
-	struct path_options path;     /* of an end; else zeros */
-	struct family_options family; /* as well */
+	struct path_options path;     /* of an end; else open */
+	struct family_options family; /* of an end; else zeros */
 	bool sandbox;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -46,31 +46,35 @@ extern const struct option_rule end_rules[];
 /* Rows that a command words by itself. */
 /* clang-format off */
 #define TRANSPORT_OPTION(type, unless_told) \
-	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", .initial_text = unless_told, \
-		   .help = "How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)")
+	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
+		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)", unless_told))
 #define DEBUG_OPTION(type, letter) \
 	OPTION_ROW(OPTION_FLAG, letter, "debug", type, common.debug, \
-		   .help = "Trace connection events and states on stderr")
+		   OPTION_HELP("Trace connection events and states on stderr"))
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, .minimum = 0, .maximum = 255, \
-		   .initial = PATH_UNSET, .argument = "N", .initial_text = "not set", \
-		   .help = "Type of service of the packets (IPv6: traffic class)")
+		   .initial = PATH_UNSET, .argument = "N", \
+		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"))
 #define ACK_TIMEOUT_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, .minimum = 0, .maximum = 31, \
-		   .initial = PATH_UNSET, .argument = "N", .initial_text = "not set", \
-		   .help = "Send again after 4.096 us x 2^N without an acknowledgement; 0 never")
+		   .initial = PATH_UNSET, .argument = "N", \
+		   OPTION_HELP("Send again after 4.096 us x 2^N without an acknowledgement; 0 never", "not set"))
 #define WAIT_SERVER_OPTION(type, member) \
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
-		   .help = "Client: while nobody is there, try again, so long")
+		   OPTION_HELP("Client: while nobody is there, try again, so long"))
 #define IDLE_TIMEOUT_OPTION(type, member, text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
-		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .initial_text = "none", .help = text)
-/* What excludes the life of a server, or what it needs. */
+		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))
+/* What excludes the life of a server, or what it needs: rows with their commas. */
+#if WITH_SERVICE
 #define SERVER_RULES(relation, role) \
 	{ relation, "ready-fd", role }, \
 	{ relation, "pidfile", role }, \
-	{ relation, "daemon", role }
+	{ relation, "daemon", role },
+#else
+#define SERVER_RULES(relation, role)
+#endif
 /* clang-format on */
 
 /* What the usual initial text of --transport says. */
@@ -78,6 +82,9 @@ extern const struct option_rule end_rules[];
 
 /* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
 const char *common_transport(const struct common_options *common);
+
+/* A command's options struct, for options_parse(); to be freed. Open is also what no option is there for. Or NULL. */
+void *common_options_create(size_t size);
 
 /* transport_open() of the transport of that name into environment->transport, which spins as the options say. */
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment);

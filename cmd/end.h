@@ -31,19 +31,19 @@ typedef void end_callback(struct end *end);
 /* One run of a command. Zeroed before its start. */
 struct end {
 	const struct command *command;
-	struct environment environment; /* its own outcome and output, on the loop and the transport of all */
-	char name[END_NAME_SIZE];
-	char words[END_WORDS_SIZE]; /* the arguments, which its options point into */
 	void *options;
 	void *state;
 	char *text; /* what it has printed, once it is over */
 	size_t text_length;
-	struct loop_timer step;
 	end_callback *ready;
 	end_callback *over;
 	void *owner;
 	bool running;
 	bool interrupted;
+	struct environment environment; /* its own outcome and output, on the loop and the transport of all */
+	char name[END_NAME_SIZE];
+	char words[END_WORDS_SIZE]; /* the arguments, which its options point into */
+	struct loop_timer step;
 };
 
 /*

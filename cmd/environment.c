@@ -33,11 +33,12 @@ static void say_ready(struct environment *environment, const struct address *add
 
 void environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
-	enum outcome outcome = environment->life ? life_register(environment->life) : OUTCOME_OK;
+	bool serves = WITH_SERVICE && environment->life;
+	enum outcome outcome = serves ? life_register(environment->life) : OUTCOME_OK;
 
 	if (!outcome)
 		say_ready(environment, address, line);
-	if (!outcome && environment->life)
+	if (!outcome && serves)
 		outcome = life_ready(environment->life, address);
 	if (outcome)
 		environment_finish(environment, outcome);
@@ -69,14 +70,4 @@ FILE *environment_output(const struct environment *environment)
 void environment_summary(struct environment *environment)
 {
 	reporting_summary(environment->reporting);
-}
-
-struct report *environment_begin_record(struct environment *environment, const char *type)
-{
-	return reporting_begin_record(environment->reporting, type);
-}
-
-void environment_end_record(struct environment *environment)
-{
-	reporting_end_record(environment->reporting);
 }

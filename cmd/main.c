@@ -26,9 +26,10 @@ struct main_options {
 
 /* clang-format off */
 static const struct option main_options[] = {
-	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list, .help = "List the commands that have links, one name a line"),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct main_options, help, .help = "Print this help"),
-	OPTION_ROW(OPTION_FLAG, 0, "version", struct main_options, version, .help = "Print the version"),
+	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list,
+		   OPTION_HELP("List the commands that have links, one name a line")),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct main_options, help, OPTION_HELP("Print this help")),
+	OPTION_ROW(OPTION_FLAG, 0, "version", struct main_options, version, OPTION_HELP("Print the version")),
 	{ .name = NULL },
 };
 /* clang-format on */

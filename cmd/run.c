@@ -17,18 +17,18 @@
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
 
 struct run {
-	struct environment environment;
 	const struct command *command;
-	const struct common_options *common;
+	struct common_options *common;
 	void *state;
+	bool interrupted;
+	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
 	struct watchdog watchdog;
 	struct loop_timer deadline;
-	struct reporting reporting;
-	struct life life;
 	struct loop_timer ending; /* limits how long the orderly end may take */
-	bool interrupted;
+	struct life life;
+	struct reporting reporting;
 };
 
 void command_help(const struct command *command, const char *name)
@@ -154,9 +154,9 @@ static enum outcome run_command(struct run *run, const void *options)
 
 	reporting_choose(&run->reporting, &run->common->reporting);
 	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
-	if (!outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
+	if (WITH_SERVICE && !outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
-	if (!outcome)
+	if (!outcome && WITH_SERVICE)
 		outcome = life_begin(&run->life, &run->common->life, &environment->log);
 	if (outcome)
 		return outcome;
@@ -168,7 +168,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
 		return OUTCOME_INTERNAL;
 	}
-	if (!run->command->chooses_transport)
+	if (WITH_PATH && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (environment->confined)
@@ -182,14 +182,15 @@ static enum outcome run_command(struct run *run, const void *options)
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
-	life_end(&run->life);
+	if (WITH_SERVICE)
+		life_end(&run->life);
 	return environment->outcome;
 }
 
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
 	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
-	void *options = calloc(1, command->options_size);
+	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 
 	if (!options) {

@@ -163,7 +163,7 @@ static bool stay_awake(struct loop *loop)
 /* One turn of libev, which waits unless the loop spins. False if it would wait for ever. */
 static bool turn(struct loop *loop)
 {
-	bool spins = loop->patience && loop->pollers;
+	bool spins = WITH_SPIN && loop->patience && loop->pollers;
 	bool awake = spins && stay_awake(loop);
 	bool watched;
 
@@ -174,7 +174,7 @@ static bool turn(struct loop *loop)
 	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
 	if (!awake)
 		loop->busy_at = clock_now();
-	return watched || (loop->patience && loop->pollers);
+	return watched || (WITH_SPIN && loop->patience && loop->pollers);
 }
 
 void loop_run(struct loop *loop)

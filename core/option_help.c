@@ -10,86 +10,126 @@ enum {
 	LEFT_MOST = 30, /* a longer option gets its help on the next line */
 };
 
-/* The left column: "  -C, --count N", or without a letter "      --timeout TIME". */
-static size_t help_left(const struct option *row, char text[OPTION_TEXT_SIZE])
-{
-	const char *space = row->argument && row->type != OPTION_FLAG ? " " : "";
-	const char *argument = *space ? row->argument : "";
+/* A column of one row. What does not fit is cut. */
+struct column {
+	size_t length;
+	char text[4 * OPTION_TEXT_SIZE];
+};
 
-	if (row->letter)
-		return (size_t)snprintf(text, OPTION_TEXT_SIZE, "  -%c, --%s%s%s", row->letter, row->name, space,
-					argument);
-	return (size_t)snprintf(text, OPTION_TEXT_SIZE, "      --%s%s%s", row->name, space, argument);
+/* Not by printf: a tenth of the instructions of a --help. */
+static void add(struct column *column, const char *text)
+{
+	size_t room = sizeof(column->text) - 1 - column->length;
+	size_t length = strlen(text);
+
+	if (length > room)
+		length = room;
+	memcpy(column->text + column->length, text, length);
+	column->length += length;
+	column->text[column->length] = 0;
 }
 
-/* The right column: the sentence, then the range and the default in brackets: parentheses may stand in the sentence. */
-static void help_right(const struct option *row, char *text, size_t size)
+/* "  -C, --count N", or without a letter "      --timeout TIME". */
+static void add_left(struct column *left, const struct option *row)
 {
-	char takes[OPTION_TEXT_SIZE];
-	char initial[OPTION_TEXT_SIZE];
+	const char letter[] = { ' ', ' ', '-', row->letter, ',', ' ', 0 };
 
-	if (row->type == OPTION_FLAG || (option_takes_text(row) && !row->initial_text)) {
-		snprintf(text, size, "%s", row->help);
+	left->length = 0;
+	add(left, row->letter ? letter : "      ");
+	add(left, "--");
+	add(left, row->name);
+	if (!row->argument || row->type == OPTION_FLAG)
 		return;
-	}
-	if (option_takes_text(row)) {
-		snprintf(text, size, "%s [default %s]", row->help, row->initial_text);
-		return;
-	}
-	if (row->initial_text)
-		snprintf(initial, sizeof(initial), "%s", row->initial_text);
-	else
-		option_value_text(row, row->initial, initial);
-	snprintf(text, size, "%s [%s; default %s]", row->help, option_range_text(row, takes), initial);
+	add(left, " ");
+	add(left, row->argument);
 }
 
-static size_t help_column(const struct option *table)
+#if WITH_HELP
+/* The sentence, then the range and the default in brackets: parentheses may stand in the sentence. */
+static void add_right(struct column *right, const struct option *row)
 {
-	char left[OPTION_TEXT_SIZE];
+	bool has_range = row->type != OPTION_FLAG && !option_takes_text(row);
+	char text[OPTION_TEXT_SIZE];
+
+	right->length = 0;
+	add(right, row->help);
+	if (!has_range && !row->initial_text)
+		return;
+	add(right, " [");
+	if (has_range) {
+		add(right, option_range_text(row, text));
+		add(right, "; ");
+	}
+	add(right, "default ");
+	add(right, row->initial_text ? row->initial_text : option_value_text(row, row->initial, text));
+	add(right, "]");
+}
+
+static size_t right_begins(const struct option *table)
+{
+	struct column left;
 	size_t column = 0;
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		size_t length = help_left(row, left);
-
-		if (length > column && length <= LEFT_MOST)
-			column = length;
+		add_left(&left, row);
+		if (left.length > column && left.length <= LEFT_MOST)
+			column = left.length;
 	}
 	return column + 2;
+}
+#else
+static void add_right(struct column *right, const struct option *row)
+{
+	(void)row;
+	right->text[0] = 0;
+}
+
+static size_t right_begins(const struct option *table)
+{
+	(void)table;
+	return 0;
+}
+#endif
+
+/* As many words as fit into that room, at least one. */
+static size_t line_length(const char *text, size_t room)
+{
+	size_t length = strlen(text);
+
+	if (length <= room)
+		return length;
+	for (length = room; length && text[length] != ' '; length--)
+		continue;
+	return length ? length : strcspn(text, " ");
 }
 
 void options_help(const struct option *table, FILE *stream)
 {
-	size_t column = help_column(table);
+	size_t column = right_begins(table);
+	struct column left, right;
+	char line[LEFT_MOST + sizeof(right.text) + 2];
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		char left[OPTION_TEXT_SIZE];
-		char right[4 * OPTION_TEXT_SIZE];
-		const char *word = right;
-		size_t place = help_left(row, left);
+		const char *rest = right.text;
 
-		fputs(left, stream);
-		help_right(row, right, sizeof(right));
-		if (place + 2 > column) {
-			fputc('\n', stream);
-			place = 0;
+		add_left(&left, row);
+		add_right(&right, row);
+		if (left.length + 2 > column) {
+			add(&left, "\n");
+			fputs(left.text, stream);
+			left.length = 0;
 		}
-		fprintf(stream, "%*s", (int)(column - place), "");
-		place = column;
-		while (*word) {
-			size_t length = strcspn(word, " ");
+		while (*rest) {
+			size_t length = line_length(rest, WIDTH - column);
 
-			if (place > column && place + 1 + length > WIDTH) {
-				fprintf(stream, "\n%*s", (int)column, "");
-				place = column;
-			} else if (place > column) {
-				fputc(' ', stream);
-				place++;
-			}
-			fwrite(word, 1, length, stream);
-			place += length;
-			word += length;
-			word += strspn(word, " ");
+			memset(line, ' ', column);
+			memcpy(line, left.text, left.length);
+			memcpy(line + column, rest, length);
+			line[column + length] = '\n';
+			fwrite(line, 1, column + length + 1, stream);
+			left.length = 0;
+			rest += length;
+			rest += *rest == ' ';
 		}
-		fputc('\n', stream);
 	}
 }

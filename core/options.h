@@ -41,10 +41,12 @@ struct option_list {
 };
 
 struct option {
-	const char *name;	  /* the long name; NULL ends the table */
-	const char *argument;	  /* its name in the help: "PORT" */
+	const char *name;     /* the long name; NULL ends the table */
+	const char *argument; /* its name in the help: "PORT" */
+#if WITH_HELP
 	const char *help;	  /* one sentence without a full stop; the default is added from the row */
 	const char *initial_text; /* replaces the default in the help where a number would mislead ("none") */
+#endif
 	union {
 		const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
 		const struct option *rest;	 /* of the row without a name: the table goes on there, or NULL */
@@ -58,6 +60,14 @@ struct option {
 	char letter;	 /* the classic letter, or 0 */
 	bool operand;	 /* of one text or list: a word that belongs to no option is its value */
 };
+
+/* In a row: its help and, where there is one, the text for its default. The last of its fields. */
+#if WITH_HELP
+#define OPTION_HELP(...)		   OPTION_HELP_OF(__VA_ARGS__, NULL, )
+#define OPTION_HELP_OF(text, initial, ...) .help = text, .initial_text = initial
+#else
+#define OPTION_HELP(...)
+#endif
 
 /* A row: kind, letter, long name, options struct and member, then the other fields by name. */
 #define OPTION_ROW(kind, short_letter, long_name, struct_type, member, ...)                                            \

@@ -124,7 +124,7 @@ static int reap_child(struct resolver *resolver)
 void resolver_stop(struct resolver *resolver)
 {
 	loop_timer_stop(&resolver->deadline);
-	if (resolver->child <= 0)
+	if (!WITH_NAMES || resolver->child <= 0)
 		return;
 	loop_io_stop(&resolver->readable);
 	close(resolver->pipe);
@@ -317,6 +317,9 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 		resolver->answer.count = 1;
 		resolver->early = OUTCOME_OK;
 	} else if (refuse_number(resolver, format)) {
+		resolver->early = OUTCOME_USAGE;
+	} else if (!WITH_NAMES) {
+		log_error(log, text, "is not an address, and this program has no look-up of names");
 		resolver->early = OUTCOME_USAGE;
 	} else {
 		resolver->early = start_child(resolver, timeout);

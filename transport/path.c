@@ -77,7 +77,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	uint16_t port = source->port;
 	size_t count;
 
-	if (!options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
+	if (!WITH_PATH || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 
 bool path_has_interface(const struct endpoint *endpoint)
 {
-	const char *name = endpoint->options.path ? endpoint->options.path->interface : NULL;
+	const char *name = WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 	size_t count = name ? interface_addresses(list) : 0;
 

@@ -319,17 +319,17 @@ struct endpoint {
 	struct channel *channel;
 	enum endpoint_kind kind;
 	enum endpoint_state state;
-	struct endpoint_options options;
 	const struct endpoint_handlers *handlers;
 	void *owner;
-	struct domain *domain; /* NULL before EVENT_ADDRESS_RESOLVED */
-	struct address local;
-	struct address peer;
+	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
 	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
 	uint32_t queue_number;	      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
 	bool absent;		      /* it failed to connect because nobody was there, which may change */
-	struct loop_timer deadline;   /* of the phase under way */
+	struct endpoint_options options;
+	struct address local;
+	struct address peer;
+	struct loop_timer deadline; /* of the phase under way */
 };
 
 /* options are copied. Nothing happens on the wire yet. */

@@ -45,32 +45,32 @@ struct said {
 struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
-	const char *root; /* of /sys and /proc */
-	struct findings findings;
+	const char *root;		   /* of /sys and /proc */
 	enum finding_status verbs_failure; /* what a failure of verbs is: FINDING_FAIL if that is to work */
 	enum finding_status soft_failure;
 	struct device *devices;
 	bool usable; /* a device is of use */
 
-	struct log log; /* of trials */
-	struct said said;
 	struct transport *verbs; /* NULL if it cannot be opened */
 	struct channel *verbs_channel;
 	struct transport *soft; /* if it is what is to work here */
 	struct channel *soft_channel;
-	struct loop_timer step;
 
-	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
 	unsigned route_count;
 	unsigned route_next; /* to be resolved */
 	struct endpoint *route;
 
-	struct resolver resolver;
 	struct endpoint *target;
-	struct address targets[ADDRESS_RESOLVE_MOST];
 	size_t target_count;
 	size_t target_next;
 	enum fabric fabric; /* of the device that leads there */
+	struct log log;	    /* of trials */
+	struct said said;
+	struct findings findings;
+	struct loop_timer step;
+	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
+	struct resolver resolver;
+	struct address targets[ADDRESS_RESOLVE_MOST];
 	struct arguments arguments;
 	struct end ping;
 };

@@ -123,19 +123,6 @@ struct mckey_run {
 	const struct mckey_options *options;
 	const struct log *log;
 	enum run_phase phase;
-	struct resolver resolver;
-	struct found_addresses groups;
-	struct found_addresses sources;
-	struct path_options way; /* as --device and the like ask for */
-	struct path path;	 /* of the queue that joined last */
-	struct address group;
-	struct address source;
-	const char *group_text; /* as the user typed it: what messages about the group name */
-	struct channel *channel;
-	struct loop_timer step;	 /* to the next phase: the first one, the pause, the end */
-	struct loop_timer pace;	 /* a sender's next datagrams are due */
-	struct loop_timer over;	 /* --duration of a receiver */
-	struct loop_timer idle;	 /* a sender's or receiver's longest time without progress */
 	int64_t progress;	 /* when there was some, on the monotonic clock */
 	bool hinted;		 /* one hint is enough, also with a thousand connections */
 	const char *interrupted; /* by what the run ended before its end, or NULL */
@@ -153,19 +140,32 @@ struct mckey_run {
 	struct tally counted; /* sent, or received without repetitions, by all of them */
 	struct tally firsts;  /* of these the first one of each queue: it starts the clock */
 
+	size_t joins; /* members that ever joined */
+	bool ended;   /* what has not come is lost */
+
+	uint64_t foreign; /* datagrams that no mckey sent */
+	struct address group;
+	struct address source;
+	const char *group_text;	 /* as the user typed it: what messages about the group name */
+	struct path_options way; /* as --device and the like ask for */
+	struct path path;	 /* of the queue that joined last */
+	struct channel *channel;
 	struct group_address address; /* of the group, once a member has joined */
-	size_t joins;		      /* members that ever joined */
-	struct histogram join;	      /* their times */
-	struct histogram interval_join;
+	struct loop_timer step;	      /* to the next phase: the first one, the pause, the end */
+	struct loop_timer pace;	      /* a sender's next datagrams are due */
+	struct loop_timer over;	      /* --duration of a receiver */
+	struct loop_timer idle;	      /* a sender's or receiver's longest time without progress */
+	struct loop_timer grace;      /* a chance for senders that start late */
+	struct resolver resolver;
+	struct source_table heard;
+	struct found_addresses groups;
+	struct found_addresses sources;
 	int64_t traffic_began; /* sending began, or the first datagram came; 0 before that */
 	int64_t traffic_ended; /* the last completion, or the last datagram that counts */
 	int64_t interval_began;
 	struct traffic before_interval;
-	bool ended; /* what has not come is lost */
-
-	struct source_table heard;
-	uint64_t foreign;	 /* datagrams that no mckey sent */
-	struct loop_timer grace; /* a chance for senders that start late */
+	struct histogram join; /* their times */
+	struct histogram interval_join;
 };
 
 /* addresses.c */

@@ -69,23 +69,23 @@ struct reporting {
 	const struct reporting_options *options; /* NULL until they are parsed */
 	const struct reporting_form *form;
 	void *state; /* the command's, while it runs */
-	struct report report;
-	struct report last; /* the report of the end, into text */
 	char *text;
 	size_t text_length;
 	FILE *nowhere;
 	int64_t started;
 	int64_t interval_started;
-	struct told told;
 	const char *prometheus; /* NULL also once it could not be written */
 	bool columns_named;
 	bool summarised;
 	bool last_reported; /* the interval that the end of the run cut short */
 	bool finished;
 	bool progress_shown;
+	struct told told;
 	struct loop_timer interval;
 	struct loop_timer progress;
 	struct loop_signal quit;
+	struct report report;
+	struct report last; /* the report of the end, into text */
 };
 
 /* Before the options are parsed: the arguments tell in which form an error in them is to be reported. */

@@ -17,18 +17,6 @@ const struct reporting_form *reporting_chosen_form(const struct reporting_option
 	return &reporting_text;
 }
 
-struct report *reporting_begin_record(struct reporting *reporting, const char *type)
-{
-	(void)reporting;
-	(void)type;
-	return NULL;
-}
-
-void reporting_end_record(struct reporting *reporting)
-{
-	(void)reporting;
-}
-
 void reporting_write_prometheus(struct reporting *reporting)
 {
 	(void)reporting;

@@ -20,18 +20,18 @@ struct rping_client {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
-	struct resolver source_lookup;
-	struct loop_timer beginning; /* puts the first targets off to the loop */
 	struct target_file file;
-	struct targets all;
 	struct target *targets;
 	size_t count;
 	struct target *first, **last; /* those that wait to connect, in their order */
 	size_t connecting;
 	size_t ended;
 	size_t failed;
-	bool ending; /* no more targets are begun */
-	bool held;   /* the last error was held back, and so is a hint that follows it */
+	bool ending;		     /* no more targets are begun */
+	bool held;		     /* the last error was held back, and so is a hint that follows it */
+	struct loop_timer beginning; /* puts the first targets off to the loop */
+	struct resolver source_lookup;
+	struct targets all;
 };
 
 static void queue(struct rping_client *client, struct target *target)
@@ -204,7 +204,7 @@ static enum outcome make_targets(struct rping_client *client)
 	uint16_t port = (uint16_t)options->port;
 	enum outcome outcome = OUTCOME_OK;
 
-	if (options->targets)
+	if (WITH_TARGETS && options->targets)
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
 	if (outcome)
 		return outcome;
@@ -329,6 +329,7 @@ void rping_client_stop(struct rping_client *client)
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);
 	free(client->targets);
-	target_file_free(&client->file);
+	if (WITH_TARGETS)
+		target_file_free(&client->file);
 	free(client);
 }

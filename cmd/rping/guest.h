@@ -35,7 +35,6 @@ struct guest {
 	guest_callback *ended;
 	void *owner;
 	struct endpoint *endpoint;
-	struct phase phase;
 	struct mailbox mailbox;
 
 	struct region *buffer;	 /* as long as the longest ping so far, or longer */
@@ -49,6 +48,7 @@ struct guest {
 	uint64_t promised; /* by the client's hello, 0 for no end */
 	bool counted;	   /* the owner's: in its totals */
 	bool overdue;	   /* dismissed because the run has lasted too long */
+	struct phase phase;
 };
 
 /*

@@ -16,53 +16,56 @@
 
 /* clang-format off */
 static const struct option rping_option_table[] = {
-	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, .help = "Be the server"),
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .help = "Be the client, as without -s"),
+	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, OPTION_HELP("Be the server")),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, OPTION_HELP("Be the client, as without -s")),
 	OPTION_ROW(OPTION_LIST, 'a', "address", struct rping_options, addresses, .argument = "ADDRESS",
 		   .operand = true,
-		   .help = "Client: a server to ping, again for each more; server: the address to listen on, ::0 for any IPv6 one",
-		   .initial_text = "for a server any IPv4 one"),
+		   OPTION_HELP("Client: a server to ping, again for each more; server: the address to listen on, ::0 for any IPv6 one",
+			       "for a server any IPv4 one")),
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
-		   .help = "Client: the local address to connect from", .initial_text = "as the route says"),
+		   OPTION_HELP("Client: the local address to connect from", "as the route says")),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct rping_options, port, .argument = "PORT",
 		   .minimum = 0, .maximum = UINT16_MAX, .initial = PING_PORT,
-		   .help = "Port of the server; a server takes a free one for 0"),
-	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct rping_options, verbose, .help = "Print the data of every ping"),
+		   OPTION_HELP("Port of the server; a server takes a free one for 0")),
+	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct rping_options, verbose, OPTION_HELP("Print the data of every ping")),
 	OPTION_ROW(OPTION_FLAG, 'V', "validate", struct rping_options, validate,
-		   .help = "Compare every byte: the client what came back, the server what it read"),
+		   OPTION_HELP("Compare every byte: the client what came back, the server what it read")),
 	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct rping_options, count, .argument = "N",
-		   .minimum = 0, .maximum = INT64_MAX, .initial = 0, .initial_text = "0, until interrupted",
-		   .help = "Client: end after N pings (a server ends with its client)"),
+		   .minimum = 0, .maximum = INT64_MAX, .initial = 0,
+		   OPTION_HELP("Client: end after N pings (a server ends with its client)", "0, until interrupted")),
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct rping_options, size, .argument = "BYTES",
 		   .minimum = 1, .maximum = PING_SIZE_MOST, .initial = 0,
-		   .initial_text = "100, or 64 with a stock server",
-		   .help = "Client: length of a ping (a server takes any)"),
+		   OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server")),
 	OPTION_ROW(OPTION_FLAG, 'P', "persistent", struct rping_options, persistent,
-		   .help = "Server: serve any number of clients, until interrupted"),
+		   OPTION_HELP("Server: serve any number of clients, until interrupted")),
 	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_queue,
-		   .help = "Create and move the queue pair without the help of the connection manager"),
+		   OPTION_HELP("Create and move the queue pair without the help of the connection manager")),
+#if WITH_TARGETS
 	OPTION_ROW(OPTION_TEXT, 0, "targets", struct rping_options, targets, .argument = "FILE",
-		   .help = "Client: ping also the servers in FILE, an ADDRESS [PORT] a line; - is standard input"),
+		   OPTION_HELP("Client: ping also the servers in FILE, an ADDRESS [PORT] a line; - is standard input")),
+#endif
+#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct rping_options, warmup, .argument = "N",
-		   .minimum = 0, .maximum = INT32_MAX, .initial = 0, .help = "Client: first do N pings that are not counted"),
+		   .minimum = 0, .maximum = INT32_MAX, .initial = 0, OPTION_HELP("Client: first do N pings that are not counted")),
 	OPTION_ROW(OPTION_DURATION, 0, "interval", struct rping_options, interval, .argument = "TIME",
 		   .minimum = 0, .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0,
-		   .initial_text = "0, each follows the one before",
-		   .help = "Client: from the start of a ping to the next; beats that pass are left out, not made up for"),
+		   OPTION_HELP("Client: from the start of a ping to the next; beats that pass are left out, not made up for",
+			       "0, each follows the one before")),
 	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct rping_options, rate, .argument = "N",
-		   .minimum = 1, .maximum = 1000000, .initial = 0, .initial_text = "as many as go",
-		   .help = "Client: pings of each target a second, at most"),
+		   .minimum = 1, .maximum = 1000000, .initial = 0,
+		   OPTION_HELP("Client: pings of each target a second, at most", "as many as go")),
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct rping_options, duration, .argument = "TIME",
 		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
-		   .initial_text = "no end", .help = "Client: end in order so long after the first ping that counts"),
+		   OPTION_HELP("Client: end in order so long after the first ping that counts", "no end")),
+#endif
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
 			    "Server: fail a client that sends nothing so long, and end when there is no client so long"),
 	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
-		   .minimum = 1, .maximum = INT64_MAX, .initial = 0, .initial_text = "none",
-		   .help = "Server: end after N clients, one at a time or with -P at once"),
+		   .minimum = 1, .maximum = INT64_MAX, .initial = 0,
+		   OPTION_HELP("Server: end after N clients, one at a time or with -P at once", "none")),
 	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
-		   .help = "Server: end after one client, as without -P"),
+		   OPTION_HELP("Server: end after one client, as without -P")),
 	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
 	ACK_TIMEOUT_OPTION(struct rping_options, 0),
 	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),
@@ -74,18 +77,22 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_NEEDS, "persistent", "server" },
 	{ OPTION_EXCLUDES, "source", "server" },
+#if WITH_TARGETS
 	{ OPTION_EXCLUDES, "targets", "server" },
+#endif
+#if WITH_PACE
 	{ OPTION_EXCLUDES, "warmup", "server" },
 	{ OPTION_EXCLUDES, "interval", "server" },
 	{ OPTION_EXCLUDES, "rate", "server" },
 	{ OPTION_EXCLUDES, "duration", "server" },
+	{ OPTION_EXCLUDES, "rate", "interval" },
+#endif
 	{ OPTION_EXCLUDES, "wait-server", "server" },
 	{ OPTION_NEEDS, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "max-clients", "server" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
-	SERVER_RULES(OPTION_NEEDS, "server"),
-	{ OPTION_EXCLUDES, "rate", "interval" },
+	SERVER_RULES(OPTION_NEEDS, "server")
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 /* clang-format on */
@@ -105,10 +112,11 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		.port_space = PORT_SPACE_TCP,
 		.timeout = options->common.timeout,
 		/*
-		 * A server has at most four under way: a go-ahead, a WRITE and its go-ahead, and the next ping's READ.
-		 * A client has two for each ping since the report before the last.
+		 * A server has at most five under way: a go-ahead, a WRITE and its go-ahead, a WRITE of nothing for
+		 * their proof, and the next ping's READ. With soft-RoCE, which adds one and rounds up, seven fit a page
+		 * of memory. A client has two for each ping since the report before the last.
 		 */
-		.send_depth = options->server ? 8 : 4 * RPING_REPORT_EVERY,
+		.send_depth = options->server ? 7 : 4 * RPING_REPORT_EVERY,
 		.receive_depth = MAILBOX_RECEIVES,
 		.path = &options->common.path,
 		.own_queue = options->own_queue,
@@ -167,8 +175,9 @@ static enum outcome rping_check(struct environment *environment, const void *com
 
 	if (!options->server && !options->addresses.count && !options->targets) {
 		log_error(log, NULL,
-			  options->client ? "-c, --client needs -a, --address or --targets"
-					  : "an ADDRESS to ping, or -s, --server is needed");
+			  !options->client ? "an ADDRESS to ping, or -s, --server is needed"
+			  : WITH_TARGETS   ? "-c, --client needs -a, --address or --targets"
+					   : "-c, --client needs -a, --address");
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
 	}
@@ -267,7 +276,7 @@ const struct command rping_command = {
 	.check = rping_check,
 	.start = rping_start,
 	.interrupt = rping_interrupt,
-	.report = rping_report,
-	.interval_over = rping_interval_over,
+	.report = WITH_REPORT ? rping_report : NULL,
+	.interval_over = WITH_REPORT ? rping_interval_over : NULL,
 	.stop = rping_stop,
 };

@@ -30,11 +30,9 @@ struct rping_server {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
-	struct resolver lookup;
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
 	struct guest *guests;
-	struct loop_timer idle;		/* runs while there are none */
 	uint64_t limit;			/* of clients; 0 for none */
 	bool one_shot;			/* the verdict of its one client is the server's */
 	bool idled;			/* it ends because nobody came */
@@ -46,6 +44,8 @@ struct rping_server {
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
+	struct loop_timer idle; /* runs while there are none */
+	struct resolver lookup;
 	struct record records[RECORDS_MOST]; /* in a ring */
 };
 

@@ -54,11 +54,7 @@ struct target {
 	struct targets *all;
 	const char *address; /* as it was given */
 	uint16_t port;
-	struct phase phase;
-	struct patience patience;
 
-	struct resolver lookup;
-	struct address addresses[ADDRESS_RESOLVE_MOST];
 	size_t address_count;
 	size_t address_next; /* to be tried */
 
@@ -66,29 +62,33 @@ struct target {
 	struct mailbox mailbox;
 	struct region *source_region;
 	struct region *sink_region;
-	char name[ADDRESS_TEXT_SIZE]; /* of its endpoint, once it has had one */
 	const char *device;
-	struct path path; /* of its last connection */
 
 	bool stock; /* the server said no hello */
 	uint32_t size;
-	struct connect_times times;
-	uint64_t done; /* pings answered, with those to warm up */
-	struct ping_record record;
-	struct pace pace;
-	struct loop_timer beat;
-	struct loop_timer duration;
+	uint64_t done;	  /* pings answered, with those to warm up */
 	int64_t sent_at;  /* the ping under way; 0 if there is none that counts */
 	unsigned sending; /* reports of advertisements that are to come: one a few pings, see RPING_REPORT_EVERY */
-	struct ping_turn turn;
-	bool last;     /* end after this ping */
-	bool timed;    /* because it has pinged for the whole --duration */
-	bool overdue;  /* the deadline of the run has passed */
-	bool pauses;   /* the client's: it will be tried again */
-	bool has_slot; /* the owner's: one of those that connect at a time */
+	bool last;	  /* end after this ping */
+	bool timed;	  /* because it has pinged for the whole --duration */
+	bool overdue;	  /* the deadline of the run has passed */
+	bool pauses;	  /* the client's: it will be tried again */
+	bool has_slot;	  /* the owner's: one of those that connect at a time */
 	bool ended;
 	enum outcome outcome;
 	char *error; /* the first one, for the report; NULL for none */
+	struct phase phase;
+	struct patience patience;
+	char name[ADDRESS_TEXT_SIZE]; /* of its endpoint, once it has had one */
+	struct connect_times times;
+	struct path path; /* of its last connection */
+	struct ping_record record;
+	struct pace pace;
+	struct ping_turn turn;
+	struct loop_timer beat;
+	struct loop_timer duration;
+	struct resolver lookup;
+	struct address addresses[ADDRESS_RESOLVE_MOST];
 };
 
 /* address must live as long as the target. Nothing happens before target_start(). */

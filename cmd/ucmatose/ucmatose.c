@@ -43,29 +43,30 @@ static const struct option_word port_spaces[] = {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = true,
-		   .help = "Be the client of the server there"),
+		   OPTION_HELP("Be the client of the server there")),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
-		   .initial_text = "a server listens on any IPv4 one",
-		   .help = "Local address to connect from or to listen on; ::0 is any"),
-	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", .help = "The same as --bind, as it is in rping"),
+		   OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one")),
+	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("The same as --bind, as it is in rping")),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
-		   .words = formats, .argument = "FORMAT", .help = "How addresses are written"),
+		   .words = formats, .argument = "FORMAT", OPTION_HELP("How addresses are written")),
 	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
-		   .words = port_spaces, .argument = "SPACE", .help = "RDMA port space"),
+		   .words = port_spaces, .argument = "SPACE", OPTION_HELP("RDMA port space")),
 	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct ucmatose_options, connections, .minimum = 1,
-		   .maximum = 65535, .initial = 1, .argument = "N", .help = "Connections to make or to take"),
+		   .maximum = 65535, .initial = 1, .argument = "N", OPTION_HELP("Connections to make or to take")),
 	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct ucmatose_options, count, .minimum = 0,
 		   .maximum = INT64_C(1) << 31, .initial = 10, .argument = "N",
-		   .help = "Messages each way on each connection; 0 only connects"),
+		   OPTION_HELP("Messages each way on each connection; 0 only connects")),
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct ucmatose_options, size, .minimum = 0,
 		   .maximum = INT64_C(1) << 30, .initial = 100, .argument = "BYTES",
-		   .help = "Bytes of each message; 0 only connects"),
+		   OPTION_HELP("Bytes of each message; 0 only connects")),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 0, .maximum = 65535,
-		   .initial = 7471, .argument = "PORT", .help = "Port of the server; a server takes a free one for 0"),
+		   .initial = 7471, .argument = "PORT", OPTION_HELP("Port of the server; a server takes a free one for 0")),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
-		   .help = "Move everything to a new event channel before the disconnect"),
+		   OPTION_HELP("Move everything to a new event channel before the disconnect")),
+#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
-		   .initial = 0, .argument = "N", .help = "Leave the first N connections out of the times of the steps"),
+		   .initial = 0, .argument = "N", OPTION_HELP("Leave the first N connections out of the times of the steps")),
+#endif
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long"),
 	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),
@@ -77,8 +78,7 @@ static const struct option options_table[] = {
 /* clang-format on */
 
 static const struct option_rule rules[] = {
-	SERVER_RULES(OPTION_EXCLUDES, "server"),
-	{ OPTION_EXCLUDES, "idle-timeout", "server" },
+	SERVER_RULES(OPTION_EXCLUDES, "server"){ OPTION_EXCLUDES, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "wait-server", "server" },
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
@@ -357,7 +357,7 @@ const struct command ucmatose_command = {
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
-	.report = report_run,
-	.interval_over = interval_over,
+	.report = WITH_REPORT ? report_run : NULL,
+	.interval_over = WITH_REPORT ? interval_over : NULL,
 	.stop = ucmatose_stop,
 };

@@ -103,27 +103,16 @@ struct ucmatose {
 	struct environment *environment;
 	const struct ucmatose_options *options;
 	struct channel *channel;
-	struct endpoint_options endpoint_options;
-	struct resolver bind_resolver;
-	struct resolver server_resolver;
-	struct address source; /* ADDRESS_NONE without -b */
-	struct address destination;
-	char target[ADDRESS_TEXT_SIZE]; /* the destination as messages call it */
 	struct endpoint *listener;
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* newest first */
 	const char *device;		/* for the verdict */
-	struct path path;		/* of the connection that was established first */
-	struct patience patience;	/* of a client's first connection */
 	char *refusal;			/* why it was not made, until it is known whether that is all; or NULL */
-	struct loop_timer step;		/* puts the next thing to do off to a later turn */
-	struct loop_timer watch;	/* nothing happened for too long */
 	int64_t progress;		/* when something last happened */
 	uint64_t messages;		/* to each direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t wanted;		/* connections */
 	uint32_t begun;			/* connections asked for or taken so far; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
-	struct ucmatose_figures figures;
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
@@ -131,6 +120,17 @@ struct ucmatose {
 	bool arrivals_over;	     /* no more connections are waited for */
 	bool half_said;		     /* the line in the middle of the transfer was printed */
 	enum interruption cut_short; /* 0: not at all */
+	struct address source;	     /* ADDRESS_NONE without -b */
+	struct address destination;
+	char target[ADDRESS_TEXT_SIZE]; /* the destination as messages call it */
+	struct endpoint_options endpoint_options;
+	struct path path;	  /* of the connection that was established first */
+	struct patience patience; /* of a client's first connection */
+	struct loop_timer step;	  /* puts the next thing to do off to a later turn */
+	struct loop_timer watch;  /* nothing happened for too long */
+	struct resolver bind_resolver;
+	struct resolver server_resolver;
+	struct ucmatose_figures figures;
 };
 
 /* run.c */

@@ -9,26 +9,18 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "test/bench/need.h"
 
 enum {
 	ROCE_PORT = 4791,
 	LONGEST_MS = 5000
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static int listener(void)
 {

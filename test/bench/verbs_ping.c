@@ -17,9 +17,6 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -28,6 +25,7 @@
 
 #include "cmd/rping/protocol.h"
 #include "core/clock.h"
+#include "test/bench/need.h"
 
 enum {
 	PORT = 7175,
@@ -56,18 +54,6 @@ struct end {
 	uint8_t messages[2 + RECEIVES][ADVERTISEMENT_SIZE]; /* two to send, then those that come */
 	uint32_t size;
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void need(bool good, const char *what)
-{
-	if (!good)
-		die(what);
-}
 
 static void receive(struct end *end, uint64_t index)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "test/fuzz/input.h"
 #include "test/fuzz/world.h"
 #include "transport/soft/bytes.h"
 #include "transport/soft/mad.h"
@@ -16,43 +17,6 @@ enum {
 	RECORDS_MOST = 120,
 	CONTROL_ENDS = 2, /* they come first, and commands leave them alone */
 };
-
-struct input {
-	const uint8_t *bytes;
-	size_t length;
-	struct world *world;
-};
-
-/* ---- reading; 0 behind the end ---- */
-
-static uint64_t take(struct input *input, unsigned size)
-{
-	uint64_t value = 0;
-
-	for (unsigned index = 0; index < size && input->length; index++, input->bytes++, input->length--)
-		value |= (uint64_t)*input->bytes << (8 * index);
-	return value;
-}
-
-static uint8_t take8(struct input *input)
-{
-	return (uint8_t)take(input, 1);
-}
-
-static uint16_t take16(struct input *input)
-{
-	return (uint16_t)take(input, 2);
-}
-
-static size_t take_bytes(struct input *input, uint8_t *bytes, size_t most)
-{
-	size_t length = most < input->length ? most : input->length;
-
-	memcpy(bytes, input->bytes, length);
-	input->bytes += length;
-	input->length -= length;
-	return length;
-}
 
 /* One with a queue, from the first of those that may be meant on; any if there is none. */
 static struct end *choose(struct input *input, unsigned first)

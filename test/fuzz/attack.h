@@ -4,16 +4,12 @@
 #ifndef TEST_FUZZ_ATTACK_H
 #define TEST_FUZZ_ATTACK_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "test/fuzz/target.h"
 
 enum {
 	ATTACK_TERMS = 6,    /* bytes of the terms: seed, policy 2, MTU and buffer, limits, scramble */
 	ATTACK_RAW = 0,	     /* the record of any bytes: addresses, flags, length 2 (low first), bytes */
 	ATTACK_RAW_ICRC = 1, /* flag: append the right one */
 };
-
-/* Any bytes are an input. Aborts if an invariant is broken. */
-void attack(const uint8_t *bytes, size_t length);
 
 #endif

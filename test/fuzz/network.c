@@ -61,16 +61,20 @@ struct network {
 	uint64_t order;
 	int mtu, buffer;
 	bool coalesces; /* as kernels since release 5.0 do on request */
+	bool whole;	/* the interface takes no messages of several packets */
 	struct fake_socket sockets[SOCKETS];
 	struct fake_timer timers[TIMERS];
 	size_t timer_count;
 	unsigned lose;
+	bool (*hold)(void *owner, const struct frame *frame);
+	void *hold_owner;
 	struct address spared;
 	uint64_t sent;
 	struct frame trail[NETWORK_TRAIL];
 };
 
 static struct network *network; /* NULL: the functions below are those of the system */
+static unsigned complaints;	/* told so far */
 
 void violation(const char *format, ...)
 {
@@ -94,6 +98,7 @@ void network_open(uint64_t seed, int mtu, int buffer)
 	network->now = 1000 * CLOCK_NS_PER_S;
 	network->die = seed * 2 + 1;
 	network->coalesces = seed & 1;
+	network->whole = seed & 2;
 	network->mtu = mtu;
 	network->buffer = buffer;
 }
@@ -162,7 +167,11 @@ void network_deliver(const struct frame *frame)
 
 static void transmit(const struct frame *frame)
 {
-	network->trail[network->sent++ % NETWORK_TRAIL] = *frame;
+	struct frame *kept = &network->trail[network->sent++ % NETWORK_TRAIL];
+
+	memcpy(kept, frame, offsetof(struct frame, bytes) + frame->length);
+	if (network->hold && network->hold(network->hold_owner, frame))
+		return;
 	if (network->lose && !address_same_host(&network->spared, &frame->from) &&
 	    !address_same_host(&network->spared, &frame->to)) {
 		network->lose--;
@@ -185,6 +194,12 @@ void network_refuse(const struct address *peer, const uint8_t *quoted, size_t le
 		network->sockets[index].quoted_length = length;
 		memcpy(network->sockets[index].quoted, quoted, length);
 	}
+}
+
+void network_hold(bool (*hold)(void *owner, const struct frame *frame), void *owner)
+{
+	network->hold = hold;
+	network->hold_owner = owner;
 }
 
 uint64_t network_sent(void)
@@ -252,6 +267,16 @@ void network_settle(void)
 	for (unsigned steps = 0; read_sockets() || run_timer(); steps++)
 		if (steps == STORM)
 			violation("no end of packets and timers while no time passes");
+}
+
+bool network_tick(void)
+{
+	if (!network->timer_count)
+		return false;
+	if (network->timers[first_timer()].due > network->now)
+		network->now = network->timers[first_timer()].due;
+	network_settle();
+	return true;
 }
 
 void network_pass(int64_t nanoseconds, unsigned timers)
@@ -336,6 +361,14 @@ void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
 {
 	(void)loop;
 	(void)poller;
+}
+
+/* No timer is late here. */
+void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds);
+void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
+{
+	(void)loop;
+	(void)nanoseconds;
 }
 
 /* ---- the system ---- */
@@ -542,17 +575,24 @@ unsigned __wrap_if_nametoindex(const char *name)
 	return network ? 1 : __real_if_nametoindex(name);
 }
 
+static uint16_t segment_of(struct msghdr *header)
+{
+	uint16_t segment = 0;
+
+	for (struct cmsghdr *row = CMSG_FIRSTHDR(header); row; row = CMSG_NXTHDR(header, row))
+		if (row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
+			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
+	return segment;
+}
+
 /* Each packet of a message, which the kernel would cut at the segment's size. */
 static void send_message(const struct fake_socket *fake, struct msghdr *header)
 {
 	struct frame frame = { .from = fake->address };
-	uint16_t segment = 0;
+	uint16_t segment = segment_of(header);
 
 	address_of(header->msg_name, header->msg_namelen, &frame.to);
 	frame.to.port = 0;
-	for (struct cmsghdr *row = CMSG_FIRSTHDR(header); row; row = CMSG_NXTHDR(header, row))
-		if (row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
-			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
 	for (size_t element = 0; element < header->msg_iovlen; element++) {
 		const uint8_t *bytes = header->msg_iov[element].iov_base;
 		size_t left = header->msg_iov[element].iov_len;
@@ -585,9 +625,27 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 
 	if (!fake)
 		return __real_sendmmsg(fd, messages, count, flags);
-	for (unsigned index = 0; index < count; index++)
+	for (unsigned index = 0; index < count; index++) {
+		if (network->whole && segment_of(&messages[index].msg_hdr)) {
+			errno = EIO;
+			return index ? (int)index : -1;
+		}
 		send_message(fake, &messages[index].msg_hdr);
+	}
 	return (int)count;
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	const struct fake_socket *fake = fake_of(fd);
+	struct msghdr header = *message;
+
+	if (!fake)
+		return __real_sendmsg(fd, message, flags);
+	send_message(fake, &header);
+	return 0;
 }
 
 static struct frame *take_first(struct fake_socket *fake)
@@ -706,6 +764,11 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 
 /* ---- messages ---- */
 
+unsigned network_complaints(void)
+{
+	return complaints;
+}
+
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
@@ -719,9 +782,10 @@ __attribute__((format(printf, 2, 0))) static void show(const char *object, const
 
 	vsnprintf(text, sizeof(text), format, arguments);
 	if (getenv("FUZZ_TRACE"))
-		fprintf(stderr, "%12.6f %s%s%s\n", (double)network->now / 1e9 - 1000, object ? object : "",
-			object ? ": " : "", text);
-	if (strstr(text, "defect"))
+		fprintf(stderr, "%12.6f %s%s%s\n", network ? (double)network->now / 1e9 - 1000 : 0,
+			object ? object : "", object ? ": " : "", text);
+	/* In our own words, not in what is quoted. */
+	if (strstr(format, "defect"))
 		violation("%s: %s", object ? object : "", text);
 }
 
@@ -729,7 +793,7 @@ void __wrap_log_error(const struct log *log, const char *object, const char *for
 {
 	va_list arguments;
 
-	(void)log;
+	complaints += !log->quiet;
 	va_start(arguments, format);
 	show(object, format, arguments);
 	va_end(arguments);
@@ -739,7 +803,7 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 {
 	va_list arguments;
 
-	(void)log;
+	complaints += !log->quiet;
 	(void)error;
 	va_start(arguments, format);
 	show(object, format, arguments);

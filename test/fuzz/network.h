@@ -31,6 +31,8 @@ void network_close(void);
 void network_deliver(const struct frame *frame);
 /* The next packets that a transport sends are lost, but for those from and to the spared address. */
 void network_lose(unsigned packets, const struct address *spared);
+/* Shows each packet that a transport sends to hold(): if that returns true, it is not delivered. */
+void network_hold(bool (*hold)(void *owner, const struct frame *frame), void *owner);
 /*
  * An ICMP error comes back to every socket: nothing holds the port at that address. It quotes at most
  * NETWORK_QUOTED_MOST bytes of what was sent there, true or not.
@@ -45,7 +47,12 @@ const struct frame *network_trail(unsigned back);
 void network_settle(void);
 /* Lets nanoseconds pass, but no more than so many timers. */
 void network_pass(int64_t nanoseconds, unsigned timers);
+/* Lets time pass up to the next timer; false if there is none. */
+bool network_tick(void);
 int64_t network_now(void);
+
+/* Errors that were told in all, but for those of a quiet log. */
+unsigned network_complaints(void);
 
 /* What must never happen: says so and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,20 +2,22 @@
 /*
  * The same without a fuzzer:
  *
- *   replay FILE...                  each file is an input
- *   replay --random SECONDS [SEED]  inputs of a seeded generator; one that fails is left in ./fuzz-failed
- *   replay --seeds FOLDER           writes what a fuzzer may begin with: packets of a real peer, and random records
+ *   replay TARGET FILE...                       each file is an input
+ *   replay TARGET --random COUNT SEED FILE...   inputs of a seeded generator, and files that it changes; one that fails
+ *                                               is left in ./fuzz-failed
+ *   replay TARGET --seeds FOLDER                writes what a fuzzer may begin with: packets of a real peer, and
+ * records replay --list                               the names of the targets
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "test/fuzz/attack.h"
 #include "test/unit/soft_vectors.h"
 
 enum {
 	INPUT_MOST = 4096,
+	FILE_MOST = 16 * INPUT_MOST,
 	SEEDS = 64,
 };
 
@@ -48,43 +50,90 @@ static int save(const char *path, const uint8_t *bytes, size_t length)
 	return 0;
 }
 
-static int replay(const char *path)
+/* Of exactly that size, so that a look beyond it is noticed. NULL: the cause was told. */
+static uint8_t *load(const char *path, size_t *length)
 {
-	uint8_t *bytes = malloc(INPUT_MOST * 16);
+	uint8_t *bytes = malloc(FILE_MOST);
 	FILE *file = fopen(path, "re");
-	size_t length;
 
 	if (!file || !bytes) {
 		perror(path);
 		free(bytes);
-		return 1;
+		return NULL;
 	}
-	length = fread(bytes, 1, INPUT_MOST * 16, file);
+	*length = fread(bytes, 1, FILE_MOST, file);
 	fclose(file);
-	/* Of exactly that size, so that a look beyond it is noticed. */
-	bytes = realloc(bytes, length ? length : 1);
-	attack(bytes, length);
+	return realloc(bytes, *length ? *length : 1);
+}
+
+static int replay(const struct target *target, const char *path)
+{
+	size_t length;
+	uint8_t *bytes = load(path, &length);
+
+	if (!bytes)
+		return 1;
+	target->function(bytes, length);
 	free(bytes);
-	printf("ok   %s\n", path);
 	return 0;
 }
 
-static int run_random(double seconds, uint64_t seed)
+/* A file with some bytes changed, added or dropped. */
+static size_t change(uint64_t *die, const char *path, uint8_t bytes[INPUT_MOST])
 {
-	int64_t end = clock_now() + (int64_t)(seconds * 1e9);
+	unsigned edits = (unsigned)(1 + roll(die) % 6);
+	size_t length;
+	uint8_t *file = load(path, &length);
+
+	if (!file)
+		return 0;
+	length = length < INPUT_MOST ? length : INPUT_MOST;
+	memcpy(bytes, file, length);
+	free(file);
+	while (edits-- && length) {
+		size_t at = roll(die) % length;
+
+		switch (roll(die) % 4) {
+		case 0:
+			bytes[at] = (uint8_t)roll(die);
+			break;
+		case 1:
+			bytes[at] ^= (uint8_t)(1u << roll(die) % 8);
+			break;
+		case 2:
+			memmove(bytes + at, bytes + at + 1, length - at - 1);
+			length--;
+			break;
+		default:
+			if (length == INPUT_MOST)
+				break;
+			memmove(bytes + at + 1, bytes + at, length - at);
+			bytes[at] = (uint8_t)roll(die);
+			length++;
+		}
+	}
+	return length;
+}
+
+static int run_random(const struct target *target, unsigned long count, uint64_t seed, int files, char **paths)
+{
 	uint64_t die = seed * 2 + 1;
-	unsigned long count = 0;
 
-	for (; clock_now() < end; count++) {
-		uint8_t bytes[INPUT_MOST];
-		size_t length = make(&die, bytes);
+	for (unsigned long number = 0; number < count; number++) {
+		uint8_t input[INPUT_MOST], *bytes;
+		size_t length = files && roll(&die) % 4 ? change(&die, paths[roll(&die) % (unsigned)files], input)
+							: make(&die, input);
 
-		if (save("fuzz-failed", bytes, length))
+		if (save("fuzz-failed", input, length))
 			return 1;
-		attack(bytes, length);
+		bytes = load("fuzz-failed", &length);
+		if (!bytes)
+			return 1;
+		target->function(bytes, length);
+		free(bytes);
 	}
 	remove("fuzz-failed");
-	printf("ok   %lu random inputs, seed %llu\n", count, (unsigned long long)seed);
+	printf("ok   %s: %lu random inputs, seed %llu\n", target->name, count, (unsigned long long)seed);
 	return 0;
 }
 
@@ -138,14 +187,31 @@ static int save_seeds(const char *folder)
 	return 0;
 }
 
+static int list(void)
+{
+	for (const struct target *target = targets; target->name; target++)
+		puts(target->name);
+	return 0;
+}
+
 int main(int count, char **words)
 {
-	if (count >= 3 && !strcmp(words[1], "--random"))
-		return run_random(atof(words[2]), count > 3 ? strtoull(words[3], NULL, 0) : 1);
-	if (count == 3 && !strcmp(words[1], "--seeds"))
-		return save_seeds(words[2]);
-	for (int index = 1; index < count; index++)
-		if (replay(words[index]))
+	const struct target *target = count > 1 ? target_find(words[1]) : NULL;
+
+	if (count == 2 && !strcmp(words[1], "--list"))
+		return list();
+	if (!target) {
+		fprintf(stderr, "no such target; --list has them\n");
+		return 2;
+	}
+	if (count >= 5 && !strcmp(words[2], "--random"))
+		return run_random(target, strtoul(words[3], NULL, 0), strtoull(words[4], NULL, 0), count - 5,
+				  words + 5);
+	if (count == 4 && !strcmp(words[2], "--seeds"))
+		return save_seeds(words[3]);
+	for (int index = 2; index < count; index++)
+		if (replay(target, words[index]))
 			return 1;
+	printf("ok   %s: %d inputs\n", target->name, count - 2);
 	return 0;
 }

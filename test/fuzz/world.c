@@ -229,9 +229,12 @@ static void received(struct end *end, const struct completion *completion)
 	if (completion->tag >= SLOTS || !end->busy[completion->tag])
 		violation("a receive completes that was not posted");
 	end->busy[completion->tag] = false;
-	if (completion->status)
-		return;
 	bytes = slot_at(end, completion->tag);
+	/* Some of a message may be there that came to nothing. */
+	if (completion->status) {
+		memset(bytes, PATTERN, SLOT_LENGTH);
+		return;
+	}
 	if (length > SLOT_LENGTH)
 		violation("a receive is longer than its memory");
 	check_pattern(bytes + length, SLOT_LENGTH - length, "a receive beyond its length");

@@ -112,10 +112,14 @@ static void stop_never(void *owner)
 		pause();
 }
 
+/* What there is no option for is left open: zeros would forbid every retry. */
 static enum outcome start_and_finish(struct environment *environment, const void *options, void **owner)
 {
-	(void)options;
+	const struct settings *settings = options;
+
 	make_state(environment, owner);
+	if (settings->common.path.retry != PATH_UNSET || settings->common.path.rnr_retry != PATH_UNSET)
+		trace("the path is not open");
 	environment_finish(environment, OUTCOME_OK);
 	return OUTCOME_OK;
 }

@@ -28,9 +28,9 @@ static const struct option_word formats[] = {
 
 /* clang-format off */
 static const struct option behind[] = {
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .help = "Ask"),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, .help = "Print this help"),
-	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, .help = "Print the version"),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, OPTION_HELP("Ask")),
+	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, OPTION_HELP("Print this help")),
+	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, OPTION_HELP("Print the version")),
 	OPTION_END,
 };
 
@@ -41,20 +41,21 @@ static const struct option between[] = {
 
 static const struct option table[] = {
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .minimum = 1, .maximum = 65535,
-		   .initial = 7174, .argument = "PORT", .help = "Port"),
+		   .initial = 7174, .argument = "PORT", OPTION_HELP("Port")),
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, .minimum = 0, .maximum = INT64_C(1) << 30,
-		   .initial = 65536, .argument = "BYTES", .help = "Size"),
+		   .initial = 65536, .argument = "BYTES", OPTION_HELP("Size")),
 	OPTION_ROW(OPTION_DURATION, 0, "wait", struct settings, wait, .minimum = CLOCK_NS_PER_US,
-		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME", .initial_text = "none",
-		   .help = "A wait that is described at such length that its help does not fit into one line, nor even two"),
+		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
+		   OPTION_HELP("A wait that is described at such length that its help does not fit into one line, nor even two",
+			       "none")),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, .words = formats, .initial = 2,
-		   .argument = "FORMAT", .help = "Format"),
+		   .argument = "FORMAT", OPTION_HELP("Format")),
 	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, .minimum = -5, .maximum = INT64_MAX,
-		   .initial = -1, .argument = "N", .help = "Offset"),
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS", .help = "Address"),
-	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .help = "Hosts"),
-	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
-	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .help = "Serve"),
+		   .initial = -1, .argument = "N", OPTION_HELP("Offset")),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS", OPTION_HELP("Address")),
+	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", OPTION_HELP("Hosts")),
+	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
+	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, OPTION_HELP("Serve")),
 	OPTION_REST(between),
 };
 /* clang-format on */
@@ -401,8 +402,8 @@ static void operand(void **state)
 {
 	static const struct option with_operand[] = {
 		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS",
-			   .operand = true, .help = "Address"),
-		OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, .help = "Say more"),
+			   .operand = true, OPTION_HELP("Address")),
+		OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
 		OPTION_END,
 	};
 	static const struct {
@@ -454,8 +455,8 @@ static void aliases(void **state)
 {
 	static const struct option with_alias[] = {
 		OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .argument = "PORT", .minimum = 1,
-			   .maximum = 9, .initial = 5, .help = "Port"),
-		OPTION_ALIAS_ROW("door", "port", .argument = "PORT", .help = "The same as --port"),
+			   .maximum = 9, .initial = 5, OPTION_HELP("Port")),
+		OPTION_ALIAS_ROW("door", "port", .argument = "PORT", OPTION_HELP("The same as --port")),
 		OPTION_END,
 	};
 	char words[][12] = { "tool", "--door=7", "--door", "10" };
@@ -481,7 +482,7 @@ static void operands_of_a_list(void **state)
 {
 	static const struct option with_list[] = {
 		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .operand = true,
-			   .help = "Hosts"),
+			   OPTION_HELP("Hosts")),
 		OPTION_END,
 	};
 	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };

@@ -110,18 +110,18 @@ struct soft_link {
 	uint32_t id;
 	uint32_t peer_id;
 	uint64_t peer_guid;
-	uint64_t transaction;		 /* of REQ, and everything up to RTU */
-	bool leaving;			 /* the peer wants to disconnect ... */
-	uint64_t goodbye;		 /* ... with this transaction */
-	int64_t left_at;		 /* when it was let go; 0 before */
-	uint32_t queue;			 /* number of our queue pair; 0 before accepting */
-	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
+	uint64_t transaction; /* of REQ, and everything up to RTU */
+	bool leaving;	      /* the peer wants to disconnect ... */
+	uint64_t goodbye;     /* ... with this transaction */
+	int64_t left_at;      /* when it was let go; 0 before */
+	uint32_t queue;	      /* number of our queue pair; 0 before accepting */
 	unsigned repeats;
-	struct loop_timer timer;
-	uint32_t hash[LINK_INDEXES];
 	struct soft_link *next_in[LINK_INDEXES];
 	struct link_list *list; /* of those that are in its state; NULL in most states */
 	struct soft_link *next_listed, **link_to_this;
+	struct soft_agreement agreement; /* the path, and what was offered or agreed on */
+	uint32_t hash[LINK_INDEXES];
+	struct loop_timer timer;
 	uint8_t message[MAD_SIZE]; /* what was said last */
 };
 

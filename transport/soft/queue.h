@@ -159,8 +159,7 @@ struct responder {
 struct soft_queue {
 	struct soft_transport *transport;
 	struct soft_endpoint *endpoint;
-	struct soft_table_entry by_number;
-	struct soft_path path;
+	struct requester requester;
 	enum queue_state state;
 	uint32_t peer_queue;
 	uint8_t retry_count;
@@ -175,7 +174,8 @@ struct soft_queue {
 	int64_t doubted;  /* since the path said that the peer is gone; 0 if it did not, or the peer has spoken since */
 	uint32_t queue_key;
 	uint32_t unreported; /* datagrams handed to the socket, from the head of the requester's ring on */
-	struct requester requester;
+	struct soft_table_entry by_number;
+	struct soft_path path;
 	struct responder responder;
 	struct loop_timer timer; /* of the requester, or of datagrams that were sent */
 };

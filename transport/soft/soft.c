@@ -143,6 +143,6 @@ const struct backend soft_backend = {
 	.leave = soft_leave_group,
 	.post = soft_post,
 	.migrate = soft_migrate,
-	.path = soft_path,
+	.path = WITH_REPORT || WITH_DOCTOR ? soft_path : NULL,
 	.refusals = soft_refusals,
 };

@@ -39,24 +39,24 @@ struct soft_link; /* the connection manager's side of an endpoint: manager.c */
 
 struct soft_transport {
 	struct transport base;
-	struct icrc_table icrc;
-	struct domain domain; /* the one "device" */
-	uint64_t guid;	      /* random: a peer tells processes apart by it */
+	uint64_t guid; /* random: a peer tells processes apart by it */
 	struct soft_channel *channels;
 	struct soft_socket *sockets;
 	struct soft_endpoint *listeners; /* few, and looked through for each request */
 	struct soft_endpoint *endpoints; /* all others */
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
 	struct soft_region *unwanted;
-	struct loop_timer reaper;
 	bool reaping;
-	struct loop_poller poller;	   /* of all sockets */
 	struct soft_queue_table *queues;   /* by number: queue.c */
 	uint32_t busy_queues;		   /* with work under way, which share the window of a socket */
 	struct soft_region_table *regions; /* by key: region.c */
 	struct soft_manager *manager;	   /* its links, by identifier: manager.c */
 	struct soft_delivery *delivery;	   /* delivery.c */
 	struct soft_wire *wire;		   /* packets on their way in and out: socket.c */
+	struct domain domain;		   /* the one "device" */
+	struct loop_timer reaper;
+	struct loop_poller poller; /* of all sockets */
+	struct icrc_table icrc;
 };
 
 /* Where a queue pair's packets, or the manager's, go. */
@@ -70,16 +70,16 @@ struct soft_path {
 
 struct soft_endpoint {
 	struct endpoint base;
-	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct soft_queue *queue;
 	struct soft_link *link;
-	struct loop_timer later;	/* an event of ours that is due in the next turn */
-	struct soft_endpoint *listener; /* that the request came to, while both live */
-	unsigned asked;			/* of a listener: requests that no command has answered yet */
-	struct group_address group;
+	struct soft_endpoint *listener;		    /* that the request came to, while both live */
+	unsigned asked;				    /* of a listener: requests that no command has answered yet */
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
 	struct soft_endpoint *next_destroyed;
+	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
+	struct group_address group;
+	struct loop_timer later; /* an event of ours that is due in the next turn */
 };
 
 static inline struct soft_transport *soft_of(struct transport *transport)

@@ -125,7 +125,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	set_nonblocking(id->verbs->async_fd);
 	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completions->fd,
 		      verbs_completion_readable, domain);
-	verbs_completion_poller_start(domain);
+	if (WITH_SPIN)
+		verbs_completion_poller_start(domain);
 	loop_io_start(transport->base.loop, &domain->asynchronous_readable, id->verbs->async_fd, asynchronous_readable,
 		      domain);
 	domain->next = transport->domains;
@@ -161,7 +162,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 void verbs_domain_destroy(struct verbs_domain *domain)
 {
 	loop_io_stop(&domain->asynchronous_readable);
-	loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
+	if (WITH_SPIN)
+		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
 	while (domain->queues) {
 		struct verbs_completion_queue *completions = domain->queues;
 

@@ -58,7 +58,7 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 {
 	const struct path_options *options = endpoint->base.options.path;
-	const char *option = options ? unmet(endpoint->id, options) : NULL;
+	const char *option = WITH_PATH && options ? unmet(endpoint->id, options) : NULL;
 
 	if (!option)
 		return OUTCOME_OK;

@@ -135,7 +135,7 @@ const struct backend verbs_backend = {
 	.leave = verbs_leave,
 	.post = verbs_post,
 	.migrate = verbs_migrate,
-	.source_fits = verbs_source_fits,
-	.path = verbs_path,
+	.source_fits = WITH_PATH ? verbs_source_fits : NULL,
+	.path = WITH_REPORT || WITH_DOCTOR ? verbs_path : NULL,
 	.refusals = verbs_refusals,
 };

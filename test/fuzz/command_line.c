@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command line of every command: the first byte chooses the command, the others are its words, each ended by a 0 or
+ * a new line. Words that cannot be run must be told in one line and as a usage error, and nothing else may happen.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/table.h"
+#include "test/fuzz/network.h"
+#include "test/fuzz/target.h"
+
+enum {
+	WORDS_MOST = 40,
+	TEXT_MOST = 2048,
+};
+
+/* As main() gets them, with a NULL behind the last. */
+static int split(char *text, size_t length, char *words[WORDS_MOST + 1])
+{
+	int count = 0;
+	char *start = text;
+
+	words[count++] = (char *)(uintptr_t) "fuzz";
+	for (size_t at = 0; at < length && count < WORDS_MOST; at++)
+		if (!text[at] || text[at] == '\n') {
+			text[at] = 0;
+			words[count++] = start;
+			start = text + at + 1;
+		}
+	words[count] = NULL;
+	return count;
+}
+
+/* What was taken is within what the table says. */
+static void check_values(const struct command *command, const char *options)
+{
+	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {
+		const char *place = options + row->offset;
+		int64_t number;
+		const char *text;
+
+		switch ((enum option_type)row->type) {
+		case OPTION_INTEGER:
+		case OPTION_SIZE:
+		case OPTION_DURATION:
+			memcpy(&number, place, sizeof(number));
+			if (number != row->initial && (number < row->minimum || number > row->maximum))
+				violation("%s: --%s is taken out of its range", command->name, row->name);
+			break;
+		case OPTION_TEXT:
+			memcpy(&text, place, sizeof(text));
+			if (text && !*text)
+				violation("%s: --%s is taken empty", command->name, row->name);
+			break;
+		case OPTION_LIST:
+			if (((const struct option_list *)(const void *)place)->count > OPTION_LIST_MOST)
+				violation("%s: --%s has too many values", command->name, row->name);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static enum outcome run(const struct command *command, int count, char *const *words, char *options)
+{
+	const struct common_options *common = (const struct common_options *)(const void *)options;
+	struct environment environment = { .log.name = "fuzz" };
+	enum outcome outcome;
+
+	outcome = options_parse(command->options, command->rules, &environment.log, count, words, options,
+				&environment.given);
+	if (outcome || common->help || common->version)
+		return outcome;
+	check_values(command, options);
+	if (command->check)
+		outcome = command->check(&environment, options);
+	if (!outcome && !command->chooses_transport)
+		outcome = path_check("soft", &environment.log, command->options, options, environment.given);
+	return outcome;
+}
+
+void parse_options(const uint8_t *bytes, size_t length)
+{
+	static const size_t commands = 5;
+	const struct command *command;
+	char *words[WORDS_MOST + 1], *options, text[TEXT_MOST + 1];
+	unsigned before = network_complaints(), told;
+	enum outcome outcome;
+
+	if (!length)
+		return;
+	command = command_table[bytes[0] % commands];
+	length = length - 1 < TEXT_MOST ? length - 1 : TEXT_MOST;
+	memcpy(text, bytes + 1, length);
+	text[length++] = 0;
+	options = calloc(1, command->options_size);
+	if (!options)
+		abort();
+	outcome = run(command, split(text, length, words), words, options);
+	told = network_complaints() - before;
+	if (outcome ? outcome != OUTCOME_USAGE || told != 1 : told)
+		violation("%s: a command line ends with %d and %u messages", command->name, (int)outcome, told);
+	free(options);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading an input of the fuzzer from its front: whatever is asked for behind its end is 0. */
+#ifndef TEST_FUZZ_INPUT_H
+#define TEST_FUZZ_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct world;
+
+struct input {
+	const uint8_t *bytes;
+	size_t length;
+	struct world *world; /* of packets: where it happens */
+};
+
+/* The lowest byte first. */
+static inline uint64_t take(struct input *input, unsigned size)
+{
+	uint64_t value = 0;
+
+	for (unsigned index = 0; index < size && input->length; index++, input->bytes++, input->length--)
+		value |= (uint64_t)*input->bytes << (8 * index);
+	return value;
+}
+
+static inline uint8_t take8(struct input *input)
+{
+	return (uint8_t)take(input, 1);
+}
+
+static inline uint16_t take16(struct input *input)
+{
+	return (uint16_t)take(input, 2);
+}
+
+static inline size_t take_bytes(struct input *input, uint8_t *bytes, size_t most)
+{
+	size_t length = most < input->length ? most : input->length;
+
+	if (length)
+		memcpy(bytes, input->bytes, length);
+	input->bytes += length;
+	input->length -= length;
+	return length;
+}
+
+#endif

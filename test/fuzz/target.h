@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is fuzzed, in one program for every engine. A target takes any bytes, runs the real code on them, and aborts
+ * (violation() of network.h) if something happens that never may.
+ */
+#ifndef TEST_FUZZ_TARGET_H
+#define TEST_FUZZ_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void target_function(const uint8_t *bytes, size_t length);
+
+struct target {
+	const char *name;
+	target_function *function;
+};
+
+/* Ends with a NULL name. */
+extern const struct target targets[];
+/* NULL if there is none of that name. */
+const struct target *target_find(const char *name);
+
+target_function attack;		 /* packets into two soft transports: attack.c */
+target_function parse_messages;	 /* packet headers and messages of the connection manager: formats.c */
+target_function parse_hello;	 /* private data of our own tools, and what a refusing peer says */
+target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts */
+target_function parse_addresses; /* addresses as people write them; quantities */
+target_function parse_targets;	 /* a file of rping's --targets */
+target_function parse_options;	 /* the command line of every command: command_line.c */
+target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */
+target_function peer_of_ucmatose;
+target_function peer_of_mckey;
+
+#endif

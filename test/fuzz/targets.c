@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/fuzz/target.h"
+
+#include <string.h>
+
+const struct target targets[] = {
+	{ "packets", attack },
+	{ "messages", parse_messages },
+	{ "hello", parse_hello },
+	{ "datagram", parse_datagram },
+	{ "addresses", parse_addresses },
+	{ "targets", parse_targets },
+	{ "options", parse_options },
+	{ "rping", peer_of_rping },
+	{ "ucmatose", peer_of_ucmatose },
+	{ "mckey", peer_of_mckey },
+	{ NULL, NULL },
+};
+
+const struct target *target_find(const char *name)
+{
+	for (const struct target *target = targets; target->name; target++)
+		if (!strcmp(target->name, name))
+			return target;
+	return NULL;
+}

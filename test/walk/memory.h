@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TEST_WALK_MEMORY_H
+#define TEST_WALK_MEMORY_H
+
+/* Blocks that were allocated and not freed. */
+long memory_held(void);
+
+#endif

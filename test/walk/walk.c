@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ *   walk DEPTH [SCENARIO...]        every run with up to DEPTH departures
+ *   walk --again SCENARIO:CHOICES   one run; CHOICES as a failure prints them: STEP.CHOICE,STEP.CHOICE...
+ */
+#include "test/walk/walk.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/fuzz/network.h"
+#include "test/walk/memory.h"
+
+struct walk {
+	const struct scenario *scenario;
+	struct choices choices;
+	unsigned long runs, steps;
+	unsigned longest;
+};
+
+/* Of the run at hand: a signal handler has nothing else. */
+static struct walk *current;
+
+unsigned choose(struct choices *choices, unsigned count)
+{
+	unsigned step = choices->step++;
+
+	if (step == WALK_STEPS_MOST)
+		violation("no end after %d steps", WALK_STEPS_MOST);
+	choices->alternatives[step] = (uint8_t)count;
+	for (unsigned index = 0; index < choices->departure_count; index++)
+		if (choices->departures[index].step == step)
+			return choices->departures[index].choice < count ? choices->departures[index].choice : 0;
+	return 0;
+}
+
+static void print_choices(FILE *stream)
+{
+	const struct choices *choices = &current->choices;
+
+	fprintf(stream, "%s:", scenario_name(current->scenario));
+	for (unsigned index = 0; index < choices->departure_count; index++)
+		fprintf(stream, "%s%u.%u", index ? "," : "", choices->departures[index].step,
+			choices->departures[index].choice);
+}
+
+/* The process is at its end. */
+static void aborted(int number)
+{
+	fprintf(stderr, "to have it again: --again ");
+	print_choices(stderr);
+	fprintf(stderr, "\n");
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void run(struct walk *walk)
+{
+	long before = memory_held();
+
+	walk->choices.step = 0;
+	scenario_run(walk->scenario, &walk->choices);
+	if (memory_held() != before)
+		violation("%ld blocks of memory are left", memory_held() - before);
+	walk->runs++;
+	walk->steps += walk->choices.step;
+	if (walk->choices.step > walk->longest)
+		walk->longest = walk->choices.step;
+}
+
+/* The run as it stands, then all with one departure more behind the last, and so on. */
+static void explore(struct walk *walk, unsigned from, unsigned depth)
+{
+	struct choices *choices = &walk->choices;
+	uint8_t *alternatives;
+	unsigned count;
+
+	run(walk);
+	if (!depth)
+		return;
+	count = choices->step;
+	alternatives = malloc(count);
+	if (!alternatives)
+		abort();
+	memcpy(alternatives, choices->alternatives, count);
+	for (unsigned step = from; step < count; step++)
+		for (unsigned choice = 1; choice < alternatives[step]; choice++) {
+			choices->departures[choices->departure_count].step = (uint16_t)step;
+			choices->departures[choices->departure_count++].choice = (uint8_t)choice;
+			explore(walk, step + 1, depth - 1);
+			choices->departure_count--;
+		}
+	free(alternatives);
+}
+
+static int walk_all(unsigned depth, const struct scenario *scenario)
+{
+	struct walk walk = { .scenario = scenario };
+	struct timespec began, ended;
+
+	current = &walk;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	explore(&walk, 0, depth);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	printf("ok   %s: depth %u: %lu interleavings, %lu steps, at most %u in one, %.1f s\n", scenario_name(scenario),
+	       depth, walk.runs, walk.steps, walk.longest,
+	       (double)(ended.tv_sec - began.tv_sec) + (double)(ended.tv_nsec - began.tv_nsec) / 1e9);
+	fflush(stdout);
+	return 0;
+}
+
+static int again(char *text)
+{
+	struct walk walk = { 0 };
+	char *rest = strchr(text, ':'), *word;
+	unsigned step, choice;
+
+	if (rest)
+		*rest++ = 0;
+	walk.scenario = scenario_find(text);
+	if (!walk.scenario) {
+		fprintf(stderr, "there is no scenario %s\n", text);
+		return 2;
+	}
+	while ((word = strsep(&rest, ",")) && walk.choices.departure_count < WALK_DEPTH_MOST)
+		if (sscanf(word, "%u.%u", &step, &choice) == 2) {
+			walk.choices.departures[walk.choices.departure_count].step = (uint16_t)step;
+			walk.choices.departures[walk.choices.departure_count++].choice = (uint8_t)choice;
+		}
+	current = &walk;
+	run(&walk);
+	printf("ok   ");
+	print_choices(stdout);
+	printf(": %u steps\n", walk.choices.step);
+	return 0;
+}
+
+int main(int count, char **words)
+{
+	signal(SIGABRT, aborted);
+	if (count == 3 && !strcmp(words[1], "--again"))
+		return again(words[2]);
+	if (count < 2 || atoi(words[1]) < 0 || atoi(words[1]) > WALK_DEPTH_MOST) {
+		fprintf(stderr, "usage: walk DEPTH [SCENARIO...], walk --again SCENARIO:CHOICES\n");
+		return 2;
+	}
+	for (const struct scenario *scenario = scenario_next(NULL); scenario; scenario = scenario_next(scenario)) {
+		bool wanted = count == 2;
+
+		for (int index = 2; index < count; index++)
+			wanted |= !strcmp(words[index], scenario_name(scenario));
+		if (wanted && walk_all((unsigned)atoi(words[1]), scenario))
+			return 1;
+	}
+	return 0;
+}

@@ -23,13 +23,24 @@ static void refused(int number, siginfo_t *information, void *context)
 	abrupt_end(ABRUPT_REFUSED);
 }
 
-/* Verbs opens the device that a peer's request came in by, in its own time. */
-enum outcome confinement_enter(const struct common_options *options, const struct transport *transport,
-			       const struct log *log)
+static bool writes_files(const struct common_options *options)
 {
-	bool files = options->reporting.prometheus || options->life.pidfile;
-	unsigned grants = (files ? SANDBOX_FILES : 0) | (transport_opens_devices(transport) ? SANDBOX_DEVICES : 0);
+	return options->reporting.prometheus || options->life.pidfile;
+}
 
-	privileges_drop(log, files);
-	return WITH_SERVICE && options->sandbox ? sandbox_enter(log, grants, refused) : OUTCOME_OK;
+void confinement_begin(const struct common_options *options, const struct log *log)
+{
+	if (transport_opens_devices(common_transport(options)))
+		privileges_drop(log, PRIVILEGE_PORTS | (writes_files(options) ? PRIVILEGE_FILES : 0));
+}
+
+enum outcome confinement_enter(const struct common_options *options, const struct log *log)
+{
+	bool devices = transport_opens_devices(common_transport(options)), files = writes_files(options);
+
+	if (!devices)
+		privileges_drop(log, files ? PRIVILEGE_FILES : 0);
+	if (!WITH_SERVICE || !options->sandbox)
+		return OUTCOME_OK;
+	return sandbox_enter(log, (files ? SANDBOX_FILES : 0) | (devices ? SANDBOX_DEVICES : 0), refused);
 }

@@ -56,7 +56,7 @@ void environment_settled(struct environment *environment)
 	if (!options)
 		return;
 	environment->confined = NULL;
-	outcome = confinement_enter(options, environment->transport, &environment->log);
+	outcome = confinement_enter(options, &environment->log);
 	if (outcome)
 		environment_finish(environment, outcome);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/confinement.h"
 #include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
@@ -173,6 +174,8 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (WITH_PATH && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
+	if (environment->confined)
+		confinement_begin(run->common, &environment->log);
 	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
 		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK)

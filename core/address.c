@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/interface.h"
+
 static bool parse_ip4(const char *text, struct address *address)
 {
 	struct address parsed = { .family = ADDRESS_IP4 };
@@ -94,7 +96,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 		if (!address->scope)
 			return text;
 		length = strlen(text);
-		if (if_indextoname(address->scope, interface))
+		if (interface_name(address->scope, interface))
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
 		else
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%u", address->scope);

@@ -10,16 +10,17 @@
 #include <unistd.h>
 
 /* The C library has no functions for these. */
-void privileges_drop(const struct log *log, bool keep_files)
+void privileges_drop(const struct log *log, unsigned kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	uint32_t kept = 1u << CAP_IPC_LOCK | (keep_files ? 1u << CAP_DAC_OVERRIDE : 0);
+	uint32_t mask = 1u << CAP_IPC_LOCK | (kept & PRIVILEGE_FILES ? 1u << CAP_DAC_OVERRIDE : 0) |
+			(kept & PRIVILEGE_PORTS ? 1u << CAP_NET_BIND_SERVICE : 0);
 
 	if (syscall(SYS_capget, &header, data) || !(data[0].permitted | data[1].permitted))
 		return;
-	data[0].permitted &= kept;
-	data[0].effective &= kept;
+	data[0].permitted &= mask;
+	data[0].effective &= mask;
 	data[0].inheritable = 0;
 	memset(&data[1], 0, sizeof(data[1]));
 	if (syscall(SYS_capset, &header, data) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

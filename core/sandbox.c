@@ -132,6 +132,7 @@ static const struct rule rules[] = {
 #endif
 	/* signals and the end */
 	{ .call = SYS_rt_sigaction }, { .call = SYS_rt_sigprocmask }, { .call = SYS_rt_sigreturn },
+	{ .call = SYS_sigaltstack },
 #ifdef SYS_sigreturn
 	{ .call = SYS_sigreturn },
 #endif

@@ -10,7 +10,7 @@
 /* The functions of transport.h that differ between backends; the contracts are written there. */
 struct backend {
 	const char *name;
-	bool opens_devices; /* files, also after a listener stands */
+	bool opens_devices; /* transport_opens_devices() */
 	enum outcome (*open)(struct loop *loop, const struct log *log, struct transport **transport);
 	void (*close)(struct transport *transport);
 	enum outcome (*channel_create)(struct transport *transport, struct channel **channel);

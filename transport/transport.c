@@ -39,9 +39,11 @@ const char *transport_name(const struct transport *transport)
 	return transport->backend->name;
 }
 
-bool transport_opens_devices(const struct transport *transport)
+bool transport_opens_devices(const char *name)
 {
-	return transport->backend->opens_devices;
+	const struct backend *backend = find_backend(name);
+
+	return backend && backend->opens_devices;
 }
 
 const struct path_refusal *transport_refusals(const char **name)

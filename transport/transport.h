@@ -53,8 +53,11 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 
 /* The name of its backend. */
 const char *transport_name(const struct transport *transport);
-/* Whether it opens device files for reading and writing also when listeners stand: a request may come in by any. */
-bool transport_opens_devices(const struct transport *transport);
+/*
+ * Whether the backend of that name, or the default one for NULL, works by device files: opened also when a listener
+ * stands, as a request may come in by any, and of no use to a process whose privileges have changed since.
+ */
+bool transport_opens_devices(const char *name);
 
 /*
  * The options that the backend of that name cannot honour, or the default one for NULL, whose name *name gets; none of

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "core/address.h"
+#include "core/interface.h"
 
 static struct address parse_fine(const char *text, enum address_format format)
 {
@@ -174,6 +175,22 @@ static void socket_addresses(void **state)
 	assert_false(address_from_socket(&socket_address, &back));
 }
 
+/* As the C library names them, which takes a socket of another family for that. */
+static void interface_names(void **state)
+{
+	struct if_nameindex *list = if_nameindex();
+	char name[IF_NAMESIZE];
+
+	(void)state;
+	assert_non_null(list);
+	for (const struct if_nameindex *entry = list; entry->if_index; entry++) {
+		assert_true(interface_name(entry->if_index, name));
+		assert_string_equal(name, entry->if_name);
+	}
+	if_freenameindex(list);
+	assert_false(interface_name(999999, name));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +201,7 @@ int main(void)
 		cmocka_unit_test(texts),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(socket_addresses),
+		cmocka_unit_test(interface_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

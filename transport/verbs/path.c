@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/interface.h"
 #include "transport/verbs/verbs.h"
 
 const struct path_refusal verbs_refusals[] = {
@@ -121,6 +122,6 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));
 	snprintf(path->gid_type, sizeof(path->gid_type), "%s", type_text(entry.gid_type));
-	if (if_indextoname(entry.ndev_ifindex, interface))
+	if (interface_name(entry.ndev_ifindex, interface))
 		snprintf(path->interface, sizeof(path->interface), "%s", interface);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Of a linker's map: calls section(NAME, BYTES, FILE), which another script has, for each that is in the program.
+# Of a linker's map: calls section(NAME, BYTES, FILE, ADDRESS), which another script has, for each that is in the program.
 
 /^Linker script and memory map/ { inside = 1 }
 !inside { next }
@@ -9,6 +9,6 @@
 /^  / && NF == 3 { address = $1; size = $2; file = $3 }
 /^ / && file != "" {
 	if (address ~ /^0x0*[1-9a-f]/ && size ~ /^0x/ && name !~ /^\.(debug|comment|note\.GNU)/)
-		section(name, number(size), file)
+		section(name, number(size), file, number(address))
 	file = ""
 }

@@ -17,7 +17,7 @@ function owner(file) {
 	return "drivers"
 }
 
-function section(name, size, file) {
+function section(name, size, file, address) {
 	bytes[owner(file)] += size
 }
 

@@ -13,11 +13,13 @@ HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO,
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
-WITH_REPORT ?= 1#       0: without summaries, --histogram, --interval-report and the line of progress, and so without WITH_JSON
+WITH_REPORT ?= 1#       0: without figures: no summary, progress, --histogram or --interval-report, and as WITH_JSON=0
 WITH_HELP ?= 1#         0: --help names the options, and does not explain them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
-WITH_PATH ?= 1#         0: without the choice of a device, port, GID, interface, MTU, ...
-WITH_SERVICE ?= 1#      0: without --daemon, --pidfile and --ready-fd
+WITH_PATH ?= 1#         0: without --device, --interface, --mtu and what else chooses the path
+WITH_PACE ?= 1#         0: without --interval, --rate, --duration and --warmup
+WITH_SPIN ?= 1#         0: without --poll and --spin
+WITH_SERVICE ?= 1#      0: without --daemon, --pidfile, --ready-fd and --sandbox
 WITH_TARGETS ?= 1#      0: without --targets
 WITH_DOCTOR ?= 1#       0: without the command doctor
 WITH_SELFTEST ?= 1#     0: without the command selftest
@@ -39,7 +41,7 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 pages := $(notdir $(wildcard docs/man/*.1))
 
-parts := VERBS SOFT JSON REPORT HELP NAMES PATH SERVICE TARGETS DOCTOR SELFTEST
+parts := VERBS SOFT JSON REPORT HELP NAMES PATH PACE SPIN SERVICE TARGETS DOCTOR SELFTEST
 $(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
 ifneq ($(WITH_REPORT),1)
 override WITH_JSON := 0
@@ -166,6 +168,15 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
+$(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
+$(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
+	$(call say,LINK)
+	$(Q)$(compile) -fPIC -shared -o $@ $<
+
 # A hostile sender, for the tests of the soft transport.
 $(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
 	$(call say,LINK)
@@ -190,12 +201,13 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
--include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(sources) $(suite) $(wildcard test/unit/*.c test/fuzz/*.c test/walk/*.c test/bench/*.c test/soft/*.c test/fault/*.c)))
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
+faults-tools: $(BUILD)/faults $(BUILD)/inject.so
 
-tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
+tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static

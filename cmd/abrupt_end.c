@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,8 @@ static const struct {
 	[ABRUPT_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
 	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a library call does not return: ended at once"),
 	[ABRUPT_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: ended at once"),
+	[ABRUPT_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: ended at once"),
+	[ABRUPT_LOOP] = ROW(CODE_INTERNAL, "event loop", "the kernel refuses to wait for events: ended at once"),
 };
 
 static void say(int fd, const char *text)
@@ -70,4 +73,23 @@ void abrupt_end(enum abrupt_reason reason)
 	if (!sigaction(JSON, NULL, &action) && action.sa_handler == SIG_IGN)
 		say(STDOUT_FILENO, rows[reason].summary);
 	_exit(rows[reason].code);
+}
+
+void *abrupt_allocate(void *memory, long size)
+{
+	void *result = NULL;
+
+	if (size)
+		result = realloc(memory, (size_t)size);
+	else
+		free(memory);
+	if (size && !result)
+		abrupt_end(ABRUPT_MEMORY);
+	return result;
+}
+
+void abrupt_refusal(const char *what)
+{
+	(void)what;
+	abrupt_end(ABRUPT_LOOP);
 }

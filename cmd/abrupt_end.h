@@ -9,6 +9,8 @@ enum abrupt_reason {
 	ABRUPT_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
 	ABRUPT_STUCK,		/* a library call does not return: OUTCOME_FAILED */
 	ABRUPT_REFUSED,		/* --sandbox: OUTCOME_INTERNAL */
+	ABRUPT_MEMORY,		/* the event loop cannot do without: OUTCOME_INTERNAL */
+	ABRUPT_LOOP,		/* the kernel refuses to wait: OUTCOME_INTERNAL */
 };
 
 /* Says why on stderr, and ends the process. Safe in a signal handler. */
@@ -16,5 +18,9 @@ _Noreturn void abrupt_end(enum abrupt_reason reason);
 
 /* While it is on, an abrupt end also prints a JSON summary: who reads standard output finds one object in any case. */
 void abrupt_end_prints_json(bool on);
+
+/* For loop_last_resort(). */
+void *abrupt_allocate(void *memory, long size);
+void abrupt_refusal(const char *what);
 
 #endif

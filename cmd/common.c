@@ -33,10 +33,12 @@ const struct option common_option_table[] = {
 };
 
 const struct option spin_option_table[] = {
+#if WITH_SPIN
 	ROW(OPTION_FLAG, "poll", poll,
 	    OPTION_HELP("Never sleep: look for work without a pause, which is fast and takes a whole processor")),
 	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
 	    OPTION_HELP("Look for work for that many microseconds after the last before sleeping")),
+#endif
 	OPTION_REST(common_option_table),
 };
 
@@ -107,7 +109,9 @@ const struct option_rule common_rules[] = {
 };
 
 const struct option_rule spin_rules[] = {
+#if WITH_SPIN
 	{ OPTION_EXCLUDES, "poll", "spin" },
+#endif
 	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 
@@ -123,6 +127,15 @@ const struct option_rule end_rules[] = {
 };
 /* clang-format on */
 
+void *common_options_create(size_t size)
+{
+	struct common_options *options = calloc(1, size);
+
+	if (options)
+		options->path = (struct path_options)PATH_OPEN;
+	return options;
+}
+
 const char *common_transport(const struct common_options *common)
 {
 	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
@@ -136,7 +149,7 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
 		log_hint(&environment->log, "RDMATEST_TRANSPORT asks for it");
-	if (!outcome && (common->poll || common->spin))
+	if (WITH_SPIN && !outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
 	return outcome;

@@ -19,8 +19,8 @@ struct common_options {
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
 	struct life_options life;     /* of a server; else zeros */
-	struct path_options path;     /* of an end */
-	struct family_options family; /* as well */
+	struct path_options path;     /* of an end; else open */
+	struct family_options family; /* of an end; else zeros */
 	bool sandbox;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -82,6 +82,9 @@ extern const struct option_rule end_rules[];
 
 /* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
 const char *common_transport(const struct common_options *common);
+
+/* A command's options struct, for options_parse(); to be freed. Open is also what no option is there for. Or NULL. */
+void *common_options_create(size_t size);
 
 /* transport_open() of the transport of that name into environment->transport, which spins as the options say. */
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment);

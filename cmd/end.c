@@ -102,7 +102,7 @@ void end_start(struct end *end, const struct environment *outer, const struct co
 
 	snprintf(end->name, sizeof(end->name), "%s %s", outer->log.name, role);
 	end->command = command;
-	end->options = calloc(1, command->options_size);
+	end->options = common_options_create(command->options_size);
 	*environment = (struct environment){
 		.loop = outer->loop,
 		.log = outer->log,

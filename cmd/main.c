@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/abrupt_end.h"
 #include "cmd/command.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
@@ -176,6 +177,7 @@ int main(int argc, char **argv)
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
+	loop_last_resort(abrupt_allocate, abrupt_refusal);
 	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	outcome = dispatch(&log, argc, argv);

@@ -135,7 +135,10 @@ static void run_loop(struct run *run, const void *options)
 	environment_note(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);
-		loop_run(environment->loop);
+		if (!loop_run(environment->loop)) {
+			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
+			environment_note(environment, OUTCOME_INTERNAL);
+		}
 	}
 	reporting_finish(&run->reporting);
 	if (outcome == OUTCOME_OK)
@@ -184,23 +187,16 @@ static enum outcome run_command(struct run *run, const void *options)
 	return environment->outcome;
 }
 
-/* Also what this build has no option for: zeros would forbid every retry. */
-static void leave_open(struct common_options *common)
-{
-	common->path = (struct path_options)PATH_OPEN;
-}
-
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
 	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
-	void *options = calloc(1, command->options_size);
+	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 
 	if (!options) {
 		log_errno(&run.environment.log, NULL, ENOMEM, "start");
 		return OUTCOME_INTERNAL;
 	}
-	leave_open(options);
 	run.common = options;
 	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,

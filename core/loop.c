@@ -46,6 +46,7 @@ struct loop {
 	int64_t busy_at;		 /* the last time something happened, while it spins */
 	bool deferred;			 /* something waits for the next turn of libev */
 	bool stopped;
+	bool blind; /* libev has given a descriptor up */
 
 	/* Of loop_wake(): its descriptor, made when it is first wanted. */
 	ev_io alarm;
@@ -80,6 +81,12 @@ static bool take_descriptor(struct ev_loop *ev)
 	ev_async_start(ev, &wake);
 	ev_async_stop(ev, &wake);
 	return true;
+}
+
+void loop_last_resort(void *(*allocate)(void *memory, long size), void (*refused)(const char *what))
+{
+	ev_set_allocator(allocate);
+	ev_set_syserr_cb(refused);
 }
 
 struct loop *loop_create(void)
@@ -163,7 +170,7 @@ static bool stay_awake(struct loop *loop)
 /* One turn of libev, which waits unless the loop spins. False if it would wait for ever. */
 static bool turn(struct loop *loop)
 {
-	bool spins = loop->patience && loop->pollers;
+	bool spins = WITH_SPIN && loop->patience && loop->pollers;
 	bool awake = spins && stay_awake(loop);
 	bool watched;
 
@@ -174,15 +181,16 @@ static bool turn(struct loop *loop)
 	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
 	if (!awake)
 		loop->busy_at = clock_now();
-	return watched || (loop->patience && loop->pollers);
+	return watched || (WITH_SPIN && loop->patience && loop->pollers);
 }
 
-void loop_run(struct loop *loop)
+bool loop_run(struct loop *loop)
 {
 	while (!loop->stopped && turn(loop))
 		;
 	/* Cleared only now: a stop asked for before the run must not get lost. */
 	loop->stopped = false;
+	return !loop->blind;
 }
 
 void loop_stop(struct loop *loop)
@@ -196,7 +204,11 @@ static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
 	struct loop_io *io = watcher->data;
 
 	(void)ev;
-	(void)events;
+	if (events & EV_ERROR) {
+		io->loop->blind = true;
+		loop_stop(io->loop);
+		return;
+	}
 	io->callback(io->owner);
 }
 

@@ -49,12 +49,18 @@ struct loop_poller {
 	bool active;
 };
 
+/*
+ * What libev calls where it would abort the process: an allocator that does not return without memory, and a last word
+ * when the kernel refuses to wait. For all loops; before the first.
+ */
+void loop_last_resort(void *(*allocate)(void *memory, long size), void (*refused)(const char *what));
+
 /* Returns NULL with errno when descriptors or memory are short. Freed with loop_destroy(). */
 struct loop *loop_create(void);
 void loop_destroy(struct loop *loop);
 
-/* Runs callbacks until loop_stop(). */
-void loop_run(struct loop *loop);
+/* Runs callbacks until loop_stop(). False if it is over because the kernel refused to watch a descriptor. */
+bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
 /* Calls back whenever fd is readable (level-triggered). */

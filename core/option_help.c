@@ -20,8 +20,10 @@ struct column {
 static void add(struct column *column, const char *text)
 {
 	size_t room = sizeof(column->text) - 1 - column->length;
-	size_t length = strnlen(text, room);
+	size_t length = strlen(text);
 
+	if (length > room)
+		length = room;
 	memcpy(column->text + column->length, text, length);
 	column->length += length;
 	column->text[column->length] = 0;

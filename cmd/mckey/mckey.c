@@ -60,6 +60,7 @@ static const struct option options_table[] = {
 		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_OF_FABRIC, .argument = "TIME",
 		   OPTION_HELP("Wait between joining and sending, for the fabric to set up the group",
 			       "3s on InfiniBand, else 100ms")),
+#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct mckey_options, rate, .minimum = 1, .maximum = 1000000000,
 		   .initial = 0, .argument = "N",
 		   OPTION_HELP("Datagrams each second of each sending queue pair", "as fast as it goes")),
@@ -69,6 +70,7 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct mckey_options, duration, .minimum = CLOCK_NS_PER_MS,
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
 		   OPTION_HELP("Send for that long, or receive for that long from the first datagram on, in place of -C", "none")),
+#endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
 	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct mckey_options, 0),
@@ -83,10 +85,12 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "send-only", "sender" }, /* nothing would ever come */
 	{ OPTION_NEEDS, "pause", "sender" },
 	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
+#if WITH_PACE
 	{ OPTION_NEEDS, "rate", "sender" },
 	{ OPTION_NEEDS, "interval", "sender" },
 	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ OPTION_EXCLUDES, "duration", "count" },
+#endif
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 /* clang-format on */

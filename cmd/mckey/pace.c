@@ -13,6 +13,8 @@
 /* Between two datagrams of a queue pair; 0 for none. */
 static int64_t spacing(const struct mckey_run *run)
 {
+	if (!WITH_PACE)
+		return 0;
 	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
 }
 
@@ -36,7 +38,7 @@ bool pace_is_last(const struct mckey_run *run, int64_t now)
 {
 	int64_t duration = run->options->duration;
 
-	return duration && now + spacing(run) >= run->traffic_began + duration;
+	return WITH_PACE && duration && now + spacing(run) >= run->traffic_began + duration;
 }
 
 static void tick(void *owner)
@@ -53,13 +55,15 @@ void pace_start(struct mckey_run *run)
 {
 	int64_t now = clock_now(), soonest = INT64_MAX;
 
+	if (!spacing(run))
+		return;
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 
 		if (member->state == MEMBER_JOINED && member->posted < member->total && member->due < soonest)
 			soonest = member->due;
 	}
-	if (spacing(run) && run->phase == RUN_SENDING && soonest != INT64_MAX)
+	if (run->phase == RUN_SENDING && soonest != INT64_MAX)
 		loop_timer_start(run->environment->loop, &run->pace, soonest - now > TICK ? soonest - now : TICK, tick,
 				 run);
 }

@@ -151,8 +151,11 @@ void receiver_report(struct mckey_run *run)
 		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign, plural(run->foreign));
 	if (run->heard.unfollowed)
 		log_error(run->log, run->group_text,
-			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed",
-			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count);
+			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",
+			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count,
+			  run->heard.starved ? ": out of memory" : "");
+	if (run->heard.starved)
+		environment_note(run->environment, OUTCOME_INTERNAL);
 	if (!run->heard.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
 			  run->interrupted ? run->interrupted : "");

@@ -131,7 +131,7 @@ static void watch(void *owner)
 static void first_came(struct mckey_run *run)
 {
 	watch(run);
-	if (run->options->duration)
+	if (WITH_PACE && run->options->duration)
 		loop_timer_start(run->environment->loop, &run->over, run->options->duration, time_over, run);
 }
 

@@ -21,8 +21,10 @@ static struct source *source_create(struct source_table *table, uint32_t queue_n
 	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->streams > SOURCE_STREAMS_MOST))
 		return NULL;
 	source = calloc(1, sizeof(*source) + table->streams * sizeof(source->streams[0]));
-	if (!source)
+	if (!source) {
+		table->starved = true;
 		return NULL;
+	}
 	source->queue_number = queue_number;
 	source->address = *address;
 	table->sources[table->count++] = source;

@@ -31,6 +31,7 @@ struct source_table {
 	size_t streams; /* of each source */
 	size_t count;
 	uint64_t unfollowed; /* datagrams of senders beyond the limit */
+	bool starved;	     /* or that there was no memory for */
 	struct source *sources[SOURCES_MOST];
 	uint16_t index[SOURCE_INDEX_SIZE]; /* by hash: 1 + position, or 0 */
 };

@@ -17,13 +17,13 @@ struct pace {
 /* Nanoseconds until the next ping is due, 0 for at once. */
 static inline int64_t pace_wait(const struct pace *pace, int64_t now)
 {
-	return pace->next > now ? pace->next - now : 0;
+	return WITH_PACE && pace->next > now ? pace->next - now : 0;
 }
 
 /* A ping goes now. */
 static inline void pace_go(struct pace *pace, int64_t now)
 {
-	if (!pace->period)
+	if (!WITH_PACE || !pace->period)
 		return;
 	if (!pace->next)
 		pace->next = now;
@@ -33,13 +33,13 @@ static inline void pace_go(struct pace *pace, int64_t now)
 /* The beat of the ping that goes now, after pace_go(). Without a period it is now. */
 static inline int64_t pace_beat(const struct pace *pace, int64_t now)
 {
-	return pace->period ? pace->next - pace->period : now;
+	return WITH_PACE && pace->period ? pace->next - pace->period : now;
 }
 
 /* When a ping that comes back now has had its turn. */
 static inline int64_t pace_end(const struct pace *pace, int64_t now)
 {
-	return pace->next > now ? pace->next : now;
+	return WITH_PACE && pace->next > now ? pace->next : now;
 }
 
 #endif

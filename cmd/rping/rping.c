@@ -44,6 +44,7 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_TEXT, 0, "targets", struct rping_options, targets, .argument = "FILE",
 		   OPTION_HELP("Client: ping also the servers in FILE, an ADDRESS [PORT] a line; - is standard input")),
 #endif
+#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct rping_options, warmup, .argument = "N",
 		   .minimum = 0, .maximum = INT32_MAX, .initial = 0, OPTION_HELP("Client: first do N pings that are not counted")),
 	OPTION_ROW(OPTION_DURATION, 0, "interval", struct rping_options, interval, .argument = "TIME",
@@ -56,6 +57,7 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_DURATION, 0, "duration", struct rping_options, duration, .argument = "TIME",
 		   .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0,
 		   OPTION_HELP("Client: end in order so long after the first ping that counts", "no end")),
+#endif
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
 			    "Server: fail a client that sends nothing so long, and end when there is no client so long"),
@@ -78,17 +80,19 @@ static const struct option_rule rping_rules[] = {
 #if WITH_TARGETS
 	{ OPTION_EXCLUDES, "targets", "server" },
 #endif
+#if WITH_PACE
 	{ OPTION_EXCLUDES, "warmup", "server" },
 	{ OPTION_EXCLUDES, "interval", "server" },
 	{ OPTION_EXCLUDES, "rate", "server" },
 	{ OPTION_EXCLUDES, "duration", "server" },
+	{ OPTION_EXCLUDES, "rate", "interval" },
+#endif
 	{ OPTION_EXCLUDES, "wait-server", "server" },
 	{ OPTION_NEEDS, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "max-clients", "server" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
 	SERVER_RULES(OPTION_NEEDS, "server")
-	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 /* clang-format on */

@@ -147,7 +147,7 @@ static bool more_asked(const struct target *target)
 
 static bool is_warm(const struct target *target)
 {
-	return target->done >= (uint64_t)options_of(target)->warmup;
+	return !WITH_PACE || target->done >= (uint64_t)options_of(target)->warmup;
 }
 
 static const char *pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
@@ -258,7 +258,7 @@ static void start_ping(struct target *target)
 	now = clock_now();
 	pace_go(&target->pace, now);
 	if (is_warm(target)) {
-		if (options->duration && !target->record.counts.sent)
+		if (WITH_PACE && options->duration && !target->record.counts.sent)
 			loop_timer_start(target->phase.loop, &target->duration, options->duration, duration_over,
 					 target);
 		target->sent_at = now;

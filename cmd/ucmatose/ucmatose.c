@@ -63,8 +63,10 @@ static const struct option options_table[] = {
 		   .initial = 7471, .argument = "PORT", OPTION_HELP("Port of the server; a server takes a free one for 0")),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   OPTION_HELP("Move everything to a new event channel before the disconnect")),
+#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", OPTION_HELP("Leave the first N connections out of the times of the steps")),
+#endif
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long"),
 	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),

@@ -155,9 +155,10 @@ static void established(struct soft_link *link, const struct mad *mad)
 	older = soft_link_find_queue(link->manager, rep->ca_guid, rep->queue_number, &agreement->path.peer);
 	if (older)
 		soft_ending_fail(older, "the peer has begun anew with the same queue pair", "errno", ECONNRESET);
-	/* Without memory the message counts as lost, and comes again. */
-	if (!soft_link_set_peer(link, rep->ca_guid, mad->local_id, rep->queue_number))
+	if (!soft_link_set_peer(link, rep->ca_guid, mad->local_id, rep->queue_number)) {
+		soft_starve(endpoint);
 		return;
+	}
 	agreement->first_psn_sent = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
 	agreement->reads_out = soft_manager_least(agreement->reads_out, rep->responder_resources);

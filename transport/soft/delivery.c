@@ -54,6 +54,7 @@ struct soft_delivery {
 	unsigned depth; /* of call-backs that entered */
 	struct loop_timer stirred;
 	bool stirring;
+	bool starved; /* an endpoint is */
 	bool scramble;
 	uint64_t die; /* state of the scrambler's generator */
 };
@@ -110,7 +111,15 @@ static void queue_event(struct soft_endpoint *endpoint, struct event *event)
 	soft_stir(delivery->transport);
 }
 
-/* Without memory for the news the endpoint is lost, and that can be told without memory. */
+void soft_starve(struct soft_endpoint *endpoint)
+{
+	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
+
+	endpoint->starved = true;
+	delivery->starved = true;
+	soft_stir(delivery->transport);
+}
+
 static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_kind kind, size_t length)
 {
 	struct event *event = calloc(1, sizeof(*event) + length);
@@ -120,8 +129,8 @@ static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_ki
 		event->length = length;
 		return event;
 	}
-	log_error(endpoint->base.transport->log, endpoint->base.name, "out of memory");
-	endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+	/* The endpoint is lost without it. */
+	soft_starve(endpoint);
 	return NULL;
 }
 
@@ -183,7 +192,7 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
 
 	if (delivery->count == delivery->capacity && !grow(delivery)) {
-		soft_tell_failure(endpoint, "out of memory", "errno", 12);
+		soft_starve(endpoint);
 		return;
 	}
 	delivery->entries[(delivery->head + delivery->count++) & (delivery->capacity - 1)] = (struct entry){
@@ -329,6 +338,21 @@ static void deliver(struct soft_delivery *delivery)
 	}
 }
 
+/* Nobody has heard yet of a request that could not be told. */
+static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
+{
+	for (; endpoint; endpoint = endpoint->next) {
+		if (!endpoint->starved)
+			continue;
+		endpoint->starved = false;
+		log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
+		if (endpoint->base.handlers)
+			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+		else
+			endpoint_destroy(&endpoint->base);
+	}
+}
+
 void soft_enter(struct soft_transport *transport)
 {
 	transport->delivery->depth++;
@@ -341,10 +365,15 @@ void soft_leave(struct soft_transport *transport)
 	/* Whoever hears of a completion may use its memory again, and a repeat of it may still be queued. */
 	soft_flush(transport);
 	deliver(delivery);
+	if (delivery->starved) {
+		delivery->starved = false;
+		fail_starved(delivery, transport->endpoints);
+		fail_starved(delivery, transport->listeners);
+	}
 	soft_queue_batch_end(transport);
 	soft_flush(transport);
 	delivery->depth--;
-	if (delivery->first || delivery->count)
+	if (delivery->first || delivery->count || delivery->starved)
 		soft_stir(transport);
 }
 

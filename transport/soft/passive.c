@@ -125,8 +125,8 @@ static void agree(struct soft_link *link, const struct mad_req *req)
 	agreement->reads_in = soft_manager_least(req->initiator_depth, SOFT_READS_AT_ONCE);
 }
 
-/* Without memory the request counts as lost, and comes again. */
-static void begin(struct soft_manager *manager, struct soft_endpoint *listener, const struct soft_path *path,
+/* Returns false if memory is short. */
+static bool begin(struct soft_manager *manager, struct soft_endpoint *listener, const struct soft_path *path,
 		  const struct mad *mad, const struct mad_address *address)
 {
 	struct soft_link *link = soft_link_create(manager, path);
@@ -134,22 +134,23 @@ static void begin(struct soft_manager *manager, struct soft_endpoint *listener, 
 	struct address peer = path->peer;
 
 	if (!link)
-		return;
+		return false;
 	agree(link, &mad->req);
 	link->transaction = mad->transaction;
 	peer.port = address->port;
 	if (!soft_link_set_peer(link, mad->req.ca_guid, mad->local_id, mad->req.queue_number)) {
 		soft_link_free(link);
-		return;
+		return false;
 	}
 	endpoint = soft_requested_create(listener, &link->agreement.path, &peer);
 	if (!endpoint) {
 		soft_link_free(link);
-		return;
+		return false;
 	}
 	soft_link_attach(link, endpoint);
 	soft_link_enter(link, LINK_REQ_RECEIVED);
 	soft_tell(endpoint, SOFT_EVENT_REQUESTED, mad->private_data + MAD_ADDRESS_SIZE, MAD_REQ_USER_PRIVATE);
+	return true;
 }
 
 /* Once in a while. */
@@ -223,8 +224,10 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		turn_away(manager, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
-	if (has_room(manager, listener))
-		begin(manager, listener, &path, mad, &address);
+	if (has_room(manager, listener) && !begin(manager, listener, &path, mad, &address)) {
+		log_error(manager->transport->base.log, listener->base.name, "a request is refused: out of memory");
+		turn_away(manager, &path, mad, MAD_REASON_NO_RESOURCES, 0);
+	}
 }
 
 /* ---- REP ---- */

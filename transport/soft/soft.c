@@ -46,13 +46,11 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		.longest_message = SOFT_LONGEST_MESSAGE,
 		.most_queue_entries = SOFT_DEEPEST_QUEUE,
 	};
-	transport->delivery = soft_delivery_open(transport);
-	transport->queues = soft_queue_table_open(transport);
-	transport->regions = soft_region_table_open();
-	transport->manager = soft_manager_open(transport);
-	transport->wire = soft_wire_open();
-	if (!transport->delivery || !transport->queues || !transport->regions || !transport->manager ||
-	    !transport->wire) {
+	/* The manager last: soft_close() has nothing to say to anybody without it. */
+	if (!(transport->delivery = soft_delivery_open(transport)) ||
+	    !(transport->queues = soft_queue_table_open(transport)) ||
+	    !(transport->regions = soft_region_table_open()) || !(transport->wire = soft_wire_open()) ||
+	    !(transport->manager = soft_manager_open(transport))) {
 		log_errno(log, NULL, ENOMEM, "opening the transport");
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
@@ -107,7 +105,7 @@ static void soft_close(struct transport *base)
 
 	destroy_all(transport->listeners);
 	destroy_all(transport->endpoints);
-	if (transport->delivery)
+	if (transport->manager)
 		reap(transport);
 	loop_timer_stop(&transport->reaper);
 	loop_poller_stop(transport->base.loop, &transport->poller);

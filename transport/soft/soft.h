@@ -72,14 +72,15 @@ struct soft_endpoint {
 	struct endpoint base;
 	struct soft_queue *queue;
 	struct soft_link *link;
+	struct loop_timer later;		    /* an event of ours that is due in the next turn */
 	struct soft_endpoint *listener;		    /* that the request came to, while both live */
 	unsigned asked;				    /* of a listener: requests that no command has answered yet */
+	bool starved;				    /* some news of it found no memory: it fails */
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
 	struct soft_endpoint *next_destroyed;
 	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct group_address group;
-	struct loop_timer later; /* an event of ours that is due in the next turn */
 };
 
 static inline struct soft_transport *soft_of(struct transport *transport)
@@ -250,6 +251,8 @@ void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const 
 /* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied.
  */
 void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
+/* Memory is short: the endpoint fails with that, as late as news of it would be told. */
+void soft_starve(struct soft_endpoint *endpoint);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
 

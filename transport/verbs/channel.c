@@ -39,6 +39,21 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	return true;
 }
 
+/* Nothing is heard any more of what is on it. The event that could not be read would be announced again and again. */
+static void channel_failed(struct verbs_channel *channel, int error)
+{
+	struct verbs_transport *transport = verbs_of(channel->base.transport);
+
+	log_errno(transport->base.log, "event channel", error, "reading an event");
+	loop_io_stop(&channel->readable);
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
+		struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
+
+		if (endpoint && endpoint->base.channel == &channel->base)
+			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+	}
+}
+
 static void channel_readable(void *owner)
 {
 	struct verbs_channel *channel = owner;
@@ -59,7 +74,7 @@ static void channel_readable(void *owner)
 			verbs_endpoint_event(endpoint, &event, NULL);
 	}
 	if (errno != EAGAIN && errno != EINTR)
-		log_errno(log, "event channel", errno, "reading an event");
+		channel_failed(channel, errno);
 }
 
 enum outcome verbs_channel_create(struct transport *transport, struct channel **result)

@@ -88,10 +88,12 @@ static int poll_until(struct verbs_completion_queue *completions, int fewer)
 	while (handled < BUDGET) {
 		int count = ibv_poll_cq(completions->queue, BATCH, taken);
 
+		if (count < 0 && completions->domain->base.removed)
+			return 0;
 		if (count < 0) {
 			log_error(transport->base.log, completions->domain->base.device,
 				  "polling a completion queue failed (%d)", count);
-			verbs_domain_removed(completions->domain);
+			verbs_domain_failed(completions->domain);
 			return 0;
 		}
 		for (int index = 0; index < count; index++)
@@ -118,7 +120,7 @@ static bool arm(struct verbs_completion_queue *completions)
 	if (!error)
 		return true;
 	log_errno(domain->base.transport->log, domain->base.device, error, "arming a completion queue");
-	verbs_domain_removed(domain);
+	verbs_domain_failed(domain);
 	return false;
 }
 
@@ -147,8 +149,15 @@ void verbs_completion_readable(void *owner)
 	void *context;
 
 	if (ibv_get_cq_event(domain->completions, &queue, &context)) {
-		if (errno != EAGAIN && errno != EINTR)
+		if (errno == EAGAIN || errno == EINTR)
+			return;
+		/* What the kernel answers when the device is gone. */
+		if (errno == EIO) {
 			verbs_domain_removed(domain);
+			return;
+		}
+		log_errno(domain->base.transport->log, domain->base.device, errno, "reading a completion event");
+		verbs_domain_failed(domain);
 		return;
 	}
 	completions = context;

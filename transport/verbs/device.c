@@ -36,13 +36,20 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 	}
 }
 
+void verbs_domain_failed(struct verbs_domain *domain)
+{
+	domain->base.removed = true;
+	/* It may stay readable for ever. */
+	loop_io_stop(&domain->completion_readable);
+	fail_endpoints(domain, NULL, NULL, NULL);
+}
+
 void verbs_domain_removed(struct verbs_domain *domain)
 {
 	if (domain->base.removed)
 		return;
-	domain->base.removed = true;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
-	fail_endpoints(domain, NULL, NULL, NULL);
+	verbs_domain_failed(domain);
 }
 
 static void asynchronous_readable(void *owner)
@@ -125,7 +132,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	set_nonblocking(id->verbs->async_fd);
 	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completions->fd,
 		      verbs_completion_readable, domain);
-	verbs_completion_poller_start(domain);
+	if (WITH_SPIN)
+		verbs_completion_poller_start(domain);
 	loop_io_start(transport->base.loop, &domain->asynchronous_readable, id->verbs->async_fd, asynchronous_readable,
 		      domain);
 	domain->next = transport->domains;
@@ -161,7 +169,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 void verbs_domain_destroy(struct verbs_domain *domain)
 {
 	loop_io_stop(&domain->asynchronous_readable);
-	loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
+	if (WITH_SPIN)
+		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
 	while (domain->queues) {
 		struct verbs_completion_queue *completions = domain->queues;
 

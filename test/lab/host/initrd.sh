@@ -51,7 +51,7 @@ pack_run() {
 # Writes $1/run.cpio with the lab's own files, the scenarios and the program under test, and $1/run-bare.cpio with
 # the static one.
 make_run_archive() {
-	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root
+	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root tool
 	add_lab "$root"
 	if [ -x "$program" ]; then
 		add_program "$root" "$program"
@@ -60,10 +60,10 @@ make_run_archive() {
 	else
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
-	# The conformance suite of transport.h is a program of its own, built beside it.
-	if [ -x "${program%/*}/conformance" ]; then
-		cp -L "${program%/*}/conformance" "$root/opt/rdmatest/bin/conformance"
-	fi
+	# The conformance suite of transport.h is a program of its own, built beside it; so is the fault matrix.
+	for tool in conformance faults inject.so; do
+		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
+	done
 	pack_run "$root" "$work/run.cpio"
 
 	program=${RDMATEST_STATIC:-${program%/*}/static/rdmatest}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the fault matrix: who is tried, which calls fail with what, and how that has to end. */
+#ifndef TEST_FAULT_CELLS_H
+#define TEST_FAULT_CELLS_H
+
+#include <stdbool.h>
+
+/* A command under test and the peer that it meets. In both lines @ is the address, % a number of the cell's own. */
+struct role {
+	const char *name;
+	const char *line;
+	const char *peer;      /* NULL: none is needed */
+	bool passive;	       /* it is there before its peer, and says so to --ready-fd */
+	const char *transport; /* NULL: both */
+	const char *whose;     /* part of the name of the library whose calls fail; NULL: the program's own */
+};
+
+/* Ends with a NULL name. */
+extern const struct role roles[];
+
+struct row {
+	const char *call;
+	const int *errors;     /* as its manual page has them; ends with 0 */
+	const char *codes;     /* exit codes, with spaces between: one of them */
+	const char *words;     /* what stderr has to match; NULL: the number of the error, in brackets */
+	unsigned times;	       /* so many uses in a row; 0: all from there on */
+	const char *role;      /* a list of roles that this row is for; NULL: all */
+	const char *transport; /* NULL: both */
+	bool library;	       /* of the roles in which a library's calls fail */
+};
+
+/* Ends with a NULL call. Every row of a call counts. */
+extern const struct row cell_rows[];
+
+#endif

@@ -270,6 +270,13 @@ static void destroy_peer(struct peer *peer)
 	peer->memory = peer->inbox = NULL;
 }
 
+static void destroy_peers(struct scene *scene)
+{
+	for (unsigned index = 0; index < PEERS; index++)
+		if (scene->peers[index].endpoint)
+			destroy_peer(&scene->peers[index]);
+}
+
 /* ---- what they do ---- */
 
 static bool may_send(const struct peer *peer)
@@ -502,9 +509,7 @@ static void await_end(struct scene *scene, bool vanish)
 
 	if (vanish)
 		network_lose(UINT32_MAX, &nobody);
-	for (unsigned index = 0; index < PEERS; index++)
-		if (scene->peers[index].endpoint)
-			destroy_peer(&scene->peers[index]);
+	destroy_peers(scene);
 	network_settle();
 	if (!scene->finished)
 		network_pass(120 * CLOCK_NS_PER_S, 20000);
@@ -514,6 +519,8 @@ static void await_end(struct scene *scene, bool vanish)
 		network_pass(30 * CLOCK_NS_PER_S, 20000);
 	if (!scene->finished)
 		violation("the command does not end");
+	/* It may have connected anew meanwhile. */
+	destroy_peers(scene);
 }
 
 static void run(const uint8_t *bytes, size_t length, const struct command *command, enum hello_tool tool, uint16_t port,

@@ -143,6 +143,10 @@ $(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^
 
+$(BUILD)/hostile: $(call object,test/fault/hostile.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fPIC -shared -o $@ $<
@@ -164,7 +168,7 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 units: $(units)
 conformance: $(BUILD)/conformance
-faults-tools: $(BUILD)/faults $(BUILD)/inject.so
+faults-tools: $(BUILD)/faults $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 tiny: ## the three commands on verbs alone, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny WITH_SOFT=0 WITH_JSON=0 WITH_DOCTOR=0 WITH_SELFTEST=0 all
@@ -177,12 +181,12 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 	@BUILD=$(BUILD) test/demo/run
 
 check: setup ## run every test
-	+@$(build) all conformance static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz memcheck layers builds soft cluster lab sanitized
+	+@$(build) all conformance faults-tools static
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz fault memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz layers soft cluster
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz fault layers soft cluster
 
 check-unit check-cli check-completion check-fuzz check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
@@ -200,15 +204,19 @@ fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
 	@BUILD=$(BUILD) test/fuzz/search $(TIME)
 
+faults: setup ## the fault matrix, in full, into docs/reliability.md: half an hour and more
+	+@$(build) all conformance faults-tools static
+	@BUILD=$(BUILD) test/fault/document
+
 style: check-style ## clang-format, shellcheck and the licence lines
 
-lab check-lab: all conformance static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
+lab check-lab: all conformance faults-tools static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
 
-lab-long: all conformance static ## run every lab scenario, with the long ones that check leaves out
+lab-long: all conformance faults-tools static ## run every lab scenario, with the long ones that check leaves out
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run -a
 
-lab-shell: all conformance static ## a shell in a lab guest with everything in it
+lab-shell: all conformance faults-tools static ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
 
 setup: ## install what building and testing need, if it is missing
@@ -288,5 +296,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz faults faults-tools style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -112,7 +112,8 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 		attributes.ah_attr.sl = (uint8_t)endpoint_option(&endpoint->base, service_level);
 	if (!error)
 		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
-	if (!error)
+	/* In error it would only say nothing more, and it is about to go. */
+	if (!error || state == IBV_QPS_ERR)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",
 		  (int)state);

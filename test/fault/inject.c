@@ -313,7 +313,7 @@ void *malloc(size_t size)
 /* dlsym() itself may ask for memory before it can say where the real one is. */
 void *calloc(size_t count, size_t size)
 {
-	static bool asking;
+	static volatile bool asking; /* dlsym() is declared to call nobody back */
 	static char early[4096];
 	static size_t used;
 	static __typeof__(calloc) *actual;
@@ -360,9 +360,18 @@ char *strdup(const char *text)
 	return due(CALL_memory, CALLER) ? nothing() : keep(actual(text), CALLER);
 }
 
+/* And it may free what it said of an earlier failure. */
 void free(void *block)
 {
-	ACTUAL(free);
+	static volatile bool asking; /* dlsym() is declared to call nobody back */
+	static __typeof__(free) *actual;
+
+	if (!actual && asking)
+		return;
+	asking = true;
+	if (!actual)
+		*(void **)&actual = dlsym(RTLD_NEXT, "free");
+	asking = false;
 	lose(block);
 	actual(block);
 }

@@ -204,7 +204,7 @@ fuzz: setup-fuzz ## hostile packets into the soft transport, with libFuzzer, for
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
 	@BUILD=$(BUILD) test/fuzz/search $(TIME)
 
-faults: setup ## the fault matrix, in full, into docs/reliability.md: half an hour and more
+faults: setup ## the fault matrix, in full, into docs/reliability.md: an hour and more
 	+@$(build) all conformance faults-tools static
 	@BUILD=$(BUILD) test/fault/document
 

@@ -173,6 +173,10 @@ $(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^
 
+$(BUILD)/hostile: $(call object,test/fault/hostile.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fPIC -shared -o $@ $<
@@ -205,7 +209,7 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
-faults-tools: $(BUILD)/faults $(BUILD)/inject.so
+faults-tools: $(BUILD)/faults $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
@@ -218,12 +222,12 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 	@BUILD=$(BUILD) test/demo/run
 
 check: setup ## run every test
-	+@$(build) all conformance static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk memcheck layers builds soft cluster lab sanitized
+	+@$(build) all conformance faults-tools static
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault memcheck layers builds soft cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
-	+@$(build) all conformance
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk layers soft cluster
+	+@$(build) all conformance faults-tools
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault layers soft cluster
 
 check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
@@ -252,15 +256,19 @@ walk: all ## all interleavings of loss, copies, late packets and timers on the s
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/coverage/run
 
+faults: setup ## the fault matrix, in full, into docs/reliability.md: an hour and more
+	+@$(build) all conformance faults-tools static
+	@BUILD=$(BUILD) test/fault/document
+
 style: check-style ## clang-format, shellcheck and the licence lines
 
-lab check-lab: all conformance static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
+lab check-lab: all conformance faults-tools static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
 
-lab-long: all conformance static ## run every lab scenario, with the long ones that check leaves out
+lab-long: all conformance faults-tools static ## run every lab scenario, with the long ones that check leaves out
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run -a
 
-lab-shell: all conformance static ## a shell in a lab guest with everything in it
+lab-shell: all conformance faults-tools static ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
 
 setup: ## install what building and testing need, if it is missing
@@ -340,5 +348,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus walk coverage style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
+/* A pipe that nobody reads is an error, and nothing to wait for. */
+static FILE *open_in_place(const char *name)
+{
+	int fd = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 /* Returns 0 or an errno value. */
-static int write_file(struct reporting *reporting, const char *name)
+static int write_file(struct reporting *reporting, const char *name, bool in_place)
 {
 	const struct transport *transport = reporting->environment->transport;
 	char prefix[64];
-	FILE *stream = fopen(name, "w");
+	FILE *stream = in_place ? open_in_place(name) : fopen(name, "w");
 
 	if (!stream)
 		return errno;
@@ -31,23 +41,35 @@ static int write_file(struct reporting *reporting, const char *name)
 	return fclose(stream) ? errno : 0;
 }
 
+/* A device or pipe is written to: a file in its place would take it away from everybody. */
+static bool is_replaceable(const char *file)
+{
+	struct stat status;
+
+	return stat(file, &status) || S_ISREG(status.st_mode);
+}
+
 /* A collector finds the old file or the new one, never a part: it does not read names without ".prom". */
 void reporting_write_prometheus(struct reporting *reporting)
 {
 	const char *file = reporting->prometheus;
 	char temporary[PATH_MAX];
+	bool replaced = file && is_replaceable(file);
 	int error;
 
 	if (!file)
 		return;
-	error = snprintf(temporary, sizeof(temporary), "%s.new", file) < (int)sizeof(temporary) ? 0 : ENAMETOOLONG;
+	error = snprintf(temporary, sizeof(temporary), replaced ? "%s.new" : "%s", file) < (int)sizeof(temporary)
+			? 0
+			: ENAMETOOLONG;
 	if (!error)
-		error = write_file(reporting, temporary);
-	if (!error && !rename(temporary, file))
+		error = write_file(reporting, temporary, !replaced);
+	if (!error && (!replaced || !rename(temporary, file)))
 		return;
 	error = error ? error : errno;
 	reporting->prometheus = NULL;
-	unlink(temporary);
+	if (replaced)
+		unlink(temporary);
 	log_errno(&reporting->environment->log, file, error, "--prometheus: the file cannot be written");
 	environment_note(reporting->environment, OUTCOME_INTERNAL);
 }

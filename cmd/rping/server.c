@@ -244,7 +244,9 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	if (outcome) {
 		guest_refuse(guest, out_of_resources);
 		guest_destroy(guest);
-		cannot_serve(server, outcome);
+		/* Who withdrew the request is no lack of ours. */
+		if (outcome != OUTCOME_NO_CONNECTION)
+			cannot_serve(server, outcome);
 		return;
 	}
 	if (guest_accept(guest, guest_ended, server))

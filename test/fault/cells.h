@@ -12,7 +12,6 @@ struct role {
 	const char *peer;      /* NULL: none is needed */
 	bool passive;	       /* it is there before its peer, and says so to --ready-fd */
 	const char *transport; /* NULL: both */
-	const char *whose;     /* part of the name of the library whose calls fail; NULL: the program's own */
 };
 
 /* Ends with a NULL name. */
@@ -24,9 +23,8 @@ struct row {
 	const char *codes;     /* exit codes, with spaces between: one of them */
 	const char *words;     /* what stderr has to match; NULL: the number of the error, in brackets */
 	unsigned times;	       /* so many uses in a row; 0: all from there on */
-	const char *role;      /* a list of roles that this row is for; NULL: all */
 	const char *transport; /* NULL: both */
-	bool library;	       /* of the roles in which a library's calls fail */
+	bool leaves;	       /* what could not be given back is left to the kernel */
 };
 
 /* Ends with a NULL call. Every row of a call counts. */

@@ -160,16 +160,10 @@ enum kind {
 	LEFT_KINDS
 };
 
-static const char *const kinds[] = { "memory",
-				     "event channel",
-				     "identifier",
-				     "protection domain",
-				     "completion channel",
-				     "completion queue",
-				     "queue pair",
-				     "region",
-				     "address handle",
-				     "descriptor" };
+static const char *const kinds[] = {
+	"memory",	    "event channel", "identifier", "protection domain", "completion channel",
+	"completion queue", "queue pair",    "region",	   "address handle",	"descriptor"
+};
 
 enum {
 	REPORT_SIZE = 8192,
@@ -228,7 +222,7 @@ static void *nothing(void)
 #define ACTUAL(name)                                                                                                   \
 	static __typeof__(name) *actual;                                                                               \
 	if (!actual)                                                                                                   \
-		*(void **)&actual = dlsym(RTLD_NEXT, #name)
+	*(void **)&actual = dlsym(RTLD_NEXT, #name)
 
 #define CALLER __builtin_return_address(0)
 
@@ -319,7 +313,7 @@ void *malloc(size_t size)
 /* dlsym() itself may ask for memory before it can say where the real one is. */
 void *calloc(size_t count, size_t size)
 {
-	static bool asking;
+	static volatile bool asking; /* dlsym() is declared to call nobody back */
 	static char early[4096];
 	static size_t used;
 	static __typeof__(calloc) *actual;
@@ -366,9 +360,18 @@ char *strdup(const char *text)
 	return due(CALL_memory, CALLER) ? nothing() : keep(actual(text), CALLER);
 }
 
+/* And it may free what it said of an earlier failure. */
 void free(void *block)
 {
-	ACTUAL(free);
+	static volatile bool asking; /* dlsym() is declared to call nobody back */
+	static __typeof__(free) *actual;
+
+	if (!actual && asking)
+		return;
+	asking = true;
+	if (!actual)
+		*(void **)&actual = dlsym(RTLD_NEXT, "free");
+	asking = false;
 	lose(block);
 	actual(block);
 }
@@ -399,8 +402,8 @@ CALL(failed(), int, epoll_ctl, (int fd, int operation, int target, struct epoll_
      (fd, operation, target, event))
 CALL(failed(), int, epoll_wait, (int fd, struct epoll_event *events, int most, int time), (fd, events, most, time))
 CALL(failed(), int, timerfd_create, (clockid_t clock, int flags), (clock, flags))
-CALL(failed(), int, timerfd_settime,
-     (int fd, int flags, const struct itimerspec *time, struct itimerspec *old), (fd, flags, time, old))
+CALL(failed(), int, timerfd_settime, (int fd, int flags, const struct itimerspec *time, struct itimerspec *old),
+     (fd, flags, time, old))
 CALL(failed(), int, timer_create, (clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer),
      (clock, event, timer))
 CALL(failed(), int, timer_settime,
@@ -459,7 +462,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	actual(channel);
 }
 
-int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space space)
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space space)
 {
 	int result;
 
@@ -621,8 +625,8 @@ CALL(failed(), int, ibv_get_cq_event, (struct ibv_comp_channel * channel, struct
      (channel, queue, owner))
 CALL(failed(), int, ibv_get_async_event, (struct ibv_context * context, struct ibv_async_event *event),
      (context, event))
-MAKE(struct ibv_qp *, ibv_create_qp, LEFT_QUEUE_PAIR,
-     (struct ibv_pd * domain, struct ibv_qp_init_attr *attributes), (domain, attributes))
+MAKE(struct ibv_qp *, ibv_create_qp, LEFT_QUEUE_PAIR, (struct ibv_pd * domain, struct ibv_qp_init_attr *attributes),
+     (domain, attributes))
 CALL(state.error, int, ibv_modify_qp, (struct ibv_qp * queue, struct ibv_qp_attr *attributes, int mask),
      (queue, attributes, mask))
 GIVE(state.error, ibv_destroy_qp, LEFT_QUEUE_PAIR, (struct ibv_qp * queue), (queue))

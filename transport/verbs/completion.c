@@ -88,12 +88,9 @@ static int poll_until(struct verbs_completion_queue *completions, int fewer)
 	while (handled < BUDGET) {
 		int count = ibv_poll_cq(completions->queue, BATCH, taken);
 
-		if (count < 0 && completions->domain->base.removed)
-			return 0;
+		/* A driver's own number says nothing. */
 		if (count < 0) {
-			log_error(transport->base.log, completions->domain->base.device,
-				  "polling a completion queue failed (%d)", count);
-			verbs_domain_failed(completions->domain);
+			verbs_domain_failed(completions->domain, EIO, "polling a completion queue");
 			return 0;
 		}
 		for (int index = 0; index < count; index++)
@@ -119,8 +116,7 @@ static bool arm(struct verbs_completion_queue *completions)
 	completions->armed = true;
 	if (!error)
 		return true;
-	log_errno(domain->base.transport->log, domain->base.device, error, "arming a completion queue");
-	verbs_domain_failed(domain);
+	verbs_domain_failed(domain, error, "arming a completion queue");
 	return false;
 }
 
@@ -156,8 +152,7 @@ void verbs_completion_readable(void *owner)
 			verbs_domain_removed(domain);
 			return;
 		}
-		log_errno(domain->base.transport->log, domain->base.device, errno, "reading a completion event");
-		verbs_domain_failed(domain);
+		verbs_domain_failed(domain, errno, "reading a completion event");
 		return;
 	}
 	completions = context;

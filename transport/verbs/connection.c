@@ -102,7 +102,10 @@ enum outcome verbs_disconnect(struct endpoint *base)
 
 	if (base->options.own_queue)
 		verbs_queue_move(endpoint, IBV_QPS_ERR);
-	return rdma_disconnect(endpoint->id) ? failed(endpoint, errno, "disconnecting") : OUTCOME_OK;
+	if (!rdma_disconnect(endpoint->id))
+		return OUTCOME_OK;
+	failed(endpoint, errno, "disconnecting");
+	return OUTCOME_FAILED;
 }
 
 void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint)

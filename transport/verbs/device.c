@@ -36,7 +36,7 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 	}
 }
 
-void verbs_domain_failed(struct verbs_domain *domain)
+static void give_up(struct verbs_domain *domain)
 {
 	domain->base.removed = true;
 	/* It may stay readable for ever. */
@@ -44,12 +44,35 @@ void verbs_domain_failed(struct verbs_domain *domain)
 	fail_endpoints(domain, NULL, NULL, NULL);
 }
 
+/* True if somebody waits for a completion: what fails later harms no one. */
+static bool is_needed(const struct verbs_domain *domain)
+{
+	const struct verbs_transport *transport = verbs_of(domain->base.transport);
+
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
+		const struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
+
+		if (endpoint && endpoint->base.domain == &domain->base &&
+		    (endpoint->base.state == ENDPOINT_ESTABLISHED || endpoint->base.state == ENDPOINT_JOINED ||
+		     endpoint->base.state == ENDPOINT_CONNECTING || endpoint->base.state == ENDPOINT_ACCEPTING))
+			return true;
+	}
+	return false;
+}
+
+void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what)
+{
+	if (!domain->base.removed && is_needed(domain))
+		log_errno(domain->base.transport->log, domain->base.device, error, "%s", what);
+	give_up(domain);
+}
+
 void verbs_domain_removed(struct verbs_domain *domain)
 {
 	if (domain->base.removed)
 		return;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
-	verbs_domain_failed(domain);
+	give_up(domain);
 }
 
 static void asynchronous_readable(void *owner)
@@ -147,6 +170,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	struct verbs_transport *transport = verbs_of(endpoint->base.transport);
 	struct verbs_domain *domain = transport->domains;
 	struct ibv_port_attr port;
+	int error;
 
 	while (domain && domain->context != endpoint->id->verbs)
 		domain = domain->next;
@@ -159,9 +183,14 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	endpoint->base.domain = &domain->base;
 	if (verbs_path_check(endpoint))
 		return OUTCOME_NO_CONNECTION;
+	if (endpoint->base.kind != ENDPOINT_GROUP)
+		return OUTCOME_OK;
+	error = ibv_query_port(domain->context, endpoint->id->port_num, &port);
+	if (error)
+		return verbs_explain_resources(transport->base.log, domain->base.device, "asking for the port's MTU",
+					       error);
 	/* MTUs are numbered from 1 for 256 bytes: ibv_query_port(3). */
-	if (endpoint->base.kind == ENDPOINT_GROUP && !ibv_query_port(domain->context, endpoint->id->port_num, &port))
-		endpoint->base.datagram_most = 128u << port.active_mtu;
+	endpoint->base.datagram_most = 128u << port.active_mtu;
 	return OUTCOME_OK;
 }
 

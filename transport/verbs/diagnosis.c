@@ -15,37 +15,51 @@
 #endif
 #define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
 
-/* True if the directory has an entry whose name begins with prefix. */
-static bool has_entry(const char *directory, const char *prefix)
+/* Whether the directory has an entry whose name begins with prefix: 0, or ENOENT, or why it cannot be told. */
+static int look_for(const char *directory, const char *prefix)
 {
 	DIR *entries = opendir(directory);
 	struct dirent *entry;
 	bool found = false;
 
 	if (!entries)
-		return false;
+		return errno;
 	while (!found && (entry = readdir(entries)))
 		found = entry->d_name[0] != '.' && !strncmp(entry->d_name, prefix, strlen(prefix));
 	closedir(entries);
-	return found;
+	return found ? 0 : ENOENT;
+}
+
+static enum outcome outcome_of(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
 }
 
 enum outcome verbs_explain_devices(const struct log *log)
 {
-	if (!has_entry("/sys/class/infiniband", "")) {
-		log_error(log, NULL, "no RDMA device on this machine (%s)", "/sys/class/infiniband is empty");
-		log_hint(log, "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_WAY);
-		return OUTCOME_NO_DEVICE;
-	}
-	if (!has_entry("/sys/class/infiniband_verbs", "uverbs")) {
-		log_error(log, NULL,
-			  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)");
-		log_hint(log, "modprobe ib_uverbs");
-		return OUTCOME_NO_DEVICE;
-	}
-	if (!has_entry("/dev/infiniband", "uverbs")) {
-		log_error(log, NULL, "the verbs devices are missing (no /dev/infiniband/uverbs*)");
-		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
+	static const struct {
+		const char *directory, *prefix, *missing, *hint;
+	} places[] = {
+		{ "/sys/class/infiniband", "", "no RDMA device on this machine (/sys/class/infiniband is empty)",
+		  "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_WAY },
+		{ "/sys/class/infiniband_verbs", "uverbs",
+		  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)",
+		  "modprobe ib_uverbs" },
+		{ "/dev/infiniband", "uverbs", "the verbs devices are missing (no /dev/infiniband/uverbs*)",
+		  "in a container, pass the devices in /dev/infiniband into it" },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		int error = look_for(places[i].directory, places[i].prefix);
+
+		if (!error)
+			continue;
+		if (error != ENOENT) {
+			log_errno(log, places[i].directory, error, "looking for RDMA devices");
+			return outcome_of(error);
+		}
+		log_error(log, NULL, "%s", places[i].missing);
+		log_hint(log, "%s", places[i].hint);
 		return OUTCOME_NO_DEVICE;
 	}
 	if (!access(CONNECTION_MANAGER, R_OK | W_OK))
@@ -53,7 +67,7 @@ enum outcome verbs_explain_devices(const struct log *log)
 	if (errno != ENOENT) {
 		log_errno(log, CONNECTION_MANAGER, errno, "opening the RDMA connection manager");
 		log_hint(log, "run as root, or give this user the right: chmod a+rw /dev/infiniband/rdma_cm");
-	} else if (has_entry("/sys/class/misc", "rdma_cm")) {
+	} else if (!look_for("/sys/class/misc", "rdma_cm")) {
 		log_error(log, CONNECTION_MANAGER, "the device file is missing");
 		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
 	} else {
@@ -66,7 +80,7 @@ enum outcome verbs_explain_devices(const struct log *log)
 enum outcome verbs_explain_no_channel(const struct log *log, int error)
 {
 	log_errno(log, CONNECTION_MANAGER, error, "creating an event channel");
-	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
+	return outcome_of(error);
 }
 
 enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error)

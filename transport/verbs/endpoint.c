@@ -232,6 +232,9 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 	if (listener->base.state == ENDPOINT_LISTENING)
 		endpoint = wrap(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
 	if (!endpoint) {
+		if (listener->base.state == ENDPOINT_LISTENING)
+			log_error(listener->base.transport->log, listener->base.name,
+				  "a request is refused: out of memory");
 		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);
 		return;
@@ -319,7 +322,8 @@ static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_ev
 /* The last messages may still lie in the completion queue: they come first. */
 static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	verbs_completion_drain(verbs_domain_of(endpoint));
+	if (endpoint->base.domain)
+		verbs_completion_drain(verbs_domain_of(endpoint));
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
 		verbs_acknowledge_disconnect(endpoint);

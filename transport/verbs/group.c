@@ -75,23 +75,28 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 }
 
+/* Of our own queue: one that is still attached cannot be destroyed. Returns 0 or an errno value. */
+static int detach(struct verbs_endpoint *endpoint)
+{
+	union ibv_gid gid;
+
+	if (!endpoint->attached)
+		return 0;
+	endpoint->attached = false;
+	memcpy(gid.raw, endpoint->group.gid, sizeof(gid.raw));
+	return ibv_detach_mcast(endpoint->queue, &gid, endpoint->group.lid);
+}
+
 enum outcome verbs_leave(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct log *log = base->transport->log;
 	enum outcome outcome = OUTCOME_OK;
+	int error = detach(endpoint);
 
-	if (endpoint->attached) {
-		union ibv_gid gid;
-		int error;
-
-		memcpy(gid.raw, endpoint->group.gid, sizeof(gid.raw));
-		error = ibv_detach_mcast(endpoint->queue, &gid, endpoint->group.lid);
-		if (error) {
-			log_errno(log, base->name, error, "detaching the queue from the group");
-			outcome = OUTCOME_FAILED;
-		}
-		endpoint->attached = false;
+	if (error) {
+		log_errno(log, base->name, error, "detaching the queue from the group");
+		outcome = OUTCOME_FAILED;
 	}
 	endpoint->member = false;
 	if (rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address)) {
@@ -106,5 +111,6 @@ void verbs_abandon(struct verbs_endpoint *endpoint)
 	if (!endpoint->member)
 		return;
 	endpoint->member = false;
+	detach(endpoint);
 	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
 }

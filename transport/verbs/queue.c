@@ -47,6 +47,15 @@ static uint32_t inline_size(const struct endpoint *endpoint)
 	return size == PATH_UNSET ? 0 : (uint32_t)size;
 }
 
+/* The connection manager knows no attributes any more for a request that was withdrawn. */
+static bool is_withdrawn(const struct verbs_endpoint *endpoint)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
+	int mask;
+
+	return endpoint->base.state == ENDPOINT_REQUESTED && rdma_init_qp_attr(endpoint->id, &attributes, &mask);
+}
+
 enum outcome verbs_open_queue(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
@@ -83,6 +92,10 @@ enum outcome verbs_open_queue(struct endpoint *base)
 	if (!endpoint->queue) {
 		error = errno;
 		verbs_completion_release(endpoint);
+		if (is_withdrawn(endpoint)) {
+			log_error(log, base->name, "asked to connect: the peer gave up before the answer (%d)", error);
+			return OUTCOME_NO_CONNECTION;
+		}
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
 			log_errno(log, base->domain->device, error,
 				  "the device cannot keep multicast from looping back");
@@ -112,7 +125,8 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 		attributes.ah_attr.sl = (uint8_t)endpoint_option(&endpoint->base, service_level);
 	if (!error)
 		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
-	if (!error)
+	/* In error it would only say nothing more, and it is about to go. */
+	if (!error || state == IBV_QPS_ERR)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",
 		  (int)state);

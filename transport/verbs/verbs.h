@@ -148,8 +148,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
 void verbs_domain_destroy(struct verbs_domain *domain);
 /* The device is gone: fails all its endpoints, and says so once. */
 void verbs_domain_removed(struct verbs_domain *domain);
-/* The same where the cause was told. */
-void verbs_domain_failed(struct verbs_domain *domain);
+/* The same for a device whose completions can no longer be had: what failed with which errno value. */
+void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what);
 
 /* completion.c */
 enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries);

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
+
+# fault_cells OPTION...: cells of the fault matrix over soft-RoCE, by test/fault/matrix.c. A line a cell that failed.
+fault_cells() {
+	# shellcheck disable=SC2154 # the library's
+	run 3000 /opt/rdmatest/bin/faults -j 4 "$@" -o cells verbs 10.0.0.1 /opt/rdmatest/bin/rdmatest \
+		/opt/rdmatest/bin/inject.so
+	sed 's/^/RESULT /' cells
+	expect_line run.out '^[1-9][0-9]* passed, 0 failed'
+	expect_status 0
+	rdma_leftovers
+	kernel_log_clean
+}

@@ -308,6 +308,7 @@ bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as d
 install: $(if $(wildcard $(BUILD)/rdmatest),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
 	install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
 	install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
+	install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
 	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
 	for page in $(pages); do install -D -m 644 docs/man/$$page $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$page; done
 	$(if $(filter no,$(LINKS)),mv $(man)/rdmatest-rdmatest.1 $(man)/rdmatest.1)
@@ -322,7 +323,7 @@ install-strip: install ## the same, with the program stripped of its symbols
 
 uninstall: $(BUILD)/commands ## remove what install has put there
 	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
-	rm -f $(bin)/rdmatest $(bin)/rdmatest-all-pairs \
+	rm -f $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
 		$$(grep -ls '^\.TH [A-Z]* 1 "" rdmatest ' $(pages:%=$(man)/%) $(pages:%=$(man)/rdmatest-%))
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 

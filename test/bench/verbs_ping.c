@@ -2,6 +2,7 @@
 /*
  * verbs_ping server poll|sleep|epoll ADDRESS COUNT SIZE
  * verbs_ping client poll|sleep|epoll ADDRESS COUNT SIZE
+ * verbs_ping hold poll|sleep|epoll ADDRESS COUNT SIZE
  *
  * The least that a ping can cost over verbs: the six messages of cmd/rping/protocol.h, of the same sizes, between two
  * processes, and nothing else: no loop, no time limits, no options, no bytes made or compared. The connection manager
@@ -11,6 +12,9 @@
  *   sleep   waits for each completion in the read() of its channel, which nothing that also waits for other things can
  *   epoll   waits for each completion in epoll_wait(), for ten seconds at most, then reads: as anything with a time
  * limit
+ *
+ * To hold is to make COUNT connections, one after the other with a ping each, to say so in a line, and to keep them
+ * until the standard input ends.
  *
  * As few completions as can be: a READ's, one of the client's sends in so many, for the send queue's sake, and those of
  * the receives.
@@ -215,18 +219,24 @@ static void serve(struct rdma_cm_id *id, struct sockaddr *address, const struct 
 	need(!rdma_get_cm_event(request->channel, &request->event), "verbs_ping: event");
 }
 
-static void measure(struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
+static void join(struct end *end, struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
 {
 	struct rdma_conn_param asked = parameters();
+
+	need(!rdma_resolve_addr(id, NULL, address, 2000) && !rdma_resolve_route(id, 2000), "verbs_ping: resolve");
+	open_end(end, id, plan);
+	need(!rdma_connect(id, &asked), "verbs_ping: connect");
+	hasten(end);
+	offer(end, 0, end->source);
+	offer(end, 1, end->sink);
+}
+
+static void measure(struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
+{
 	struct end end;
 	int64_t start;
 
-	need(!rdma_resolve_addr(id, NULL, address, 2000) && !rdma_resolve_route(id, 2000), "verbs_ping: resolve");
-	open_end(&end, id, plan);
-	need(!rdma_connect(id, &asked), "verbs_ping: connect");
-	hasten(&end);
-	offer(&end, 0, end.source);
-	offer(&end, 1, end.sink);
+	join(&end, id, address, plan);
 	ping(&end, WARM_UP);
 	start = clock_now();
 	ping(&end, plan->count);
@@ -235,10 +245,26 @@ static void measure(struct rdma_cm_id *id, struct sockaddr *address, const struc
 	printf("%.3f\n", (double)start / (double)plan->count / (double)CLOCK_NS_PER_US);
 }
 
+static void hold(struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
+{
+	struct end *ends = calloc((size_t)plan->count, sizeof(*ends));
+
+	need(ends, "verbs_ping: memory");
+	for (long each = 0; each < plan->count; each++) {
+		need(!each || !rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), "verbs_ping: id");
+		join(&ends[each], id, address, plan);
+		ping(&ends[each], 1);
+	}
+	puts("held");
+	fflush(stdout);
+	while (getchar() != EOF)
+		continue;
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	bool server = argc > 1 && !strcmp(argv[1], "server");
+	bool server = argc > 1 && !strcmp(argv[1], "server"), holds = argc > 1 && !strcmp(argv[1], "hold");
 	struct plan plan = { .in_epoll = argc > 2 && !strcmp(argv[2], "epoll") };
 	struct rdma_cm_id *id;
 
@@ -248,12 +274,12 @@ int main(int argc, char **argv)
 		plan.size = (uint32_t)atol(argv[5]);
 	}
 	if (plan.count < 1 || plan.size < 1 || plan.size > PING_SIZE_MOST ||
-	    inet_pton(AF_INET, argv[3], &address.sin_addr) != 1 || (!server && strcmp(argv[1], "client")) ||
+	    inet_pton(AF_INET, argv[3], &address.sin_addr) != 1 || (!server && !holds && strcmp(argv[1], "client")) ||
 	    (!plan.sleeps && strcmp(argv[2], "poll"))) {
-		fprintf(stderr, "usage: verbs_ping server|client poll|sleep|epoll ADDRESS COUNT SIZE\n");
+		fprintf(stderr, "usage: verbs_ping server|client|hold poll|sleep|epoll ADDRESS COUNT SIZE\n");
 		return 2;
 	}
 	need(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), "verbs_ping: id");
-	(server ? serve : measure)(id, (struct sockaddr *)&address, &plan);
+	(server ? serve : holds ? hold : measure)(id, (struct sockaddr *)&address, &plan);
 	return 0;
 }

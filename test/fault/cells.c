@@ -18,7 +18,7 @@
 #define UCMATOSE_CLIENT "ucmatose -s @ -p 72% --source ^ -c 2 -C 2" CLIENT_LIMITS
 #define MCKEY_RECEIVER	"mckey -m 239.1.%.1 -b @ -C 2" SERVER_LIMITS
 #define MCKEY_SENDER	"mckey -m 239.1.%.1 -b ^ -s -C 2 --pause 20ms" CLIENT_LIMITS
-#define FILES		" --json --pidfile /tmp/faults.pid.% --prometheus /tmp/faults.prom.%"
+#define FILES		" --json --pidfile &/pid.% --prometheus &/prometheus.%"
 
 #define SERVER(role, own, other, ...)                                                                                  \
 	{                                                                                                              \

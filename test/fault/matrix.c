@@ -8,6 +8,7 @@
  * errors are tried; all unless told -o  a line a cell: role, call, use, error, expected, seen, milliseconds, words -r
  * only that role -c  only calls whose name has this in it
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -85,7 +86,8 @@ static bool is_soft(const struct settings *settings)
 	return !strcmp(settings->transport, "soft");
 }
 
-/* A line of words: @ is the address, ^ that of whoever connects, % a number of this cell's place, ~ a time limit. */
+/* A line of words: @ is the address, ^ that of whoever connects, % a number of this cell's place, & our folder,
+ * ~ a time limit. */
 static void expand(const struct settings *settings, const char *line, unsigned place, char *text, size_t size)
 {
 	size_t used = 0;
@@ -100,6 +102,8 @@ static void expand(const struct settings *settings, const char *line, unsigned p
 			used += (size_t)snprintf(text + used, size - used, "%s", is_soft(settings) ? "700ms" : "3s");
 		else if (*line == '%')
 			used += (size_t)snprintf(text + used, size - used, "%u", place + 1);
+		else if (*line == '&')
+			used += (size_t)snprintf(text + used, size - used, "%s", settings->folder);
 		else
 			text[used++] = *line;
 	}
@@ -486,6 +490,21 @@ static void collect(const struct settings *settings, unsigned *passed, unsigned 
 		fclose(all);
 }
 
+/* Ours are files alone. */
+static void remove_folder(const char *folder)
+{
+	struct dirent *entry;
+	DIR *directory = opendir(folder);
+
+	while (directory && (entry = readdir(directory)))
+		if (entry->d_type != DT_DIR)
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory)
+		closedir(directory);
+	if (rmdir(folder))
+		perror(folder);
+}
+
 static unsigned number_of(const char *text)
 {
 	return (unsigned)strtoul(text, NULL, 10);
@@ -546,6 +565,7 @@ int main(int argc, char **argv)
 	while (wait(NULL) > 0)
 		continue;
 	collect(&settings, &passed, &past, &failed);
+	remove_folder(settings.folder);
 	if (passed + past + failed < count)
 		failed += (unsigned)count - passed - past;
 	printf("%zu cells in %ld s: %u as expected, %u were over before, %u not\n", count, (now() - begin) / 1000,

@@ -25,6 +25,7 @@ struct rping_client {
 	size_t count;
 	struct target *first, **last; /* those that wait to connect, in their order */
 	size_t connecting;
+	size_t pausing; /* targets that will be tried again */
 	size_t ended;
 	size_t failed;
 	bool ending;		     /* no more targets are begun */
@@ -132,14 +133,13 @@ static void target_ended(struct rping_client *client, struct target *target)
 	environment_finish(client->environment, OUTCOME_OK);
 }
 
-/* Each target is connected or has ended, and none will be tried again. */
-static bool is_settled(const struct rping_client *client)
+static void count_pause(struct rping_client *client, struct target *target, bool pauses)
 {
-	bool pausing = false;
-
-	for (size_t i = 0; i < client->count && !client->connecting && !client->first; i++)
-		pausing |= client->targets[i].pauses;
-	return !client->connecting && !client->first && !pausing;
+	if (target->pauses)
+		client->pausing--;
+	target->pauses = pauses;
+	if (pauses)
+		client->pausing++;
 }
 
 static void target_news(void *owner, struct target *target, enum target_news news)
@@ -150,14 +150,15 @@ static void target_news(void *owner, struct target *target, enum target_news new
 		target->has_slot = false;
 		client->connecting--;
 	}
-	target->pauses = news == TARGET_PAUSES;
+	count_pause(client, target, news == TARGET_PAUSES);
 	if (news == TARGET_TRIES)
 		queue(client, target);
 	if (news == TARGET_ENDED)
 		target_ended(client, target);
 	if (client->ended < client->count)
 		start_some(client);
-	if (is_settled(client))
+	/* Each target is connected or has ended, and none will be tried again. */
+	if (!client->connecting && !client->first && !client->pausing)
 		environment_settled(client->environment);
 }
 

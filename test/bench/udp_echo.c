@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "test/bench/need.h"
 
 enum {
 	STEPS = 6,
@@ -52,12 +53,6 @@ struct end {
 	int epoll; /* -1: polls */
 	struct sockaddr_in peer;
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 /* A processor that is not there, or not ours, is no reason to fail. */
 static void stay_on(size_t processor)

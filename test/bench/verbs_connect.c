@@ -13,6 +13,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include "test/bench/bare.h"
 #include "test/bench/need.h"
 
 enum {
@@ -41,19 +42,9 @@ static void open_queues(struct crowd *crowd, struct rdma_cm_id *id)
 	need(!rdma_create_qp(id, NULL, &attributes), "verbs_connect: queue pair");
 }
 
-static struct rdma_conn_param parameters(void)
-{
-	return (struct rdma_conn_param){
-		.responder_resources = 1,
-		.initiator_depth = 1,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-	};
-}
-
 static void ask(struct crowd *crowd, struct rdma_cm_id *id)
 {
-	struct rdma_conn_param asked = parameters();
+	struct rdma_conn_param asked = bare_parameters();
 
 	open_queues(crowd, id);
 	need(!rdma_connect(id, &asked), "verbs_connect: connect");
@@ -61,7 +52,7 @@ static void ask(struct crowd *crowd, struct rdma_cm_id *id)
 
 static void accept_request(struct crowd *crowd, struct rdma_cm_id *id)
 {
-	struct rdma_conn_param accepted = parameters();
+	struct rdma_conn_param accepted = bare_parameters();
 
 	need(crowd->opened < crowd->count, "verbs_connect: one request too many");
 	crowd->ids[crowd->opened++] = id;

@@ -29,6 +29,7 @@
 
 #include "cmd/rping/protocol.h"
 #include "core/clock.h"
+#include "test/bench/bare.h"
 #include "test/bench/need.h"
 
 enum {
@@ -185,16 +186,6 @@ static void answer(struct end *end)
 	need(!ibv_post_send(end->id->qp, &write, &bad), "verbs_ping: WRITE");
 }
 
-static struct rdma_conn_param parameters(void)
-{
-	return (struct rdma_conn_param){
-		.responder_resources = 1,
-		.initiator_depth = 1,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-	};
-}
-
 static void hasten(const struct end *end)
 {
 	struct ibv_qp_attr attributes = { .min_rnr_timer = SOONEST_RETRY };
@@ -204,7 +195,7 @@ static void hasten(const struct end *end)
 
 static void serve(struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
 {
-	struct rdma_conn_param accepted = parameters();
+	struct rdma_conn_param accepted = bare_parameters();
 	struct rdma_cm_id *request;
 	struct end end;
 
@@ -221,7 +212,7 @@ static void serve(struct rdma_cm_id *id, struct sockaddr *address, const struct 
 
 static void join(struct end *end, struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
 {
-	struct rdma_conn_param asked = parameters();
+	struct rdma_conn_param asked = bare_parameters();
 
 	need(!rdma_resolve_addr(id, NULL, address, 2000) && !rdma_resolve_route(id, 2000), "verbs_ping: resolve");
 	open_end(end, id, plan);

@@ -361,50 +361,75 @@ static bool listen_to_both(struct network *where, const struct host *from, struc
 	return listen_to_answers(where, from, packet);
 }
 
-/* Work that is not reported needs no answer of its own: that of later work covers it. Alone, it asks after a while. */
+static void send_one(struct bench *bench, const struct work *work)
+{
+	struct work receive = { .kind = WORK_RECEIVE, .region = bench->region, .offset = 100, .length = 100 };
+
+	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 1), &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), work, 1), OUTCOME_OK);
+}
+
+/*
+ * Work that is not reported needs no answer of its own: that of later work covers it. Alone, it asks after a while; and
+ * where there was a pause, or none asked for long, it asks at once.
+ */
 static void silent_work_does_not_ask(void **state)
 {
 	struct bench bench;
-	struct work works[2] = { { .kind = WORK_SEND, .length = 20, .silent = true },
-				 { .kind = WORK_SEND, .length = 20 } };
+	struct work silent = { .kind = WORK_SEND, .length = 20, .silent = true };
+	struct work reported = { .kind = WORK_SEND, .length = 20 };
 	const struct requester *requester;
-	struct soft_queue *queue;
 	uint32_t window;
 
 	(void)state;
 	rules_open(&bench, 4);
 	network->tap = listen_to_both;
 	sends = asked = 0;
-	queue = queue_of(&bench.pair, 0);
-	requester = &queue->requester;
-	works[0].region = works[1].region = bench.region;
-	for (size_t count = 0; count < 3; count++)
-		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 1),
-						 &(struct work){ .kind = WORK_RECEIVE,
-								 .region = bench.region,
-								 .offset = 100 + 100 * count,
-								 .length = 100 },
-						 1),
-				 OUTCOME_OK);
-	assert_int_equal(soft_queue_post(queue, works, 2), OUTCOME_OK);
+	requester = &queue_of(&bench.pair, 0)->requester;
+	silent.region = reported.region = bench.region;
+	for (sends = 0; sends < 64;) {
+		send_one(&bench, &silent);
+		network_run(CLOCK_NS_PER_MS);
+	}
+	assert_int_equal(asked, 64);
+
+	sends = asked = 0;
+	send_one(&bench, &silent);
+	send_one(&bench, &reported);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 2);
 	assert_int_equal(asked, 1);
-	assert_int_equal(said_good, 1);
+	assert_int_equal(said_good, 1 + 64);
+	assert_int_equal(requester->count, 0);
+
+	/* They come too slowly to be answered together in time. */
+	send_one(&bench, &silent);
+	network_run(5 * CLOCK_NS_PER_MS);
+	send_one(&bench, &silent);
+	network_run(5 * CLOCK_NS_PER_MS);
+	assert_int_equal(asked, 1);
+	send_one(&bench, &silent);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 0);
 
 	window = requester->window;
-	assert_int_equal(soft_queue_post(queue, works, 1), OUTCOME_OK);
+	send_one(&bench, &silent);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(asked, 1);
+	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 1);
 	network_run(200 * CLOCK_NS_PER_MS);
-	assert_int_equal(sends, 4);
-	assert_int_equal(asked, 2);
-	assert_int_equal(said_good, 2);
+	assert_int_equal(sends, 7);
+	assert_int_equal(asked, 3);
 	assert_int_equal(requester->count, 0);
 	/* It was no loss. */
 	assert_int_equal(requester->window, window);
+
+	send_one(&bench, &silent);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(sends, 8);
+	assert_int_equal(asked, 4);
+	assert_int_equal(requester->count, 0);
 	bench_close(&bench);
 }
 

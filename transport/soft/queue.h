@@ -84,6 +84,7 @@ struct requester {
 	uint32_t gained;    /* acknowledged packets towards the next step of the window */
 	uint32_t recovered; /* losses before this PSN belong to the one that was already paid for */
 	uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
+	uint8_t eager;	    /* packets that will ask although they need not, because there was a pause lately */
 	uint8_t reads;	    /* READ requests between oldest and cursor */
 	uint8_t reads_most;
 	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
@@ -97,7 +98,9 @@ struct requester {
 	uint8_t timeouts;  /* as well */
 	uint32_t timed_psn;
 	int64_t timed_at;
-	int64_t round_trip; /* smoothed, with its variation; 0 before the first measurement */
+	int64_t unasked_since; /* when the first of those was sent */
+	int64_t unreported_at; /* when the last work that is not reported was sent */
+	int64_t round_trip;    /* smoothed, with its variation; 0 before the first measurement */
 	int64_t variation;
 	int64_t deadline;    /* of the next acknowledgement, or of the wait; 0 for none */
 	int64_t alarm;	     /* when the timer will call back; 0 if it will not */
@@ -217,6 +220,8 @@ void recovery_connect(struct soft_queue *queue);
 uint32_t recovery_window(const struct soft_queue *queue);
 /* The packet at the cursor is about to go, and will be answered as soon as it is there. */
 void recovery_time(struct soft_queue *queue);
+/* True if a packet that need not ask for an acknowledgement should do so nevertheless. */
+bool recovery_is_eager(struct soft_queue *queue);
 /* Something is under way: an answer must come in time. */
 void recovery_expect(struct soft_queue *queue);
 /* The oldest PSN has moved on from where it was before. */

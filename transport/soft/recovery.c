@@ -22,6 +22,7 @@ enum {
 	NOT_READY_MOST = 7, /* counted */
 	LOSSES_MOST = 6,    /* counted */
 	CALM_ROUNDS = 64,   /* measured without a loss make one forgotten */
+	EAGER = 64,	    /* packets after a pause */
 };
 
 /* Before anything was measured; peers that must be scheduled first are slower than any wire. */
@@ -37,6 +38,8 @@ enum {
 #define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
 #define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
+#define UNASKED_LONGEST (8 * CLOCK_NS_PER_MS) /* both well before the time-out */
+#define PAUSE		(64 * CLOCK_NS_PER_MS)
 
 void recovery_connect(struct soft_queue *queue)
 {
@@ -153,6 +156,24 @@ void recovery_time(struct soft_queue *queue)
 	requester->timing = true;
 	requester->timed_psn = requester->cursor;
 	requester->timed_at = queue_now(queue);
+}
+
+/*
+ * Work that is not reported leaves it to later work to ask, if that comes soon. Where there are pauses it may not, and
+ * would have to be sent again: harmless, but the peer's device counts it, and operators look at what it counts.
+ */
+bool recovery_is_eager(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+	int64_t now = queue_now(queue);
+
+	if (now - requester->unreported_at >= PAUSE)
+		requester->eager = EAGER;
+	requester->unreported_at = now;
+	if (!requester->eager)
+		return now - requester->unasked_since >= UNASKED_LONGEST;
+	requester->eager--;
+	return true;
 }
 
 /* ---- losses ---- */

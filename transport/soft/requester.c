@@ -129,12 +129,13 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
 		packet.opcode++;
-	requester->unasked++;
+	if (!requester->unasked++)
+		requester->unasked_since = queue_now(queue);
 	/*
 	 * An acknowledgement must come before the window is used up. Work that is not reported can wait for that of
 	 * later work; if there is none, recovery.c sends it again, and then it asks.
 	 */
-	if ((last && (!request->silent || again)) || requester->unasked >= ask_at ||
+	if ((last && (!request->silent || again || recovery_is_eager(queue))) || requester->unasked >= ask_at ||
 	    under_way(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->unasked = 0;

@@ -37,6 +37,7 @@ struct backend {
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is open; NULL: nothing is known */
+	void (*silence)(const struct endpoint *endpoint, char text[]); /* endpoint_silence(); NULL: nothing is known */
 	const struct path_refusal *refusals;
 };
 

@@ -83,10 +83,12 @@ bool endpoint_is_worth_telling(const struct endpoint *endpoint)
 static void phase_timed_out(void *owner)
 {
 	struct endpoint *endpoint = owner;
+	char silence[ENDPOINT_SILENCE_SIZE];
 
 	if (endpoint_is_worth_telling(endpoint))
-		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s",
-			  states[endpoint->state].text, (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S);
+		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s%s",
+			  states[endpoint->state].text, (double)endpoint->options.timeout / (double)CLOCK_NS_PER_S,
+			  endpoint_silence(endpoint, silence));
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }

@@ -214,6 +214,14 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 		endpoint->transport->backend->path(endpoint, path);
 }
 
+const char *endpoint_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE])
+{
+	*text = '\0';
+	if (endpoint->transport->backend->silence)
+		endpoint->transport->backend->silence(endpoint, text);
+	return text;
+}
+
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)
 {
 	enum outcome outcome = endpoint->transport->backend->migrate(endpoint, channel);

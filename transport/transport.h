@@ -376,6 +376,13 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 /* The path taken: of a connection once it is established, of a group once it has joined. */
 void endpoint_path(const struct endpoint *endpoint, struct path *path);
 
+enum {
+	ENDPOINT_SILENCE_SIZE = 128
+};
+
+/* What this host knows of why the peer may be silent, for the end of a message: "; ...", or "". Returns text. */
+const char *endpoint_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
+
 /* Moves the endpoint and its waiting events to another channel. Not from inside one of its event call-backs. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 

@@ -130,9 +130,11 @@ void guest_say_verdict(const struct guest *guest, enum outcome outcome)
 static void timed_out(void *owner)
 {
 	struct guest *guest = owner;
+	char silence[ENDPOINT_SILENCE_SIZE];
 
-	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s", guest->answered,
-		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S);
+	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", guest->answered,
+		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S,
+		  endpoint_silence(guest->endpoint, silence));
 	end(guest, OUTCOME_FAILED);
 }
 

@@ -207,9 +207,11 @@ static void leave(struct target *target, enum outcome outcome)
 static void step_timed_out(void *owner)
 {
 	struct target *target = owner;
+	char silence[ENDPOINT_SILENCE_SIZE];
 
-	log_error(log_of(target), target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s", target->done,
-		  phase_text(&target->phase), (double)target->phase.timeout / (double)CLOCK_NS_PER_S);
+	log_error(log_of(target), target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", target->done,
+		  phase_text(&target->phase), (double)target->phase.timeout / (double)CLOCK_NS_PER_S,
+		  endpoint_silence(target->endpoint, silence));
 	finish(target, OUTCOME_FAILED);
 }
 

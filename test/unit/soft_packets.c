@@ -368,6 +368,7 @@ static void a_silence_tells_what_was_dropped_here(void **state)
 
 	(void)state;
 	end_open(&end, 2);
+	end.transport.base.backend = &soft_backend;
 	endpoint.base.transport = &end.transport.base;
 	endpoint.base.handlers = &handlers;
 	endpoint.path.socket = &end.socket;

@@ -19,7 +19,6 @@
 enum {
 	COMPLETIONS_FIRST = 256, /* entries; doubled when full, power of two */
 	CAUSE_MOST = 96,
-	DROPPED_MOST = 96,
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
@@ -204,26 +203,14 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 	soft_stir(delivery->transport);
 }
 
-/* The cause behind a silence, perhaps: what the peer said found no room here. "" if nothing was lost in that way. */
-static const char *dropped_text(const struct soft_endpoint *endpoint, char text[DROPPED_MOST])
-{
-	uint32_t dropped = endpoint->path.socket ? soft_socket_dropped(endpoint->path.socket) : 0;
-
-	if (!dropped)
-		return "";
-	snprintf(text, DROPPED_MOST, "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max",
-		 dropped);
-	return text;
-}
-
 static void complete(const struct entry *entry)
 {
-	char words[CAUSE_MOST + DROPPED_MOST], dropped[DROPPED_MOST];
+	char words[CAUSE_MOST + ENDPOINT_SILENCE_SIZE], silence[ENDPOINT_SILENCE_SIZE];
 	enum completion_status status = entry->completion.status;
 
 	if (status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(status),
-			 dropped_text(entry->endpoint, dropped));
+			 endpoint_silence(&entry->endpoint->base, silence));
 	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
 			  status == COMPLETION_RETRY_EXCEEDED ? words : NULL);
 }
@@ -272,15 +259,15 @@ static bool is_absent(const struct event *event)
 
 static void failed(struct soft_endpoint *endpoint, const struct event *event)
 {
-	char refusal[ENDPOINT_REFUSAL_SIZE], dropped[DROPPED_MOST];
+	char refusal[ENDPOINT_REFUSAL_SIZE], silence[ENDPOINT_SILENCE_SIZE];
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (event->code_name && endpoint_is_worth_telling(&endpoint->base))
 		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
 			  endpoint_state_text(endpoint->base.state), event->cause,
-			  endpoint_refusal_text(event->data, event->length, refusal), dropped_text(endpoint, dropped),
-			  event->code_name, event->code);
+			  endpoint_refusal_text(event->data, event->length, refusal),
+			  endpoint_silence(&endpoint->base, silence), event->code_name, event->code);
 	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_refused(&endpoint->base, event->data, event->length);

@@ -3,6 +3,7 @@
 #include "transport/soft/endpoint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -286,6 +287,20 @@ const struct path_refusal soft_refusals[] = {
 	{ "port-space", "ipoib", "an InfiniBand subnet manager makes its groups, and UDP has none" },
 	{ NULL, NULL, NULL },
 };
+
+void soft_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
+{
+	const struct soft_socket *socket = ((const struct soft_endpoint *)base)->path.socket;
+	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
+	int refusal = socket ? soft_socket_refusal(socket) : 0;
+
+	if (refusal)
+		snprintf(text, ENDPOINT_SILENCE_SIZE, "; this host refuses to send: %s (errno %d)", strerror(refusal),
+			 refusal);
+	else if (dropped)
+		snprintf(text, ENDPOINT_SILENCE_SIZE,
+			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);
+}
 
 void soft_path(const struct endpoint *base, struct path *path)
 {

@@ -22,6 +22,7 @@ enum outcome soft_disconnect(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel);
 void soft_path(const struct endpoint *endpoint, struct path *path);
+void soft_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
 extern const struct path_refusal soft_refusals[];
 
 /* group.c */

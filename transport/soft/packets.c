@@ -263,6 +263,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 void soft_flush(struct soft_transport *transport)
 {
 	struct soft_wire *wire = transport->wire;
+	bool tried = false;
 	size_t sent = 0;
 
 	while (sent < wire->message_count) {
@@ -271,12 +272,20 @@ void soft_flush(struct soft_transport *transport)
 
 		if (count > 0) {
 			sent += (size_t)count;
+			wire->socket->refusal = 0;
+			tried = false;
 			continue;
 		}
 		wire->socket->failed |= errno != EINTR && errno != EAGAIN;
 		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
 		if (errno == ECONNREFUSED || errno == EINTR)
 			continue;
+		if (!tried && errno != EAGAIN) {
+			tried = true;
+			continue;
+		}
+		tried = false;
+		wire->socket->refusal = errno == EAGAIN ? 0 : errno;
 		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1) {
 			wire->no_segmentation = true;
 			send_one_by_one(transport, &wire->messages[sent]);

@@ -414,6 +414,11 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 	return information[SK_MEMINFO_DROPS];
 }
 
+int soft_socket_refusal(const struct soft_socket *socket)
+{
+	return socket->refusal;
+}
+
 static void close_socket(struct soft_socket *socket)
 {
 	struct soft_socket **link = &socket->transport->sockets;

@@ -142,5 +142,6 @@ const struct backend soft_backend = {
 	.post = soft_post,
 	.migrate = soft_migrate,
 	.path = WITH_REPORT || WITH_DOCTOR ? soft_path : NULL,
+	.silence = soft_silence,
 	.refusals = soft_refusals,
 };

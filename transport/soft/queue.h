@@ -107,6 +107,7 @@ struct requester {
 	int64_t quiet_since; /* the last sign of life while something was under way */
 	uint32_t resent;     /* the last PSN that was sent anew because it was missed, and when */
 	int64_t resent_at;
+	uint8_t resends; /* of it, more than once */
 };
 
 /* A READ of the peer whose responses are not all out. The key is looked up for each: the region may go any time. */

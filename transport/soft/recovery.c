@@ -21,6 +21,7 @@ enum {
 	DOUBLINGS_MOST = 10,
 	NOT_READY_MOST = 7, /* counted */
 	LOSSES_MOST = 6,    /* counted */
+	RESENDS_SOON = 4,   /* of the same PSN, as soon as it is missed */
 	CALM_ROUNDS = 64,   /* measured without a loss make one forgotten */
 	EAGER = 64,	    /* packets after a pause */
 };
@@ -212,10 +213,18 @@ static void send_again(struct soft_queue *queue, int64_t while_old)
 {
 	struct requester *requester = &queue->requester;
 	int64_t now = queue_now(queue);
+	bool anew = requester->resent != requester->oldest || !requester->resent_at;
 
+	/* Ends that disagree on what comes next would keep each other busy; the time-out ends that. */
+	if (requester->resends >= RESENDS_SOON && while_old < TIMEOUT_LEAST)
+		while_old = TIMEOUT_LEAST;
 	if (requester->waits || requester->cursor == requester->oldest ||
-	    (requester->resent == requester->oldest && requester->resent_at && now - requester->resent_at < while_old))
+	    (!anew && now - requester->resent_at < while_old))
 		return;
+	if (anew)
+		requester->resends = 0;
+	else if (requester->resends < RESENDS_SOON)
+		requester->resends++;
 	requester->resent = requester->oldest;
 	requester->resent_at = now;
 	shrink(requester);

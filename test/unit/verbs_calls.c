@@ -16,6 +16,7 @@
 
 #include "cmd/run.h"
 #include "cmd/table.h"
+#include "transport/verbs/verbs.h"
 
 enum {
 	EVENTS_MOST = 16,
@@ -650,6 +651,55 @@ static void ucmatose_options(void **state)
 		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
 }
 
+/* ---- a device that fails ---- */
+
+static void count_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)endpoint;
+	assert_int_equal(event->kind, EVENT_FAILED);
+	++*(unsigned *)owner;
+}
+
+/* A completion queue that fails when only disconnections are awaited harms nobody; else it fails all, with a reason. */
+static void a_failure_nobody_needs_to_know(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = count_event };
+	static const enum endpoint_state states[][2] = {
+		{ ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING },
+		{ ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED },
+	};
+
+	(void)state;
+	for (size_t round = 0; round < 2; round++) {
+		struct log log = { .name = "test" };
+		struct verbs_endpoint endpoints[2] = { 0 };
+		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
+		struct verbs_transport transport = {
+			.base = { .loop = loop_create(), .log = &log },
+			.slots = slots,
+			.slot_count = 2,
+		};
+		struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" } };
+		struct capture capture;
+		unsigned failures = 0;
+
+		for (size_t index = 0; index < 2; index++) {
+			endpoints[index].base.transport = &transport.base;
+			endpoints[index].base.domain = &domain.base;
+			endpoints[index].base.state = states[round][index];
+			endpoints[index].base.handlers = &handlers;
+			endpoints[index].base.owner = &failures;
+		}
+		capture_begin(&capture);
+		verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+		capture_end(&capture);
+		assert_int_equal(failures, round ? 2 : 0);
+		assert_int_equal(strstr(capture.text, "ib0: arming a completion queue: Invalid argument") != NULL,
+				 round == 1);
+		loop_destroy(transport.base.loop);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -663,6 +713,7 @@ int main(void)
 		cmocka_unit_test(ucmatose_native_gid_client),
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),
+		cmocka_unit_test(a_failure_nobody_needs_to_know),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

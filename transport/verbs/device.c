@@ -41,10 +41,9 @@ static void give_up(struct verbs_domain *domain)
 	domain->base.removed = true;
 	/* It may stay readable for ever. */
 	loop_io_stop(&domain->completion_readable);
-	fail_endpoints(domain, NULL, NULL, NULL);
 }
 
-/* True if somebody waits for a completion: what fails later harms no one. */
+/* True if somebody waits for a completion: what fails later harms no one, least of all who waits to be disconnected. */
 static bool is_needed(const struct verbs_domain *domain)
 {
 	const struct verbs_transport *transport = verbs_of(domain->base.transport);
@@ -62,9 +61,13 @@ static bool is_needed(const struct verbs_domain *domain)
 
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what)
 {
-	if (!domain->base.removed && is_needed(domain))
+	bool needed = is_needed(domain);
+
+	if (!domain->base.removed && needed)
 		log_errno(domain->base.transport->log, domain->base.device, error, "%s", what);
 	give_up(domain);
+	if (needed)
+		fail_endpoints(domain, NULL, NULL, NULL);
 }
 
 void verbs_domain_removed(struct verbs_domain *domain)
@@ -73,6 +76,7 @@ void verbs_domain_removed(struct verbs_domain *domain)
 		return;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
 	give_up(domain);
+	fail_endpoints(domain, NULL, NULL, NULL);
 }
 
 static void asynchronous_readable(void *owner)

@@ -177,6 +177,10 @@ $(BUILD)/hostile: $(call object,test/fault/hostile.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+$(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fPIC -shared -o $@ $<
@@ -209,7 +213,7 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
-faults-tools: $(BUILD)/faults $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
+faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all

@@ -260,9 +260,15 @@ walk: all ## all interleavings of loss, copies, late packets and timers on the s
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/coverage/run
 
-faults: setup ## the fault matrix, in full, into docs/reliability.md: an hour and more
+faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
 	+@$(build) all conformance faults-tools static
 	@BUILD=$(BUILD) test/fault/document
+
+faults-sanitized: all faults-tools ## the short form of the fault matrix over soft, with AddressSanitizer and UBSan
+	@BUILD=$(BUILD) test/fault/run sanitized
+
+faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
+	@BUILD=$(BUILD) test/fault/run valgrind
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -353,5 +359,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools walk coverage style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools faults-sanitized faults-memcheck walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -177,6 +177,10 @@ $(BUILD)/hostile: $(call object,test/fault/hostile.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+$(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fPIC -shared -o $@ $<
@@ -209,7 +213,7 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c)
 
 units: $(units)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
-faults-tools: $(BUILD)/faults $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
+faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
@@ -256,9 +260,15 @@ walk: all ## all interleavings of loss, copies, late packets and timers on the s
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/coverage/run
 
-faults: setup ## the fault matrix, in full, into docs/reliability.md: an hour and more
+faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
 	+@$(build) all conformance faults-tools static
 	@BUILD=$(BUILD) test/fault/document
+
+faults-sanitized: all faults-tools ## the short form of the fault matrix over soft, with AddressSanitizer and UBSan
+	@BUILD=$(BUILD) test/fault/run sanitized
+
+faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
+	@BUILD=$(BUILD) test/fault/run valgrind
 
 style: check-style ## clang-format, shellcheck and the licence lines
 
@@ -349,5 +359,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools walk coverage style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools faults-sanitized faults-memcheck walk coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

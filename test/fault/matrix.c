@@ -3,10 +3,16 @@
  * The fault matrix: runs the program again and again, each time with one use of one library call failing, and judges
  * how it ended: exit code, words, time, and what it left behind.
  *
- * usage: faults [-j CELLS AT ONCE] [-n USES] [-e ERRORS] [-o FILE] [-r ROLE] [-c CALL] verbs|soft ADDRESS PROGRAM
- * INJECT.so -n  how many uses of each call fail in turn, the last one besides; all unless told -e  how many of its
- * errors are tried; all unless told -o  a line a cell: role, call, use, error, expected, seen, milliseconds, words -r
- * only that role -c  only calls whose name has this in it
+ * usage: faults [OPTION...] verbs|soft ADDRESS PROGRAM INJECT.so
+ *        faults -l verbs|soft    the names of the roles
+ *   -j N      so many cells at once
+ *   -n N      so many uses of each call fail in turn, the last one besides; all unless told
+ *   -e N      so many of its errors are tried; all unless told
+ *   -o FILE   a line a cell: role, call, use, error, expected, seen, milliseconds, words
+ *   -r ROLE   only that role
+ *   -c CALL   only calls whose name has this in it
+ *   -u WORDS  what the program runs under: "valgrind -q"
+ *   -s N      all time limits are so many times as long
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,8 +44,8 @@ enum {
 };
 
 struct settings {
-	const char *transport, *address, *program, *inject, *output, *role, *call;
-	unsigned at_once, uses, errors;
+	const char *transport, *address, *program, *inject, *output, *role, *call, *under;
+	unsigned at_once, uses, errors, slower;
 	char folder[64];
 };
 
@@ -87,7 +93,7 @@ static bool is_soft(const struct settings *settings)
 }
 
 /* A line of words: @ is the address, ^ that of whoever connects, % a number of this cell's place, & our folder,
- * ~ a time limit. */
+ * ~ a phase's time limit, ! that of all. */
 static void expand(const struct settings *settings, const char *line, unsigned place, char *text, size_t size)
 {
 	size_t used = 0;
@@ -99,7 +105,10 @@ static void expand(const struct settings *settings, const char *line, unsigned p
 		else if (*line == '@' || *line == '^')
 			used += (size_t)snprintf(text + used, size - used, "%s", settings->address);
 		else if (*line == '~')
-			used += (size_t)snprintf(text + used, size - used, "%s", is_soft(settings) ? "700ms" : "3s");
+			used += (size_t)snprintf(text + used, size - used, "%ums",
+						 (is_soft(settings) ? 700 : 3000) * settings->slower);
+		else if (*line == '!')
+			used += (size_t)snprintf(text + used, size - used, "%us", 9 * settings->slower);
 		else if (*line == '%')
 			used += (size_t)snprintf(text + used, size - used, "%u", place + 1);
 		else if (*line == '&')
@@ -120,12 +129,12 @@ static pid_t start(const struct settings *settings, const char *line, unsigned p
 		   const char *fault, int ready)
 {
 	char text[TEXT_MOST], path[128], report[128], *words[WORDS_MOST], *rest = text, *word;
-	size_t count = 0;
+	size_t count = 0, used;
 	pid_t child;
 	int fd;
 
-	expand(settings, line, place, text, sizeof(text));
-	words[count++] = (char *)(uintptr_t)settings->program;
+	used = (size_t)snprintf(text, sizeof(text), "%s %s ", settings->under, settings->program);
+	expand(settings, line, place, text + used, sizeof(text) - used);
 	while (count < WORDS_MOST - 1 && (word = strsep(&rest, " ")))
 		if (*word)
 			words[count++] = word;
@@ -152,7 +161,7 @@ static pid_t start(const struct settings *settings, const char *line, unsigned p
 		setenv("FAULT", fault, 1);
 		setenv("LD_PRELOAD", settings->inject, 1);
 	}
-	execv(settings->program, words);
+	execvp(words[0], words);
 	_exit(99);
 }
 
@@ -181,11 +190,11 @@ static void finish(const struct settings *settings, pid_t child, unsigned place,
 	ending->words[length] = '\0';
 }
 
-static void wait_ready(int end)
+static void wait_ready(int end, int bound)
 {
 	struct pollfd ready = { .fd = end, .events = POLLIN };
 
-	poll(&ready, 1, BOUND_MS);
+	poll(&ready, 1, bound);
 	close(end);
 }
 
@@ -194,7 +203,7 @@ static void run_pair(const struct settings *settings, const struct role *role, u
 		     struct ending *tested, struct ending *peer)
 {
 	int ready[2];
-	long begin = now();
+	long begin = now(), bound = (long)BOUND_MS * settings->slower;
 	pid_t children[2] = { 0 }; /* the one under test, its peer */
 
 	*tested = *peer = (struct ending){ 0 };
@@ -206,15 +215,15 @@ static void run_pair(const struct settings *settings, const struct role *role, u
 		else
 			children[1] = start(settings, role->peer, place, "peer", NULL, ready[1]);
 		close(ready[1]);
-		wait_ready(ready[0]);
+		wait_ready(ready[0], (int)bound);
 	}
 	if (!children[0])
 		children[0] = start(settings, role->line, place, "tested", fault, -1);
 	else
 		children[1] = start(settings, role->peer, place, "peer", NULL, -1);
-	finish(settings, children[0], place, "tested", begin, BOUND_MS, tested);
+	finish(settings, children[0], place, "tested", begin, bound, tested);
 	if (role->peer)
-		finish(settings, children[1], place, "peer", begin, 2 * BOUND_MS, peer);
+		finish(settings, children[1], place, "peer", begin, 2 * bound, peer);
 }
 
 /* ---- the report of inject.c ---- */
@@ -505,6 +514,14 @@ static void remove_folder(const char *folder)
 		perror(folder);
 }
 
+static int list_roles(const char *transport)
+{
+	for (const struct role *role = roles; role->name; role++)
+		if (is_of(role->transport, transport))
+			puts(role->name);
+	return 0;
+}
+
 static unsigned number_of(const char *text)
 {
 	return (unsigned)strtoul(text, NULL, 10);
@@ -512,14 +529,14 @@ static unsigned number_of(const char *text)
 
 int main(int argc, char **argv)
 {
-	struct settings settings = { .at_once = 4, .folder = "/tmp/faults.XXXXXX" };
+	struct settings settings = { .at_once = 4, .slower = 1, .under = "", .folder = "/tmp/faults.XXXXXX" };
 	static struct cell cells[CELLS_MOST];
 	unsigned passed = 0, past = 0, failed = 0;
 	long begin = now();
 	size_t count;
 	int option;
 
-	while ((option = getopt(argc, argv, "j:n:e:o:r:c:")) != -1) {
+	while ((option = getopt(argc, argv, "j:n:e:o:r:c:u:s:l:")) != -1) {
 		switch (option) {
 		case 'j':
 			settings.at_once = number_of(optarg);
@@ -539,13 +556,20 @@ int main(int argc, char **argv)
 		case 'c':
 			settings.call = optarg;
 			break;
+		case 'u':
+			settings.under = optarg;
+			break;
+		case 'l':
+			return list_roles(optarg);
+		case 's':
+			settings.slower = number_of(optarg);
+			break;
 		default:
 			return 2;
 		}
 	}
 	if (argc - optind != 4 || !settings.at_once || settings.at_once > 100) {
-		fprintf(stderr, "usage: faults [-j N] [-n N] [-e N] [-o FILE] [-r ROLE] [-c CALL] verbs|soft ADDRESS "
-				"PROGRAM INJECT\n");
+		fprintf(stderr, "usage: faults [OPTION...] verbs|soft ADDRESS PROGRAM INJECT.so\n");
 		return 2;
 	}
 	settings.transport = argv[optind];

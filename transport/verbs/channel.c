@@ -16,9 +16,13 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 {
 	struct rdma_cm_event *taken;
 
+	errno = 0;
 	if (rdma_get_cm_event(events, &taken))
 		return false;
 	*event = *taken;
+	/* An address that was resolved, but librdmacm cannot use the device: its own -1, and the cause is in errno. */
+	if (event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -1 && errno)
+		event->status = -errno;
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:

@@ -2,6 +2,7 @@
 /* Why something is not there, in words, with the command that mends it. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@ static int look_for(const char *directory, const char *prefix)
 
 static enum outcome outcome_of(int error)
 {
-	return error == EMFILE || error == ENFILE || error == ENOMEM ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ? OUTCOME_INTERNAL
+											: OUTCOME_NO_DEVICE;
 }
 
 enum outcome verbs_explain_devices(const struct log *log)
@@ -88,12 +90,56 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 	struct rlimit locked;
 
 	log_errno(log, object, error, "%s", what);
-	if ((error == ENOMEM || error == EAGAIN || error == EPERM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
-	    locked.rlim_cur != RLIM_INFINITY)
+	if (error == EAGAIN)
+		log_hint(log, "the control group of this process may have used up its rdma.max");
+	else if ((error == ENOMEM || error == EPERM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
+		 locked.rlim_cur != RLIM_INFINITY)
 		log_hint(log,
 			 "at most %llu KiB of memory may be locked, and RDMA locks its memory: ulimit -l unlimited",
 			 (unsigned long long)locked.rlim_cur / 1024);
 	return OUTCOME_INTERNAL;
+}
+
+enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error)
+{
+	/* librdmacm says that there is no device where it cannot open the one that there is. */
+	struct ibv_device **devices = error == ENODEV ? ibv_get_device_list(NULL) : NULL;
+	enum outcome outcome = OUTCOME_OK;
+
+	for (struct ibv_device **device = devices; device && *device && error == ENODEV; device++) {
+		struct ibv_context *context = NULL;
+		char path[96];
+
+		/* libibverbs looks for a file it may not open under other names, and forgets why. */
+		snprintf(path, sizeof(path), "/dev/infiniband/%s", (*device)->dev_name);
+		if (!access(path, R_OK | W_OK))
+			context = ibv_open_device(*device);
+		if (context) {
+			ibv_close_device(context);
+			continue;
+		}
+		error = errno;
+		object = ibv_get_device_name(*device);
+		what = "opening the device";
+		outcome = outcome_of(error);
+	}
+	if (outcome || outcome_of(error) == OUTCOME_INTERNAL) {
+		verbs_explain_resources(log, object, what, error);
+		outcome = outcome_of(error);
+	}
+	if (devices)
+		ibv_free_device_list(devices);
+	return outcome;
+}
+
+enum outcome verbs_explain_address(const struct log *log, const char *object, const char *what, int error)
+{
+	enum outcome outcome = verbs_explain_shortage(log, object, what, error);
+
+	if (outcome)
+		return outcome;
+	log_error(log, object, "%s: %s (%d)", what, verbs_error_cause(error), error);
+	return OUTCOME_NO_CONNECTION;
 }
 
 enum {

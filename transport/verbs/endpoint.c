@@ -115,18 +115,11 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	const struct log *log = base->transport->log;
 	struct sockaddr_storage storage;
 	int64_t backlog = endpoint_option(base, backlog);
-	int error;
 
-	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, base->options.port_space, &storage))) {
-		error = errno;
-		log_error(log, base->name, "binding: %s (%d)", verbs_error_cause(error), error);
-		return OUTCOME_NO_CONNECTION;
-	}
-	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog)) {
-		error = errno;
-		log_error(log, base->name, "listening: %s (%d)", verbs_error_cause(error), error);
-		return OUTCOME_NO_CONNECTION;
-	}
+	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, base->options.port_space, &storage)))
+		return verbs_explain_address(log, base->name, "binding", errno);
+	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog))
+		return verbs_explain_address(log, base->name, "listening", errno);
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
 }
@@ -178,13 +171,8 @@ static void address_resolved(void *owner)
 /* A native multicast GID has no route: the source says which device, and that is known at once. */
 static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
 {
-	if (rdma_bind_addr(endpoint->id, source)) {
-		int error = errno;
-
-		log_error(endpoint->base.transport->log, endpoint->base.name, "binding: %s (%d)",
-			  verbs_error_cause(error), error);
-		return OUTCOME_NO_CONNECTION;
-	}
+	if (rdma_bind_addr(endpoint->id, source))
+		return verbs_explain_address(endpoint->base.transport->log, endpoint->base.name, "binding", errno);
 	if (!endpoint->id->verbs) {
 		log_error(endpoint->base.transport->log, endpoint->base.name,
 			  "binding: the address does not belong to an RDMA device (%d)", ENODEV);
@@ -204,13 +192,8 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);
-	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout))) {
-		int error = errno;
-
-		log_error(base->transport->log, base->name, "resolving the address: %s (%d)", verbs_error_cause(error),
-			  error);
-		return OUTCOME_NO_CONNECTION;
-	}
+	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout)))
+		return verbs_explain_address(base->transport->log, base->name, "resolving the address", errno);
 	return OUTCOME_OK;
 }
 
@@ -256,9 +239,18 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 {
 	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
 	char refusal[ENDPOINT_REFUSAL_SIZE];
+	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
+	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
+		outcome = verbs_explain_shortage(endpoint->base.transport->log, endpoint->base.name,
+						 endpoint_state_text(endpoint->base.state), -event->status);
+		if (outcome) {
+			endpoint_fail(&endpoint->base, outcome);
+			return;
+		}
+	}
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
 		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
 		  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),

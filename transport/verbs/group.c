@@ -68,8 +68,8 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	memcpy(endpoint->group.gid, parameters->ah_attr.grh.dgid.raw, sizeof(endpoint->group.gid));
 	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->protection, &attributes);
 	if (!endpoint->group_handle) {
-		log_errno(log, endpoint->base.name, errno, "creating the group's address handle");
-		endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+		endpoint_fail(&endpoint->base, verbs_explain_resources(log, endpoint->base.name,
+								       "creating the group's address handle", errno));
 		return;
 	}
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });

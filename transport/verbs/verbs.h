@@ -123,6 +123,11 @@ void verbs_reap_later(struct verbs_transport *transport);
 /* diagnosis.c: says why there is no event channel, or no memory, with the command that mends it. */
 enum outcome verbs_explain_no_channel(const struct log *log, int error);
 enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error);
+/* Says what is short, or that a device cannot be opened, if that is what stands behind the error of a call or an event
+ * of librdmacm's; else OUTCOME_OK, and nothing is said. */
+enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error);
+/* The same, and says what there is to say of any other error of an address. */
+enum outcome verbs_explain_address(const struct log *log, const char *object, const char *what, int error);
 /* Says why there is no usable device, before librdmacm prints words of its own; OUTCOME_OK if there is one. */
 enum outcome verbs_explain_devices(const struct log *log);
 /* "nobody listens there" and the like, for a connection event that failed. */

@@ -61,7 +61,7 @@ make_run_archive() {
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
 	# The conformance suite of transport.h is a program of its own, built beside it; so is the fault matrix.
-	for tool in conformance faults inject.so hostile; do
+	for tool in conformance faults inject.so hostile leave; do
 		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
 	done
 	pack_run "$root" "$work/run.cpio"

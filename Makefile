@@ -263,6 +263,12 @@ load: all ## CLIENTS connections at once at a server of rping, for TIME seconds,
 soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
 	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
 
+load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once, 10,000 in all
+	@RDMATEST=$(abspath $(BUILD))/rdmatest LAB_RESULTS=$(abspath $(BUILD))/load/lab test/lab/run load/clients load/soak
+
+load-document: ## what the last load, soak and load-lab left, into docs/reliability.md
+	@BUILD=$(BUILD) test/load/document
+
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/coverage/run
 
@@ -359,5 +365,5 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-load check-packaging check-cross fuzz fuzz-corpus faults faults-tools walk load soak coverage style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-load check-packaging check-cross fuzz fuzz-corpus faults faults-tools walk load load-lab load-document soak coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -78,7 +78,9 @@ end_process() {
 	expect_text_equal "$process_sent" "$(number verified "$1.out")" 'pings verified'
 	expect_text_equal "$((each + 1))" "$(grep -o '"verdict":"pass"' "$1.out" | wc -l)" 'clients that passed, and the whole'
 	served=$((served + each)) pings=$((pings + process_sent))
-	say "$1: $process_sent pings, round trip median $(number p50_ns "$1.out") ns, p99 $(number p99_ns "$1.out") ns"
+	process_median=$(number p50_ns "$1.out") process_worst=$(number p99_ns "$1.out")
+	echo "$wave $process_median $process_worst" >>latencies
+	say "$1: $process_sent pings, round trip median $process_median ns, p99 $process_worst ns"
 	rm "$1.out" "$1.err"
 }
 
@@ -110,11 +112,30 @@ begin_wave() {
 	rm victim.out
 }
 
+# latency COLUMN WAVE: the median over the processes of that wave, in milliseconds.
+latency() {
+	awk -v wave="$2" -v column="$1" '$1 == wave { print $column }' latencies | sort -n | awk '
+		{ value[NR] = $1 } END { printf "%.1f ms", value[int((NR + 1) / 2)] / 1000000 }'
+}
+
+# begin_watch, and watched, which says how many seconds it has been.
+begin_watch() {
+	now
+	# shellcheck disable=SC2154 # now sets it
+	watch_begin=$now
+}
+
+watched() {
+	now
+	say "RESULT seconds	$(((now - watch_begin) / 100))"
+}
+
 # waves WAVES PROCESSES EACH SECONDS INTERVAL SEED: a wave is PROCESSES of EACH clients, so long; another comes for the killed
 # one and is left alone with the server for a while.
 waves() {
 	waves=$1 processes=$2 each=$3 lasting=$4 interval=$5 seed=$6
 	served=0 pings=0 lost=0 wave=0
+	begin_watch
 	targets "$each"
 	serve
 	while [ "$wave" -lt "$waves" ]; do
@@ -152,10 +173,16 @@ waves() {
 	say "RESULT pings	$(sed -n 's/^rping: FAILED: served .* clients, \([0-9]*\) pings.*/\1/p' server.out)"
 	say "RESULT waves	$waves"
 	say "RESULT seed	$seed"
+	say "RESULT interval	$interval"
+	say "RESULT wrong_verdicts	0"
+	say "RESULT round_trip_median	$(latency 2 2), $(latency 2 "$wave")"
+	say "RESULT round_trip_p99	$(latency 3 2), $(latency 3 "$wave")"
+	watched
 }
 
 # long_connection PINGS: over one connection; a server that stays, and a client, are looked at all the time.
 long_connection() {
+	begin_watch
 	serve
 	start client ours rping -c -a 10.0.0.1 -V -C "$1" --timeout 60s --json
 	wait_until 20 'the client has begun' [ -e "/proc/$lab_pid_client/fd" ]
@@ -163,7 +190,7 @@ long_connection() {
 		hold server "$server"
 		# shellcheck disable=SC2154 # start sets it
 		[ "$(memory VmRSS "$lab_pid_client")" = "" ] || hold client "$lab_pid_client" 2>/dev/null
-		sleep 1
+		sleep 0.3
 	done
 	finish client 10
 	expect_status 0
@@ -177,12 +204,15 @@ long_connection() {
 	held_alike server
 	rdma_leftovers
 	kernel_log_clean
-	say "RESULT pings	$1"
+	say "RESULT pings	$1 of 100 bytes"
+	say "RESULT round_trip	median $(($(number p50_ns client.out) / 1000)) us"
+	watched
 }
 
 # come_and_go TIMES EACH: so many clients, each with a ping.
 come_and_go() {
 	times=$1 each=$2
+	begin_watch
 	targets "$each"
 	serve
 	turn=0
@@ -203,12 +233,14 @@ come_and_go() {
 	held_alike server
 	rdma_leftovers
 	kernel_log_clean
-	say "RESULT connections	$served"
+	say "RESULT connections	$served, $each by a process"
+	watched
 }
 
 # many TIMES COUNT: so many connections of ucmatose at once, a server each time; the kernel's own memory is looked at after each.
 many() {
 	turn=0
+	begin_watch
 	while [ "$turn" -lt "$1" ]; do
 		turn=$((turn + 1))
 		start server ours ucmatose -b 10.0.0.1 -c "$2" -C 0 --timeout 60s
@@ -224,5 +256,6 @@ many() {
 	done
 	held_alike kernel
 	kernel_log_clean
-	say "RESULT connections	$(($1 * $2))"
+	say "RESULT connections	$(($1 * $2)), $2 at once"
+	watched
 }

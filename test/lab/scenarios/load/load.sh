@@ -10,7 +10,7 @@ number() {
 
 # memory NAME PID: its KiB; VmHWM is the most so far.
 memory() {
-	sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$2/status"
+	sed -n "s/^$1:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$2/status" 2>/dev/null || :
 }
 
 objects() {
@@ -19,10 +19,12 @@ objects() {
 	done | tr '\n' '/'
 }
 
-# hold NAME PID: what a process has now, in a line of NAME.held: KiB now and at most, descriptors, the kernel's own KiB, objects of RDMA.
+# hold NAME PID: what a process has now, in a line of NAME.held: KiB now and at most, descriptors, the kernel's own KiB, objects
+# of RDMA. Nothing, if it ends meanwhile.
 hold() {
-	echo "$(memory VmRSS "$2") $(memory VmHWM "$2") $(ls "/proc/$2/fd" | wc -l)" \
-		"$(sed -n 's/^SUnreclaim:[^0-9]*\([0-9]*\).*/\1/p' /proc/meminfo) $(objects "$2")" >>"$1.held"
+	hold_line="$(memory VmRSS "$2") $(memory VmHWM "$2") $(ls "/proc/$2/fd" 2>/dev/null | wc -l)"
+	hold_line="$hold_line $(sed -n 's/^SUnreclaim:[^0-9]*\([0-9]*\).*/\1/p' /proc/meminfo) $(objects "$2")"
+	[ -z "$(memory VmRSS "$2")" ] || echo "$hold_line" >>"$1.held"
 }
 
 # held_alike NAME: in the second line of its file, when all has been used once, and in the last.
@@ -180,31 +182,40 @@ waves() {
 	watched
 }
 
-# long_connection PINGS: over one connection; a server that stays, and a client, are looked at all the time.
+connected() {
+	[ "$(objects "$server" | cut -d / -f 1)" -gt 0 ]
+}
+
+# long_connection PINGS [OPTION...]: over one connection; both ends are looked at all the time.
 long_connection() {
 	begin_watch
 	serve
-	start client ours rping -c -a 10.0.0.1 -V -C "$1" --timeout 60s --json
-	wait_until 20 'the client has begun' [ -e "/proc/$lab_pid_client/fd" ]
-	until has_ended "$lab_pid_client"; do
+	wanted=$1
+	shift
+	start client ours rping -c -a 10.0.0.1 -V -C "$wanted" --timeout 60s --json "$@"
+	wait_until 30 'the client is connected' connected
+	lab_find client
+	until has_ended "$lab_pid" || ! connected; do
 		hold server "$server"
-		# shellcheck disable=SC2154 # start sets it
-		[ "$(memory VmRSS "$lab_pid_client")" = "" ] || hold client "$lab_pid_client" 2>/dev/null
+		hold client "$lab_pid"
 		sleep 0.3
 	done
 	finish client 10
 	expect_status 0
 	expect_silent client.err
-	expect_text_equal "$1" "$(number verified client.out)" 'pings verified'
+	expect_text_equal "$wanted" "$(number verified client.out)" 'pings verified'
 	send INT server
 	finish server 20
 	expect_status 0
 	expect_silent server.err
-	expect_line server.out "^rping: served 1 client, $1 pings \\(verbs\\)\$"
+	expect_line server.out "^rping: served 1 client, $wanted pings \\(verbs\\)\$"
+	# They may have been disconnecting.
+	sed -i '$d' server.held client.held
 	held_alike server
+	held_alike client
 	rdma_leftovers
 	kernel_log_clean
-	say "RESULT pings	$1 of 100 bytes"
+	say "RESULT pings	$wanted of 100 bytes"
 	say "RESULT round_trip	median $(($(number p50_ns client.out) / 1000)) us"
 	watched
 }

@@ -30,7 +30,11 @@ LINKS ?= yes#           no: `make install` leaves out the links named rping, ucm
 V ?=#                   1: show the commands
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
 BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
-TIME ?= 600#            seconds of `make fuzz`
+TIME ?= 600#            seconds of `make fuzz` and `make load`
+CLIENTS ?= 10000#       connections at once of `make load`
+SEED ?=#                what repeats its random times; one by chance if empty
+PINGS ?= 10000000#      of `make soak`, over one connection
+CONNECTIONS ?= 1000000# of `make soak`, in all
 TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
 ENGINE ?= libfuzzer#    what tries it; or afl
 DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
@@ -227,13 +231,13 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 check: setup ## run every test
 	+@$(build) all conformance faults-tools static
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault memcheck layers builds soft cluster lab sanitized
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault memcheck layers builds soft load cluster lab sanitized
 
 check-fast: setup-fast ## run every test but the lab's and valgrind's, in a few minutes
 	+@$(build) all conformance faults-tools
-	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault layers soft cluster
+	@BUILD=$(BUILD) test/run style unit cli completion fuzz walk fault layers soft load cluster
 
-check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster: check-%: all ## run one part of the tests
+check-unit check-cli check-completion check-fuzz check-walk check-style check-layers check-builds check-cluster check-load: check-%: all ## run one part of the tests
 	@BUILD=$(BUILD) test/$*/run
 
 # Not a part of check: its compilers take half a gigabyte, and what they would find changes seldom.
@@ -256,6 +260,18 @@ fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in 
 
 walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
 	@BUILD=$(BUILD) test/walk/run $(DEPTH)
+
+load: all ## CLIENTS connections at once at a server of rping, for TIME seconds, of which a tenth is killed
+	@BUILD=$(BUILD) test/load/clients $(TIME) $(CLIENTS) $(SEED)
+
+soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
+	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
+
+load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once, 10,000 in all
+	@RDMATEST=$(abspath $(BUILD))/rdmatest LAB_RESULTS=$(abspath $(BUILD))/load/lab test/lab/run load/clients load/soak
+
+load-document: ## what the last load, soak and load-lab left, into docs/reliability.md
+	@BUILD=$(BUILD) test/load/document
 
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/coverage/run
@@ -359,5 +375,6 @@ help: ## this list
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 .PHONY: all units conformance tiny static demo check check-fast check-unit check-cli check-completion check-fuzz check-walk check-style \
-	check-layers check-builds check-cluster check-packaging check-cross fuzz fuzz-corpus faults faults-tools faults-sanitized faults-memcheck walk coverage style lab check-lab lab-shell lab-long \
+	check-layers check-builds check-cluster check-load check-packaging check-cross fuzz fuzz-corpus faults faults-tools faults-sanitized \
+	faults-memcheck walk load load-lab load-document soak coverage style lab check-lab lab-shell lab-long \
 	setup setup-fast setup-demo setup-fuzz setup-bench setup-deb setup-cross docs size bloatcheck bench install install-strip uninstall dist deb clean help

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# To be read with "." at the top of a bench of this machine: goes to the project's folder, and into a network namespace of its
-# own where that is allowed, so that nothing else is on its loopback.
+# To be read with "." at the top of a bench or a load of this machine: goes to the project's folder, and into a network
+# namespace of its own where that is allowed, so that nothing else is on its loopback.
+apart_script=$(realpath "$0")
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck disable=SC2034 # for whoever reads this
 BUILD=${BUILD:-build}
 if [ "${BENCH_APART-}" != yes ] && unshare --net true 2>/dev/null; then
-	BENCH_APART=yes exec unshare --net "$PWD/test/bench/${0##*/}" "$@"
+	BENCH_APART=yes exec unshare --net "$apart_script" "$@"
 fi
 [ "${BENCH_APART-}" != yes ] || ip link set lo up
 . test/bench/pairs

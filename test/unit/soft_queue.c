@@ -177,6 +177,34 @@ static void busy_peer_is_not_hurried(void **state)
 	network_close();
 }
 
+/* ---- a peer that has become slow, as when thousands of others came to it ---- */
+
+static bool slow_down(struct network *where, const struct host *from, struct packet *packet)
+{
+	count_repeats(where, from, packet);
+	where->wake_time = requests < 50 ? 5 * CLOCK_NS_PER_US : 200 * CLOCK_NS_PER_MS;
+	return true;
+}
+
+/* One work at a time: each answer comes after the work was sent again, and says nothing of how long it took. */
+static void slow_peer_is_learned(void **state)
+{
+	struct run *run = run_new();
+
+	(void)state;
+	network_open(1);
+	network->tap = slow_down;
+	requests = repeated = 0;
+	run->terms.ack_timeout = 19;
+	run->terms.depth = 1;
+	for (size_t index = 0; index < 100; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
+	run_through(run);
+	assert_in_range(repeated, 1, 15);
+	free(run);
+	network_close();
+}
+
 /* ---- a receiver that is slow to post ---- */
 
 static void not_ready_waits_for_ever(void **state)
@@ -703,6 +731,7 @@ int main(void)
 		cmocka_unit_test(runs_with_reordering),
 		cmocka_unit_test(speed_survives_loss),
 		cmocka_unit_test(busy_peer_is_not_hurried),
+		cmocka_unit_test(slow_peer_is_learned),
 		cmocka_unit_test(not_ready_waits_for_ever),
 		cmocka_unit_test(not_ready_is_given_up),
 		cmocka_unit_test(dead_peer_is_noticed),

@@ -96,6 +96,12 @@ struct requester {
 	bool timing;
 	uint8_t not_ready; /* times in a row */
 	uint8_t timeouts;  /* as well */
+	/*
+	 * Time-outs since a round trip was measured, or something was certainly lost. What is sent again measures none:
+	 * only a time-out that stays doubled learns of a peer that has become slow, and thousands that do not learn
+	 * keep it so.
+	 */
+	uint8_t hasty;
 	uint32_t timed_psn;
 	int64_t timed_at;
 	int64_t unasked_since; /* when the first of those was sent */

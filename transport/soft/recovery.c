@@ -101,9 +101,9 @@ void recovery_expect(struct soft_queue *queue)
 	if (longest < TIMEOUT_LONGEST)
 		longest = TIMEOUT_LONGEST;
 	/* The first again may as well have been lost by chance. */
-	if (requester->timeouts > 1)
-		timeout <<= requester->timeouts < DOUBLINGS_MOST ? requester->timeouts - 1 : DOUBLINGS_MOST;
-	if (requester->timeouts && timeout > longest)
+	if (requester->hasty > 1)
+		timeout <<= requester->hasty - 1;
+	if (requester->hasty && timeout > longest)
 		timeout = longest;
 	set_deadline(queue, queue_now(queue) + timeout);
 }
@@ -116,6 +116,7 @@ static void measure(struct soft_queue *queue)
 	int64_t error = taken - requester->round_trip;
 
 	requester->timing = false;
+	requester->hasty = 0;
 	if (requester->losses && ++requester->calm == CALM_ROUNDS) {
 		requester->calm = 0;
 		requester->losses--;
@@ -227,6 +228,7 @@ static void send_again(struct soft_queue *queue, int64_t while_old)
 		requester->resends++;
 	requester->resent = requester->oldest;
 	requester->resent_at = now;
+	requester->hasty = 0;
 	shrink(requester);
 	go_back(requester);
 }
@@ -287,6 +289,8 @@ static void time_out(struct soft_queue *queue)
 	}
 	if (requester->timeouts < TIMEOUTS_MOST)
 		requester->timeouts++;
+	if (requester->hasty <= DOUBLINGS_MOST)
+		requester->hasty++;
 	if (is_given_up(queue)) {
 		requester_give_up(queue);
 		return;

@@ -407,6 +407,19 @@ static bool is_of(const char *list, const char *transport)
 	return !list || strstr(list, transport);
 }
 
+/*
+ * The use to try after that one; 0 if it was the last. Whoever polls asks thousands of times, and one is like the next:
+ * beyond the fiftieth it is a tenth further each time.
+ */
+static unsigned long next_use(const struct settings *settings, unsigned long use, unsigned long last)
+{
+	unsigned long next = use + (use < 50 ? 1 : use / 10);
+
+	if (use == last)
+		return 0;
+	return next > last || (settings->uses && use >= settings->uses) ? last : next;
+}
+
 static size_t add_cells(const struct settings *settings, const struct role *role, const struct report *report,
 			struct cell *cells, size_t count)
 {
@@ -419,12 +432,9 @@ static size_t add_cells(const struct settings *settings, const struct role *role
 				continue;
 			for (const int *error = row->errors;
 			     *error && (!settings->errors || error < row->errors + settings->errors); error++)
-				for (unsigned long use = 1; use <= usage->count; use++) {
-					if (settings->uses && use > settings->uses && use < usage->count)
-						use = usage->count;
+				for (unsigned long use = 1; use; use = next_use(settings, use, usage->count))
 					if (count < CELLS_MOST)
 						cells[count++] = (struct cell){ role, row, *error, use };
-				}
 		}
 	}
 	return count;

@@ -154,8 +154,8 @@ static struct soft_socket *open_socket(struct soft_transport *transport, const s
 	if (socket_->fd < 0)
 		goto failed;
 	prepare(socket_->fd, address->family);
-	if (group)
-		set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (group && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
+		goto failed;
 	socket_->buffer = enlarge_buffers(socket_->fd);
 	if (bind(socket_->fd, (struct sockaddr *)&storage, length))
 		goto failed;

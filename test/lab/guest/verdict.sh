@@ -7,6 +7,8 @@ lab_cases=0
 lab_failed_cases=0
 lab_complete=no
 lab_case=
+lab_again=${LAB_AGAIN:-}
+lab_rebooted=
 
 say() {
 	printf '%s\n' "$*"
@@ -112,11 +114,17 @@ try() {
 		*) return 0 ;;
 		esac
 	fi
+	# After a reboot in the middle of one case, those before it have their verdicts.
+	if [ -n "$lab_again" ] && [ "$lab_case" != "$lab_again" ]; then
+		return 0
+	fi
+	lab_rebooted=$lab_again
+	lab_again=
 	lab_cases=$((lab_cases + 1))
 	printf '%s\n' "$lab_case" >/run/lab/case
 	rm -f /run/lab/reason
 	# Two guests begin a case together: the host ends the wait of one in a case that the other has left.
-	[ "$LAB_ROLE" = none ] || barrier "case $lab_case"
+	[ "$LAB_ROLE" = none ] || rebooted || barrier "case $lab_case"
 	say "=== $lab_case"
 	now
 	lab_case_begin=$now

@@ -35,6 +35,9 @@ static struct {
 	int completion_pipe[2];
 } fake;
 
+/* The first event is followed by others for ever, of which nobody has to do a thing. */
+static bool news_without_end;
+
 static void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void trace(const char *format, ...)
@@ -151,6 +154,12 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 	if (read(channel->fd, &byte, 1) != 1)
 		return -1;
 	assert_true(fake.first < fake.count);
+	if (news_without_end) {
+		fake.events[0].event = RDMA_CM_EVENT_TIMEWAIT_EXIT;
+		assert_int_equal(write(fake.pipe[1], "", 1), 1);
+		*event = &fake.events[0];
+		return 0;
+	}
 	*event = &fake.events[fake.first++];
 	return 0;
 }
@@ -651,6 +660,17 @@ static void ucmatose_options(void **state)
 		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
 }
 
+/* The loop has its turns all the same: the deadline comes. */
+static void news_do_not_keep_the_loop(void **state)
+{
+	(void)state;
+	news_without_end = true;
+	expect_calls(&ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_FAILED,
+		     "create_id space 0x0106\n"
+		     "resolve 10.0.0.2:7471 from none in 10000 ms\n");
+	news_without_end = false;
+}
+
 /* ---- a device that fails ---- */
 
 static void count_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -713,6 +733,7 @@ int main(void)
 		cmocka_unit_test(ucmatose_native_gid_client),
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),
+		cmocka_unit_test(news_do_not_keep_the_loop),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),
 	};
 

@@ -7,6 +7,10 @@
 
 #include "transport/verbs/verbs.h"
 
+enum {
+	EVENTS_MOST = 32 /* handled in a turn of the loop */
+};
+
 /*
  * librdmacm's rdma_destroy_id(), rdma_leave_multicast() and rdma_migrate_id() block until the id's events are
  * acknowledged, and the handlers below call them: so the event is copied and acknowledged first. Only the private data
@@ -58,27 +62,38 @@ static void channel_failed(struct verbs_channel *channel, int error)
 	}
 }
 
+static void handle_event(struct rdma_cm_event *event, const struct log *log)
+{
+	struct verbs_endpoint *endpoint = event->id->context;
+
+	log_debug(log, "%s: %s, status %d", endpoint->base.name[0] ? endpoint->base.name : "endpoint",
+		  rdma_event_str(event->event), event->status);
+	/* A new connection's id begins with its listener's context. */
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		verbs_endpoint_event(NULL, event, endpoint);
+	else
+		verbs_endpoint_event(endpoint, event, NULL);
+}
+
+/*
+ * The requests beyond a listener's backlog are dropped, and cost their senders seconds: so many at once. But while
+ * thousands connect they do not end, and the clients that are connected have to be served meanwhile.
+ */
 static void channel_readable(void *owner)
 {
 	struct verbs_channel *channel = owner;
-	const struct log *log = channel->base.transport->log;
 	struct rdma_cm_event event;
 	uint8_t data[UINT8_MAX];
 
-	/* To empty: the requests beyond a listener's backlog are dropped, and cost their senders seconds. */
-	while (take_event(channel->events, &event, data)) {
-		struct verbs_endpoint *endpoint = event.id->context;
-
-		log_debug(log, "%s: %s, status %d", endpoint->base.name[0] ? endpoint->base.name : "endpoint",
-			  rdma_event_str(event.event), event.status);
-		/* A new connection's id begins with its listener's context. */
-		if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			verbs_endpoint_event(NULL, &event, endpoint);
-		else
-			verbs_endpoint_event(endpoint, &event, NULL);
+	for (unsigned count = 0; count < EVENTS_MOST; count++) {
+		if (take_event(channel->events, &event, data)) {
+			handle_event(&event, channel->base.transport->log);
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			channel_failed(channel, errno);
+		return;
 	}
-	if (errno != EAGAIN && errno != EINTR)
-		channel_failed(channel, errno);
 }
 
 enum outcome verbs_channel_create(struct transport *transport, struct channel **result)

@@ -49,7 +49,7 @@ held_alike() {
 
 # $server is its number.
 serve() {
-	start server ours rping -s -P -a 10.0.0.1 -V --timeout 60s
+	start server ours rping -s -P -a 10.0.0.1 -V --timeout 180s
 	wait_listening server 10
 	lab_find server
 	server=$lab_pid
@@ -72,7 +72,7 @@ ended() {
 
 # end_process NAME: all of its clients were served.
 end_process() {
-	finish "$1" 300 >finish.text
+	finish "$1" 600 >finish.text
 	expect_status 0
 	expect_silent "$1.err"
 	process_sent=$(number sent "$1.out")
@@ -90,7 +90,7 @@ end_process() {
 begin_process() {
 	process_name=$1
 	shift
-	start "$process_name" ours rping -c --targets targets -V --interval "$interval" --timeout 60s "$@" >start.text
+	start "$process_name" ours rping -c --targets targets -V --interval "$interval" --timeout 180s "$@" >start.text
 }
 
 # begin_wave: one process, $victim, is to be killed. It has promised a million pings: the kernel takes leave of the server for
@@ -105,7 +105,7 @@ begin_wave() {
 		fi
 		process=$((process + 1))
 	done
-	wait_until 300 'the clients to be killed have had an answer' answered victim "$each"
+	wait_until 600 'the clients to be killed have had an answer' answered victim "$each"
 	sleep "$(awk "BEGIN { print $lasting * $moment / 100 }")"
 	send KILL victim
 	finish victim 10 >finish.text
@@ -192,7 +192,7 @@ long_connection() {
 	serve
 	wanted=$1
 	shift
-	start client ours rping -c -a 10.0.0.1 -V -C "$wanted" --timeout 60s --json "$@"
+	start client ours rping -c -a 10.0.0.1 -V -C "$wanted" --timeout 180s --json "$@"
 	wait_until 30 'the client is connected' connected
 	lab_find client
 	until has_ended "$lab_pid" || ! connected; do
@@ -229,7 +229,7 @@ come_and_go() {
 	turn=0
 	while [ "$turn" -lt "$times" ]; do
 		turn=$((turn + 1))
-		run 120 ours rping -c --targets targets -C 1 -V --timeout 60s >run.text
+		run 120 ours rping -c --targets targets -C 1 -V --timeout 180s >run.text
 		expect_status 0
 		expect_silent run.err
 		served=$((turn * each)) lost=0
@@ -254,9 +254,9 @@ many() {
 	begin_watch
 	while [ "$turn" -lt "$1" ]; do
 		turn=$((turn + 1))
-		start server ours ucmatose -b 10.0.0.1 -c "$2" -C 0 --timeout 60s
+		start server ours ucmatose -b 10.0.0.1 -c "$2" -C 0 --timeout 180s
 		wait_listening server 10
-		run 200 ours ucmatose -s 10.0.0.1 -c "$2" -C 0 --timeout 60s >run.text
+		run 200 ours ucmatose -s 10.0.0.1 -c "$2" -C 0 --timeout 180s >run.text
 		expect_status 0
 		expect_silent run.err
 		finish server 20 >finish.text

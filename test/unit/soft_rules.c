@@ -212,6 +212,39 @@ static void keys_are_tried_once(void **state)
 	bench_close(&bench);
 }
 
+/*
+ * What a process at that address still sends on a connection of one that is gone, whose queue pair had the same number
+ * by chance: no repeats of ours, however few of those there were.
+ */
+static void what_never_was_is_no_repeat(void **state)
+{
+	static const uint32_t behind[] = { 2, 1000, 0x700000 };
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_run();
+	assert_int_equal(said_data, 1);
+	for (size_t i = 0; i < LENGTH(behind); i++) {
+		struct packet packet =
+			bench_packet(&bench, OPCODE_READ_REQUEST, psn_add(101, PSN_MASK + 1 - behind[i]), 16);
+
+		packet.pad = 0;
+		packet.remote.key++;
+		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		bench_say(&bench, OPCODE_WRITE_ONLY, packet.psn, 16);
+		bench_run();
+	}
+	assert_int_equal(said_data, 1);
+	assert_int_equal(said_good + said_access + said_sequence, 0);
+	assert_int_equal(network->hosts[1].failures, 0);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_run();
+	assert_int_equal(said_data, 2);
+	bench_close(&bench);
+}
+
 /* Packets of the peer's address that do not know where the connection is: nothing is carried out, said or counted. */
 static void other_sequence_numbers_are_not_heard(void **state)
 {
@@ -637,6 +670,7 @@ int main(void)
 		cmocka_unit_test(write_is_held_to_its_length),
 		cmocka_unit_test(reads_beyond_the_agreement),
 		cmocka_unit_test(keys_are_tried_once),
+		cmocka_unit_test(what_never_was_is_no_repeat),
 		cmocka_unit_test(other_sequence_numbers_are_not_heard),
 		cmocka_unit_test(gaps_are_told_once),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),

@@ -137,8 +137,8 @@ struct responder {
 	uint32_t expected;     /* PSN */
 	uint32_t acknowledged; /* what was expected at the last acknowledgement */
 	uint32_t msn;
-	bool begun; /* some packet was taken: only then can there be repeated ones */
-	bool lossy; /* some were missing, or came again */
+	uint32_t taken; /* PSNs so far, at most half a turn: only those can be repeated */
+	bool lossy;	/* some were missing, or came again */
 
 	/* The message that is arriving. */
 	uint16_t kind;	 /* FORM_SEND or FORM_WRITE bit; 0 between messages */

@@ -121,6 +121,7 @@ static inline uint8_t packet_pad(size_t length)
  * numbers the one that is less than half a turn ahead is the later one.
  */
 #define PSN_MASK UINT32_C(0xffffff)
+#define PSN_HALF UINT32_C(0x800000)
 
 static inline uint32_t psn_add(uint32_t psn, uint32_t count)
 {
@@ -132,7 +133,7 @@ static inline int32_t psn_difference(uint32_t psn, uint32_t other)
 {
 	int32_t ahead = (int32_t)((psn - other) & PSN_MASK);
 
-	return ahead < 0x800000 ? ahead : ahead - 0x1000000;
+	return ahead < (int32_t)PSN_HALF ? ahead : ahead - 0x1000000;
 }
 
 static inline bool psn_before(uint32_t psn, uint32_t other)

@@ -85,10 +85,13 @@ serve() {
 	return 1
 }
 
-# targets COUNT: a file of as many connections to the server, by name.
+# targets COUNT: a file of as many connections to the server, by name. It is there as a whole, or not: others read it.
 targets() {
-	awk -v count="$1" 'BEGIN { for (i = 0; i < count; i++) print "127.0.0.1" }' >"$folder/targets.$1"
+	local mine=$folder/targets.$1.$BASHPID
 	REPLY=$folder/targets.$1
+	[ ! -e "$REPLY" ] || return 0
+	awk -v count="$1" 'BEGIN { for (i = 0; i < count; i++) print "127.0.0.1" }' >"$mine"
+	mv "$mine" "$REPLY"
 }
 
 # number NAME FILE: a number of a JSON summary, the first of that name.

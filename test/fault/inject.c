@@ -7,6 +7,7 @@
  *              up to TIMES in all (0: for ever). CALL "memory" is each way to allocate. CALL "event" turns the N-th
  *              connection event into the one whose number is ERROR, "completion" the N-th completion's status.
  * FAULT_WHOSE  whose uses count: part of the name of the library that calls; the program's own unless told
+ * FAULT_PROGRAM the program meant, as it is called; not what starts it. Any unless told
  * FAULT_REPORT the file that "call NAME USES", "fired TIMES" and "left KIND COUNT" are written to when the program ends
  */
 /* The C library's own prototypes have unions where ISO C wants pointers. */
@@ -684,8 +685,11 @@ static void begin(void)
 {
 	const char *wanted = getenv("FAULT");
 	const char *report = getenv("FAULT_REPORT");
+	const char *program = getenv("FAULT_PROGRAM");
 	char name[64];
 
+	if (program && strcmp(program, program_invocation_name) != 0)
+		return;
 	dl_iterate_phdr(find_library, getenv("FAULT_WHOSE"));
 	state.process = getpid();
 	state.left[LEFT_DESCRIPTOR] = -open_descriptors();

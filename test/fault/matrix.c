@@ -159,6 +159,7 @@ static pid_t start(const struct settings *settings, const char *line, unsigned p
 		unlink(report);
 		setenv("FAULT_REPORT", report, 1);
 		setenv("FAULT", fault, 1);
+		setenv("FAULT_PROGRAM", settings->program, 1);
 		setenv("LD_PRELOAD", settings->inject, 1);
 	}
 	execvp(words[0], words);

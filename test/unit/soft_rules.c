@@ -240,6 +240,30 @@ static void other_sequence_numbers_are_not_heard(void **state)
 	bench_close(&bench);
 }
 
+/* A READ that another connection of the same address and number repeats, with a key of its time, does not end this one.
+ */
+static void what_was_never_there_is_not_repeated(void **state)
+{
+	static const uint32_t psns[] = { 99, 50, PSN_MASK - (1 << 20), 102 };
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	for (uint32_t psn = 100; psn < 103; psn++)
+		bench_say(&bench, OPCODE_WRITE_ONLY, psn, 16);
+	bench_run();
+	for (size_t index = 0; index < LENGTH(psns); index++) {
+		struct packet packet = bench_packet(&bench, OPCODE_READ_REQUEST, psns[index] & PSN_MASK, 16);
+		struct host *host = &network->hosts[1];
+
+		packet.remote.key ^= 1;
+		soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+		bench_run();
+		assert_int_equal(bench.pair.ends[1].queue->responder.final, psns[index] == 102);
+	}
+	bench_close(&bench);
+}
+
 static void gaps_are_told_once(void **state)
 {
 	struct bench bench;
@@ -613,6 +637,7 @@ int main(void)
 		cmocka_unit_test(reads_beyond_the_agreement),
 		cmocka_unit_test(keys_are_tried_once),
 		cmocka_unit_test(other_sequence_numbers_are_not_heard),
+		cmocka_unit_test(what_was_never_there_is_not_repeated),
 		cmocka_unit_test(gaps_are_told_once),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),
 		cmocka_unit_test(acknowledgements_are_coalesced),

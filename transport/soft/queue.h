@@ -39,6 +39,7 @@ enum queue_state {
 enum {
 	ANSWERS_MOST = SOFT_READS_AT_ONCE + 4, /* READs of the peer that wait for their responses, repeated ones too */
 	PSN_AHEAD_MOST = 1 << 20,	       /* a peer that runs further ahead of what we expect is none */
+	PSN_BEHIND_MOST = 1 << 22,	       /* nor one that repeats what was longer ago */
 };
 
 /* One SEND, WRITE or READ of ours, or a datagram. */
@@ -133,8 +134,8 @@ struct responder {
 	uint32_t expected;     /* PSN */
 	uint32_t acknowledged; /* what was expected at the last acknowledgement */
 	uint32_t msn;
-	bool begun; /* some packet was taken: only then can there be repeated ones */
-	bool lossy; /* some were missing, or came again */
+	uint32_t taken; /* packets so far, at most PSN_BEHIND_MOST: only those can be repeated */
+	bool lossy;	/* some were missing, or came again */
 
 	/* The message that is arriving. */
 	uint16_t kind;	 /* FORM_SEND or FORM_WRITE bit; 0 between messages */

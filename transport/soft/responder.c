@@ -234,7 +234,9 @@ static void take(struct soft_queue *queue, const struct packet *packet, unsigned
 			queue_pend(queue);
 		}
 	}
-	responder->begun = true;
+	responder->taken += packets;
+	if (responder->taken > PSN_BEHIND_MOST)
+		responder->taken = PSN_BEHIND_MOST;
 	responder->expected = psn_add(responder->expected, packets);
 	/* A refusal that has not gone yet will speak of what is missing then. */
 	if (!responder->refuse)
@@ -323,7 +325,9 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	int32_t ahead = psn_difference(packet->psn, responder->expected);
 	unsigned form = opcode_form(packet->opcode);
 
-	if (ahead > PSN_AHEAD_MOST || (ahead < 0 && !responder->begun))
+	/* What was never there is not repeated, but for another connection: one that had our address and number before.
+	 */
+	if (ahead > PSN_AHEAD_MOST || ahead < -(int32_t)responder->taken)
 		return;
 	if (responder->final) {
 		if (ahead >= 0 && !responder->refuse) {
@@ -486,7 +490,7 @@ void responder_part(struct soft_queue *queue)
 
 	if (queue->pending)
 		responder_answer(queue);
-	if (responder->begun && !responder->answer_count && !responder->final)
+	if (responder->taken && !responder->answer_count && !responder->final)
 		while (words--)
 			acknowledge(queue);
 }

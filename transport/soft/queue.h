@@ -104,7 +104,7 @@ struct requester {
 	uint8_t hasty;
 	uint32_t timed_psn;
 	int64_t timed_at;
-	int64_t unasked_since; /* when the first of those was sent */
+	int64_t unasked_since; /* when the first of the unasked packets was sent */
 	int64_t unreported_at; /* when the last work that is not reported was sent */
 	int64_t round_trip;    /* smoothed, with its variation; 0 before the first measurement */
 	int64_t variation;

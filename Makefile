@@ -269,7 +269,7 @@ load: all ## CLIENTS connections at once at a server of rping, for TIME seconds,
 soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
 	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
 
-load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once, 10,000 in all
+load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once for an hour
 	@RDMATEST=$(abspath $(BUILD))/rdmatest LAB_RESULTS=$(abspath $(BUILD))/load/lab test/lab/run load/clients load/soak
 
 load-document: ## what the last load, soak and load-lab left, into docs/reliability.md

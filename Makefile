@@ -130,7 +130,8 @@ archive := $(BUILD)/objects/rdmatest.a
 settings := $(BUILD)/objects/settings
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 suite := $(sort $(wildcard test/conformance/*.c))
-fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fsanitize-coverage-ignorelist=test/fuzz/uncounted
+fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
 afl_flags := -O2 -g
 fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
 

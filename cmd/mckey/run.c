@@ -95,6 +95,9 @@ void run_end(struct mckey_run *run, enum outcome outcome)
 	else if (run->phase == RUN_RECEIVING)
 		receiver_report(run);
 	run->phase = RUN_ENDING;
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].endpoint)
+			run->members[i].endpoint->done = true;
 	loop_timer_start(run->environment->loop, &run->step, 0, finish, run);
 }
 

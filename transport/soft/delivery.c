@@ -325,18 +325,24 @@ static void deliver(struct soft_delivery *delivery)
 	}
 }
 
-/* Nobody has heard yet of a request that could not be told. */
+/* Nobody has heard yet of a request that could not be told: its listener, which comes behind it, says so. */
 static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
 		if (!endpoint->starved)
 			continue;
 		endpoint->starved = false;
-		log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
-		if (endpoint->base.handlers)
+		if (endpoint->base.kind == ENDPOINT_LISTENER) {
+			endpoint_starved(&endpoint->base);
+		} else if (endpoint->base.handlers) {
+			if (endpoint_is_worth_telling(&endpoint->base))
+				log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
-		else
+		} else {
+			if (endpoint->listener)
+				endpoint->listener->starved = true;
 			endpoint_destroy(&endpoint->base);
+		}
 	}
 }
 

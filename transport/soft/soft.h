@@ -253,7 +253,8 @@ void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const 
 /* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied.
  */
 void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
-/* Memory is short: the endpoint fails with that, as late as news of it would be told. */
+/* Memory is short: the endpoint fails with that, as late as news of it would be told. A listener goes on without who
+ * asked. */
 void soft_starve(struct soft_endpoint *endpoint);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);

@@ -91,26 +91,29 @@ void sender_completion(struct member *member, const struct completion *completio
 		sender_fill(member);
 }
 
-static bool is_waiting(const struct mckey_run *run)
+/* A member that waits for the device, or NULL. */
+static const struct member *who_waits(const struct mckey_run *run)
 {
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].state == MEMBER_JOINED && run->members[i].posted != run->members[i].sent)
-			return true;
-	return false;
+			return &run->members[i];
+	return NULL;
 }
 
 static void watch(void *owner)
 {
 	struct mckey_run *run = owner;
 	int64_t timeout = run->options->common.timeout;
-	int64_t silence = is_waiting(run) ? clock_now() - run->progress : 0;
+	const struct member *member = who_waits(run);
+	int64_t silence = member ? clock_now() - run->progress : 0;
+	char reason[ENDPOINT_SILENCE_SIZE];
 
-	if (silence < timeout) {
+	if (!member || silence < timeout) {
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
 		return;
 	}
-	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s",
-		  (double)timeout / (double)CLOCK_NS_PER_S);
+	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
+		  (double)timeout / (double)CLOCK_NS_PER_S, endpoint_silence(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 

@@ -211,8 +211,10 @@ static void complete(const struct entry *entry)
 	if (status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(status),
 			 endpoint_silence(&entry->endpoint->base, silence));
+	else if (status == COMPLETION_OTHER)
+		snprintf(words, sizeof(words), "this host refuses to send: %s", strerror((int)entry->raw));
 	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
-			  status == COMPLETION_RETRY_EXCEEDED ? words : NULL);
+			  status == COMPLETION_RETRY_EXCEEDED || status == COMPLETION_OTHER ? words : NULL);
 }
 
 static void deliver_completion(struct soft_delivery *delivery)

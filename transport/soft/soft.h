@@ -59,6 +59,12 @@ struct soft_transport {
 	struct icrc_table icrc;
 };
 
+/* Nothing repeats a datagram: those that this host did not take, the last of what its queue transmitted. */
+struct soft_unsent {
+	uint32_t count;
+	int error; /* errno of the first; 0: there was no room, and may be soon */
+};
+
 /* Where a queue pair's packets, or the manager's, go. */
 struct soft_path {
 	struct soft_socket *socket; /* of the local address; lives until the transport is closed */
@@ -66,6 +72,7 @@ struct soft_path {
 	struct address peer;
 	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint8_t type_of_service;
+	struct soft_unsent *unsent; /* NULL: what is not taken is lost like what gets lost on its way */
 };
 
 struct soft_endpoint {

@@ -84,6 +84,13 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "mgid", "bind" },
 	{ OPTION_NEEDS, "send-only", "sender" }, /* nothing would ever come */
 	{ OPTION_NEEDS, "pause", "sender" },
+	/* Only what is sent has them. */
+	{ OPTION_NEEDS, "tos", "sender" },
+#if WITH_PATH
+	{ OPTION_NEEDS, "dscp", "sender" },
+	{ OPTION_NEEDS, "service-level", "sender" },
+	{ OPTION_NEEDS, "inline", "sender" },
+#endif
 	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
 #if WITH_PACE
 	{ OPTION_NEEDS, "rate", "sender" },

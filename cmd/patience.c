@@ -44,10 +44,22 @@ bool patience_again(struct patience *patience, struct loop *loop, const struct l
 	return false;
 }
 
-void patience_end(struct patience *patience)
+void patience_stop(struct patience *patience)
 {
 	loop_timer_stop(&patience->pause);
+	patience->until = 0;
+}
+
+void patience_tell(struct patience *patience, const struct log *log, const char *object)
+{
+	if (patience->error)
+		log_hint(log, "%s was waited for: %s", object, patience->error);
+	patience_end(patience);
+}
+
+void patience_end(struct patience *patience)
+{
+	patience_stop(patience);
 	free(patience->error);
 	patience->error = NULL;
-	patience->until = 0;
 }

@@ -33,6 +33,11 @@ bool patience_hold(struct patience *patience, const char *text);
 bool patience_again(struct patience *patience, struct loop *loop, const struct log *log, const char *object,
 		    bool absent, loop_callback *callback, void *owner);
 
+/* The run is cut short: there are no more tries, and what it says from here on is not held back. */
+void patience_stop(struct patience *patience);
+/* What its last try met with is not why it ends, but worth a hint behind that. */
+void patience_tell(struct patience *patience, const struct log *log, const char *object);
+
 /* The server is there, or no more tries are wanted. Harmless at any time. */
 void patience_end(struct patience *patience);
 

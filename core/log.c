@@ -86,7 +86,7 @@ say(const struct log *log, const char *object, int error, const char *format, va
 	clean(&line);
 	if (error == DEBUG || !log->hold || !log->hold(log->holder, object, line.text + start)) {
 		if (log->heard && error != DEBUG)
-			log->heard(log->listener, object, line.text + start);
+			log->heard(log, object, line.text + start);
 		print(&line);
 	}
 	errno = kept;

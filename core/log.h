@@ -17,8 +17,8 @@ struct log {
 	 * Who else wants to hear of errors and hints, before they are printed; may be NULL. object is NULL or the
 	 * message's own, and "hint" of a hint; text is the rest of the line.
 	 */
-	void (*heard)(void *listener, const char *object, const char *text);
-	void *listener;
+	void (*heard)(const struct log *log, const char *object, const char *text);
+	void *listener; /* the function's own */
 
 	/*
 	 * Asked before all that; may be NULL. True keeps the line from everybody: who asks again and again for

@@ -2,7 +2,8 @@
 /*
  * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
  * Prometheus' base units. Texts of the whole (the target) are labels of all that follows, so that two runs on one host
- * differ, and those in a list's entry of its figures; texts in objects (the path) are left out.
+ * differ, and those in a list's entry of its figures, unless the whole has a label of that name: a second one would
+ * make the file no good. Texts in objects (the path) are left out.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -32,6 +33,17 @@ static void add_label(char labels[LABELS_SIZE], const char *name, const char *te
 		*end++ = (unsigned char)*text < ' ' ? '?' : *text;
 	}
 	strcpy(end, "\"");
+}
+
+static bool has_label(const char *labels, const char *name)
+{
+	size_t length = strlen(name);
+
+	/* No value has a quote without a backslash. */
+	for (const char *at = labels; (at = strstr(at, name)); at++)
+		if ((at == labels || at[-1] == ',') && at[length] == '=' && at[length + 1] == '"')
+			return true;
+	return false;
 }
 
 static void prometheus_begin(struct report *report, const char *name, enum report_nesting nesting)
@@ -70,7 +82,7 @@ static void print_name(struct report *report, const char *name, const struct rep
 
 static void prometheus_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (value->kind == REPORT_TEXT && report_in_list(report))
+	if (value->kind == REPORT_TEXT && report_in_list(report) && !has_label(report->labels, name))
 		add_label(report->entry, name, value->text);
 	else if (value->kind == REPORT_TEXT && !report->depth)
 		add_label(report->labels, name, value->text);

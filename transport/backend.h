@@ -74,6 +74,11 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			size_t length);
 
+/* Memory is short for a request that the caller refuses: says so and hands EVENT_REFUSED to the listener's command. */
+void endpoint_starved(struct endpoint *listener);
+/* The same where the cause was told. OUTCOME_NO_CONNECTION is the affair of the peer: nobody hears of it. */
+void endpoint_turned_away(struct endpoint *listener, enum outcome outcome);
+
 /*
  * Hands EVENT_FAILED to the command, once; the cause was printed by the caller. Harmless on an endpoint that has failed
  * or is gone.
@@ -112,8 +117,8 @@ enum {
 const char *rejection_text(int reason);
 
 /*
- * False for the failure of a peer that never got connected, if enough of those were told lately: anybody can ask a
- * server as often as it likes, and its log is not to grow by that.
+ * False for the failure of a peer that never got connected, or what a listener has to say of those who ask, if enough
+ * of that was told lately: anybody can ask a server as often as it likes, and its log is not to grow by that.
  */
 bool endpoint_is_worth_telling(const struct endpoint *endpoint);
 

@@ -22,7 +22,7 @@
 #define BIT(state) (1u << (state))
 
 enum {
-	STRANGERS_TOLD = 10 /* failures of peers that never got connected, in each ... */
+	STRANGERS_TOLD = 10 /* lines about peers that never got connected, in each ... */
 };
 #define STRANGERS_PERIOD (10 * CLOCK_NS_PER_S)
 
@@ -71,7 +71,7 @@ bool endpoint_is_worth_telling(const struct endpoint *endpoint)
 	struct transport *transport = endpoint->transport;
 	int64_t now = clock_now();
 
-	if (endpoint->state != ENDPOINT_ACCEPTING)
+	if (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING)
 		return true;
 	if (!transport->strangers_since || now - transport->strangers_since >= STRANGERS_PERIOD) {
 		transport->strangers_since = now;
@@ -160,6 +160,19 @@ void endpoint_requested(struct endpoint *listener, struct endpoint *request, con
 					  .private_data = private_data,
 					  .private_length = length,
 				  });
+}
+
+void endpoint_turned_away(struct endpoint *listener, enum outcome outcome)
+{
+	if (outcome != OUTCOME_NO_CONNECTION)
+		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REFUSED, .outcome = outcome });
+}
+
+void endpoint_starved(struct endpoint *listener)
+{
+	if (endpoint_is_worth_telling(listener))
+		log_error(listener->transport->log, listener->name, "a request is refused: out of memory");
+	endpoint_turned_away(listener, OUTCOME_INTERNAL);
 }
 
 static void fail_with(struct endpoint *endpoint, const struct endpoint_event *event)

@@ -40,7 +40,7 @@ struct transport {
 	struct loop *loop;
 	const struct log *log;
 	int64_t spin;		 /* transport_spin() */
-	int64_t strangers_since; /* peers that never got connected and were told of: since then ... */
+	int64_t strangers_since; /* what was told of peers that never got connected: since then ... */
 	unsigned strangers;	 /* ... so many */
 };
 
@@ -154,6 +154,7 @@ enum event_kind {
 	EVENT_ADDRESS_RESOLVED = 1, /* endpoint->domain is known: regions and the queue can be made */
 	EVENT_ROUTE_RESOLVED,
 	EVENT_REQUEST, /* on a listener: event->request is a new connection */
+	EVENT_REFUSED, /* on a listener: a request could not even be told of; event->outcome: for which exit code */
 	EVENT_ESTABLISHED,
 	EVENT_DISCONNECTED, /* the peer went in order, or our own disconnect is done */
 	EVENT_JOINED,
@@ -174,7 +175,7 @@ struct group_address {
 /* Valid during the call-back only. */
 struct endpoint_event {
 	enum event_kind kind;
-	enum outcome outcome;	  /* of EVENT_FAILED */
+	enum outcome outcome;	  /* of EVENT_FAILED and EVENT_REFUSED */
 	struct endpoint *request; /* of EVENT_REQUEST: the receiver owns it, and sets its handlers before it returns */
 	/*
 	 * What the peer said: with EVENT_REQUEST its connect data, with EVENT_ESTABLISHED at the connecting end its

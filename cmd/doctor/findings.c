@@ -26,9 +26,9 @@ static void tell_failure(const struct findings *findings, const struct finding *
 		if (*finding->remedy)
 			log_hint(log, "%s", finding->remedy);
 	} else if (log->heard) {
-		log->heard(log->listener, finding->check, finding->text);
+		log->heard(log, finding->check, finding->text);
 		if (*finding->remedy)
-			log->heard(log->listener, "hint", finding->remedy);
+			log->heard(log, "hint", finding->remedy);
 	}
 }
 

@@ -2,6 +2,7 @@
 /* What -m, -M and -b stand for: numbers are judged before a device is touched, names when they have been looked up. */
 #include <string.h>
 
+#include "cmd/host.h"
 #include "cmd/mckey/mckey.h"
 
 /* Numbers only; "0" is the address 0, as in the stock tool's manual. */
@@ -43,7 +44,7 @@ static enum outcome wrong_family(const struct mckey_options *options, const stru
 
 enum outcome addresses_check(const struct mckey_options *options, const struct log *log)
 {
-	struct address group, source;
+	struct address group = { 0 }, source = { 0 };
 	bool numeric = parse_group(options, &group);
 
 	if (options->gid && !numeric) {
@@ -51,15 +52,19 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 			  options->gid);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && check_group(options, log, &group))
+	if (numeric ? check_group(options, log, &group)
+		    : host_check(log, "-m, --group", options->group, &group, NULL, true))
 		return OUTCOME_USAGE;
-	if (!options->bind || !address_parse(options->bind, ADDRESS_FORMAT_IP, &source))
+	if (!options->bind)
 		return OUTCOME_OK;
-	if (address_is_multicast(&source) || (options->gid && address_is_any(&source))) {
+	address_parse(options->bind, ADDRESS_FORMAT_IP, &source);
+	if (host_check(log, "-b, --bind", options->bind, &source, NULL, options->common.path.interface))
+		return OUTCOME_USAGE;
+	if (options->gid && address_is_any(&source)) {
 		log_error(log, "-b, --bind", "%s is not the address of a local device", options->bind);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && !options->gid && source.family != group.family)
+	if (numeric && !options->gid && source.family && source.family != group.family)
 		return wrong_family(options, log);
 	return OUTCOME_OK;
 }

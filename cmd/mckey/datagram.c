@@ -8,6 +8,8 @@ enum {
 	MAGIC = 0x726d636b, /* "rmck" */
 	VERSION_1 = 1,
 
+	HIGH_BITS = 24,
+
 	OFFSET_MAGIC = 0,
 	OFFSET_VERSION = 4,
 	OFFSET_SEQUENCE = 8,
@@ -55,28 +57,29 @@ void datagram_write(uint8_t *memory, size_t size, uint32_t queue_number, const s
 	if (size >= DATAGRAM_MARK_SIZE) {
 		memset(memory, 0, DATAGRAM_MARK_SIZE);
 		put32(memory + OFFSET_MAGIC, MAGIC);
-		memory[OFFSET_VERSION] = VERSION_1;
-		put32(memory + OFFSET_SEQUENCE, mark->sequence);
-		put32(memory + OFFSET_TOTAL, mark->total);
+		put32(memory + OFFSET_VERSION, VERSION_1 << HIGH_BITS | (uint32_t)(mark->sequence >> 32));
+		put32(memory + OFFSET_SEQUENCE, (uint32_t)mark->sequence);
+		put32(memory + OFFSET_TOTAL, (uint32_t)mark->total);
 		put32(memory + OFFSET_CHECKSUM, checksum(memory, size, queue_number));
 		start = DATAGRAM_MARK_SIZE;
 	}
-	payload_pattern_fill(memory + start, size - start, queue_number, mark->sequence);
+	payload_pattern_fill(memory + start, size - start, queue_number, (uint32_t)mark->sequence);
 }
 
 static bool mark_read(const uint8_t *memory, size_t size, uint32_t queue_number, struct datagram_mark *mark)
 {
-	struct datagram_mark found;
+	uint32_t low, left;
 
 	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION_1 ||
 	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, queue_number))
 		return false;
-	found.sequence = get32(memory + OFFSET_SEQUENCE);
-	found.total = get32(memory + OFFSET_TOTAL);
-	if (found.sequence >= found.total)
-		return false;
-	*mark = found;
-	return true;
+	low = get32(memory + OFFSET_SEQUENCE);
+	left = get32(memory + OFFSET_TOTAL) - low - 1;
+	mark->sequence = (uint64_t)(get32(memory + OFFSET_VERSION) << (32 - HIGH_BITS) >> (32 - HIGH_BITS)) << 32 | low;
+	mark->total = mark->sequence + 1 + left;
+	if (get32(memory + OFFSET_TOTAL) == (uint32_t)DATAGRAM_OPEN)
+		mark->total = DATAGRAM_OPEN;
+	return mark->total == DATAGRAM_OPEN || left <= DATAGRAM_TOTAL_MOST;
 }
 
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t queue_number,
@@ -84,8 +87,8 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t
 {
 	if (!mark_read(memory, size, queue_number, mark))
 		return DATAGRAM_PLAIN;
-	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, queue_number, mark->sequence,
-				  difference))
+	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, queue_number,
+				  (uint32_t)mark->sequence, difference))
 		return DATAGRAM_INTACT;
 	difference->position += DATAGRAM_MARK_SIZE;
 	return DATAGRAM_DAMAGED;

@@ -3,8 +3,11 @@
  * What is inside a datagram of ours, so that a receiver can tell a lost, repeated, late or damaged one. In front of the
  * pattern stands a mark, if the datagram has room for it:
  *
- *   0       4         5         8          12      16         20 bytes
- *   | magic | version | 0, 0, 0 | sequence | total | checksum |     numbers in network order
+ *   0       4         5        8          12      16         20 bytes
+ *   | magic | version | high   | sequence | total | checksum |     numbers in network order
+ *
+ * high are 24 bits more of the sequence number. Of the total, which follows the sequence number by INT32_MAX at most,
+ * the lower 32 bits say enough.
  *
  * The stock tool sends whatever its heap held, so the mark must not be mistaken: magic, version and a checksum over the
  * mark, the length and the sending queue have to fit. Datagrams too short for the mark carry nothing that is checked.
@@ -26,11 +29,11 @@ enum {
 };
 
 /* A total that the sender knows, and so says, with its last datagram only. Any other one is -C from the first on. */
-#define DATAGRAM_OPEN UINT32_MAX
+#define DATAGRAM_OPEN UINT64_MAX
 
 struct datagram_mark {
-	uint32_t sequence; /* from 0 */
-	uint32_t total;	   /* datagrams that the sender sends in all, or DATAGRAM_OPEN; above sequence */
+	uint64_t sequence; /* from 0; 56 bits */
+	uint64_t total;	   /* datagrams that the sender sends in all, or DATAGRAM_OPEN; above sequence */
 };
 
 enum datagram_content {

@@ -84,6 +84,13 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "mgid", "bind" },
 	{ OPTION_NEEDS, "send-only", "sender" }, /* nothing would ever come */
 	{ OPTION_NEEDS, "pause", "sender" },
+	/* Only what is sent has them. */
+	{ OPTION_NEEDS, "tos", "sender" },
+#if WITH_PATH
+	{ OPTION_NEEDS, "dscp", "sender" },
+	{ OPTION_NEEDS, "service-level", "sender" },
+	{ OPTION_NEEDS, "inline", "sender" },
+#endif
 	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
 #if WITH_PACE
 	{ OPTION_NEEDS, "rate", "sender" },
@@ -141,7 +148,7 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->way.ack_timeout = run->way.retry = run->way.rnr_retry = PATH_UNSET;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
-	run->count = options->duration ? DATAGRAM_OPEN : (uint32_t)options->count;
+	run->count = options->duration ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
 	run->interval_began = clock_now();
 	run->member_count = run->undecided = (size_t)options->connections;

@@ -61,9 +61,9 @@ struct member {
 	struct region *region; /* slots x slot_size bytes */
 	uint32_t slots;	       /* datagrams in flight, or receives posted */
 	uint32_t slot_size;
-	uint32_t total;	 /* to be sent: -C, or DATAGRAM_OPEN until --duration is over */
-	uint32_t posted; /* of these: handed to the device */
-	uint32_t sent;	 /* completed */
+	uint64_t total;	 /* to be sent: -C, or DATAGRAM_OPEN until --duration is over */
+	uint64_t posted; /* of these: handed to the device */
+	uint64_t sent;	 /* completed */
 	int64_t due;	 /* when the next one may go, if they go at a pace */
 	int64_t asked;	 /* when it asked for the group's route and then to join */
 };
@@ -87,8 +87,8 @@ struct receipt {
 	uint64_t out_of_order;
 	uint64_t wrong_length;
 	uint64_t damaged;
-	uint32_t total; /* that the sender sends to each; 0 if it does not say */
-	uint32_t count; /* its -C; also */
+	uint64_t total; /* that the sender sends to each; 0 if it does not say */
+	uint64_t count; /* its -C; also */
 	bool good;
 };
 
@@ -134,7 +134,7 @@ struct mckey_run {
 	size_t joined;	  /* and not failed since */
 	size_t join_failures;
 
-	uint32_t count; /* datagrams of each connection; 0 only joins */
+	uint64_t count; /* datagrams of each connection, or DATAGRAM_OPEN; 0 only joins */
 	uint32_t size;	/* bytes of each */
 
 	struct tally counted; /* sent, or received without repetitions, by all of them */

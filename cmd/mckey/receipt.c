@@ -63,10 +63,11 @@ static void complain(const struct mckey_run *run, const char *name, const struct
 			  receipt->arrived + receipt->missing, plural(receipt->arrived + receipt->missing),
 			  cause_of_loss(run));
 	if (sends_fewer(run, receipt))
-		log_error(run->log, name, "sends only %u datagram%s: expected %u (-C)", receipt->total,
-			  plural(receipt->total), run->count);
+		log_error(run->log, name, "sends only %" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
+			  receipt->total, plural(receipt->total), run->count);
 	if (sends_more(run, receipt))
-		log_error(run->log, name, "sends %u datagrams: expected %u (-C)", receipt->count, run->count);
+		log_error(run->log, name, "sends %" PRIu64 " datagrams: expected %" PRIu64 " (-C)", receipt->count,
+			  run->count);
 	if (receipt->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", receipt->wrong_length,
 			  plural(receipt->wrong_length));

@@ -55,7 +55,7 @@ static uint32_t least(uint32_t one, uint32_t other)
 
 uint32_t receiver_depth(const struct member *member)
 {
-	uint64_t burst = (uint64_t)member->run->count * BURSTS;
+	uint64_t burst = member->run->count * BURSTS;
 	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MOST ? DEPTH_MOST : (uint32_t)burst;
 
 	if (!member->run->count)

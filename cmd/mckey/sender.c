@@ -14,7 +14,7 @@ enum {
 static struct work next_datagram(struct member *member, int64_t now)
 {
 	const struct mckey_run *run = member->run;
-	uint32_t slot = member->posted % member->slots;
+	uint32_t slot = (uint32_t)(member->posted % member->slots);
 	size_t offset = (size_t)slot * member->slot_size;
 	struct datagram_mark mark = { .sequence = member->posted };
 
@@ -34,9 +34,9 @@ static struct work next_datagram(struct member *member, int64_t now)
 	};
 }
 
-static uint32_t least(uint32_t one, uint32_t other)
+static uint32_t least(uint64_t one, uint32_t other)
 {
-	return one < other ? one : other;
+	return one < other ? (uint32_t)one : other;
 }
 
 void sender_fill(struct member *member)
@@ -47,8 +47,8 @@ void sender_fill(struct member *member)
 
 	for (;;) {
 		int64_t now = clock_now();
-		uint32_t room = member->slots - (member->posted - member->sent);
-		uint32_t count = pace_allows(member, least(least(room, member->total - member->posted), BATCH), now);
+		uint32_t room = least(member->slots - (member->posted - member->sent), BATCH);
+		uint32_t count = pace_allows(member, least(member->total - member->posted, room), now);
 		uint32_t batch = 0;
 
 		if (!count)
@@ -91,26 +91,29 @@ void sender_completion(struct member *member, const struct completion *completio
 		sender_fill(member);
 }
 
-static bool is_waiting(const struct mckey_run *run)
+/* A member that waits for the device, or NULL. */
+static const struct member *who_waits(const struct mckey_run *run)
 {
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].state == MEMBER_JOINED && run->members[i].posted != run->members[i].sent)
-			return true;
-	return false;
+			return &run->members[i];
+	return NULL;
 }
 
 static void watch(void *owner)
 {
 	struct mckey_run *run = owner;
 	int64_t timeout = run->options->common.timeout;
-	int64_t silence = is_waiting(run) ? clock_now() - run->progress : 0;
+	const struct member *member = who_waits(run);
+	int64_t silence = member ? clock_now() - run->progress : 0;
+	char reason[ENDPOINT_SILENCE_SIZE];
 
-	if (silence < timeout) {
+	if (!member || silence < timeout) {
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
 		return;
 	}
-	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s",
-		  (double)timeout / (double)CLOCK_NS_PER_S);
+	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
+		  (double)timeout / (double)CLOCK_NS_PER_S, endpoint_silence(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 
@@ -127,10 +130,9 @@ void sender_start(struct mckey_run *run)
 
 		if (member->state != MEMBER_JOINED)
 			continue;
-		member->slots = member->endpoint->options.send_depth;
+		member->slots = least(run->count, member->endpoint->options.send_depth);
 		member->total = run->count;
 		member->due = run->traffic_began;
-		member->slots = least(member->slots, run->count);
 		member->slot_size = run->size;
 		outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size,
 					REGION_LOCAL, &member->region);
@@ -165,7 +167,7 @@ void sender_report(struct mckey_run *run)
 		const struct member *member = &run->members[i];
 
 		if (member->region)
-			run_tell(run, "QP %u sent %u of %" PRIu64 " datagram%s of %u byte%s",
+			run_tell(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
 				 member->endpoint->queue_number, member->sent, wanted_of(run, member),
 				 plural(wanted_of(run, member)), run->size, plural(run->size));
 	}

@@ -8,15 +8,15 @@ enum {
 	WORDS = STREAM_WINDOW / WORD_BITS,
 };
 
-static void window_shift(struct stream *stream, uint32_t distance)
+static void window_shift(struct stream *stream, uint64_t distance)
 {
-	uint32_t words = distance / WORD_BITS, bits = distance % WORD_BITS;
+	uint64_t words = distance / WORD_BITS, bits = distance % WORD_BITS;
 
 	if (distance >= STREAM_WINDOW) {
 		memset(stream->seen, 0, sizeof(stream->seen));
 		return;
 	}
-	for (uint32_t i = WORDS; i-- > 0;) {
+	for (size_t i = WORDS; i-- > 0;) {
 		uint64_t word = i >= words ? stream->seen[i - words] << bits : 0;
 
 		if (bits && i > words)
@@ -26,7 +26,7 @@ static void window_shift(struct stream *stream, uint32_t distance)
 }
 
 /* Returns false if that number was seen already. */
-static bool window_mark(struct stream *stream, uint32_t distance)
+static bool window_mark(struct stream *stream, uint64_t distance)
 {
 	uint64_t bit = UINT64_C(1) << (distance % WORD_BITS);
 	uint64_t *word = &stream->seen[distance / WORD_BITS];
@@ -37,7 +37,7 @@ static bool window_mark(struct stream *stream, uint32_t distance)
 	return true;
 }
 
-static bool count_number(struct stream *stream, uint32_t sequence)
+static bool count_number(struct stream *stream, uint64_t sequence)
 {
 	if (!stream->numbered) {
 		stream->lowest = stream->highest = sequence;
@@ -99,7 +99,7 @@ uint64_t stream_gaps(const struct stream *stream)
 	/* A datagram with a damaged mark fills one of the gaps. */
 	if (!stream->numbered || stream->highest - stream->lowest < arrived)
 		return 0;
-	return (uint64_t)stream->highest - stream->lowest + 1 - arrived;
+	return stream->highest - stream->lowest + 1 - arrived;
 }
 
 uint64_t stream_missing(const struct stream *stream, uint64_t expected)

@@ -24,10 +24,10 @@ struct stream {
 	uint64_t out_of_order; /* of numbered: came after a higher one */
 	uint64_t wrong_length;
 	uint64_t damaged;
-	uint32_t total; /* that the sender sends, as its marks say; DATAGRAM_OPEN until it does */
-	uint32_t count; /* -C of the sender, as marks before its last one say; 0 until they do */
-	uint32_t lowest;
-	uint32_t highest;
+	uint64_t total; /* that the sender sends, as its marks say; DATAGRAM_OPEN until it does */
+	uint64_t count; /* -C of the sender, as marks before its last one say; 0 until they do */
+	uint64_t lowest;
+	uint64_t highest;
 	uint64_t seen[STREAM_WINDOW / 64]; /* bit 0: highest, bit 1: the number below, ... */
 };
 

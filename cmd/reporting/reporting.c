@@ -36,9 +36,9 @@ void reporting_add_verdict(struct reporting *reporting)
 }
 
 /* On its way to stderr. */
-static void heard(void *listener, const char *object, const char *text)
+static void heard(const struct log *log, const char *object, const char *text)
 {
-	struct reporting *reporting = listener;
+	struct reporting *reporting = log->listener;
 	const struct told_error *last = reporting->told.last;
 
 	reporting_clear(reporting);
@@ -46,7 +46,7 @@ static void heard(void *listener, const char *object, const char *text)
 		told_hint(&reporting->told, text);
 		return;
 	}
-	told_error(&reporting->told, object, text);
+	told_error(&reporting->told, log->name, object, text);
 	if (reporting->form->error && reporting->told.last != last)
 		reporting->form->error(reporting, reporting->told.last);
 }

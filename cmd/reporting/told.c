@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/reporting/told.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,11 @@ enum {
 	KEPT_MOST = 64
 };
 
-void told_error(struct told *told, const char *object, const char *text)
+void told_error(struct told *told, const char *name, const char *object, const char *text)
 {
 	size_t object_size = object ? strlen(object) + 1 : 0;
 	size_t text_size = strlen(text) + 1;
+	const char *part = strstr(name, ": ");
 	struct told_error *error;
 
 	told->count++;
@@ -20,6 +22,8 @@ void told_error(struct told *told, const char *object, const char *text)
 	error = calloc(1, sizeof(*error) + object_size + text_size);
 	if (!error)
 		return;
+	if (part)
+		snprintf(error->part, sizeof(error->part), "%.*s", (int)strcspn(part + 2, " "), part + 2);
 	if (object)
 		error->object = memcpy(error->memory, object, object_size);
 	error->text = memcpy(error->memory + object_size, text, text_size);

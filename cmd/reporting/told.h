@@ -13,6 +13,7 @@ struct told_error {
 	const char *object; /* NULL for none */
 	const char *text;   /* the rest */
 	char *hint;	    /* NULL for none */
+	char part[16];	    /* of a selftest: its command; "" for none */
 	char memory[];
 };
 
@@ -23,8 +24,8 @@ struct told {
 	uint64_t kept;
 };
 
-/* Keeps a copy of an error, if there is room for it. */
-void told_error(struct told *told, const char *object, const char *text);
+/* Keeps a copy of an error, if there is room for it. name: who tells it, in a part "<program>: <command> ...". */
+void told_error(struct told *told, const char *name, const char *object, const char *text);
 /* Keeps a hint with the error before it. */
 void told_hint(struct told *told, const char *text);
 void told_free(struct told *told);

@@ -66,6 +66,7 @@ void told_report_error(struct report *report, const struct told_error *error)
 	report_part(report, "code", code ? code + 1 : NULL, code ? strlen(code) - 2 : 0);
 	report_text(report, "text", error->text);
 	report_text(report, "hint", error->hint);
+	report_text(report, "part", *error->part ? error->part : NULL);
 }
 
 void told_report(struct report *report, const struct told *told)

@@ -297,6 +297,9 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	static const struct path several = { 0 };
 	struct connect_times times = longest_times(client);
 	bool alone = client->count == 1;
+	/* Prometheus tells them apart by their texts alone, and an address may be given twice. */
+	bool numbered = !alone && !report->format->lists && !report->format->sparing;
+	char place[24];
 
 	report_text(report, "role", "client");
 	report_text(report, "target", alone ? client->targets[0].address : NULL);
@@ -309,6 +312,9 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	report_list(report, "targets");
 	for (size_t i = 0; i < client->count && span == REPORT_TOTAL; i++) {
 		report_object(report, NULL);
+		snprintf(place, sizeof(place), "%zu", i);
+		if (numbered)
+			report_text(report, "index", place);
 		target_report(&client->targets[i], report);
 		report_end(report);
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/host.h"
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
@@ -123,42 +124,16 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	};
 }
 
-/* No name has a colon in it; in an address there are two or none outside of brackets. */
-static enum outcome check_name(const char *text, const struct log *log)
-{
-	const char *colon = strrchr(text, ':');
-	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
-
-	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
-		return OUTCOME_OK;
-	log_error(log, "-a", "%s is an address and a port", text);
-	log_hint(log, "the port has an option of its own: -p %s", colon + 1);
-	return OUTCOME_USAGE;
-}
-
-/* Unless another option tells it. */
-static bool needs_interface(const struct rping_options *options, const struct address *address)
-{
-	return address_is_link_local(address) && !address->scope && !options->source && !options->common.path.interface;
-}
-
 /* source is NONE unless it is numeric. */
 static enum outcome check_address(const struct rping_options *options, const char *text, const struct address *source,
 				  const struct log *log)
 {
-	struct address address;
+	struct address address = { 0 };
 
-	if (!address_parse(text, ADDRESS_FORMAT_IP, &address))
-		return check_name(text, log);
-	if (needs_interface(options, &address)) {
-		log_error(log, "-a", "%s is a link-local address, and needs its interface: %s%%INTERFACE", text, text);
+	address_parse(text, ADDRESS_FORMAT_IP, &address);
+	if (host_check(log, "-a", text, &address, "-p", options->source || options->common.path.interface))
 		return OUTCOME_USAGE;
-	}
-	if (address_is_multicast(&address)) {
-		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", text);
-		return OUTCOME_USAGE;
-	}
-	if (source->family && source->family != address.family) {
+	if (source->family && address.family && source->family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, text);
 		return OUTCOME_USAGE;
 	}
@@ -189,10 +164,9 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		log_error(log, NULL, "-s, --server listens on one -a, --address only");
 		return OUTCOME_USAGE;
 	}
-	if (options->source && address_parse(options->source, ADDRESS_FORMAT_IP, &source) &&
-	    address_is_multicast(&source)) {
-		log_error(log, "-I", "%s is a multicast group, not an address of this host", options->source);
-		return OUTCOME_USAGE;
+	if (options->source) {
+		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
+		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = check_address(options, options->addresses.texts[i], &source, log);

@@ -172,7 +172,16 @@ static void remember(struct rping_server *server, const struct guest *guest, enu
 	environment_end_record(server->environment);
 }
 
-/* A request that came to nothing is its sender's affair. */
+/* We cannot serve a client, for want of memory or the like: that ends a one-shot server, as nobody else would. */
+static void cannot_serve(struct rping_server *server, enum outcome outcome)
+{
+	if (server->one_shot)
+		finish_with_verdict(server, outcome);
+	else
+		environment_note(server->environment, outcome);
+}
+
+/* A request that came to nothing is its sender's affair, unless it was for want of something here. */
 static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = owner;
@@ -189,21 +198,14 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 		server_finish(server, outcome);
 		return;
 	}
+	if (!connected && outcome == OUTCOME_INTERNAL)
+		cannot_serve(server, outcome);
 	if (server->limit && ended(server) >= server->limit)
 		stop_listening(server);
 	if (server->ending && !server->guests)
 		server_ended(server);
 	else
 		mind_idle_time(server);
-}
-
-/* We cannot serve a client, for want of memory or the like: that ends a one-shot server, as nobody else would. */
-static void cannot_serve(struct rping_server *server, enum outcome outcome)
-{
-	if (server->one_shot)
-		finish_with_verdict(server, outcome);
-	else
-		environment_note(server->environment, outcome);
 }
 
 /* Why no further client can be taken now, or NULL. */
@@ -241,17 +243,16 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		return;
 	}
 	outcome = guest_prepare(guest);
-	if (outcome) {
+	if (outcome)
 		guest_refuse(guest, out_of_resources);
-		guest_destroy(guest);
-		/* Who withdrew the request is no lack of ours. */
-		if (outcome != OUTCOME_NO_CONNECTION)
-			cannot_serve(server, outcome);
-		return;
-	}
-	if (guest_accept(guest, guest_ended, server))
+	else
+		outcome = guest_accept(guest, guest_ended, server);
+	if (outcome)
 		guest_destroy(guest);
 	mind_idle_time(server);
+	/* Who withdrew the request is no lack of ours. */
+	if (outcome && outcome != OUTCOME_NO_CONNECTION)
+		cannot_serve(server, outcome);
 }
 
 /* Its device is gone, say. Guests of the same device hear of it themselves; those of another one may finish. */
@@ -272,6 +273,8 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST)
 		client_asks(server, event);
+	else if (event->kind == EVENT_REFUSED)
+		cannot_serve(server, event->outcome);
 	else if (event->kind == EVENT_FAILED)
 		listener_failed(server, event->outcome);
 }

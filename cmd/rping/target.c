@@ -680,19 +680,16 @@ void target_start(struct target *target)
 		       target->phase.timeout, address_found, target);
 }
 
-/* What its last try met with is not why it ends, but worth a hint. */
 static void cut_off_without_ping(struct target *target)
 {
-	char *met = target->patience.error;
 	char text[96];
 
-	target->patience.error = NULL;
-	patience_end(&target->patience);
+	patience_stop(&target->patience);
 	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", phase_text(&target->phase));
 	cut_off(target, text);
-	if (met && !target->all->several)
-		log_hint(log_of(target), "%s was waited for: %s", target_name(target), met);
-	free(met);
+	if (!target->all->several)
+		patience_tell(&target->patience, log_of(target), target_name(target));
+	patience_end(&target->patience);
 }
 
 void target_interrupt(struct target *target, enum interruption reason)

@@ -320,7 +320,7 @@ void ucmatose_cut_short(struct ucmatose *run, enum interruption reason)
 	loop_timer_stop(&run->watch);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
-	patience_end(&run->patience);
+	patience_stop(&run->patience);
 	endpoint_destroy(run->listener);
 	run->listener = NULL;
 	for (uint32_t i = 0; i < run->begun; i++) {
@@ -343,7 +343,7 @@ static bool is_verified(const struct ucmatose_connection *connection)
 }
 
 /* What did not go well, beyond what each connection has said for itself. */
-static void tell_failures(const struct ucmatose *run, uint32_t verified)
+static void tell_failures(struct ucmatose *run, uint32_t verified)
 {
 	const struct log *log = &run->environment->log;
 	char list[FAILED_LISTED_MOST * 12 + 8] = "";
@@ -355,6 +355,7 @@ static void tell_failures(const struct ucmatose *run, uint32_t verified)
 		if (run->cut_short == INTERRUPTION_SIGNAL) /* a deadline is told already */
 			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s through", verified,
 				  run->wanted, run->wanted == 1 ? " was" : "s were");
+		patience_tell(&run->patience, log, run->target);
 		return;
 	}
 	if (run->wanted == 1 || (run->mismatched && !run->is_server))

@@ -35,13 +35,18 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	}
 }
 
+static bool wants_more(const struct ucmatose *run)
+{
+	return run->phase == RUN_CONNECTING && !run->arrivals_over;
+}
+
 static void requested(struct ucmatose *run, const struct endpoint_event *event)
 {
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
-	if (run->phase != RUN_CONNECTING || run->arrivals_over) {
+	if (!wants_more(run)) {
 		if (!run->figures.total.refused)
 			ucmatose_say(run, "cmatose: refusing a connection beyond the number of -c");
 		ucmatose_figures_refused(&run->figures);
@@ -58,6 +63,14 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	ucmatose_watch(run);
 }
 
+/* One of those that are wanted asked, and for want of something here nothing can become of it. */
+static void lost(struct ucmatose *run, enum outcome outcome)
+{
+	ucmatose_connection_fail(ucmatose_connection_new(run), outcome);
+	run->arrivals_over = run->begun == run->wanted;
+	ucmatose_watch(run);
+}
+
 static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct ucmatose *run = owner;
@@ -66,6 +79,8 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	ucmatose_progressed(run);
 	if (event->kind == EVENT_REQUEST) {
 		requested(run, event);
+	} else if (event->kind == EVENT_REFUSED && wants_more(run)) {
+		lost(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
 		ucmatose_note(run, event->outcome);
 		run->arrivals_over = true;

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/host.h"
 #include "cmd/table.h"
 
 static const struct option_word formats[] = {
@@ -85,7 +86,7 @@ static const struct option_rule rules[] = {
 
 /* True if the text may be an address; *address is NONE if it is a name, which only the run looks up. */
 static bool spelled_right(const struct environment *environment, int64_t format, const char *letter, const char *text,
-			  struct address *address)
+			  bool interface_told, struct address *address)
 {
 	static const char *const kinds[] = {
 		[ADDRESS_FORMAT_IP] = "an IPv4 or IPv6 address in numbers (-f ip)",
@@ -97,30 +98,27 @@ static bool spelled_right(const struct environment *environment, int64_t format,
 	address->family = ADDRESS_NONE;
 	if (!text)
 		return true;
-	if (!address_parse(text, named ? ADDRESS_FORMAT_IP : (enum address_format)format, address)) {
-		if (!named)
-			log_error(&environment->log, letter, "'%s' is not %s", text, kinds[format]);
-		return named;
-	}
-	if (address_is_multicast(address)) {
-		log_error(&environment->log, letter, "%s is a multicast group, not a host", text);
+	if (!address_parse(text, named ? ADDRESS_FORMAT_IP : (enum address_format)format, address) && !named) {
+		log_error(&environment->log, letter, "'%s' is not %s", text, kinds[format]);
 		return false;
 	}
-	return true;
+	return !host_check(&environment->log, letter, text, address, "-p", interface_told);
 }
 
 /* Of addresses that need no look-up what cannot work is said before a device is touched. */
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
+	bool interface_told = options->common.path.interface;
 	struct address server, source;
 
 	if (options->server && !options->port) {
 		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
-	if (!spelled_right(environment, options->format, "-s", options->server, &server) ||
-	    !spelled_right(environment, options->format, "-b", options->bind, &source))
+	if (!spelled_right(environment, options->format, "-s", options->server, interface_told || options->bind,
+			   &server) ||
+	    !spelled_right(environment, options->format, "-b", options->bind, interface_told, &source))
 		return OUTCOME_USAGE;
 	if (server.family && source.family && server.family != source.family) {
 		log_error(&environment->log, "-b", "%s is not of the same family as -s %s", options->bind,

@@ -213,8 +213,7 @@ static void count_stream(struct input *input)
 			mark.total = (uint32_t)take(input, 4);
 		if (mark.sequence >= mark.total)
 			mark.total = DATAGRAM_OPEN;
-		if (mark.sequence == DATAGRAM_OPEN)
-			mark.sequence = 0;
+		mark.sequence &= (UINT64_C(1) << 56) - 1;
 		count_datagram(&stream, how == 0x80 ? NULL : &mark, &counted);
 	}
 	for (uint64_t expected = 0; expected < 3; expected++) {

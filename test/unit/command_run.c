@@ -493,7 +493,7 @@ static void deadline_holds_though_a_call_blocks(void **state)
 	"{\"type\":\"summary\",\"schema\":1,\"command\":null,\"version\":\"" RDMATEST_VERSION                          \
 	"\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":" code                          \
 	",\"error_count\":1,\"errors\":[{\"object\":null,\"phase\":\"" phase "\",\"cause\":\"" cause                   \
-	"\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null}]}\n"
+	"\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null,\"part\":null}]}\n"
 
 static void an_abrupt_end_prints_json_too(void **state)
 {

@@ -80,9 +80,9 @@ static bool hold(void *holder, const char *object, const char *text)
 	return true;
 }
 
-static void hear(void *owner, const char *object, const char *text)
+static void hear(const struct log *log, const char *object, const char *text)
 {
-	struct listener *listener = owner;
+	struct listener *listener = log->listener;
 
 	(void)object;
 	(void)text;

@@ -3,6 +3,7 @@
 /* Packets through the batches of packets.c as the kernel cuts and coalesces them, and what a socket's buffer holds. */
 #include "test/unit/unit.h"
 
+#include <errno.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
@@ -29,6 +30,9 @@ struct wire {
 	uint8_t first[PACKETS_MOST]; /* byte of the payload */
 	size_t lengths[PACKETS_MOST], count;
 	uint32_t dropped;
+	unsigned refused[8]; /* the messages so many before the end of a call, in turn; 0 takes all of it */
+	size_t turn;
+	int error;
 };
 
 static struct wire *wire;
@@ -36,8 +40,15 @@ static struct wire *wire;
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
+	unsigned refused = wire->turn < LENGTH(wire->refused) ? wire->refused[wire->turn++] : 0;
+
 	(void)fd;
 	(void)flags;
+	if (refused && refused >= count) {
+		errno = wire->error;
+		return -1;
+	}
+	count -= refused;
 	for (unsigned index = 0; index < count; index++) {
 		struct msghdr *header = &messages[index].msg_hdr;
 		struct cmsghdr *row = CMSG_FIRSTHDR(header);
@@ -316,6 +327,75 @@ static void single_packets_need_no_control_message(void **state)
 	assert_int_equal(wire->psn[0], 1000);
 }
 
+/* ---- what the host refuses ---- */
+
+enum {
+	DATAGRAMS = 6
+};
+
+/* From two queues in turn, so that each is a message. */
+static void send_datagrams(struct soft_unsent unsent[2])
+{
+	static const uint8_t payload[FULL];
+	struct end sender;
+
+	end_open(&sender, 1);
+	wire->messages = wire->length = 0;
+	unsent[0] = unsent[1] = (struct soft_unsent){ 0 };
+	for (uint32_t index = 0; index < DATAGRAMS; index++) {
+		struct soft_path path = {
+			.socket = &sender.socket,
+			.local = sender.socket.address,
+			.peer = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } },
+			.mtu = FULL,
+			.unsent = &unsent[index & 1],
+		};
+		struct packet packet = {
+			.opcode = OPCODE_DATAGRAM,
+			.pkey = PACKET_PKEY,
+			.destination = 0xffffff,
+			.psn = index,
+			.payload = payload,
+			.length = FULL,
+		};
+
+		soft_transmit(&sender.transport, &path, &packet);
+	}
+	soft_flush(&sender.transport);
+	end_close(&sender);
+}
+
+/* None behind it in its queue goes either, all in the others do, and it is known why. */
+static void a_refused_datagram_is_known(void **state)
+{
+	struct soft_unsent unsent[2];
+
+	(void)state;
+	send_datagrams(unsent);
+	assert_int_equal(wire->messages, DATAGRAMS);
+	assert_int_equal(unsent[0].count + unsent[1].count, 0);
+
+	/* The third one of all, which is tried twice. */
+	wire->error = EPERM;
+	memcpy(wire->refused, (unsigned[]){ 4, 4, 4 }, 3 * sizeof(unsigned));
+	wire->turn = 0;
+	send_datagrams(unsent);
+	assert_int_equal(wire->messages, 4);
+	assert_int_equal(unsent[0].count, 2);
+	assert_int_equal(unsent[0].error, EPERM);
+	assert_int_equal(unsent[1].count, 0);
+
+	/* All of them, for want of room. */
+	wire->error = EAGAIN;
+	memcpy(wire->refused, (unsigned[]){ 6, 1 }, 2 * sizeof(unsigned));
+	wire->turn = 0;
+	send_datagrams(unsent);
+	assert_int_equal(wire->messages, 0);
+	assert_int_equal(unsent[0].count, 3);
+	assert_int_equal(unsent[1].count, 3);
+	assert_int_equal(unsent[0].error + unsent[1].error, 0);
+}
+
 /* ---- buffers ---- */
 
 /* Against the kernel's own accounting, with the buffer that an unprivileged process gets by default. */
@@ -396,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_closed_socket_leaves_nothing_to_the_next, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_refused_datagram_is_known, set_up, tear_down),
 		cmocka_unit_test(the_window_fits_into_the_buffer),
 		cmocka_unit_test_setup_teardown(a_silence_tells_what_was_dropped_here, set_up, tear_down),
 	};

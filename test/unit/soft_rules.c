@@ -132,6 +132,48 @@ static void wrong_orders_are_refused(void **state)
 	}
 }
 
+/* In its turn; else it is passed over, as it says nothing of what it would be a gap in or a repeat of. */
+static void unknown_operations_are_refused(void **state)
+{
+	(void)state;
+	for (unsigned opcode = 0x12; opcode < 0x20; opcode++) {
+		for (size_t length = 0; length <= 28; length += 28) {
+			bool request = opcode != 0x12; /* the answer to an atomic operation, for which nobody asked */
+			struct bench bench;
+			struct packet packet;
+			uint8_t bytes[FRAME_MOST] = { 0 };
+			size_t header;
+
+			rules_open(&bench, 4);
+			packet = bench_packet(&bench, OPCODE_SEND_ONLY, bench.psn + 1, length);
+			header = packet_write(&packet, bytes);
+			bytes[0] = (uint8_t)opcode;
+			network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+			packet.psn = bench.psn - 1;
+			packet_write(&packet, bytes);
+			bytes[0] = (uint8_t)opcode;
+			network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+			bench_run();
+			assert_int_equal(said_invalid + said_sequence + said_access + said_rnr + said_good, 0);
+			assert_int_equal(network->hosts[1].failures, 0);
+
+			packet.psn = bench.psn;
+			packet_write(&packet, bytes);
+			bytes[0] = (uint8_t)opcode;
+			for (unsigned time = 1; time <= 2; time++) {
+				network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+				bench_run();
+				assert_int_equal(said_invalid, request ? time : 0);
+			}
+			assert_int_equal(network->hosts[1].failures, request ? 1 : 0);
+			assert_int_equal(said_sequence + said_access + said_rnr + said_good, 0);
+			if (request)
+				assert_int_equal(said_psn, bench.psn);
+			bench_close(&bench);
+		}
+	}
+}
+
 static void write_is_held_to_its_length(void **state)
 {
 	struct bench bench;
@@ -667,6 +709,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(longer_than_the_receive),
 		cmocka_unit_test(wrong_orders_are_refused),
+		cmocka_unit_test(unknown_operations_are_refused),
 		cmocka_unit_test(write_is_held_to_its_length),
 		cmocka_unit_test(reads_beyond_the_agreement),
 		cmocka_unit_test(keys_are_tried_once),

@@ -212,7 +212,8 @@ static size_t header_length_of(unsigned opcode)
 	case 0x0b:
 		return 12 + 16 + 4;
 	default:
-		return 0;
+		/* Of what is no more than known to be a request of a connection the rest is payload. */
+		return opcode >= 0x13 && opcode <= 0x1f ? 12 : 0;
 	}
 }
 

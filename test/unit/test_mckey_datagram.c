@@ -58,12 +58,44 @@ static void a_mark_fits_its_queue_length_and_range_only(void **state)
 	mark = (struct datagram_mark){ .sequence = 10, .total = 10 };
 	datagram_write(memory, SIZE, QUEUE, &mark);
 	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
-	mark = (struct datagram_mark){ .sequence = UINT32_MAX, .total = DATAGRAM_OPEN };
-	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
-	mark.sequence--;
-	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_INTACT);
+}
+
+/* --duration goes on behind the last number of 32 bits. */
+static void numbers_have_no_end(void **state)
+{
+	static const struct datagram_mark marks[] = {
+		{ UINT32_MAX - UINT64_C(1), DATAGRAM_OPEN },
+		{ UINT32_MAX, DATAGRAM_OPEN },
+		{ UINT32_MAX, UINT64_C(1) << 32 },
+		{ UINT64_C(1) << 32, DATAGRAM_OPEN },
+		{ UINT64_C(5) << 32 | 7, UINT64_C(5) << 32 | 8 },
+		{ (UINT64_C(1) << 56) - 1, UINT64_C(1) << 56 },
+		{ 0, DATAGRAM_TOTAL_MOST },
+		{ DATAGRAM_TOTAL_MOST - 1, DATAGRAM_TOTAL_MOST },
+	};
+	struct datagram_mark found;
+	struct payload_difference difference;
+	struct stream stream = { 0 };
+	uint8_t memory[SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(marks); i++) {
+		datagram_write(memory, SIZE, QUEUE, &marks[i]);
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &found, &difference), DATAGRAM_INTACT);
+		assert_true(found.sequence == marks[i].sequence);
+		assert_true(found.total == marks[i].total);
+	}
+	for (uint64_t number = UINT32_MAX - UINT64_C(500); number < UINT32_MAX + UINT64_C(500); number++) {
+		found = (struct datagram_mark){ .sequence = number, .total = DATAGRAM_OPEN };
+		if (number == UINT32_MAX + UINT64_C(499))
+			found.total = number + 1;
+		if (number != UINT32_MAX - UINT64_C(3) && number != UINT32_MAX + UINT64_C(3))
+			assert_true(stream_count(&stream, &found));
+	}
+	assert_int_equal(stream.numbered, 998);
+	assert_int_equal(stream.late + stream.repeated + stream.out_of_order, 0);
+	assert_int_equal(stream_gaps(&stream), 2);
+	assert_false(stream_count(&stream, &found));
 }
 
 static void damage_is_found_at_its_place(void **state)
@@ -124,7 +156,7 @@ static void the_source_address_is_found(void **state)
 	assert_string_equal(address_host(&address, text), "192.168.0.1");
 }
 
-static bool number(struct stream *stream, uint32_t sequence, uint32_t total)
+static bool number(struct stream *stream, uint64_t sequence, uint64_t total)
 {
 	return stream_count(stream, &(struct datagram_mark){ .sequence = sequence, .total = total });
 }
@@ -378,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_datagram_is_read_as_it_was_written),
 		cmocka_unit_test(a_short_datagram_is_plain),
 		cmocka_unit_test(a_mark_fits_its_queue_length_and_range_only),
+		cmocka_unit_test(numbers_have_no_end),
 		cmocka_unit_test(damage_is_found_at_its_place),
 		cmocka_unit_test(heap_garbage_has_no_mark),
 		cmocka_unit_test(the_source_address_is_found),

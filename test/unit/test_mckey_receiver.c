@@ -52,7 +52,7 @@ const char *__wrap_transport_name(const struct transport *transport)
 }
 
 /* A run whose members have joined. */
-static struct bench *bench_create(size_t members, uint32_t count)
+static struct bench *bench_create(size_t members, uint64_t count)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 	struct mckey_run *run = &bench->run;
@@ -115,7 +115,7 @@ struct datagram {
 	uint8_t host; /* 10.0.0.HOST */
 	uint32_t length;
 	uint32_t sequence;
-	uint32_t total; /* 0: without a mark */
+	uint64_t total; /* 0: without a mark */
 	size_t damage;	/* the byte of the datagram that is changed, 0 for none */
 	bool foreign;	/* without the immediate that every mckey sends */
 };
@@ -148,7 +148,7 @@ static void receive(struct bench *bench, const struct datagram *datagram)
 }
 
 static void receive_all(struct bench *bench, size_t member, uint32_t queue, uint8_t host, uint32_t from, uint32_t to,
-			uint32_t total)
+			uint64_t total)
 {
 	for (uint32_t i = from; i < to; i++)
 		receive(bench, &(struct datagram){

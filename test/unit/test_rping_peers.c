@@ -1067,6 +1067,55 @@ static void serve_one(struct fake *fake)
 	disconnect(endpoint);
 }
 
+/* Nobody is a client yet, and it is no one's fault but the server's. */
+static void server_that_cannot_serve_has_failed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *listener;
+	unsigned lines = 0;
+
+	fake->options.server = true;
+	fake->options.persistent = true;
+	start(fake);
+	listener = &fake->endpoints[0]->base;
+	endpoint_turned_away(listener, OUTCOME_NO_CONNECTION);
+	assert_int_equal(fake->environment.outcome, OUTCOME_OK);
+	for (unsigned count = 0; count < 20; count++)
+		endpoint_starved(listener);
+	assert_int_equal(fake->environment.outcome, OUTCOME_INTERNAL);
+	serve_one(fake);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
+	/* Who asks again and again does not fill the log. */
+	for (const char *at = fake->errors.text; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 10);
+}
+
+static void server_that_cannot_go_on_with_a_request_has_failed(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.server = true;
+	fake->options.persistent = true;
+	start(fake);
+	endpoint_fail(ask(fake, 0), OUTCOME_INTERNAL);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_INTERNAL, "");
+}
+
+static void server_of_one_client_that_cannot_serve_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.server = true;
+	start(fake);
+	endpoint_starved(&fake->endpoints[0]->base);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
+}
+
 static void server_ends_after_its_clients(void **state)
 {
 	struct fake *fake = *state;
@@ -1222,6 +1271,9 @@ int main(void)
 		TEST(server_does_not_wait_for_ever_for_a_sink),
 		TEST(server_serves_one_at_a_time),
 		TEST(request_that_fails_is_no_client),
+		TEST(server_that_cannot_serve_has_failed),
+		TEST(server_that_cannot_go_on_with_a_request_has_failed),
+		TEST(server_of_one_client_that_cannot_serve_ends),
 		TEST(bad_client_disturbs_no_other),
 		TEST(server_ends_after_its_clients),
 		TEST(server_takes_no_more_clients_than_it_is_to),

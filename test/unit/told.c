@@ -66,28 +66,33 @@ static void messages_are_taken_apart(void **state)
 		struct told told = { 0 };
 		char expected[1024];
 
-		told_error(&told, rows[i].object, rows[i].text);
+		told_error(&told, "test", rows[i].object, rows[i].text);
 		snprintf(expected, sizeof(expected),
-			 "{\"error_count\":1,\"errors\":[{%s,\"text\":\"%s\",\"hint\":null}]}\n", rows[i].parts,
-			 rows[i].text);
+			 "{\"error_count\":1,\"errors\":[{%s,\"text\":\"%s\",\"hint\":null,\"part\":null}]}\n",
+			 rows[i].parts, rows[i].text);
 		assert_report(&told, expected);
 		told_free(&told);
 	}
 }
 
-static void a_hint_stays_with_its_error(void **state)
+static void a_hint_stays_with_its_error_and_a_part_with_its_own(void **state)
 {
 	struct told told = { 0 };
 
 	(void)state;
 	told_hint(&told, "before any error");
-	told_error(&told, NULL, "one");
+	told_error(&told, "test", NULL, "one");
 	told_hint(&told, "of one");
 	told_hint(&told, "a second one");
-	told_error(&told, NULL, "two");
-	assert_report(&told, "{\"error_count\":2,\"errors\":[{\"object\":null,\"phase\":null,\"cause\":\"one\","
-			     "\"code\":null,\"text\":\"one\",\"hint\":\"of one\"},{\"object\":null,\"phase\":null,"
-			     "\"cause\":\"two\",\"code\":null,\"text\":\"two\",\"hint\":null}]}\n");
+	told_error(&told, "rdmatest selftest: ucmatose client", NULL, "two");
+	told_error(&told, "rdmatest selftest: mckey", NULL, "three");
+	assert_report(&told, "{\"error_count\":3,\"errors\":["
+			     "{\"object\":null,\"phase\":null,\"cause\":\"one\",\"code\":null,"
+			     "\"text\":\"one\",\"hint\":\"of one\",\"part\":null},"
+			     "{\"object\":null,\"phase\":null,\"cause\":\"two\",\"code\":null,"
+			     "\"text\":\"two\",\"hint\":null,\"part\":\"ucmatose\"},"
+			     "{\"object\":null,\"phase\":null,\"cause\":\"three\",\"code\":null,"
+			     "\"text\":\"three\",\"hint\":null,\"part\":\"mckey\"}]}\n");
 	told_free(&told);
 	assert_report(&told, "{\"error_count\":0,\"errors\":[]}\n");
 }
@@ -100,7 +105,7 @@ static void memory_is_bounded(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
-		told_error(&told, "host", i ? "later" : "first");
+		told_error(&told, "test", "host", i ? "later" : "first");
 		told_hint(&told, i ? "later" : "of the first");
 	}
 	assert_int_equal(told.count, 1000);
@@ -127,7 +132,7 @@ static void a_long_message_is_cut(void **state)
 	memset(message, 'x', sizeof(message) - 1);
 	memcpy(message, "sending: ", 9);
 	message[sizeof(message) - 1] = 0;
-	told_error(&told, NULL, message);
+	told_error(&told, "test", NULL, message);
 	report_open(&report, open_memstream(&text, &length), &report_json);
 	told_report(&report, &told);
 	report_close(&report);
@@ -142,7 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_are_taken_apart),
-		cmocka_unit_test(a_hint_stays_with_its_error),
+		cmocka_unit_test(a_hint_stays_with_its_error_and_a_part_with_its_own),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(a_long_message_is_cut),
 	};

@@ -38,6 +38,9 @@ static struct {
 /* The first event is followed by others for ever, of which nobody has to do a thing. */
 static bool news_without_end;
 
+/* A listener has a client, and the device no protection domain for it. */
+static bool somebody_asks;
+
 static void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void trace(const char *format, ...)
@@ -196,14 +199,33 @@ int __wrap_rdma_resolve_route(struct rdma_cm_id *id, int timeout)
 	return 0;
 }
 
-/* A listener has shown its address; nobody will come, so the port is in use. */
+/* A listener has shown its address; if nobody will come, the port is in use. */
 int __wrap_rdma_listen(struct rdma_cm_id *id, int backlog);
 int __wrap_rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	(void)id;
+	struct rdma_cm_id *request;
+
 	(void)backlog;
-	errno = EADDRINUSE;
-	return -1;
+	if (!somebody_asks) {
+		errno = EADDRINUSE;
+		return -1;
+	}
+	request = calloc(1, sizeof(*request));
+	assert_non_null(request);
+	request->context = id->context;
+	bind_to_device(request);
+	raise_event(request, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	return 0;
+}
+
+int __wrap_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length);
+int __wrap_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
+{
+	(void)id;
+	(void)data;
+	(void)length;
+	trace("reject\n");
+	return 0;
 }
 
 int __wrap_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length);
@@ -321,8 +343,13 @@ int __wrap_ibv_query_port(struct ibv_context *context, uint8_t port, struct _com
 struct ibv_pd *__wrap_ibv_alloc_pd(struct ibv_context *context);
 struct ibv_pd *__wrap_ibv_alloc_pd(struct ibv_context *context)
 {
-	struct ibv_pd *domain = calloc(1, sizeof(*domain));
+	struct ibv_pd *domain;
 
+	if (somebody_asks) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	domain = calloc(1, sizeof(*domain));
 	assert_non_null(domain);
 	domain->context = context;
 	return domain;
@@ -671,6 +698,26 @@ static void news_do_not_keep_the_loop(void **state)
 	news_without_end = false;
 }
 
+/* What comes before there is a connection to fail is the server's failure. */
+static void servers_without_a_domain(void **state)
+{
+	(void)state;
+	somebody_asks = true;
+	expect_calls(&rping_command, "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
+		     "create_id space 0x0106\n"
+		     "bind 0.0.0.0:7174\n"
+		     "reject\n");
+	expect_calls(&rping_command, "rping -s", OUTCOME_INTERNAL,
+		     "create_id space 0x0106\n"
+		     "bind 0.0.0.0:7174\n"
+		     "reject\n");
+	expect_calls(&ucmatose_command, "ucmatose", OUTCOME_INTERNAL,
+		     "create_id space 0x0106\n"
+		     "bind 0.0.0.0:7471\n"
+		     "reject\n");
+	somebody_asks = false;
+}
+
 /* ---- a device that fails ---- */
 
 static void count_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -744,6 +791,7 @@ int main(void)
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),
 		cmocka_unit_test(news_do_not_keep_the_loop),
+		cmocka_unit_test(servers_without_a_domain),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),
 	};
 

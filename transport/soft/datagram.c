@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/clock.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/queue.h"
 
@@ -61,15 +62,21 @@ static void transmit(struct soft_queue *queue, const struct request *request)
 	soft_transmit(queue->transport, &queue->path, &packet);
 }
 
-/* They were sent with the last turn's flush, at the latest with this one. */
+/* Until there is room for what found none. */
+#define PAUSE CLOCK_NS_PER_MS
+
+/* They were sent with the last turn's flush, at the latest with this one; or they were not. */
 static void report(void *owner)
 {
 	struct soft_queue *queue = owner;
 	struct requester *requester = &queue->requester;
+	struct soft_unsent unsent;
 
 	soft_enter(queue->transport);
 	soft_flush(queue->transport);
-	for (; queue->unreported; queue->unreported--) {
+	unsent = queue->unsent;
+	queue->unsent.count = 0;
+	for (; queue->unreported > unsent.count; queue->unreported--) {
 		const struct request *request = &requester->ring[requester->head];
 		struct completion completion = { .kind = WORK_SEND, .tag = request->tag };
 
@@ -79,7 +86,14 @@ static void report(void *owner)
 		if (!request->silent)
 			soft_complete(queue->endpoint, &completion, 0);
 	}
-	datagram_transmit(queue);
+	queue->unreported = 0;
+	if (!unsent.count)
+		datagram_transmit(queue);
+	else if (unsent.error)
+		queue_fail(queue, WORK_SEND, requester->ring[requester->head].tag, COMPLETION_OTHER,
+			   (unsigned)unsent.error);
+	else
+		loop_timer_start(queue->transport->base.loop, &queue->timer, PAUSE, report, queue);
 	soft_leave(queue->transport);
 }
 

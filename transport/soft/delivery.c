@@ -211,8 +211,10 @@ static void complete(const struct entry *entry)
 	if (status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(status),
 			 endpoint_silence(&entry->endpoint->base, silence));
+	else if (status == COMPLETION_OTHER)
+		snprintf(words, sizeof(words), "this host refuses to send: %s", strerror((int)entry->raw));
 	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
-			  status == COMPLETION_RETRY_EXCEEDED ? words : NULL);
+			  status == COMPLETION_RETRY_EXCEEDED || status == COMPLETION_OTHER ? words : NULL);
 }
 
 static void deliver_completion(struct soft_delivery *delivery)
@@ -325,18 +327,24 @@ static void deliver(struct soft_delivery *delivery)
 	}
 }
 
-/* Nobody has heard yet of a request that could not be told. */
+/* Nobody has heard yet of a request that could not be told: its listener, which comes behind it, says so. */
 static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
 		if (!endpoint->starved)
 			continue;
 		endpoint->starved = false;
-		log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
-		if (endpoint->base.handlers)
+		if (endpoint->base.kind == ENDPOINT_LISTENER) {
+			endpoint_starved(&endpoint->base);
+		} else if (endpoint->base.handlers) {
+			if (endpoint_is_worth_telling(&endpoint->base))
+				log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
-		else
+		} else {
+			if (endpoint->listener)
+				endpoint->listener->starved = true;
 			endpoint_destroy(&endpoint->base);
+		}
 	}
 }
 

@@ -67,7 +67,6 @@ enum {
 #define MANAGER_MEMORY	      (20 * CLOCK_NS_PER_S)    /* of ended links, after the last message for one */
 #define MANAGER_LEFT_RECENTLY (1 * CLOCK_NS_PER_S)     /* peers that may not have heard the DREP */
 #define MANAGER_STAY	      (500 * CLOCK_NS_PER_MS)  /* of a peer that leaves, for its last acknowledgements */
-#define MANAGER_CROWDED	      (10 * CLOCK_NS_PER_S)    /* from one message about a flood of requests to the next */
 
 enum link_state {
 	LINK_NEW = 0,
@@ -135,8 +134,7 @@ struct soft_manager {
 	unsigned dying;
 	struct link_list unconfirmed; /* in REP_SENT */
 	struct link_list ended;
-	int64_t crowded_at; /* when it was said that there are too many requests; 0: never */
-	uint32_t psn;	    /* of the next packet; nobody looks at it */
+	uint32_t psn; /* of the next packet; nobody looks at it */
 	unsigned outgoing_count;
 	uint8_t outgoing[MANAGER_OUTGOING][MAD_SIZE]; /* must stay as they are until soft_flush() */
 };

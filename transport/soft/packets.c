@@ -56,6 +56,7 @@ struct message {
 	size_t bytes;
 	uint16_t packets;
 	uint8_t type_of_service;
+	struct soft_unsent *unsent;
 	socklen_t to_length;
 	bool closed; /* its last packet was shorter than the others */
 };
@@ -157,8 +158,9 @@ static struct message *message_for(struct soft_wire *wire, const struct soft_pat
 	struct message *message = wire->message_count ? &wire->messages[wire->message_count - 1] : NULL;
 
 	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
-	    !wire->no_segmentation && message->type_of_service == path->type_of_service && size <= message->segment &&
-	    message->packets < SEGMENTS_MOST && message->bytes + size <= MESSAGE_MOST)
+	    !wire->no_segmentation && message->type_of_service == path->type_of_service &&
+	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MOST &&
+	    message->bytes + size <= MESSAGE_MOST)
 		return message;
 	message = &wire->messages[wire->message_count++];
 	*message = (struct message){
@@ -167,6 +169,7 @@ static struct message *message_for(struct soft_wire *wire, const struct soft_pat
 		.first_element = wire->element_count,
 		.segment = size,
 		.type_of_service = path->type_of_service,
+		.unsent = path->unsent,
 	};
 	return message;
 }
@@ -226,6 +229,30 @@ static void gather(const struct iovec **element, size_t *offset, uint8_t *packet
 	}
 }
 
+/* So many packets of the message, the last ones, did not go out: lost, as any may be, but of datagrams that is known.
+ */
+static void lose(const struct message *message, size_t packets, int error)
+{
+	struct soft_unsent *unsent = message->unsent;
+
+	if (!unsent)
+		return;
+	if (!unsent->count)
+		unsent->error = error == EAGAIN || error == ENOBUFS ? 0 : error;
+	unsent->count += (uint32_t)packets;
+}
+
+/* How many messages from there on may go: what is behind a datagram that did not, in its queue, does not overtake it.
+ */
+static unsigned ready_from(const struct soft_wire *wire, size_t first)
+{
+	size_t end = first;
+
+	while (end < wire->message_count && !(wire->messages[end].unsent && wire->messages[end].unsent->count))
+		end++;
+	return (unsigned)(end - first);
+}
+
 /*
  * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
  * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
@@ -249,14 +276,20 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 	header.msg_iov = &whole;
 	header.msg_iovlen = 1;
 	for (size_t left = message->bytes; left; left -= size) {
+		ssize_t sent;
+
 		size = left < message->segment ? left : message->segment;
 		gather(&element, &offset, packet, size);
 		icrc_store(packet + size - ICRC_SIZE, icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 },
 							      packet, size - ICRC_SIZE, NULL, 0, 0));
 		whole.iov_len = size;
-		while (sendmsg(wire->socket->fd, &header, MSG_DONTWAIT) < 0 &&
-		       (errno == ECONNREFUSED || errno == EINTR))
-			;
+		do
+			sent = sendmsg(wire->socket->fd, &header, MSG_DONTWAIT);
+		while (sent < 0 && (errno == ECONNREFUSED || errno == EINTR));
+		if (sent < 0 && message->unsent) {
+			lose(message, (left + message->segment - 1) / message->segment, errno);
+			return;
+		}
 	}
 }
 
@@ -267,9 +300,15 @@ void soft_flush(struct soft_transport *transport)
 	size_t sent = 0;
 
 	while (sent < wire->message_count) {
-		int count = sendmmsg(wire->socket->fd, wire->headers + sent, (unsigned)(wire->message_count - sent),
-				     MSG_DONTWAIT);
+		struct message *message = &wire->messages[sent];
+		unsigned ready = ready_from(wire, sent);
+		int count = ready ? sendmmsg(wire->socket->fd, wire->headers + sent, ready, MSG_DONTWAIT) : 0;
 
+		if (!ready) {
+			lose(message, message->packets, 0);
+			sent++;
+			continue;
+		}
 		if (count > 0) {
 			sent += (size_t)count;
 			wire->socket->refusal = 0;
@@ -286,11 +325,12 @@ void soft_flush(struct soft_transport *transport)
 		}
 		tried = false;
 		wire->socket->refusal = errno == EAGAIN ? 0 : errno;
-		if ((errno == EINVAL || errno == EIO) && wire->messages[sent].packets > 1) {
+		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
 			wire->no_segmentation = true;
-			send_one_by_one(transport, &wire->messages[sent]);
+			send_one_by_one(transport, message);
+		} else {
+			lose(message, message->packets, errno);
 		}
-		/* Else the packet is lost, as any may be: the sender's queue repeats it. */
 		sent++;
 	}
 	wire->packets = wire->element_count = wire->message_count = wire->bytes_used = 0;

@@ -153,19 +153,6 @@ static bool begin(struct soft_manager *manager, struct soft_endpoint *listener, 
 	return true;
 }
 
-/* Once in a while. */
-static void tell_crowd(struct soft_manager *manager, const struct soft_endpoint *listener)
-{
-	int64_t now = clock_now();
-
-	if (manager->crowded_at && now - manager->crowded_at < MANAGER_CROWDED)
-		return;
-	manager->crowded_at = now;
-	log_error(manager->transport->base.log, listener->base.name,
-		  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
-		  manager->half_open);
-}
-
 /*
  * Half-open connections are bounded, and a peer that is there confirms in a round trip: the oldest that has not makes
  * room, so that requests from addresses where nobody is keep nobody out.
@@ -181,7 +168,10 @@ static bool has_room(struct soft_manager *manager, const struct soft_endpoint *l
 		return false;
 	}
 	while (manager->half_open >= 2 * backlog && manager->unconfirmed.first) {
-		tell_crowd(manager, listener);
+		if (endpoint_is_worth_telling(&listener->base))
+			log_error(manager->transport->base.log, listener->base.name,
+				  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
+				  manager->half_open);
 		soft_ending_give_way(manager->unconfirmed.first);
 	}
 	return true;
@@ -225,8 +215,8 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		return;
 	}
 	if (has_room(manager, listener) && !begin(manager, listener, &path, mad, &address)) {
-		log_error(manager->transport->base.log, listener->base.name, "a request is refused: out of memory");
 		turn_away(manager, &path, mad, MAD_REASON_NO_RESOURCES, 0);
+		soft_starve(listener);
 	}
 }
 

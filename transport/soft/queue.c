@@ -246,6 +246,7 @@ void soft_queue_start(struct soft_queue *queue)
 void soft_queue_aim(struct soft_queue *queue, const struct soft_path *path, uint32_t queue_key)
 {
 	queue->path = *path;
+	queue->path.unsent = &queue->unsent;
 	queue->queue_key = queue_key;
 	if (queue->state == QUEUE_NEW)
 		queue->state = QUEUE_LISTENING;

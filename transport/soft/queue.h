@@ -183,7 +183,8 @@ struct soft_queue {
 	int64_t patience; /* silence before the next probe */
 	int64_t doubted;  /* since the path said that the peer is gone; 0 if it did not, or the peer has spoken since */
 	uint32_t queue_key;
-	uint32_t unreported; /* datagrams handed to the socket, from the head of the requester's ring on */
+	uint32_t unreported;	   /* datagrams handed to the socket, from the head of the requester's ring on */
+	struct soft_unsent unsent; /* of these */
 	struct soft_table_entry by_number;
 	struct soft_path path;
 	struct responder responder;

@@ -3,7 +3,8 @@
  * The receiving half of a connection's queue pair. Packets are taken in the order of their PSNs only:
  *
  *   before the expected one   repeated: never carried out again, just acknowledged, but a READ is answered anew
- *   the expected one          checked against the message it belongs to and the memory it wants, then carried out
+ *   the expected one          checked against the message it belongs to and the memory it wants, then carried out;
+ *                             refused if nobody here knows what it asks for
  *   beyond it                 something is missing, which the peer is told once
  *
  * What is to be said waits for the end of the batch that was received, because one acknowledgement covers all before
@@ -215,6 +216,10 @@ static void take(struct soft_queue *queue, const struct packet *packet, unsigned
 	struct responder *responder = &queue->responder;
 	uint32_t packets = 1;
 
+	if (form & FORM_UNKNOWN) {
+		refuse(queue, NAK_INVALID_REQUEST, "the peer asks for an operation that this end does not know");
+		return;
+	}
 	if (!is_in_order(queue, packet, form)) {
 		refuse(queue, NAK_INVALID_REQUEST, "the peer's packets make no message");
 		return;
@@ -332,6 +337,9 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 		}
 		return;
 	}
+	/* In its turn it will be refused; before and after it says nothing. */
+	if (ahead && (form & FORM_UNKNOWN))
+		return;
 	if (queue->state == QUEUE_PARTED) {
 		if (ahead < 0 && !(form & FORM_READ))
 			repeat_acknowledgement(queue);

@@ -68,6 +68,7 @@ static void reap(void *owner)
 
 	transport->reaping = false;
 	soft_enter(transport);
+	soft_flush(transport);
 	while (transport->destroyed) {
 		struct soft_endpoint *endpoint = transport->destroyed;
 

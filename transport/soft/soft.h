@@ -59,6 +59,12 @@ struct soft_transport {
 	struct icrc_table icrc;
 };
 
+/* Nothing repeats a datagram: those that this host did not take, the last of what its queue transmitted. */
+struct soft_unsent {
+	uint32_t count;
+	int error; /* errno of the first; 0: there was no room, and may be soon */
+};
+
 /* Where a queue pair's packets, or the manager's, go. */
 struct soft_path {
 	struct soft_socket *socket; /* of the local address; lives until the transport is closed */
@@ -66,6 +72,7 @@ struct soft_path {
 	struct address peer;
 	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint8_t type_of_service;
+	struct soft_unsent *unsent; /* NULL: what is not taken is lost like what gets lost on its way */
 };
 
 struct soft_endpoint {
@@ -252,7 +259,8 @@ void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const 
 /* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied.
  */
 void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
-/* Memory is short: the endpoint fails with that, as late as news of it would be told. */
+/* Memory is short: the endpoint fails with that, as late as news of it would be told. A listener goes on without who
+ * asked. */
 void soft_starve(struct soft_endpoint *endpoint);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);

@@ -29,7 +29,7 @@ enum {
 };
 
 /* clang-format off */
-/* enum opcode_form; 0: no such opcode */
+/* enum opcode_form; 0: no such opcode, or an unknown one of a connection */
 static const uint16_t opcodes[OPCODE_END] = {
 	[OPCODE_SEND_FIRST]           = FORM_SEND | FIRST,
 	[OPCODE_SEND_MIDDLE]          = FORM_SEND | MIDDLE,
@@ -56,6 +56,8 @@ static const uint16_t opcodes[OPCODE_END] = {
 
 unsigned opcode_form(uint8_t opcode)
 {
+	if (opcode >= OPCODE_UNKNOWN_FIRST && opcode <= OPCODE_UNKNOWN_LAST)
+		return FORM_UNKNOWN | ONLY;
 	return opcode < OPCODE_END ? opcodes[opcode] : 0;
 }
 

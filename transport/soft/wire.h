@@ -45,6 +45,8 @@ enum opcode {
 	OPCODE_READ_RESPONSE_LAST = 0x0f,
 	OPCODE_READ_RESPONSE_ONLY = 0x10,
 	OPCODE_ACKNOWLEDGE = 0x11,
+	OPCODE_UNKNOWN_FIRST = 0x13, /* requests of a connection that are reserved or not carried out here: atomics, */
+	OPCODE_UNKNOWN_LAST = 0x1f,  /* invalidation, flushing */
 	OPCODE_DATAGRAM = 0x64,
 	OPCODE_DATAGRAM_IMMEDIATE = 0x65,
 };
@@ -65,9 +67,10 @@ enum opcode_form {
 	FORM_WRITE = 1 << 8,
 	FORM_READ = 1 << 9,
 	FORM_RESPONSE = 1 << 10, /* of the requester */
+	FORM_UNKNOWN = 1 << 11,	 /* of the responder, which refuses it; its headers count as payload */
 };
 
-/* The enum opcode_form bits of an opcode; 0 if it is none that RC or UD of this program speaks. */
+/* The enum opcode_form bits of an opcode; 0 if it is no request of RC's, and no other that this program speaks. */
 unsigned opcode_form(uint8_t opcode);
 
 /* Only the parts that the opcode's form names mean anything; after packet_parse() the others are 0. */

@@ -211,15 +211,16 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 {
 	struct verbs_endpoint *endpoint = NULL;
 	struct endpoint_options options = listener->base.options;
+	bool listens = listener->base.state == ENDPOINT_LISTENING;
+	enum outcome outcome;
 
-	if (listener->base.state == ENDPOINT_LISTENING)
+	if (listens)
 		endpoint = wrap(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
 	if (!endpoint) {
-		if (listener->base.state == ENDPOINT_LISTENING)
-			log_error(listener->base.transport->log, listener->base.name,
-				  "a request is refused: out of memory");
 		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);
+		if (listens)
+			endpoint_starved(&listener->base);
 		return;
 	}
 	endpoint->request = event->param.conn;
@@ -227,8 +228,12 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
 	endpoint_name(&endpoint->base);
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
-	if (verbs_domain_attach(endpoint) || set_options(endpoint)) {
+	outcome = verbs_domain_attach(endpoint);
+	if (!outcome)
+		outcome = set_options(endpoint);
+	if (outcome) {
 		endpoint_reject(&endpoint->base, NULL, 0);
+		endpoint_turned_away(&listener->base, outcome);
 		return;
 	}
 	endpoint_requested(&listener->base, &endpoint->base, event->param.conn.private_data,

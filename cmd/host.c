@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/host.h"
+
+#include <string.h>
+
+/* No name has a colon in it; in an address there are two or none outside of brackets. */
+static enum outcome check_name(const struct log *log, const char *option, const char *text, const char *port_option)
+{
+	const char *colon = strrchr(text, ':');
+	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+
+	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
+		return OUTCOME_OK;
+	log_error(log, option, "%s is an address and a port", text);
+	if (port_option)
+		log_hint(log, "the port has an option of its own: %s %s", port_option, colon + 1);
+	return OUTCOME_USAGE;
+}
+
+enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
+			const char *port_option, bool interface_told)
+{
+	if (!address->family)
+		return check_name(log, option, text, port_option);
+	if (address_is_link_local(address) && !address->scope && !interface_told) {
+		log_error(log, option, "%s is a link-local address, and needs its interface: %s%%INTERFACE", text,
+			  text);
+		return OUTCOME_USAGE;
+	}
+	if (address_is_multicast(address)) {
+		log_error(log, option, "%s is a multicast group, not a host", text);
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}

@@ -501,7 +501,8 @@ static enum outcome ask_to_connect(struct target *target)
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MOST,
 		/* With --duration there may be fewer, and no server is to take that for a failure. */
-		.count = options->count && !options->duration ? (uint64_t)(options->count + options->warmup) : 0,
+		.count =
+			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
 

@@ -252,6 +252,8 @@ static void rping_interval_over(void *state)
 
 	if (rping->client)
 		rping_client_interval_over(rping->client);
+	else
+		rping_server_interval_over(rping->server);
 }
 
 static void rping_stop(void *state)

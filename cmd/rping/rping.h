@@ -65,6 +65,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 				struct rping_server **server);
 void rping_server_interrupt(struct rping_server *server, enum interruption reason);
 void rping_server_report(struct rping_server *server, struct report *report, enum report_span span);
+void rping_server_interval_over(struct rping_server *server);
 void rping_server_stop(struct rping_server *server);
 
 #endif

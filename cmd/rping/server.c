@@ -22,6 +22,14 @@ struct record {
 	enum outcome outcome;
 };
 
+/* What has come of the guests. */
+struct totals {
+	uint64_t served;
+	uint64_t failed;
+	uint64_t pings; /* also of those that are connected */
+	uint64_t connected;
+};
+
 static const char busy[] = "busy with another client";
 static const char enough[] = "has had all its clients";
 static const char out_of_resources[] = "out of resources";
@@ -44,6 +52,7 @@ struct rping_server {
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
+	struct totals before_interval;
 	struct loop_timer idle; /* runs while there are none */
 	struct resolver lookup;
 	struct record records[RECORDS_MOST]; /* in a ring */
@@ -362,41 +371,56 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 		server_ended(server);
 }
 
-void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
+static struct totals totals_so_far(const struct rping_server *server)
 {
-	uint64_t pings = server->pings;
-	uint64_t connected = 0;
-	uint64_t last = ended(server);
+	struct totals totals = { .served = server->served, .failed = server->failed, .pings = server->pings };
 
 	for (const struct guest *guest = server->guests; guest; guest = guest->next) {
 		if (guest->counted)
 			continue;
-		pings += guest->answered;
-		connected++;
+		totals.pings += guest->answered;
+		totals.connected++;
+	}
+	return totals;
+}
+
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
+{
+	struct totals totals = totals_so_far(server);
+	uint64_t last = ended(server);
+
+	if (span == REPORT_INTERVAL) {
+		totals.served -= server->before_interval.served;
+		totals.failed -= server->before_interval.failed;
+		totals.pings -= server->before_interval.pings;
+		last = 0;
 	}
 	report_text(report, "role", "server");
 	report_text(report, "target", address_asked(server->options));
 	report_object(report, "served");
-	report_count(report, "clients", server->served);
-	report_count(report, "failed", server->failed);
-	report_count(report, "connected", connected);
+	report_count(report, "clients", totals.served);
+	report_count(report, "failed", totals.failed);
+	report_count(report, "connected", totals.connected);
 	report_end(report);
 	report_object(report, "pings");
-	report_count(report, "answered", pings);
-	report_count(report, "verified", server->options->validate ? pings : 0);
+	report_count(report, "answered", totals.pings);
+	report_count(report, "verified", server->options->validate ? totals.pings : 0);
 	report_end(report);
 	/* A person has had a line of each. */
 	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
-	if (span == REPORT_INTERVAL)
-		last = 0;
 	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {
 		report_object(report, NULL);
 		report_record(&server->records[i % RECORDS_MOST], report);
 		report_end(report);
 	}
 	report_end(report);
+}
+
+void rping_server_interval_over(struct rping_server *server)
+{
+	server->before_interval = totals_so_far(server);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

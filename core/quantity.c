@@ -32,6 +32,11 @@ const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE])
 	return scaled(each_second, units, text);
 }
 
+const char *quantity_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 const char *quantity_bandwidth(double bytes_each_second, char text[QUANTITY_TEXT_SIZE])
 {
 	static const struct unit units[] = {

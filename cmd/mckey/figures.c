@@ -28,7 +28,10 @@ static void report_address(const struct group_address *address, bool known, stru
 	report_text(report, "mgid", known ? gid : NULL);
 	report_text(report, "mlid", known ? lid : NULL);
 	report_text(report, "qkey", known ? key : NULL);
-	report_count(report, "service_level", address->service_level);
+	if (known)
+		report_count(report, "service_level", address->service_level);
+	else
+		report_none(report, "service_level", REPORT_COUNT);
 }
 
 static void stream_joined(const struct member *member, const struct group_address *address)

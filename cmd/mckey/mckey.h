@@ -20,6 +20,7 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
+#include "core/quantity.h"
 
 struct mckey_options {
 	struct common_options common;
@@ -187,8 +188,6 @@ void run_end(struct mckey_run *run, enum outcome outcome);
 void run_join(struct mckey_run *run);
 /* A member has joined or failed. */
 void run_settled(struct mckey_run *run);
-/* "s", unless it is one. */
-const char *plural(uint64_t count);
 
 /* member.c */
 void member_start(struct member *member);

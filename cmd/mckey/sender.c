@@ -167,11 +167,11 @@ void sender_report(struct mckey_run *run)
 		if (member->region)
 			run_tell(run, "QP %u sent %u of %" PRIu64 " datagram%s of %u byte%s",
 				 member->endpoint->queue_number, member->sent, wanted_of(run, member),
-				 plural(wanted_of(run, member)), run->size, plural(run->size));
+				 quantity_plural(wanted_of(run, member)), run->size, quantity_plural(run->size));
 	}
 	environment_summary(run->environment);
 	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-		 plural(wanted), run->group_text);
+		 quantity_plural(wanted), run->group_text);
 	if (all)
 		return;
 	environment_note(run->environment, OUTCOME_FAILED);

@@ -8,6 +8,7 @@
 
 #include "cmd/hello.h"
 #include "core/payload.h"
+#include "core/quantity.h"
 
 enum guest_state {
 	GUEST_ASKING,
@@ -122,7 +123,7 @@ void guest_say_verdict(const struct guest *guest, enum outcome outcome)
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, guest->shortest, guest->longest);
 	fprintf(environment_output(guest->environment), "%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n",
-		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s",
+		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, quantity_plural(guest->longest),
 		endpoint->name, guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
 		endpoint->domain->device, guest->options->validate ? "" : RPING_NOT_COMPARED);
 }

@@ -13,6 +13,7 @@
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 /* clang-format off */
 static const struct option rping_option_table[] = {
@@ -102,7 +103,7 @@ const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_
 	if (asked)
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, asked);
 	else
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, answered == 1 ? "" : "s");
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, quantity_plural(answered));
 	return text;
 }
 

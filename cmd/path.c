@@ -55,9 +55,20 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 
 bool path_allows_family(const struct family_options *options, enum address_family family)
 {
-	if (options->ip4)
-		return family == ADDRESS_IP4;
-	return !options->ip6 || family == ADDRESS_IP6;
+	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
+}
+
+enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
+			 const struct address *addresses, size_t count, struct address *chosen)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!path_allows_family(options, addresses[i].family))
+			continue;
+		*chosen = addresses[i];
+		return OUTCOME_OK;
+	}
+	log_error(log, text, "no address of the family that %s asks for", path_family_option(options, NULL));
+	return OUTCOME_NO_CONNECTION;
 }
 
 const char *path_family_option(const struct family_options *options, const char *source_option)

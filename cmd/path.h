@@ -23,8 +23,12 @@ extern const struct option_word path_mtus[];
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given);
 
-/* True if an address of that family may be used. */
+/* True if an address of that family may be used; a GID always. */
 bool path_allows_family(const struct family_options *options, enum address_family family);
+
+/* The first of text's addresses that may be used. OUTCOME_NO_CONNECTION after a line that says that there is none. */
+enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
+			 const struct address *addresses, size_t count, struct address *chosen);
 
 /* Name of the option that asks for one family: the source option where a source was given, else --ipv4 or --ipv6. */
 const char *path_family_option(const struct family_options *options, const char *source_option);

@@ -11,6 +11,7 @@
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
+#include "core/quantity.h"
 
 enum {
 	CONNECTING_MOST = 48 /* at a time: a look-up is a process, and a host's queue of requests has an end */
@@ -85,7 +86,7 @@ static void say_verdict(const struct rping_client *client, const struct target *
 		return;
 	}
 	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
-		rping_pings_text(counts->answered, 0, pings), target->size, target->size == 1 ? "" : "s", target->name,
+		rping_pings_text(counts->answered, 0, pings), target->size, quantity_plural(target->size), target->name,
 		validate ? " and verified" : "");
 	if (counts->warmup)
 		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);
@@ -168,13 +169,15 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 {
 	struct rping_client *client = owner;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&client->options->common.family, client->log, client->options->source, addresses,
+				      count, &client->all.source);
+	if (outcome) {
 		fprintf(environment_output(client->environment), "%s: FAILED: no ping was sent (%s)\n",
 			client->log->name, transport_name(client->environment->transport));
 		environment_finish(client->environment, outcome);
 		return;
 	}
-	client->all.source = addresses[0];
 	start_some(client);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cmd/rping/guest.h"
 #include "cmd/rping/rping.h"
+#include "core/quantity.h"
 
 enum {
 	RECORDS_MOST = 32 /* guests that have ended, the last of them, for the report */
@@ -100,9 +101,9 @@ static void say_verdict(const struct rping_server *server, bool failed)
 	char pings[PINGS_TEXT_SIZE];
 
 	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
-		server->served, server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
+		server->served, quantity_plural(server->served), rping_pings_text(server->pings, 0, pings));
 	if (server->failed)
-		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, server->failed == 1 ? "" : "s");
+		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, quantity_plural(server->failed));
 	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
 }
 
@@ -309,18 +310,6 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct rping_server *server = owner;
-
-	if (count)
-		outcome = listen_at(server, addresses[0]);
-	if (outcome)
-		finish_with_verdict(server, outcome);
-}
-
-/* The way in and out. */
-
 /* Where it is to listen, as it was given. */
 static const char *address_asked(const struct rping_options *options)
 {
@@ -328,6 +317,23 @@ static const char *address_asked(const struct rping_options *options)
 		return options->addresses.texts[0];
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
+
+static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct rping_server *server = owner;
+
+	struct address address;
+
+	if (!outcome)
+		outcome = path_choose(&server->options->common.family, server->log, address_asked(server->options),
+				      addresses, count, &address);
+	if (!outcome)
+		outcome = listen_at(server, address);
+	if (outcome)
+		finish_with_verdict(server, outcome);
+}
+
+/* The way in and out. */
 
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **result)

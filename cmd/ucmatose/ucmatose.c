@@ -140,7 +140,7 @@ static bool may_use(const struct ucmatose *run, enum address_family family)
 {
 	if (run->source.family && family != run->source.family)
 		return false;
-	return family == ADDRESS_GID || path_allows_family(&run->options->common.family, family);
+	return path_allows_family(&run->options->common.family, family);
 }
 
 static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
@@ -158,7 +158,7 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 		log_error(&run->environment->log, "-s", "'%s' has no address of the family that %s asks for",
 			  run->options->server,
 			  path_family_option(&run->options->common.family, run->source.family ? "-b" : NULL));
-		fail_early(run, OUTCOME_USAGE);
+		fail_early(run, OUTCOME_NO_CONNECTION);
 		return;
 	}
 	if (address_is_multicast(&addresses[chosen])) {
@@ -201,11 +201,13 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 {
 	struct ucmatose *run = owner;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&run->options->common.family, &run->environment->log, run->options->bind,
+				      addresses, count, &run->source);
+	if (outcome) {
 		fail_early(run, outcome);
 		return;
 	}
-	run->source = addresses[0];
 	if (run->is_server)
 		start_listening(run);
 	else

@@ -53,29 +53,33 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 	return OUTCOME_OK;
 }
 
-bool path_allows_family(const struct family_options *options, enum address_family family)
+bool path_allows(const struct family_options *options, enum address_family source, enum address_family family)
 {
+	if (source && source != family)
+		return false;
 	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
 }
 
-enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
-			 const struct address *addresses, size_t count, struct address *chosen)
+enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
+			     const char *text)
+{
+	log_error(log, text, "no address of the family that %s asks for",
+		  source	 ? "--source"
+		  : options->ip4 ? "--ipv4"
+				 : "--ipv6");
+	return OUTCOME_NO_CONNECTION;
+}
+
+enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
+			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!path_allows_family(options, addresses[i].family))
+		if (!path_allows(options, source, addresses[i].family))
 			continue;
 		*chosen = addresses[i];
 		return OUTCOME_OK;
 	}
-	log_error(log, text, "no address of the family that %s asks for", path_family_option(options, NULL));
-	return OUTCOME_NO_CONNECTION;
-}
-
-const char *path_family_option(const struct family_options *options, const char *source_option)
-{
-	if (source_option)
-		return source_option;
-	return options->ip4 ? "--ipv4" : "--ipv6";
+	return path_no_address(options, source, log, text);
 }
 
 static void report_known(struct report *report, const char *name, int64_t number, bool known)

@@ -71,13 +71,11 @@ static enum outcome no_source(const struct endpoint *endpoint, enum address_fami
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* The loopback interface has every 127.x.x.x. */
+/* The loopback interface has every 127.x.x.x; no IPv6 address begins so. */
 static bool has_address(const struct interface_address *entry, const struct address *address)
 {
-	const struct address *own = &entry->address;
-
-	return address_same_host(own, address) || (own->family == ADDRESS_IP4 && address->family == ADDRESS_IP4 &&
-						   own->bytes[0] == 127 && address->bytes[0] == 127);
+	return address_same_host(&entry->address, address) ||
+	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)

@@ -71,7 +71,8 @@ static void choose(struct mckey_run *run)
 
 	for (size_t i = 0; i < run->groups.count; i++) {
 		run->group = run->groups.addresses[i];
-		if (!is_group(&run->group) || !path_allows_family(&run->options->common.family, run->group.family))
+		if (!is_group(&run->group) ||
+		    !path_allows(&run->options->common.family, ADDRESS_NONE, run->group.family))
 			continue;
 		any_group = true;
 		if (!run->options->bind) {

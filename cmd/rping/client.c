@@ -170,8 +170,8 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 	struct rping_client *client = owner;
 
 	if (!outcome)
-		outcome = path_choose(&client->options->common.family, client->log, client->options->source, addresses,
-				      count, &client->all.source);
+		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
+				      client->options->source, addresses, count, &client->all.source);
 	if (outcome) {
 		fprintf(environment_output(client->environment), "%s: FAILED: no ping was sent (%s)\n",
 			client->log->name, transport_name(client->environment->transport));

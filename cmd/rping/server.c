@@ -325,8 +325,8 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	struct address address;
 
 	if (!outcome)
-		outcome = path_choose(&server->options->common.family, server->log, address_asked(server->options),
-				      addresses, count, &address);
+		outcome = path_choose(&server->options->common.family, ADDRESS_NONE, server->log,
+				      address_asked(server->options), addresses, count, &address);
 	if (!outcome)
 		outcome = listen_at(server, address);
 	if (outcome)

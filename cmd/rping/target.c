@@ -629,21 +629,17 @@ static void connect_to_first(struct target *target)
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct target *target = owner;
-	enum address_family family = target->all->source.family;
+	const struct family_options *family = &options_of(target)->common.family;
+	enum address_family source = target->all->source.family;
 
 	for (size_t i = 0; i < count; i++) {
-		if (family && family != addresses[i].family)
-			continue;
-		if (!path_allows_family(&options_of(target)->common.family, addresses[i].family))
+		if (!path_allows(family, source, addresses[i].family))
 			continue;
 		target->addresses[target->address_count] = addresses[i];
 		target->addresses[target->address_count++].port = target->port;
 	}
-	if (!outcome && !target->address_count) {
-		log_error(log_of(target), target->address, "no address of the family that %s asks for",
-			  path_family_option(&options_of(target)->common.family, family ? "-I" : NULL));
-		outcome = OUTCOME_NO_CONNECTION;
-	}
+	if (!outcome && !target->address_count)
+		outcome = path_no_address(family, source, log_of(target), target->address);
 	if (outcome)
 		finish(target, outcome);
 	else

@@ -136,37 +136,22 @@ static void fail_early(struct ucmatose *run, enum outcome outcome)
 	ucmatose_finish(run);
 }
 
-static bool may_use(const struct ucmatose *run, enum address_family family)
-{
-	if (run->source.family && family != run->source.family)
-		return false;
-	return path_allows_family(&run->options->common.family, family);
-}
-
 static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
-	size_t chosen = 0;
+	const struct log *log = &run->environment->log;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&run->options->common.family, run->source.family, log, run->options->server,
+				      addresses, count, &run->destination);
+	if (!outcome && address_is_multicast(&run->destination)) {
+		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+		outcome = OUTCOME_USAGE;
+	}
+	if (outcome) {
 		fail_early(run, outcome);
 		return;
 	}
-	while (chosen < count && !may_use(run, addresses[chosen].family))
-		chosen++;
-	if (chosen == count) {
-		log_error(&run->environment->log, "-s", "'%s' has no address of the family that %s asks for",
-			  run->options->server,
-			  path_family_option(&run->options->common.family, run->source.family ? "-b" : NULL));
-		fail_early(run, OUTCOME_NO_CONNECTION);
-		return;
-	}
-	if (address_is_multicast(&addresses[chosen])) {
-		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
-		fail_early(run, OUTCOME_USAGE);
-		return;
-	}
-	run->destination = addresses[chosen];
 	run->destination.port = (uint16_t)run->options->port;
 	address_text(&run->destination, run->target);
 	run->environment->log.hold = ucmatose_client_hold;
@@ -202,8 +187,8 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 	struct ucmatose *run = owner;
 
 	if (!outcome)
-		outcome = path_choose(&run->options->common.family, &run->environment->log, run->options->bind,
-				      addresses, count, &run->source);
+		outcome = path_choose(&run->options->common.family, ADDRESS_NONE, &run->environment->log,
+				      run->options->bind, addresses, count, &run->source);
 	if (outcome) {
 		fail_early(run, outcome);
 		return;

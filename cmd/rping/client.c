@@ -95,12 +95,13 @@ static void say_verdict(const struct rping_client *client, const struct target *
 
 static void say_total(const struct rping_client *client)
 {
+	const struct ping_counts *counts = &client->all.figures.total.counts;
+	bool verified = client->options->validate && counts->verified == counts->answered;
 	char pings[PINGS_TEXT_SIZE];
 
 	fprintf(environment_output(client->environment), "%s: %stotal: %s answered%s, %zu of %zu targets passed (%s)\n",
-		client->log->name, client->failed ? "FAILED: " : "",
-		rping_pings_text(client->all.figures.total.counts.answered, 0, pings),
-		client->options->validate ? " and verified" : "", client->count - client->failed, client->count,
+		client->log->name, client->failed ? "FAILED: " : "", rping_pings_text(counts->answered, 0, pings),
+		verified ? " and verified" : "", client->count - client->failed, client->count,
 		transport_name(client->environment->transport));
 }
 
@@ -210,6 +211,9 @@ static enum outcome make_targets(struct rping_client *client)
 
 	if (WITH_TARGETS && options->targets)
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
+	for (size_t i = 0; i < client->file.count && !outcome; i++)
+		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, &client->all.source,
+					      client->log);
 	if (outcome)
 		return outcome;
 	client->targets = calloc(options->addresses.count + client->file.count, sizeof(*client->targets));

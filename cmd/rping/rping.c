@@ -125,15 +125,15 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 }
 
 /* No name has a colon in it; in an address there are two or none outside of brackets. */
-static enum outcome check_name(const char *text, const struct log *log)
+static enum outcome check_name(const char *option, const char *text, const struct log *log)
 {
 	const char *colon = strrchr(text, ':');
 	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
 
 	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
 		return OUTCOME_OK;
-	log_error(log, "-a", "%s is an address and a port", text);
-	log_hint(log, "the port has an option of its own: -p %s", colon + 1);
+	log_error(log, option, "%s is an address and a port", text);
+	log_hint(log, "the port is a word of its own: -p %s", colon + 1);
 	return OUTCOME_USAGE;
 }
 
@@ -143,24 +143,24 @@ static bool needs_interface(const struct rping_options *options, const struct ad
 	return address_is_link_local(address) && !address->scope && !options->source && !options->common.path.interface;
 }
 
-/* source is NONE unless it is numeric. */
-static enum outcome check_address(const struct rping_options *options, const char *text, const struct address *source,
-				  const struct log *log)
+enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
+				 const struct address *source, const struct log *log)
 {
 	struct address address;
 
 	if (!address_parse(text, ADDRESS_FORMAT_IP, &address))
-		return check_name(text, log);
+		return check_name(option, text, log);
 	if (needs_interface(options, &address)) {
-		log_error(log, "-a", "%s is a link-local address, and needs its interface: %s%%INTERFACE", text, text);
+		log_error(log, option, "%s is a link-local address, and needs its interface: %s%%INTERFACE", text,
+			  text);
 		return OUTCOME_USAGE;
 	}
 	if (address_is_multicast(&address)) {
-		log_error(log, "-a", "%s is a multicast group, and a ping has one peer", text);
+		log_error(log, option, "%s is a multicast group, and a ping has one peer", text);
 		return OUTCOME_USAGE;
 	}
 	if (source->family && source->family != address.family) {
-		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, text);
+		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;
@@ -196,7 +196,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		return OUTCOME_USAGE;
 	}
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = check_address(options, options->addresses.texts[i], &source, log);
+		outcome = rping_check_address(options, "-a", options->addresses.texts[i], &source, log);
 	return outcome;
 }
 

@@ -652,6 +652,30 @@ static void bad_target_disturbs_no_other(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
 }
 
+static void total_claims_no_more_than_was_verified(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+	size_t length;
+	char *text;
+
+	fake->environment.output = open_memstream(&text, &length);
+	fake->options.validate = true;
+	fake->options.count = 1;
+	two_targets(fake);
+	endpoint = connect_endpoint(fake, &fake->endpoints[0]->base, NULL);
+	pings(endpoint, 1);
+	disconnect(endpoint);
+	endpoint = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
+	answer_ping(endpoint, 32, 20);
+	go_ahead(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
+	fclose(fake->environment.output);
+	assert_non_null(strstr(text, "rping: FAILED: total: 2 pings answered, 1 of 2 targets passed (fake)\n"));
+	free(text);
+}
+
 static void absent(struct endpoint *endpoint)
 {
 	log_error(endpoint->transport->log, "10.0.0.1:7174", "connecting: nobody listens there");
@@ -1238,6 +1262,7 @@ int main(void)
 		TEST(client_keeps_its_interval),
 		TEST(client_ends_in_order_after_its_duration),
 		TEST(bad_target_disturbs_no_other),
+		TEST(total_claims_no_more_than_was_verified),
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_no_longer_than_it_was_told),
 		TEST(client_does_not_wait_after_a_refusal),

@@ -82,14 +82,6 @@ enum outcome path_choose(const struct family_options *options, enum address_fami
 	return path_no_address(options, source, log, text);
 }
 
-static void report_known(struct report *report, const char *name, int64_t number, bool known)
-{
-	if (known)
-		report_count(report, name, (uint64_t)number);
-	else
-		report_none(report, name, REPORT_COUNT);
-}
-
 /* A name rather than a figure. */
 static void report_queue(struct report *report, const char *name, uint32_t number)
 {
@@ -108,12 +100,12 @@ void path_report(struct report *report, const struct path *path)
 	memcpy(gid.bytes, path->gid, sizeof(gid.bytes));
 	report_detail(report, "path");
 	report_text(report, "device", path->device[0] ? path->device : NULL);
-	report_known(report, "port", path->port, path->port);
-	report_known(report, "gid_index", path->gid_index, has_gid && path->gid_index >= 0);
+	report_count_known(report, "port", (uint64_t)path->port, path->port);
+	report_count_known(report, "gid_index", (uint64_t)path->gid_index, has_gid && path->gid_index >= 0);
 	report_text(report, "gid", has_gid ? address_host(&gid, text) : NULL);
 	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
-	report_known(report, "mtu", path->mtu, path->mtu);
+	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_queue(report, "qpn", path->queue_number);
 	report_queue(report, "peer_qpn", path->peer_queue_number);
 	report_end(report);

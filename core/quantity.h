@@ -12,6 +12,9 @@ enum {
 /* "512 ns", "38.21 us", "1.5 ms", "12 s". Returns text. */
 const char *quantity_time(int64_t nanoseconds, char text[QUANTITY_TEXT_SIZE]);
 
+/* For "%g s". */
+double quantity_seconds(int64_t nanoseconds);
+
 /* A count each second: "24310/s", "1.204 M/s", "0.5/s". Returns text. */
 const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE]);
 

@@ -124,10 +124,10 @@ struct mckey_run {
 	const struct mckey_options *options;
 	const struct log *log;
 	enum run_phase phase;
-	int64_t progress;	 /* when there was some, on the monotonic clock */
-	bool hinted;		 /* one hint is enough, also with a thousand connections */
-	const char *interrupted; /* by what the run ended before its end, or NULL */
-	bool deadline_passed;	 /* by that, which is told already; the last line says how far it got */
+	int64_t progress;     /* when there was some, on the monotonic clock */
+	bool hinted;	      /* one hint is enough, also with a thousand connections */
+	bool interrupted;     /* before its end */
+	bool deadline_passed; /* and by that, which is told already; the last line says how far it got */
 
 	struct member *members;
 	size_t member_count;

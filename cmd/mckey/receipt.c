@@ -38,7 +38,7 @@ struct receipt receipt_of(const struct mckey_run *run, const struct source *sour
 static const char *cause_of_loss(const struct mckey_run *run)
 {
 	if (run->interrupted)
-		return run->interrupted;
+		return run->deadline_passed ? "out of time" : "interrupted";
 	if (!run->joined)
 		return "our own connections failed";
 	if (run->options->duration || receiver_has_all(run))
@@ -159,8 +159,7 @@ void receiver_report(struct mckey_run *run)
 	if (run->heard.starved)
 		environment_note(run->environment, OUTCOME_INTERNAL);
 	if (!run->heard.count && !run->deadline_passed)
-		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
-			  run->interrupted ? run->interrupted : "");
+		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
 	say_verdict(run, &all, verified);
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);

@@ -110,7 +110,7 @@ static void watch(void *owner)
 		return;
 	}
 	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s",
-		  (double)timeout / (double)CLOCK_NS_PER_S);
+		  quantity_seconds(timeout));
 	run_end(run, OUTCOME_FAILED);
 }
 
@@ -163,11 +163,12 @@ void sender_report(struct mckey_run *run)
 		run_say(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
+		uint64_t each = wanted_of(run, member);
 
 		if (member->region)
 			run_tell(run, "QP %u sent %u of %" PRIu64 " datagram%s of %u byte%s",
-				 member->endpoint->queue_number, member->sent, wanted_of(run, member),
-				 quantity_plural(wanted_of(run, member)), run->size, quantity_plural(run->size));
+				 member->endpoint->queue_number, member->sent, each, quantity_plural(each), run->size,
+				 quantity_plural(run->size));
 	}
 	environment_summary(run->environment);
 	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
@@ -178,10 +179,10 @@ void sender_report(struct mckey_run *run)
 	if (run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)
-		log_error(run->log, run->group_text, "not everybody sent for --duration%s%s",
-			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+		log_error(run->log, run->group_text, "not everybody sent for --duration%s",
+			  run->interrupted ? ": interrupted" : "");
 	else
-		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s",
+		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
 			  wanted - run->counted.datagrams, wanted, wanted == 1 ? " was" : "s were",
-			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+			  run->interrupted ? ": interrupted" : "");
 }

@@ -134,7 +134,7 @@ static void timed_out(void *owner)
 	char silence[ENDPOINT_SILENCE_SIZE];
 
 	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", guest->answered,
-		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S,
+		  phase_text(&guest->phase), quantity_seconds(guest->phase.timeout),
 		  endpoint_silence(guest->endpoint, silence));
 	end(guest, OUTCOME_FAILED);
 }
@@ -159,7 +159,7 @@ static void idle_too_long(void *owner)
 
 	answer_arrived(guest);
 	log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
-		  (double)guest->options->idle_timeout / (double)CLOCK_NS_PER_S,
+		  quantity_seconds(guest->options->idle_timeout),
 		  rping_pings_text(guest->answered, guest->promised, pings));
 	end(guest, OUTCOME_FAILED);
 }

@@ -85,7 +85,7 @@ static enum outcome verdict(const struct rping_server *server)
 		return OUTCOME_FAILED; /* as has been told */
 	if (server->idled)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
-			  (double)server->options->idle_timeout / (double)CLOCK_NS_PER_S);
+			  quantity_seconds(server->options->idle_timeout));
 	else if (server->one_shot)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else

@@ -9,6 +9,7 @@
 #include "cmd/hello.h"
 #include "cmd/rping/protocol.h"
 #include "core/payload.h"
+#include "core/quantity.h"
 
 enum target_state {
 	TARGET_WAITING,
@@ -210,7 +211,7 @@ static void step_timed_out(void *owner)
 	char silence[ENDPOINT_SILENCE_SIZE];
 
 	log_error(log_of(target), target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", target->done,
-		  phase_text(&target->phase), (double)target->phase.timeout / (double)CLOCK_NS_PER_S,
+		  phase_text(&target->phase), quantity_seconds(target->phase.timeout),
 		  endpoint_silence(target->endpoint, silence));
 	finish(target, OUTCOME_FAILED);
 }

@@ -72,7 +72,7 @@ static int64_t patience(const struct ucmatose *run)
 
 static double timeout_seconds(const struct ucmatose *run)
 {
-	return (double)patience(run) / (double)CLOCK_NS_PER_S;
+	return quantity_seconds(patience(run));
 }
 
 static void fail_silent(struct ucmatose_connection *connection)
@@ -148,7 +148,7 @@ static void nobody_came(void *owner)
 	struct ucmatose *run = owner;
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
-		  (double)run->options->idle_timeout / (double)CLOCK_NS_PER_S);
+		  quantity_seconds(run->options->idle_timeout));
 	ucmatose_note(run, OUTCOME_FAILED);
 	run->arrivals_over = true;
 	ucmatose_advance(run);

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 static const struct option_word formats[] = {
 	{ "name", ADDRESS_FORMAT_ANY },
@@ -231,19 +232,14 @@ static void first_step(void *owner)
 static void say_ack_timeout(const struct ucmatose *run)
 {
 	int64_t exponent = run->options->common.path.ack_timeout;
-	FILE *output = environment_output(run->environment);
-	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
+	char text[QUANTITY_TEXT_SIZE];
 
-	fprintf(output, "cmatose: ack timeout %" PRId64 ": ", exponent);
-	if (!exponent)
-		fprintf(output, "an acknowledgement is waited for without a limit");
-	else if (microseconds < 1e3)
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g us", exponent, microseconds);
-	else if (microseconds < 1e6)
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g ms", exponent, microseconds / 1e3);
+	if (exponent)
+		fprintf(environment_output(run->environment),
+			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
+			quantity_time(INT64_C(4096) << exponent, text));
 	else
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g s", exponent, microseconds / 1e6);
-	ucmatose_say(run, "");
+		ucmatose_say(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)

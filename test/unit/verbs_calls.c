@@ -153,8 +153,11 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	char byte;
+	ssize_t length = read(channel->fd, &byte, 1);
 
-	if (read(channel->fd, &byte, 1) != 1)
+	if (!length)
+		errno = EIO;
+	if (length != 1)
 		return -1;
 	assert_true(fake.first < fake.count);
 	if (news_without_end) {
@@ -727,9 +730,25 @@ static void count_event(void *owner, struct endpoint *endpoint, const struct end
 	++*(unsigned *)owner;
 }
 
+static void stop(void *loop)
+{
+	loop_stop(loop);
+}
+
+/* Its other end is closed, which the fake of librdmacm takes for an error. */
+static void fail_channel(struct verbs_transport *transport)
+{
+	struct loop_timer timer = { 0 };
+
+	close(fake.pipe[1]);
+	fake.pipe[1] = -1;
+	loop_timer_start(transport->base.loop, &timer, 2 * CLOCK_NS_PER_MS, stop, transport->base.loop);
+	loop_run(transport->base.loop);
+}
+
 /*
- * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody; else it fails
- * all, with a reason.
+ * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
+ * channel when all has ended; else it fails all that need it, with a reason.
  */
 static void a_failure_nobody_needs_to_know(void **state)
 {
@@ -737,12 +756,16 @@ static void a_failure_nobody_needs_to_know(void **state)
 	static const struct {
 		enum endpoint_state states[2];
 		bool done;
+		bool channel;
 		unsigned failures;
 	} rounds[] = {
-		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, 0 },
-		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, 2 },
-		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, 2 },
-		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, 0 },
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, false, 0 },
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, false, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DESTROYED }, false, true, 0 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, true, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DISCONNECTING }, false, true, 1 },
 	};
 
 	(void)state;
@@ -756,11 +779,14 @@ static void a_failure_nobody_needs_to_know(void **state)
 			.slot_count = 2,
 		};
 		struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" } };
+		struct channel *channel;
 		struct capture capture;
 		unsigned failures = 0;
 
+		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
 		for (size_t index = 0; index < 2; index++) {
 			endpoints[index].base.transport = &transport.base;
+			endpoints[index].base.channel = channel;
 			endpoints[index].base.domain = &domain.base;
 			endpoints[index].base.state = rounds[round].states[index];
 			endpoints[index].base.done = rounds[round].done;
@@ -768,11 +794,18 @@ static void a_failure_nobody_needs_to_know(void **state)
 			endpoints[index].base.owner = &failures;
 		}
 		capture_begin(&capture);
-		verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+		if (rounds[round].channel)
+			fail_channel(&transport);
+		else
+			verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
 		capture_end(&capture);
 		assert_int_equal(failures, rounds[round].failures);
-		assert_int_equal(strstr(capture.text, "ib0: arming a completion queue: Invalid argument") != NULL,
+		assert_int_equal(strstr(capture.text, rounds[round].channel
+							      ? "event channel: reading an event: Input/output error"
+							      : "ib0: arming a completion queue: Invalid argument") !=
+					 NULL,
 				 failures > 0);
+		verbs_channel_free((struct verbs_channel *)channel);
 		loop_destroy(transport.base.loop);
 	}
 }

@@ -47,18 +47,39 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	return true;
 }
 
-/* Nothing is heard any more of what is on it. The event that could not be read would be announced again and again. */
+static bool is_over(const struct endpoint *endpoint)
+{
+	return endpoint->done || endpoint->state == ENDPOINT_DISCONNECTED || endpoint->state >= ENDPOINT_FAILED;
+}
+
+/* The endpoint of a slot, if it is on the channel and waits for an event; else NULL. */
+static struct endpoint *waiting(const struct verbs_channel *channel, const struct verbs_slot *slot)
+{
+	struct endpoint *endpoint = slot->endpoint ? &slot->endpoint->base : NULL;
+
+	return endpoint && endpoint->channel == &channel->base && !is_over(endpoint) ? endpoint : NULL;
+}
+
+/*
+ * Nothing is heard any more of what is on it. The event that could not be read would be announced again and again:
+ * which is just as well, while nobody waits for one.
+ */
 static void channel_failed(struct verbs_channel *channel, int error)
 {
 	struct verbs_transport *transport = verbs_of(channel->base.transport);
+	uint32_t first = 0;
 
+	while (first < transport->slot_count && !waiting(channel, &transport->slots[first]))
+		first++;
+	if (first == transport->slot_count)
+		return;
 	log_errno(transport->base.log, "event channel", error, "reading an event");
 	loop_io_stop(&channel->readable);
-	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
-		struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
+	for (uint32_t slot = first; slot < transport->slot_count; slot++) {
+		struct endpoint *endpoint = waiting(channel, &transport->slots[slot]);
 
-		if (endpoint && endpoint->base.channel == &channel->base)
-			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
+		if (endpoint)
+			endpoint_fail(endpoint, OUTCOME_INTERNAL);
 	}
 }
 

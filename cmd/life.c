@@ -38,7 +38,7 @@ static enum outcome check_pidfile(const struct life *life)
 		return OUTCOME_OK;
 	/* It would be removed in the end: root's /dev/null, say. And a pipe waits for whoever writes. */
 	if (exists && !S_ISREG(status.st_mode)) {
-		log_error(life->log, pidfile_label, "%s is there and is no regular file", name);
+		log_error(life->log, pidfile_label, "%s is no regular file", name);
 		return OUTCOME_INTERNAL;
 	}
 	stream = fopen(name, "r");

@@ -65,7 +65,7 @@ static void enter(struct guest *guest, enum guest_state state)
 	struct loop *loop = guest->phase.loop;
 
 	phase_enter(&guest->phase, state, guest->endpoint->name);
-	if (state == GUEST_ANSWERED && idle && idle <= half)
+	if (idle && ((state == GUEST_ANSWERED && idle <= half) || (state == GUEST_GREETED && idle < 2 * half)))
 		loop_timer_start(loop, deadline, idle, idle_too_long, guest);
 	else if (state == GUEST_ANSWERED)
 		loop_timer_start(loop, deadline, half, prove, guest);

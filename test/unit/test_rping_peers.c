@@ -1289,6 +1289,20 @@ static void idle_client_is_failed_and_dismissed(void **state)
 		     "10.0.0.2:4242: nothing came for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
+static void silent_client_is_failed_before_its_first_ping(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
+	endpoint = connected_guest(fake, 5);
+	loop_run(fake->environment.loop);
+	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
+	assert_ended(fake, OUTCOME_FAILED,
+		     "10.0.0.2:4242: nothing came for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -1347,6 +1361,7 @@ int main(void)
 		TEST(server_that_nobody_wants_ends),
 		TEST(server_that_has_served_may_be_idle),
 		TEST(idle_client_is_failed_and_dismissed),
+		TEST(silent_client_is_failed_before_its_first_ping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ static enum outcome check_name(const struct log *log, const char *option, const 
 		return OUTCOME_OK;
 	log_error(log, option, "%s is an address and a port", text);
 	if (port_option)
-		log_hint(log, "the port has an option of its own: %s %s", port_option, colon + 1);
+		log_hint(log, "the port is a word of its own: %s %s", port_option, colon + 1);
 	return OUTCOME_USAGE;
 }
 

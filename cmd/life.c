@@ -28,12 +28,20 @@ static enum outcome check_descriptor(const struct life *life)
 static enum outcome check_pidfile(const struct life *life)
 {
 	const char *name = life->options->pidfile;
-	FILE *stream = name ? fopen(name, "r") : NULL;
+	struct stat status;
+	bool exists = name && !stat(name, &status);
+	FILE *stream;
 	long process = 0;
 	int found;
 
-	if (!name || (!stream && errno == ENOENT))
+	if (!name || (!exists && errno == ENOENT))
 		return OUTCOME_OK;
+	/* It would be removed in the end: root's /dev/null, say. And a pipe waits for whoever writes. */
+	if (exists && !S_ISREG(status.st_mode)) {
+		log_error(life->log, pidfile_label, "%s is there and is no regular file", name);
+		return OUTCOME_INTERNAL;
+	}
+	stream = fopen(name, "r");
 	if (!stream) {
 		log_errno(life->log, pidfile_label, errno, "%s", name);
 		return OUTCOME_INTERNAL;

@@ -53,26 +53,33 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 	return OUTCOME_OK;
 }
 
-bool path_allows_family(const struct family_options *options, enum address_family family)
+bool path_allows(const struct family_options *options, enum address_family source, enum address_family family)
 {
-	if (options->ip4)
-		return family == ADDRESS_IP4;
-	return !options->ip6 || family == ADDRESS_IP6;
+	if (source && source != family)
+		return false;
+	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
 }
 
-const char *path_family_option(const struct family_options *options, const char *source_option)
+enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
+			     const char *text)
 {
-	if (source_option)
-		return source_option;
-	return options->ip4 ? "--ipv4" : "--ipv6";
+	log_error(log, text, "no address of the family that %s asks for",
+		  source	 ? "--source"
+		  : options->ip4 ? "--ipv4"
+				 : "--ipv6");
+	return OUTCOME_NO_CONNECTION;
 }
 
-static void report_known(struct report *report, const char *name, int64_t number, bool known)
+enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
+			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
-	if (known)
-		report_count(report, name, (uint64_t)number);
-	else
-		report_none(report, name, REPORT_COUNT);
+	for (size_t i = 0; i < count; i++) {
+		if (!path_allows(options, source, addresses[i].family))
+			continue;
+		*chosen = addresses[i];
+		return OUTCOME_OK;
+	}
+	return path_no_address(options, source, log, text);
 }
 
 /* A name rather than a figure. */
@@ -93,12 +100,12 @@ void path_report(struct report *report, const struct path *path)
 	memcpy(gid.bytes, path->gid, sizeof(gid.bytes));
 	report_detail(report, "path");
 	report_text(report, "device", path->device[0] ? path->device : NULL);
-	report_known(report, "port", path->port, path->port);
-	report_known(report, "gid_index", path->gid_index, has_gid && path->gid_index >= 0);
+	report_count_known(report, "port", (uint64_t)path->port, path->port);
+	report_count_known(report, "gid_index", (uint64_t)path->gid_index, has_gid && path->gid_index >= 0);
 	report_text(report, "gid", has_gid ? address_host(&gid, text) : NULL);
 	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
-	report_known(report, "mtu", path->mtu, path->mtu);
+	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_queue(report, "qpn", path->queue_number);
 	report_queue(report, "peer_qpn", path->peer_queue_number);
 	report_end(report);

@@ -23,11 +23,16 @@ extern const struct option_word path_mtus[];
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given);
 
-/* True if an address of that family may be used. */
-bool path_allows_family(const struct family_options *options, enum address_family family);
+/* True if an address of that family may be used, a GID always; source is that of --source, ADDRESS_NONE without. */
+bool path_allows(const struct family_options *options, enum address_family source, enum address_family family);
 
-/* Name of the option that asks for one family: the source option where a source was given, else --ipv4 or --ipv6. */
-const char *path_family_option(const struct family_options *options, const char *source_option);
+/* Says that none of text's addresses may be used: OUTCOME_NO_CONNECTION. */
+enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
+			     const char *text);
+
+/* The first of text's addresses that may be used; path_no_address() if there is none. */
+enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
+			 const char *text, const struct address *addresses, size_t count, struct address *chosen);
 
 /* Adds the path of an endpoint, as endpoint_path() tells it; a zeroed one has no values. */
 void path_report(struct report *report, const struct path *path);

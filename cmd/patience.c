@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/quantity.h"
 
 #define PAUSE (100 * CLOCK_NS_PER_MS)
 
@@ -38,8 +39,7 @@ bool patience_again(struct patience *patience, struct loop *loop, const struct l
 	if (error)
 		log_error(log, object, "%s", error);
 	if (error && absent)
-		log_hint(log, "the server was waited for %g s (--wait-server)",
-			 (double)patience->time / (double)CLOCK_NS_PER_S);
+		log_hint(log, "the server was waited for %g s (--wait-server)", quantity_seconds(patience->time));
 	free(error);
 	return false;
 }

@@ -11,6 +11,7 @@
 #include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
+#include "core/quantity.h"
 #include "core/sandbox.h"
 
 /* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
@@ -50,7 +51,7 @@ void command_help(const struct command *command, const char *name)
 /* "1500ms" reads worse than "1.5s". */
 static const char *seconds_text(int64_t nanoseconds, char text[32])
 {
-	snprintf(text, 32, "%.9g s", (double)nanoseconds / (double)CLOCK_NS_PER_S);
+	snprintf(text, 32, "%.9g s", quantity_seconds(nanoseconds));
 	return text;
 }
 

@@ -146,7 +146,7 @@ static enum reading read_integer(const char *text, int64_t *value)
 	reading = read_digits(&text, base, value);
 	if (*text)
 		return READING_NONSENSE;
-	if (negative)
+	if (negative && reading == READING_FINE)
 		*value = -*value;
 	return reading;
 }
@@ -171,7 +171,7 @@ static enum reading read_size(const char *text, int64_t *value)
 	}
 	if (*text)
 		return READING_NONSENSE;
-	if (negative)
+	if (negative && reading == READING_FINE)
 		*value = -*value;
 	return reading;
 }

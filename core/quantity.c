@@ -25,11 +25,21 @@ const char *quantity_time(int64_t nanoseconds, char text[QUANTITY_TEXT_SIZE])
 	return scaled((double)nanoseconds, units, text);
 }
 
+double quantity_seconds(int64_t nanoseconds)
+{
+	return (double)nanoseconds / 1e9;
+}
+
 const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
 
 	return scaled(each_second, units, text);
+}
+
+const char *quantity_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
 }
 
 const char *quantity_bandwidth(double bytes_each_second, char text[QUANTITY_TEXT_SIZE])

@@ -86,6 +86,14 @@ void report_count(struct report *report, const char *name, uint64_t count)
 	add_number(report, name, REPORT_COUNT, count);
 }
 
+void report_count_known(struct report *report, const char *name, uint64_t count, bool known)
+{
+	if (known)
+		report_count(report, name, count);
+	else
+		add_number(report, name, REPORT_NONE, REPORT_COUNT);
+}
+
 void report_count_aside(struct report *report, const char *name, uint64_t count)
 {
 	if (!report->format->brief)

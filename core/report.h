@@ -104,6 +104,8 @@ void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
 
 void report_count(struct report *report, const char *name, uint64_t count);
+/* No value unless it is known. */
+void report_count_known(struct report *report, const char *name, uint64_t count, bool known);
 /* For what a person need not see at a glance: report_line leaves it out. */
 void report_count_aside(struct report *report, const char *name, uint64_t count);
 /* In JSON the name gets "_ns". */

@@ -5,6 +5,7 @@
  */
 #include "transport/path.h"
 
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,13 @@ static enum outcome no_source(const struct endpoint *endpoint, enum address_fami
 	return OUTCOME_NO_CONNECTION;
 }
 
+/* The loopback interface has every 127.x.x.x; no IPv6 address begins so. */
+static bool has_address(const struct interface_address *entry, const struct address *address)
+{
+	return address_same_host(&entry->address, address) ||
+	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
+}
+
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
@@ -81,12 +89,12 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_open(source) && !address_same_host(source, &list[i].address))
+		if (!is_open(source) && !has_address(&list[i], source))
 			continue;
 		if (!fits(endpoint, &list[i], family))
 			continue;
-		/* The loopback interface has every 127.0.0.x, and a backend may need one of its own. */
-		if (list[i].loopback && is_open(source))
+		/* On the loopback interface a backend may need an address of its own. */
+		if (list[i].loopback || !is_open(source))
 			return OUTCOME_OK;
 		*source = list[i].address;
 		source->port = port;
@@ -95,14 +103,29 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	return no_source(endpoint, family, source);
 }
 
+static const char *interface_asked(const struct endpoint *endpoint)
+{
+	return WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
+}
+
+enum outcome path_find_interface(const struct endpoint *endpoint)
+{
+	const char *name = interface_asked(endpoint);
+
+	if (!name || if_nametoindex(name))
+		return OUTCOME_OK;
+	log_error(endpoint->transport->log, endpoint->name, "there is no interface %s here", name);
+	return OUTCOME_NO_CONNECTION;
+}
+
 bool path_has_interface(const struct endpoint *endpoint)
 {
-	const char *name = WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
+	const char *name = interface_asked(endpoint);
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 	size_t count = name ? interface_addresses(list) : 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(list[i].name, name) && address_same_host(&list[i].address, &endpoint->local))
+		if (!strcmp(list[i].name, name) && has_address(&list[i], &endpoint->local))
 			return true;
 	return !name;
 }

@@ -116,7 +116,9 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 
 	endpoint->local = *address;
 	endpoint_name(endpoint);
-	outcome = endpoint->transport->backend->listen(endpoint, address);
+	outcome = path_find_interface(endpoint);
+	if (!outcome)
+		outcome = endpoint->transport->backend->listen(endpoint, address);
 	if (outcome)
 		return outcome;
 	endpoint_name(endpoint);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 enum {
 	PING_PORT = 7174,
@@ -50,7 +51,7 @@ static void finish(struct doctor *doctor)
 		fprintf(output, "ok: ");
 	fprintf(output, "%" PRIu64 " findings", findings_count(findings));
 	if (warnings)
-		fprintf(output, ", %" PRIu64 " warning%s", warnings, warnings == 1 ? "" : "s");
+		fprintf(output, ", %" PRIu64 " warning%s", warnings, quantity_plural(warnings));
 	fprintf(output, "%s\n", no_device ? "; no usable RDMA device" : "");
 	environment_finish(environment, OUTCOME_OK);
 }

@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/quantity.h"
 
 enum {
 	LIST_SIZE = 160,
@@ -130,7 +131,7 @@ static void tell_idle(struct findings *findings, const char *root, const struct 
 	if (!loaded)
 		remedy = finding_remedy(findings, "modprobe %s", row->module);
 	finding_add(findings, FINDING_WARN, "card", remedy, "%u card%s of %s without an RDMA device (%s%s), %s is %s",
-		    idle->count, idle->count == 1 ? "" : "s", row->card, idle->first, idle->count == 1 ? "" : " ...",
+		    idle->count, quantity_plural(idle->count), row->card, idle->first, idle->count == 1 ? "" : " ...",
 		    row->module, loaded ? "loaded" : "not loaded");
 }
 

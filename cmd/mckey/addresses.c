@@ -69,11 +69,6 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_OK;
 }
 
-static bool allowed(const struct mckey_run *run)
-{
-	return run->group.family == ADDRESS_GID || path_allows_family(&run->options->common.family, run->group.family);
-}
-
 /* The first multicast address of the name, with a local one of the same family if -b was given. */
 static void choose(struct mckey_run *run)
 {
@@ -81,7 +76,8 @@ static void choose(struct mckey_run *run)
 
 	for (size_t i = 0; i < run->groups.count; i++) {
 		run->group = run->groups.addresses[i];
-		if (!is_group(&run->group) || !allowed(run))
+		if (!is_group(&run->group) ||
+		    !path_allows(&run->options->common.family, ADDRESS_NONE, run->group.family))
 			continue;
 		any_group = true;
 		if (!run->options->bind) {

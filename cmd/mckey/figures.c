@@ -28,7 +28,7 @@ static void report_address(const struct group_address *address, bool known, stru
 	report_text(report, "mgid", known ? gid : NULL);
 	report_text(report, "mlid", known ? lid : NULL);
 	report_text(report, "qkey", known ? key : NULL);
-	report_count(report, "service_level", address->service_level);
+	report_count_known(report, "service_level", address->service_level, known);
 }
 
 static void stream_joined(const struct member *member, const struct group_address *address)

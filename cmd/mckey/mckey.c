@@ -178,7 +178,7 @@ static void interrupt(void *owner, enum interruption reason)
 	struct mckey_run *run = owner;
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	run->interrupted = run->deadline_passed ? "out of time" : "interrupted";
+	run->interrupted = true;
 	if (run->phase == RUN_LOOKING_UP || run->phase == RUN_JOINING) {
 		if (!run->deadline_passed)
 			log_error(run->log, run->group_text, "interrupted before all connections had joined");

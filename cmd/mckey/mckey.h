@@ -20,6 +20,7 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
+#include "core/quantity.h"
 
 struct mckey_options {
 	struct common_options common;
@@ -123,10 +124,10 @@ struct mckey_run {
 	const struct mckey_options *options;
 	const struct log *log;
 	enum run_phase phase;
-	int64_t progress;	 /* when there was some, on the monotonic clock */
-	bool hinted;		 /* one hint is enough, also with a thousand connections */
-	const char *interrupted; /* by what the run ended before its end, or NULL */
-	bool deadline_passed;	 /* by that, which is told already; the last line says how far it got */
+	int64_t progress;     /* when there was some, on the monotonic clock */
+	bool hinted;	      /* one hint is enough, also with a thousand connections */
+	bool interrupted;     /* before its end */
+	bool deadline_passed; /* and by that, which is told already; the last line says how far it got */
 
 	struct member *members;
 	size_t member_count;
@@ -187,8 +188,6 @@ void run_end(struct mckey_run *run, enum outcome outcome);
 void run_join(struct mckey_run *run);
 /* A member has joined or failed. */
 void run_settled(struct mckey_run *run);
-/* "s", unless it is one. */
-const char *plural(uint64_t count);
 
 /* member.c */
 void member_start(struct member *member);

@@ -38,7 +38,7 @@ struct receipt receipt_of(const struct mckey_run *run, const struct source *sour
 static const char *cause_of_loss(const struct mckey_run *run)
 {
 	if (run->interrupted)
-		return run->interrupted;
+		return run->deadline_passed ? "out of time" : "interrupted";
 	if (!run->joined)
 		return "our own connections failed";
 	if (run->options->duration || receiver_has_all(run))
@@ -60,19 +60,20 @@ static void complain(const struct mckey_run *run, const char *name, const struct
 {
 	if (receipt->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s", receipt->missing,
-			  receipt->arrived + receipt->missing, plural(receipt->arrived + receipt->missing),
+			  receipt->arrived + receipt->missing, quantity_plural(receipt->arrived + receipt->missing),
 			  cause_of_loss(run));
 	if (sends_fewer(run, receipt))
 		log_error(run->log, name, "sends only %" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
-			  receipt->total, plural(receipt->total), run->count);
+			  receipt->total, quantity_plural(receipt->total), run->count);
 	if (sends_more(run, receipt))
 		log_error(run->log, name, "sends %" PRIu64 " datagrams: expected %" PRIu64 " (-C)", receipt->count,
 			  run->count);
 	if (receipt->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", receipt->wrong_length,
-			  plural(receipt->wrong_length));
+			  quantity_plural(receipt->wrong_length));
 	if (receipt->damaged)
-		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", receipt->damaged, plural(receipt->damaged));
+		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", receipt->damaged,
+			  quantity_plural(receipt->damaged));
 }
 
 static void report_source(const struct mckey_run *run, const struct source *source, struct receipt *all)
@@ -84,17 +85,17 @@ static void report_source(const struct mckey_run *run, const struct source *sour
 	if (receipt.wrong_length)
 		snprintf(size, sizeof(size), "other sizes");
 	else
-		snprintf(size, sizeof(size), "%u byte%s", run->size, plural(run->size));
+		snprintf(size, sizeof(size), "%u byte%s", run->size, quantity_plural(run->size));
 	if (receipt.total)
 		run_tell(run,
 			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
 			 " out of order, %" PRIu64 " repeated",
-			 receipt.arrived, plural(receipt.arrived), size, name, receipt.missing, receipt.out_of_order,
-			 receipt.repeated + receipt.late);
+			 receipt.arrived, quantity_plural(receipt.arrived), size, name, receipt.missing,
+			 receipt.out_of_order, receipt.repeated + receipt.late);
 	else
 		run_tell(run,
 			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
-			 receipt.arrived, plural(receipt.arrived), size, name, receipt.missing);
+			 receipt.arrived, quantity_plural(receipt.arrived), size, name, receipt.missing);
 	complain(run, name, &receipt);
 	all->arrived += receipt.arrived;
 	all->wanted += receipt.wanted;
@@ -132,7 +133,7 @@ static void say_verdict(const struct mckey_run *run, const struct receipt *all, 
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
 	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
-		 plural(all->wanted),
+		 quantity_plural(all->wanted),
 		 !verified    ? wrong
 		 : all->total ? ", every byte verified"
 			      : ", number and length verified");
@@ -149,17 +150,17 @@ void receiver_report(struct mckey_run *run)
 		report_source(run, run->heard.sources[i], &all);
 	environment_summary(run->environment);
 	if (run->foreign)
-		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign, plural(run->foreign));
+		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign,
+			 quantity_plural(run->foreign));
 	if (run->heard.unfollowed)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",
-			  run->heard.unfollowed, plural(run->heard.unfollowed), run->heard.count,
+			  run->heard.unfollowed, quantity_plural(run->heard.unfollowed), run->heard.count,
 			  run->heard.starved ? ": out of memory" : "");
 	if (run->heard.starved)
 		environment_note(run->environment, OUTCOME_INTERNAL);
 	if (!run->heard.count && !run->deadline_passed)
-		log_error(run->log, run->group_text, "no datagram came%s%s", run->interrupted ? ": " : "",
-			  run->interrupted ? run->interrupted : "");
+		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
 	say_verdict(run, &all, verified);
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);

@@ -176,7 +176,7 @@ static void check_content(struct mckey_run *run, struct source *source, struct s
 		stream->wrong_length++;
 		if (!source->wrong_length_told)
 			log_error(run->log, source_text(source, name), "sends datagrams of %u byte%s: expected %u (-S)",
-				  length, plural(length), run->size);
+				  length, quantity_plural(length), run->size);
 		source->wrong_length_told = true;
 	}
 	if (damaged) {

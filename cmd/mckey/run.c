@@ -40,11 +40,6 @@ void run_tell(const struct mckey_run *run, const char *format, ...)
 		device(run));
 }
 
-const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 void run_hint(struct mckey_run *run, const char *text)
 {
 	if (!run->hinted)
@@ -63,8 +58,8 @@ static void report(struct mckey_run *run)
 		return;
 	if (through)
 		environment_summary(run->environment);
-	run_tell(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count, plural(run->member_count),
-		 through ? ", no datagrams asked for" : "");
+	run_tell(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
+		 quantity_plural(run->member_count), through ? ", no datagrams asked for" : "");
 }
 
 static void finish(void *owner)
@@ -95,6 +90,9 @@ void run_end(struct mckey_run *run, enum outcome outcome)
 	else if (run->phase == RUN_RECEIVING)
 		receiver_report(run);
 	run->phase = RUN_ENDING;
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].endpoint)
+			run->members[i].endpoint->done = true;
 	loop_timer_start(run->environment->loop, &run->step, 0, finish, run);
 }
 

@@ -113,7 +113,7 @@ static void watch(void *owner)
 		return;
 	}
 	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
-		  (double)timeout / (double)CLOCK_NS_PER_S, endpoint_silence(member->endpoint, reason));
+		  quantity_seconds(timeout), endpoint_silence(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 
@@ -165,25 +165,26 @@ void sender_report(struct mckey_run *run)
 		run_say(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
+		uint64_t each = wanted_of(run, member);
 
 		if (member->region)
 			run_tell(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-				 member->endpoint->queue_number, member->sent, wanted_of(run, member),
-				 plural(wanted_of(run, member)), run->size, plural(run->size));
+				 member->endpoint->queue_number, member->sent, each, quantity_plural(each), run->size,
+				 quantity_plural(run->size));
 	}
 	environment_summary(run->environment);
 	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-		 plural(wanted), run->group_text);
+		 quantity_plural(wanted), run->group_text);
 	if (all)
 		return;
 	environment_note(run->environment, OUTCOME_FAILED);
 	if (run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)
-		log_error(run->log, run->group_text, "not everybody sent for --duration%s%s",
-			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+		log_error(run->log, run->group_text, "not everybody sent for --duration%s",
+			  run->interrupted ? ": interrupted" : "");
 	else
-		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s%s",
+		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
 			  wanted - run->counted.datagrams, wanted, wanted == 1 ? " was" : "s were",
-			  run->interrupted ? ": " : "", run->interrupted ? run->interrupted : "");
+			  run->interrupted ? ": interrupted" : "");
 }

@@ -97,6 +97,8 @@ static void report_interval(struct reporting *reporting)
 /* What was left of it when the run ended, so that the intervals make up the whole. */
 static void report_last_interval(struct reporting *reporting)
 {
+	/* It may be due in the same turn of the loop. */
+	loop_timer_stop(&reporting->interval);
 	if (reporting->state && !reporting->last_reported)
 		report_interval(reporting);
 	reporting->last_reported = true;
@@ -105,17 +107,18 @@ static void report_last_interval(struct reporting *reporting)
 static void interval_over(void *owner)
 {
 	struct reporting *reporting = owner;
-	int64_t now = clock_now();
-	int64_t length = interval_length(reporting);
-	int64_t next = reporting->interval_started + length;
+	int64_t length = interval_length(reporting), now;
 
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	if (reporting->command->interval_over)
 		reporting->command->interval_over(reporting->state);
+	reporting->interval_started = now = clock_now();
 	/* On the same beat, unless one was missed. */
-	reporting->interval_started = now < next + length ? next : now;
-	loop_timer_start(reporting->environment->loop, &reporting->interval, reporting->interval_started + length - now,
+	reporting->interval_due += length;
+	if (reporting->interval_due <= now)
+		reporting->interval_due = now + length;
+	loop_timer_start(reporting->environment->loop, &reporting->interval, reporting->interval_due - now,
 			 interval_over, reporting);
 }
 
@@ -140,6 +143,7 @@ void reporting_start(struct reporting *reporting, void *state)
 
 	reporting->state = state;
 	reporting->interval_started = clock_now();
+	reporting->interval_due = reporting->interval_started + length;
 	loop_signal_start(loop, &reporting->quit, SIGQUIT, asked, reporting);
 	if (length)
 		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);
@@ -162,7 +166,6 @@ void reporting_finish(struct reporting *reporting)
 	if (reporting->finished)
 		return;
 	reporting->finished = true;
-	loop_timer_stop(&reporting->interval);
 	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);

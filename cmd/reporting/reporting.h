@@ -74,6 +74,7 @@ struct reporting {
 	FILE *nowhere;
 	int64_t started;
 	int64_t interval_started;
+	int64_t interval_due;	/* its end, on the beat */
 	const char *prometheus; /* NULL also once it could not be written */
 	bool columns_named;
 	bool summarised;

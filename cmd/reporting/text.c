@@ -32,8 +32,8 @@ static void text_summary(struct reporting *reporting)
 static void text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
-	double from = (double)(reporting->interval_started - reporting->started) / (double)CLOCK_NS_PER_S;
-	double to = (double)(clock_now() - reporting->started) / (double)CLOCK_NS_PER_S;
+	double from = quantity_seconds(reporting->interval_started - reporting->started);
+	double to = quantity_seconds(clock_now() - reporting->started);
 
 	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
 	report_open(&reporting->report, stream, &report_line);

@@ -11,6 +11,7 @@
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
+#include "core/quantity.h"
 
 enum {
 	CONNECTING_MOST = 48 /* at a time: a look-up is a process, and a host's queue of requests has an end */
@@ -85,7 +86,7 @@ static void say_verdict(const struct rping_client *client, const struct target *
 		return;
 	}
 	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
-		rping_pings_text(counts->answered, 0, pings), target->size, target->size == 1 ? "" : "s", target->name,
+		rping_pings_text(counts->answered, 0, pings), target->size, quantity_plural(target->size), target->name,
 		validate ? " and verified" : "");
 	if (counts->warmup)
 		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);
@@ -94,12 +95,13 @@ static void say_verdict(const struct rping_client *client, const struct target *
 
 static void say_total(const struct rping_client *client)
 {
+	const struct ping_counts *counts = &client->all.figures.total.counts;
+	bool verified = client->options->validate && counts->verified == counts->answered;
 	char pings[PINGS_TEXT_SIZE];
 
 	fprintf(environment_output(client->environment), "%s: %stotal: %s answered%s, %zu of %zu targets passed (%s)\n",
-		client->log->name, client->failed ? "FAILED: " : "",
-		rping_pings_text(client->all.figures.total.counts.answered, 0, pings),
-		client->options->validate ? " and verified" : "", client->count - client->failed, client->count,
+		client->log->name, client->failed ? "FAILED: " : "", rping_pings_text(counts->answered, 0, pings),
+		verified ? " and verified" : "", client->count - client->failed, client->count,
 		transport_name(client->environment->transport));
 }
 
@@ -168,13 +170,15 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 {
 	struct rping_client *client = owner;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
+				      client->options->source, addresses, count, &client->all.source);
+	if (outcome) {
 		fprintf(environment_output(client->environment), "%s: FAILED: no ping was sent (%s)\n",
 			client->log->name, transport_name(client->environment->transport));
 		environment_finish(client->environment, outcome);
 		return;
 	}
-	client->all.source = addresses[0];
 	start_some(client);
 }
 
@@ -207,6 +211,9 @@ static enum outcome make_targets(struct rping_client *client)
 
 	if (WITH_TARGETS && options->targets)
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
+	for (size_t i = 0; i < client->file.count && !outcome; i++)
+		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, &client->all.source,
+					      client->log);
 	if (outcome)
 		return outcome;
 	client->targets = calloc(options->addresses.count + client->file.count, sizeof(*client->targets));

@@ -8,6 +8,7 @@
 
 #include "cmd/hello.h"
 #include "core/payload.h"
+#include "core/quantity.h"
 
 enum guest_state {
 	GUEST_ASKING,
@@ -122,7 +123,7 @@ void guest_say_verdict(const struct guest *guest, enum outcome outcome)
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, guest->shortest, guest->longest);
 	fprintf(environment_output(guest->environment), "%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n",
-		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, guest->longest == 1 ? "" : "s",
+		guest->log->name, rping_pings_text(guest->answered, 0, pings), sizes, quantity_plural(guest->longest),
 		endpoint->name, guest->options->validate ? "verified and " : "", transport_name(endpoint->transport),
 		endpoint->domain->device, guest->options->validate ? "" : RPING_NOT_COMPARED);
 }
@@ -133,7 +134,7 @@ static void timed_out(void *owner)
 	char silence[ENDPOINT_SILENCE_SIZE];
 
 	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", guest->answered,
-		  phase_text(&guest->phase), (double)guest->phase.timeout / (double)CLOCK_NS_PER_S,
+		  phase_text(&guest->phase), quantity_seconds(guest->phase.timeout),
 		  endpoint_silence(guest->endpoint, silence));
 	end(guest, OUTCOME_FAILED);
 }
@@ -158,7 +159,7 @@ static void idle_too_long(void *owner)
 
 	answer_arrived(guest);
 	log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
-		  (double)guest->options->idle_timeout / (double)CLOCK_NS_PER_S,
+		  quantity_seconds(guest->options->idle_timeout),
 		  rping_pings_text(guest->answered, guest->promised, pings));
 	end(guest, OUTCOME_FAILED);
 }

@@ -14,6 +14,7 @@
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 /* clang-format off */
 static const struct option rping_option_table[] = {
@@ -103,7 +104,7 @@ const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_
 	if (asked)
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, asked);
 	else
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, answered == 1 ? "" : "s");
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, quantity_plural(answered));
 	return text;
 }
 
@@ -124,17 +125,16 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	};
 }
 
-/* source is NONE unless it is numeric. */
-static enum outcome check_address(const struct rping_options *options, const char *text, const struct address *source,
-				  const struct log *log)
+enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
+				 const struct address *source, const struct log *log)
 {
 	struct address address = { 0 };
 
 	address_parse(text, ADDRESS_FORMAT_IP, &address);
-	if (host_check(log, "-a", text, &address, "-p", options->source || options->common.path.interface))
+	if (host_check(log, option, text, &address, "-p", options->source || options->common.path.interface))
 		return OUTCOME_USAGE;
 	if (source->family && address.family && source->family != address.family) {
-		log_error(log, "-I", "%s is not of the same family as -a %s", options->source, text);
+		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;
@@ -169,7 +169,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = check_address(options, options->addresses.texts[i], &source, log);
+		outcome = rping_check_address(options, "-a", options->addresses.texts[i], &source, log);
 	return outcome;
 }
 
@@ -226,6 +226,8 @@ static void rping_interval_over(void *state)
 
 	if (rping->client)
 		rping_client_interval_over(rping->client);
+	else
+		rping_server_interval_over(rping->server);
 }
 
 static void rping_stop(void *state)

@@ -50,6 +50,13 @@ const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_
 /* What every connection of a run is made with. */
 struct endpoint_options rping_endpoint_options(const struct rping_options *options);
 
+/*
+ * Of an address that option gave and that needs no look-up, says what cannot work: OUTCOME_USAGE. source is
+ * ADDRESS_NONE unless it is known.
+ */
+enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
+				 const struct address *source, const struct log *log);
+
 struct rping_client;
 struct rping_server;
 
@@ -65,6 +72,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 				struct rping_server **server);
 void rping_server_interrupt(struct rping_server *server, enum interruption reason);
 void rping_server_report(struct rping_server *server, struct report *report, enum report_span span);
+void rping_server_interval_over(struct rping_server *server);
 void rping_server_stop(struct rping_server *server);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "cmd/rping/guest.h"
 #include "cmd/rping/rping.h"
+#include "core/quantity.h"
 
 enum {
 	RECORDS_MOST = 32 /* guests that have ended, the last of them, for the report */
@@ -20,6 +21,14 @@ struct record {
 	char peer[ADDRESS_TEXT_SIZE];
 	uint64_t pings;
 	enum outcome outcome;
+};
+
+/* What has come of the guests. */
+struct totals {
+	uint64_t served;
+	uint64_t failed;
+	uint64_t pings; /* also of those that are connected */
+	uint64_t connected;
 };
 
 static const char busy[] = "busy with another client";
@@ -44,6 +53,7 @@ struct rping_server {
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
+	struct totals before_interval;
 	struct loop_timer idle; /* runs while there are none */
 	struct resolver lookup;
 	struct record records[RECORDS_MOST]; /* in a ring */
@@ -75,7 +85,7 @@ static enum outcome verdict(const struct rping_server *server)
 		return OUTCOME_FAILED; /* as has been told */
 	if (server->idled)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
-			  (double)server->options->idle_timeout / (double)CLOCK_NS_PER_S);
+			  quantity_seconds(server->options->idle_timeout));
 	else if (server->one_shot)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
@@ -91,9 +101,9 @@ static void say_verdict(const struct rping_server *server, bool failed)
 	char pings[PINGS_TEXT_SIZE];
 
 	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
-		server->served, server->served == 1 ? "" : "s", rping_pings_text(server->pings, 0, pings));
+		server->served, quantity_plural(server->served), rping_pings_text(server->pings, 0, pings));
 	if (server->failed)
-		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, server->failed == 1 ? "" : "s");
+		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, quantity_plural(server->failed));
 	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
 }
 
@@ -303,18 +313,6 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct rping_server *server = owner;
-
-	if (count)
-		outcome = listen_at(server, addresses[0]);
-	if (outcome)
-		finish_with_verdict(server, outcome);
-}
-
-/* The way in and out. */
-
 /* Where it is to listen, as it was given. */
 static const char *address_asked(const struct rping_options *options)
 {
@@ -322,6 +320,23 @@ static const char *address_asked(const struct rping_options *options)
 		return options->addresses.texts[0];
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
+
+static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct rping_server *server = owner;
+
+	struct address address;
+
+	if (!outcome)
+		outcome = path_choose(&server->options->common.family, ADDRESS_NONE, server->log,
+				      address_asked(server->options), addresses, count, &address);
+	if (!outcome)
+		outcome = listen_at(server, address);
+	if (outcome)
+		finish_with_verdict(server, outcome);
+}
+
+/* The way in and out. */
 
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **result)
@@ -365,41 +380,56 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 		server_ended(server);
 }
 
-void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
+static struct totals totals_so_far(const struct rping_server *server)
 {
-	uint64_t pings = server->pings;
-	uint64_t connected = 0;
-	uint64_t last = ended(server);
+	struct totals totals = { .served = server->served, .failed = server->failed, .pings = server->pings };
 
 	for (const struct guest *guest = server->guests; guest; guest = guest->next) {
 		if (guest->counted)
 			continue;
-		pings += guest->answered;
-		connected++;
+		totals.pings += guest->answered;
+		totals.connected++;
+	}
+	return totals;
+}
+
+void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
+{
+	struct totals totals = totals_so_far(server);
+	uint64_t last = ended(server);
+
+	if (span == REPORT_INTERVAL) {
+		totals.served -= server->before_interval.served;
+		totals.failed -= server->before_interval.failed;
+		totals.pings -= server->before_interval.pings;
+		last = 0;
 	}
 	report_text(report, "role", "server");
 	report_text(report, "target", address_asked(server->options));
 	report_object(report, "served");
-	report_count(report, "clients", server->served);
-	report_count(report, "failed", server->failed);
-	report_count(report, "connected", connected);
+	report_count(report, "clients", totals.served);
+	report_count(report, "failed", totals.failed);
+	report_count(report, "connected", totals.connected);
 	report_end(report);
 	report_object(report, "pings");
-	report_count(report, "answered", pings);
-	report_count(report, "verified", server->options->validate ? pings : 0);
+	report_count(report, "answered", totals.pings);
+	report_count(report, "verified", server->options->validate ? totals.pings : 0);
 	report_end(report);
 	/* A person has had a line of each. */
 	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
-	if (span == REPORT_INTERVAL)
-		last = 0;
 	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {
 		report_object(report, NULL);
 		report_record(&server->records[i % RECORDS_MOST], report);
 		report_end(report);
 	}
 	report_end(report);
+}
+
+void rping_server_interval_over(struct rping_server *server)
+{
+	server->before_interval = totals_so_far(server);
 }
 
 /* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */

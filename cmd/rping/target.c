@@ -9,6 +9,7 @@
 #include "cmd/hello.h"
 #include "cmd/rping/protocol.h"
 #include "core/payload.h"
+#include "core/quantity.h"
 
 enum target_state {
 	TARGET_WAITING,
@@ -210,7 +211,7 @@ static void step_timed_out(void *owner)
 	char silence[ENDPOINT_SILENCE_SIZE];
 
 	log_error(log_of(target), target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", target->done,
-		  phase_text(&target->phase), (double)target->phase.timeout / (double)CLOCK_NS_PER_S,
+		  phase_text(&target->phase), quantity_seconds(target->phase.timeout),
 		  endpoint_silence(target->endpoint, silence));
 	finish(target, OUTCOME_FAILED);
 }
@@ -501,7 +502,8 @@ static enum outcome ask_to_connect(struct target *target)
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MOST,
 		/* With --duration there may be fewer, and no server is to take that for a failure. */
-		.count = options->count && !options->duration ? (uint64_t)(options->count + options->warmup) : 0,
+		.count =
+			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
 
@@ -628,21 +630,17 @@ static void connect_to_first(struct target *target)
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct target *target = owner;
-	enum address_family family = target->all->source.family;
+	const struct family_options *family = &options_of(target)->common.family;
+	enum address_family source = target->all->source.family;
 
 	for (size_t i = 0; i < count; i++) {
-		if (family && family != addresses[i].family)
-			continue;
-		if (!path_allows_family(&options_of(target)->common.family, addresses[i].family))
+		if (!path_allows(family, source, addresses[i].family))
 			continue;
 		target->addresses[target->address_count] = addresses[i];
 		target->addresses[target->address_count++].port = target->port;
 	}
-	if (!outcome && !target->address_count) {
-		log_error(log_of(target), target->address, "no address of the family that %s asks for",
-			  path_family_option(&options_of(target)->common.family, family ? "-I" : NULL));
-		outcome = OUTCOME_NO_CONNECTION;
-	}
+	if (!outcome && !target->address_count)
+		outcome = path_no_address(family, source, log_of(target), target->address);
 	if (outcome)
 		finish(target, outcome);
 	else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/selftest/selftest.h"
+#include "core/quantity.h"
 
 static const struct command *find_command(const char *name)
 {
@@ -38,7 +39,7 @@ static void limit_passed(void *owner)
 
 	if (!part->outcome) {
 		log_error(&left->environment.log, NULL, "not done %g s after its peer",
-			  (double)part->timeout / (double)CLOCK_NS_PER_S);
+			  quantity_seconds(part->timeout));
 		part->outcome = OUTCOME_FAILED;
 	}
 	if (!left->interrupted) {

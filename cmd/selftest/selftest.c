@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 /* clang-format off */
 static const struct option options_table[] = {
@@ -91,7 +92,7 @@ static void say_verdict(const struct selftest *selftest)
 	if (environment->outcome)
 		fprintf(output, "FAILED: %u of %u parts passed", selftest->passed, (unsigned)PARTS);
 	else
-		fprintf(output, "ok: %u part%s passed", selftest->passed, selftest->passed == 1 ? "" : "s");
+		fprintf(output, "ok: %u part%s passed", selftest->passed, quantity_plural(selftest->passed));
 	if (selftest->skipped)
 		fprintf(output, ", %u skipped", selftest->skipped);
 	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);

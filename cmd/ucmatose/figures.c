@@ -87,7 +87,8 @@ static void report_connections(const struct ucmatose *run, const struct figures_
 	report_count(report, "made", made);
 	report_count(report, "failed", span->failed);
 	report_count(report, "refused", span->refused);
-	report_count(report, "warmup", (uint64_t)run->options->warmup);
+	report_count(report, "warmup",
+		     run->options->warmup < run->wanted ? (uint64_t)run->options->warmup : run->wanted);
 	report_rate(report, "rate", made, length(run, span, ACTIVITY_CONNECTING));
 	report_end(report);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "cmd/ucmatose/ucmatose.h"
+#include "core/quantity.h"
 
 /*
  * A message is complete here before its acknowledgement has left the device, and a disconnect at that moment would
@@ -71,7 +72,7 @@ static int64_t patience(const struct ucmatose *run)
 
 static double timeout_seconds(const struct ucmatose *run)
 {
-	return (double)patience(run) / (double)CLOCK_NS_PER_S;
+	return quantity_seconds(patience(run));
 }
 
 static void fail_silent(struct ucmatose_connection *connection)
@@ -147,7 +148,7 @@ static void nobody_came(void *owner)
 	struct ucmatose *run = owner;
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
-		  (double)run->options->idle_timeout / (double)CLOCK_NS_PER_S);
+		  quantity_seconds(run->options->idle_timeout));
 	ucmatose_note(run, OUTCOME_FAILED);
 	run->arrivals_over = true;
 	ucmatose_advance(run);
@@ -377,18 +378,20 @@ static void tell_failures(struct ucmatose *run, uint32_t verified)
 
 static void tell_success(const struct ucmatose *run)
 {
-	const char *plural = run->wanted == 1 ? "" : "s";
 	FILE *output = environment_output(run->environment);
+	uint64_t messages = run->messages * run->wanted;
 	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < run->begun; i++)
 		ours += run->connections[i].peer_is_ours;
-	fprintf(output, "%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted, plural);
+	fprintf(output, "%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted,
+		quantity_plural(run->wanted));
 	if (!run->messages)
 		fprintf(output, " made and ended");
 	else
-		fprintf(output, ", %" PRIu64 " messages of %" PRId64 " bytes each way %s", run->messages * run->wanted,
-			run->options->size, ours ? "verified" : "came, their lengths checked");
+		fprintf(output, ", %" PRIu64 " message%s of %" PRId64 " byte%s each way %s", messages,
+			quantity_plural(messages), run->options->size, quantity_plural((uint64_t)run->options->size),
+			ours ? "verified" : "came, their lengths checked");
 	if (run->messages && ours && ours < run->wanted)
 		fprintf(output, " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
 			run->wanted - ours);

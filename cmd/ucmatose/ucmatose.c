@@ -26,6 +26,7 @@
 
 #include "cmd/host.h"
 #include "cmd/table.h"
+#include "core/quantity.h"
 
 static const struct option_word formats[] = {
 	{ "name", ADDRESS_FORMAT_ANY },
@@ -134,37 +135,22 @@ static void fail_early(struct ucmatose *run, enum outcome outcome)
 	ucmatose_finish(run);
 }
 
-static bool may_use(const struct ucmatose *run, enum address_family family)
-{
-	if (run->source.family && family != run->source.family)
-		return false;
-	return family == ADDRESS_GID || path_allows_family(&run->options->common.family, family);
-}
-
 static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
-	size_t chosen = 0;
+	const struct log *log = &run->environment->log;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&run->options->common.family, run->source.family, log, run->options->server,
+				      addresses, count, &run->destination);
+	if (!outcome && address_is_multicast(&run->destination)) {
+		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+		outcome = OUTCOME_USAGE;
+	}
+	if (outcome) {
 		fail_early(run, outcome);
 		return;
 	}
-	while (chosen < count && !may_use(run, addresses[chosen].family))
-		chosen++;
-	if (chosen == count) {
-		log_error(&run->environment->log, "-s", "'%s' has no address of the family that %s asks for",
-			  run->options->server,
-			  path_family_option(&run->options->common.family, run->source.family ? "-b" : NULL));
-		fail_early(run, OUTCOME_USAGE);
-		return;
-	}
-	if (address_is_multicast(&addresses[chosen])) {
-		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
-		fail_early(run, OUTCOME_USAGE);
-		return;
-	}
-	run->destination = addresses[chosen];
 	run->destination.port = (uint16_t)run->options->port;
 	address_text(&run->destination, run->target);
 	run->environment->log.hold = ucmatose_client_hold;
@@ -199,11 +185,13 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 {
 	struct ucmatose *run = owner;
 
-	if (!count) {
+	if (!outcome)
+		outcome = path_choose(&run->options->common.family, ADDRESS_NONE, &run->environment->log,
+				      run->options->bind, addresses, count, &run->source);
+	if (outcome) {
 		fail_early(run, outcome);
 		return;
 	}
-	run->source = addresses[0];
 	if (run->is_server)
 		start_listening(run);
 	else
@@ -242,19 +230,14 @@ static void first_step(void *owner)
 static void say_ack_timeout(const struct ucmatose *run)
 {
 	int64_t exponent = run->options->common.path.ack_timeout;
-	FILE *output = environment_output(run->environment);
-	double microseconds = 4.096 * (double)(INT64_C(1) << exponent);
+	char text[QUANTITY_TEXT_SIZE];
 
-	fprintf(output, "cmatose: ack timeout %" PRId64 ": ", exponent);
-	if (!exponent)
-		fprintf(output, "an acknowledgement is waited for without a limit");
-	else if (microseconds < 1e3)
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g us", exponent, microseconds);
-	else if (microseconds < 1e6)
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g ms", exponent, microseconds / 1e3);
+	if (exponent)
+		fprintf(environment_output(run->environment),
+			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
+			quantity_time(INT64_C(4096) << exponent, text));
 	else
-		fprintf(output, "4.096 us x 2^%" PRId64 " = %.4g s", exponent, microseconds / 1e6);
-	ucmatose_say(run, "");
+		ucmatose_say(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)

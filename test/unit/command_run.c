@@ -30,13 +30,14 @@ static const struct option table[] = {
 	OPTION_ROW(OPTION_FLAG, 0, "bad", struct settings, bad, .help = "Bad"),
 	TRANSPORT_OPTION(struct settings, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct settings, 0),
-	OPTION_REST(common_option_table),
+	OPTION_REST(end_option_table),
 };
 /* clang-format on */
 
 struct state {
 	struct environment *environment;
 	struct loop_timer timer;
+	struct loop_timer work;
 };
 
 static void trace(const char *word)
@@ -85,6 +86,13 @@ static struct state *make_state(struct environment *environment, void **owner)
 	*owner = state;
 	trace("start");
 	return state;
+}
+
+static void report_nothing(void *owner, struct report *report, enum report_span span)
+{
+	(void)owner;
+	(void)report;
+	(void)span;
 }
 
 static void stop(void *owner)
@@ -568,6 +576,91 @@ static void silent_run_needs_no_reader(void **state)
 	assert_true(clock_now() - start > 3 * CLOCK_NS_PER_S / 2);
 }
 
+/* A busy host, as seen from the loop. */
+static void block(int64_t nanoseconds)
+{
+	int64_t end = clock_now() + nanoseconds;
+
+	while (clock_now() < end)
+		continue;
+}
+
+static void finish_with_summary(void *owner)
+{
+	struct state *state = owner;
+
+	environment_summary(state->environment);
+	trace("verdict");
+	environment_finish(state->environment, OUTCOME_OK);
+}
+
+static void work(void *owner)
+{
+	(void)owner;
+	block(50 * CLOCK_NS_PER_MS);
+}
+
+/* The end is due before the interval's, and the loop comes to both in the same turn. */
+static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
+						       void **owner)
+{
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_with_summary, state);
+	loop_timer_start(environment->loop, &state->work, 0, work, state);
+	return OUTCOME_OK;
+}
+
+static void nothing_comes_behind_the_verdict(void **state)
+{
+	const struct command row = { .start = start_and_finish_with_the_interval, .report = report_nothing };
+	struct child child = spawn(&row, "--interval-report 40ms");
+	struct result result = { 0 };
+
+	(void)state;
+	finish(&child, &result);
+	assert_non_null(strstr(result.out, "verdict\nstop\nclose\n"));
+}
+
+static void finish_soon(void *owner)
+{
+	struct state *state = owner;
+
+	block(70 * CLOCK_NS_PER_MS);
+	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_with_summary, state);
+}
+
+/* 80 ms of rest, 70 ms of work, in which the first interval of 100 ms ends, and so long that the second one does. */
+static enum outcome start_and_keep_the_interval_waiting(struct environment *environment, const void *options,
+							void **owner)
+{
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_soon, state);
+	return OUTCOME_OK;
+}
+
+static void intervals_do_not_overlap(void **state)
+{
+	const struct command row = { .start = start_and_keep_the_interval_waiting, .report = report_nothing };
+	struct child child = spawn(&row, "--interval-report 100ms");
+	struct result result = { 0 };
+	double from, to, before = 0;
+	unsigned count = 0;
+
+	(void)state;
+	finish(&child, &result);
+	for (const char *line = strstr(result.out, "tool: 0."); line; line = strstr(line + 1, "tool: 0.")) {
+		assert_int_equal(sscanf(line, "tool: %lf s to %lf s", &from, &to), 2);
+		assert_true(from >= before);
+		before = to;
+		count++;
+	}
+	assert_true(count >= 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +681,8 @@ int main(void)
 		cmocka_unit_test(the_summary_has_the_exit_code),
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),
+		cmocka_unit_test(nothing_comes_behind_the_verdict),
+		cmocka_unit_test(intervals_do_not_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,12 +65,21 @@ static void bandwidths(void **state)
 	assert_true(strlen(quantity_bandwidth(1e24, text)) < QUANTITY_TEXT_SIZE);
 }
 
+static void plurals(void **state)
+{
+	(void)state;
+	assert_string_equal(quantity_plural(0), "s");
+	assert_string_equal(quantity_plural(1), "");
+	assert_string_equal(quantity_plural(UINT64_MAX), "s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(bandwidths),
+		cmocka_unit_test(plurals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,8 +286,7 @@ void __wrap_loop_timer_stop(struct loop_timer *timer);
 void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet);
 void __wrap_soft_flush(struct soft_transport *transport);
 uint64_t __wrap_soft_random(void);
-void __wrap_soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			   struct soft_path *path);
+void __wrap_soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local);
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
@@ -384,10 +383,8 @@ uint64_t __wrap_soft_random(void)
 	return roll() ^ roll() << 32;
 }
 
-void __wrap_soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			   struct soft_path *path)
+void __wrap_soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path)
 {
-	assert_ptr_equal(host_of(transport), socket->host);
 	*path = (struct soft_path){
 		.socket = socket,
 		.local = socket->host->address,

@@ -27,6 +27,7 @@ struct fake_endpoint {
 	size_t send_count;
 	bool disconnected;
 	bool rejected;
+	uint64_t promised; /* by a client's hello */
 };
 
 struct fake {
@@ -124,8 +125,8 @@ static enum outcome fake_connect(struct endpoint *endpoint, const void *data, si
 {
 	struct hello hello;
 
-	(void)endpoint;
 	assert_true(hello_read(data, length, HELLO_RPING, &hello));
+	of(endpoint)->promised = hello.count;
 	return OUTCOME_OK;
 }
 
@@ -475,7 +476,7 @@ static void client_says_that_the_server_went_away(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
 }
 
-static char *report_text_of(struct fake *fake)
+static char *report_text_of(struct fake *fake, enum report_span span)
 {
 	struct report report = { 0 };
 	char *text;
@@ -483,24 +484,29 @@ static char *report_text_of(struct fake *fake)
 	FILE *stream = open_memstream(&text, &length);
 
 	report_open(&report, stream, &report_json);
-	rping_command.report(fake->state, &report, REPORT_TOTAL);
+	rping_command.report(fake->state, &report, span);
 	report_close(&report);
 	fclose(stream);
 	return text;
 }
 
-static void assert_reports(struct fake *fake, const char *words)
+static void assert_reports_of(struct fake *fake, enum report_span span, const char *words)
 {
-	char *text = report_text_of(fake);
+	char *text = report_text_of(fake, span);
 
 	if (!strstr(text, words))
 		fail_msg("%s is not in: %s", words, text);
 	free(text);
 }
 
+static void assert_reports(struct fake *fake, const char *words)
+{
+	assert_reports_of(fake, REPORT_TOTAL, words);
+}
+
 static unsigned reported_times(struct fake *fake, const char *words)
 {
-	char *text = report_text_of(fake);
+	char *text = report_text_of(fake, REPORT_TOTAL);
 	unsigned times = 0;
 
 	for (const char *place = strstr(text, words); place; place = strstr(place + 1, words))
@@ -526,6 +532,19 @@ static void client_does_not_count_pings_to_warm_up(void **state)
 	assert_reports(fake, "\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0");
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_promises_the_pings_to_warm_up_too(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.warmup = INT32_MAX;
+	fake->options.count = INT64_MAX;
+	endpoint = connected_client(fake, NULL);
+	assert_true(of(endpoint)->promised == (uint64_t)INT64_MAX + INT32_MAX);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 of 9223372036854775807 pings");
 }
 
 static void client_fails_if_a_ping_to_warm_up_does(void **state)
@@ -631,6 +650,30 @@ static void bad_target_disturbs_no_other(void **state)
 	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\""), 1);
 	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\""), 1);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
+}
+
+static void total_claims_no_more_than_was_verified(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+	size_t length;
+	char *text;
+
+	fake->environment.output = open_memstream(&text, &length);
+	fake->options.validate = true;
+	fake->options.count = 1;
+	two_targets(fake);
+	endpoint = connect_endpoint(fake, &fake->endpoints[0]->base, NULL);
+	pings(endpoint, 1);
+	disconnect(endpoint);
+	endpoint = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
+	answer_ping(endpoint, 32, 20);
+	go_ahead(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
+	fclose(fake->environment.output);
+	assert_non_null(strstr(text, "rping: FAILED: total: 2 pings answered, 1 of 2 targets passed (fake)\n"));
+	free(text);
 }
 
 static void absent(struct endpoint *endpoint)
@@ -1188,6 +1231,24 @@ static void server_keeps_the_last_clients_and_exact_totals(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+static void server_reports_what_came_in_an_interval(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.server = true;
+	start(fake);
+	serve_one(fake);
+	serve_one(fake);
+	rping_command.interval_over(fake->state);
+	serve_one(fake);
+	assert_reports_of(fake, REPORT_INTERVAL,
+			  "\"served\":{\"clients\":1,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":1,");
+	assert_reports(fake, "\"served\":{\"clients\":3,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":3,");
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void server_that_nobody_wants_ends(void **state)
 {
 	struct fake *fake = *state;
@@ -1244,11 +1305,13 @@ int main(void)
 		TEST(client_obeys_the_servers_limit),
 		TEST(client_says_that_the_server_went_away),
 		TEST(client_does_not_count_pings_to_warm_up),
+		TEST(client_promises_the_pings_to_warm_up_too),
 		TEST(client_fails_if_a_ping_to_warm_up_does),
 		TEST(client_counts_the_lost_ping),
 		TEST(client_keeps_its_interval),
 		TEST(client_ends_in_order_after_its_duration),
 		TEST(bad_target_disturbs_no_other),
+		TEST(total_claims_no_more_than_was_verified),
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_no_longer_than_it_was_told),
 		TEST(client_does_not_wait_after_a_refusal),
@@ -1280,6 +1343,7 @@ int main(void)
 		TEST(server_says_that_clients_are_missing),
 		TEST(one_off_server_ends_after_one_also_with_persistence),
 		TEST(server_keeps_the_last_clients_and_exact_totals),
+		TEST(server_reports_what_came_in_an_interval),
 		TEST(server_that_nobody_wants_ends),
 		TEST(server_that_has_served_may_be_idle),
 		TEST(idle_client_is_failed_and_dismissed),

@@ -727,17 +727,26 @@ static void count_event(void *owner, struct endpoint *endpoint, const struct end
 	++*(unsigned *)owner;
 }
 
-/* A completion queue that fails when only disconnections are awaited harms nobody; else it fails all, with a reason. */
+/*
+ * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody; else it fails
+ * all, with a reason.
+ */
 static void a_failure_nobody_needs_to_know(void **state)
 {
 	static const struct endpoint_handlers handlers = { .event = count_event };
-	static const enum endpoint_state states[][2] = {
-		{ ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING },
-		{ ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED },
+	static const struct {
+		enum endpoint_state states[2];
+		bool done;
+		unsigned failures;
+	} rounds[] = {
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, 0 },
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, 0 },
 	};
 
 	(void)state;
-	for (size_t round = 0; round < 2; round++) {
+	for (size_t round = 0; round < sizeof(rounds) / sizeof(*rounds); round++) {
 		struct log log = { .name = "test" };
 		struct verbs_endpoint endpoints[2] = { 0 };
 		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
@@ -753,16 +762,17 @@ static void a_failure_nobody_needs_to_know(void **state)
 		for (size_t index = 0; index < 2; index++) {
 			endpoints[index].base.transport = &transport.base;
 			endpoints[index].base.domain = &domain.base;
-			endpoints[index].base.state = states[round][index];
+			endpoints[index].base.state = rounds[round].states[index];
+			endpoints[index].base.done = rounds[round].done;
 			endpoints[index].base.handlers = &handlers;
 			endpoints[index].base.owner = &failures;
 		}
 		capture_begin(&capture);
 		verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
 		capture_end(&capture);
-		assert_int_equal(failures, round ? 2 : 0);
+		assert_int_equal(failures, rounds[round].failures);
 		assert_int_equal(strstr(capture.text, "ib0: arming a completion queue: Invalid argument") != NULL,
-				 round == 1);
+				 failures > 0);
 		loop_destroy(transport.base.loop);
 	}
 }

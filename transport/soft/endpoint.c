@@ -241,11 +241,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 
 enum outcome soft_open_queue(struct endpoint *base)
 {
-	enum outcome outcome = soft_queue_create(soft_endpoint_of(base));
-
-	if (!outcome)
-		base->queue_number = soft_queue_number(soft_endpoint_of(base)->queue);
-	return outcome;
+	return soft_queue_create(soft_endpoint_of(base));
 }
 
 enum outcome soft_connect(struct endpoint *base, const void *data, size_t length)

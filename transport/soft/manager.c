@@ -110,7 +110,7 @@ static void answer_stray(struct soft_manager *manager, struct soft_socket *socke
 		.rej = { .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID },
 	};
 
-	soft_path_back(manager->transport, socket, from, &path);
+	soft_path_back(socket, from, &path);
 	if (mad->kind == MAD_DREQ) {
 		soft_ending_confirm(manager, &path, mad);
 		return;

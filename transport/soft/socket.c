@@ -329,10 +329,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	return outcome;
 }
 
-void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		    struct soft_path *path)
+void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path)
 {
-	(void)transport;
 	*path = (struct soft_path){
 		.socket = socket,
 		.local = socket->address,
@@ -345,7 +343,6 @@ void soft_path_back(struct soft_transport *transport, struct soft_socket *socket
 /* Every local address of the family, as far as no other process holds it; a 127.0.0.x of our own in any case. */
 static enum outcome listen_on_all(struct soft_transport *transport, const char *name, const struct address *any)
 {
-	struct soft_socket *first = transport->sockets;
 	struct ifaddrs *list;
 	int error = EADDRNOTAVAIL;
 
@@ -367,9 +364,7 @@ static enum outcome listen_on_all(struct soft_transport *transport, const char *
 			error = errno;
 	}
 	freeifaddrs(list);
-	if (transport->sockets != first || first)
-		return OUTCOME_OK;
-	return explain(transport, name, any, error);
+	return transport->sockets ? OUTCOME_OK : explain(transport, name, any, error);
 }
 
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address)

@@ -112,8 +112,7 @@ uint64_t soft_random(void);
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path);
 /* The way back to where a packet came from: local is the socket's address, and no port is set. */
-void soft_path_back(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		    struct soft_path *path);
+void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
 /* The interface that has a local address; false if none is found. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
 /* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */

@@ -51,7 +51,7 @@ static bool is_needed(const struct verbs_domain *domain)
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
 		const struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
 
-		if (endpoint && endpoint->base.domain == &domain->base &&
+		if (endpoint && endpoint->base.domain == &domain->base && !endpoint->base.done &&
 		    (endpoint->base.state == ENDPOINT_ESTABLISHED || endpoint->base.state == ENDPOINT_JOINED ||
 		     endpoint->base.state == ENDPOINT_CONNECTING || endpoint->base.state == ENDPOINT_ACCEPTING))
 			return true;

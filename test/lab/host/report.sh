@@ -41,6 +41,7 @@ report_totals() {
 	failed=$(grep -c '^FAIL ' "$results/summary" || :)
 	skipped=$(grep -c '^skip ' "$results/summary" || :)
 	rm -rf "$final"
+	mkdir -p "$(dirname "$final")"
 	mv "$results" "$final"
 	if [ "$skipped" -gt 0 ]; then
 		printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

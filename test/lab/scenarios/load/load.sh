@@ -108,7 +108,7 @@ begin_wave() {
 	wait_until 600 'the clients to be killed have had an answer' answered victim "$each"
 	sleep "$(awk "BEGIN { print $lasting * $moment / 100 }")"
 	send KILL victim
-	finish victim 10 >finish.text
+	finish victim 180 >finish.text
 	expect_silent victim.err
 	lost=$((lost + each))
 	rm victim.out

@@ -358,7 +358,7 @@ static void send_message(struct peer *peer)
 		datagram_write(bytes, MESSAGE_LENGTH, peer->endpoint->queue_number, &mark);
 	else
 		payload_pattern_fill(bytes, MESSAGE_LENGTH, how & 16 ? peer->connection : ~peer->connection,
-				     mark.sequence);
+				     (uint32_t)mark.sequence);
 	if (how & 2)
 		bytes[take8(input) % MESSAGE_LENGTH] ^= take8(input);
 	send_bytes(peer, offset, how & 4 ? take8(input) % 128 : MESSAGE_LENGTH, how & 32);

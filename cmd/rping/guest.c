@@ -89,9 +89,12 @@ static enum outcome verdict(const struct guest *guest)
 	/* A server with -P is ended from outside by its nature, and its clients with it. */
 	bool by_nature = dismissed && guest->options->persistent;
 	bool cut_off = guest->overdue || (dismissed && !by_nature && !guest->answered);
+	/* The only client has shown nothing if it did not ping. */
+	bool alone = !guest->options->persistent || guest->options->one_off;
+	uint64_t wanted = guest->promised ? guest->promised : alone;
 	char pings[PINGS_TEXT_SIZE];
 
-	if (!cut_off && (guest->answered >= guest->promised || by_nature))
+	if (!cut_off && (guest->answered >= wanted || by_nature))
 		return OUTCOME_OK;
 	/* That the deadline has passed has been told. */
 	if (!guest->overdue)

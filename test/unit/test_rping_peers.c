@@ -1031,6 +1031,14 @@ static void server_expects_what_was_promised(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 3 of 10 pings");
 }
 
+static void server_of_one_client_expects_a_ping(void **state)
+{
+	struct fake *fake = *state;
+
+	disconnect(connected_guest(fake, 0));
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
+}
+
 static void server_does_not_wait_for_ever_for_a_beginning(void **state)
 {
 	struct fake *fake = *state;
@@ -1344,6 +1352,7 @@ int main(void)
 		TEST(server_refuses_a_message_of_another_length),
 		TEST(server_finds_the_wrong_byte),
 		TEST(server_expects_what_was_promised),
+		TEST(server_of_one_client_expects_a_ping),
 		TEST(server_does_not_wait_for_ever_for_a_beginning),
 		TEST(server_does_not_wait_for_ever_for_a_sink),
 		TEST(server_serves_one_at_a_time),

@@ -60,8 +60,7 @@ void end_interrupt(struct end *end, enum interruption reason);
 void end_cut(struct end *end);
 /* Frees it, whatever its state. */
 void end_release(struct end *end);
-/* The last line it has printed under its own name, without the name; "" if there is none. length without the newline.
- */
+/* The last line it has printed under its own name, without the name and the newline; "" if there is none. */
 const char *end_verdict(const struct end *end, size_t *length);
 
 #endif

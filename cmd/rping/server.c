@@ -324,7 +324,6 @@ static const char *address_asked(const struct rping_options *options)
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct rping_server *server = owner;
-
 	struct address address;
 
 	if (!outcome)

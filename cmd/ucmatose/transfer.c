@@ -30,8 +30,7 @@
 #define WINDOW_BYTES (UINT64_C(4) << 20)
 /* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
 #define MEMORY_PIECE ((size_t)4 << 20)
-/* A batch that takes longer than --timeout would look as if nothing had gone: on a bad network that must not be many.
- */
+/* A batch that takes longer than --timeout looks as if nothing had gone: on a bad network that is not to be many. */
 #define BATCH_BYTES ((int64_t)64 << 10)
 
 enum {

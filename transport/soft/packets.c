@@ -229,8 +229,7 @@ static void gather(const struct iovec **element, size_t *offset, uint8_t *packet
 	}
 }
 
-/* So many packets of the message, the last ones, did not go out: lost, as any may be, but of datagrams that is known.
- */
+/* The last packets of the message, so many, did not go out: lost, as any may be, but a datagram's queue is told. */
 static void lose(const struct message *message, size_t packets, int error)
 {
 	struct soft_unsent *unsent = message->unsent;
@@ -242,8 +241,7 @@ static void lose(const struct message *message, size_t packets, int error)
 	unsent->count += (uint32_t)packets;
 }
 
-/* How many messages from there on may go: what is behind a datagram that did not, in its queue, does not overtake it.
- */
+/* How many messages from there on may go: a datagram does not overtake one of its queue that did not. */
 static unsigned ready_from(const struct soft_wire *wire, size_t first)
 {
 	size_t end = first;

@@ -256,11 +256,9 @@ enum soft_event_kind {
  */
 void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-/* The same (code name "reject reason") for a peer that refused with data of its user, which the command gets, copied.
- */
+/* The same (code name "reject reason") for a peer that refused with data of its user; the command gets a copy. */
 void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length);
-/* Memory is short: the endpoint fails with that, as late as news of it would be told. A listener goes on without who
- * asked. */
+/* Memory is short: the endpoint fails with that, as late as news would be told; a listener refuses who asked. */
 void soft_starve(struct soft_endpoint *endpoint);
 /* Queues a completion for the endpoint. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);

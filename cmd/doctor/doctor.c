@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/host.h"
 #include "cmd/table.h"
 #include "core/quantity.h"
 
@@ -195,12 +196,17 @@ static void begin(void *owner)
 static enum outcome check(struct environment *environment, const void *all_options)
 {
 	const struct doctor_options *options = all_options;
-	struct address address;
+	const struct log *log = &environment->log;
+	struct address address = { 0 };
 
-	if (!options->address || !address_parse(options->address, ADDRESS_FORMAT_IP, &address) ||
-	    (!address_is_any(&address) && !address_is_multicast(&address)))
+	if (!options->address)
 		return OUTCOME_OK;
-	log_error(&environment->log, "-a, --address", "'%s' is not the address of one host", options->address);
+	address_parse(options->address, ADDRESS_FORMAT_IP, &address);
+	if (host_check(log, "-a, --address", options->address, &address, "-p", false))
+		return OUTCOME_USAGE;
+	if (!address.family || !address_is_any(&address))
+		return OUTCOME_OK;
+	log_error(log, "-a, --address", "'%s' is not the address of one host", options->address);
 	return OUTCOME_USAGE;
 }
 

@@ -283,8 +283,10 @@ faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it 
 	+@$(build) all conformance faults-tools static
 	@BUILD=$(BUILD) test/fault/document
 
-faults-sanitized: all faults-tools ## the short form of the fault matrix over soft, with AddressSanitizer and UBSan
+faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan, over soft in full, over verbs in short: an hour
+	+@$(build) all conformance faults-tools static
 	@BUILD=$(BUILD) test/fault/run sanitized
+	@RDMATEST=$(abspath $(BUILD))/sanitize/rdmatest test/lab/run 'fault/calls-all@*-short'
 
 faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
 	@BUILD=$(BUILD) test/fault/run valgrind

@@ -3,6 +3,8 @@
 
 # fault_cells OPTION...: cells of the fault matrix over soft-RoCE, by test/fault/matrix.c. A line a cell that failed.
 fault_cells() {
+	# For a program with sanitizers: what is preloaded comes before them, and hands on to them what does not fail.
+	export ASAN_OPTIONS=verify_asan_link_order=0:allocator_may_return_null=1
 	# shellcheck disable=SC2154 # the library's
 	run 3000 /opt/rdmatest/bin/faults -j 4 "$@" -o cells verbs 10.0.0.1 /opt/rdmatest/bin/rdmatest \
 		/opt/rdmatest/bin/inject.so

@@ -761,6 +761,7 @@ static void a_failure_nobody_needs_to_know(void **state)
 	} rounds[] = {
 		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, false, 0 },
 		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, false, 2 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_RESOLVING_ROUTE }, false, false, 2 },
 		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, false, 2 },
 		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, false, 0 },
 		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DESTROYED }, false, true, 0 },
@@ -810,6 +811,28 @@ static void a_failure_nobody_needs_to_know(void **state)
 	}
 }
 
+/* Nothing would tell it of its completions. */
+static void a_failed_device_takes_nobody(void **state)
+{
+	struct log log = { .name = "test" };
+	struct ibv_context context = { 0 };
+	struct rdma_cm_id id = { .verbs = &context };
+	struct verbs_transport transport = { .base = { .log = &log } };
+	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" }, .context = &context };
+	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base, .kind = ENDPOINT_CONNECTION },
+					   .id = &id };
+	struct capture capture;
+
+	(void)state;
+	transport.domains = &domain;
+	capture_begin(&capture);
+	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_OK);
+	verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_FAILED);
+	capture_end(&capture);
+	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -826,6 +849,7 @@ int main(void)
 		cmocka_unit_test(news_do_not_keep_the_loop),
 		cmocka_unit_test(servers_without_a_domain),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),
+		cmocka_unit_test(a_failed_device_takes_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

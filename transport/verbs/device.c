@@ -43,7 +43,10 @@ static void give_up(struct verbs_domain *domain)
 	loop_io_stop(&domain->completion_readable);
 }
 
-/* True if somebody waits for a completion: what fails later harms no one, least of all who waits to be disconnected. */
+/*
+ * True if somebody waits for a completion, or will: what fails later harms no one, least of all who waits to be
+ * disconnected.
+ */
 static bool is_needed(const struct verbs_domain *domain)
 {
 	const struct verbs_transport *transport = verbs_of(domain->base.transport);
@@ -52,8 +55,8 @@ static bool is_needed(const struct verbs_domain *domain)
 		const struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
 
 		if (endpoint && endpoint->base.domain == &domain->base && !endpoint->base.done &&
-		    (endpoint->base.state == ENDPOINT_ESTABLISHED || endpoint->base.state == ENDPOINT_JOINED ||
-		     endpoint->base.state == ENDPOINT_CONNECTING || endpoint->base.state == ENDPOINT_ACCEPTING))
+		    endpoint->base.state != ENDPOINT_DISCONNECTING && endpoint->base.state != ENDPOINT_DISCONNECTED &&
+		    endpoint->base.state < ENDPOINT_FAILED)
 			return true;
 	}
 	return false;
@@ -185,6 +188,10 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 			return outcome;
 	}
 	endpoint->base.domain = &domain->base;
+	if (domain->base.removed) {
+		log_error(transport->base.log, domain->base.device, "the device has failed before");
+		return OUTCOME_FAILED;
+	}
 	if (verbs_path_check(endpoint))
 		return OUTCOME_NO_CONNECTION;
 	if (endpoint->base.kind != ENDPOINT_GROUP)

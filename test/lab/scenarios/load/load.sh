@@ -132,15 +132,21 @@ watched() {
 	say "RESULT seconds	$(((now - watch_begin) / 100))"
 }
 
-# waves WAVES PROCESSES EACH SECONDS INTERVAL SEED: a wave is PROCESSES of EACH clients, so long; another comes for the killed
-# one and is left alone with the server for a while.
+# watched_for SECONDS: it has been as long.
+watched_for() {
+	now
+	[ $((now - watch_begin)) -ge $(($1 * 100)) ]
+}
+
+# waves SECONDS LEAST PROCESSES EACH LASTING INTERVAL SEED: for so many SECONDS, and that many waves at LEAST. A wave is PROCESSES
+# of EACH clients, LASTING so many seconds; another comes for the killed one and is left alone with the server for a while.
 waves() {
-	waves=$1 processes=$2 each=$3 lasting=$4 interval=$5 seed=$6
+	seconds=$1 waves=$2 processes=$3 each=$4 lasting=$5 interval=$6 seed=$7
 	served=0 pings=0 lost=0 wave=0
 	begin_watch
 	targets "$each"
 	serve
-	while [ "$wave" -lt "$waves" ]; do
+	until [ "$wave" -ge "$waves" ] && watched_for "$seconds"; do
 		wave=$((wave + 1))
 		# Which one is killed, and after how many hundredths of the time.
 		read -r victim moment <<-LINE
@@ -173,7 +179,7 @@ waves() {
 	say "RESULT clients	$((served + lost))"
 	say "RESULT killed	$lost"
 	say "RESULT pings	$(sed -n 's/^rping: FAILED: served .* clients, \([0-9]*\) pings.*/\1/p' server.out)"
-	say "RESULT waves	$waves"
+	say "RESULT waves	$wave"
 	say "RESULT seed	$seed"
 	say "RESULT interval	$interval"
 	say "RESULT wrong_verdicts	0"

@@ -42,7 +42,7 @@ static void heard(const struct log *log, const char *object, const char *text)
 	const struct told_error *last = reporting->told.last;
 
 	reporting_clear(reporting);
-	if (object && !strcmp(object, "hint")) {
+	if (object == log_hint_object) {
 		told_hint(&reporting->told, text);
 		return;
 	}

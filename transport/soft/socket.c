@@ -463,27 +463,29 @@ static bool change_membership(const struct soft_socket *socket, const struct add
 			   sizeof(request));
 }
 
-struct soft_socket *soft_group_socket_join(struct soft_transport *transport, const char *name,
-					   const struct soft_socket *local, const struct address *group)
+enum outcome soft_group_socket_join(struct soft_transport *transport, const char *name, const struct soft_socket *local,
+				    const struct address *group, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
+	int error;
 
+	*result = NULL;
 	while (socket && !(socket->group && address_same_host(&socket->address, group)))
 		socket = socket->next;
 	if (!socket) {
 		socket = open_socket(transport, group, true);
-		if (!socket) {
-			explain(transport, name, group, errno);
-			return NULL;
-		}
+		if (!socket)
+			return explain(transport, name, group, errno);
 		if (!change_membership(socket, &local->address, true)) {
-			log_errno(transport->base.log, name, errno, "joining the group");
+			error = errno;
+			log_errno(transport->base.log, name, error, "joining the group");
 			close_socket(socket);
-			return NULL;
+			return outcome_of(error);
 		}
 	}
 	socket->members++;
-	return socket;
+	*result = socket;
+	return OUTCOME_OK;
 }
 
 /* Closing the socket leaves the group. */

@@ -365,11 +365,11 @@ static void end_that_takes_too_long_is_cut(void **state)
 		int number;
 	} rows[] = {
 		{ "--deadline 20ms", "tool: the deadline passed: the run is not done after 0.02 s\n",
-		  "open\nstart\ndeadline\nstop\nclose\n", 0 },
+		  "open\nstart\ndeadline\ntool: FAILED: cut short\nstop\nclose\n", 0 },
 		{ "--timeout 30ms", "tool: the end in order took longer than --timeout (0.03 s): cut short\n",
-		  "open\nstart\nsignal\nstop\nclose\n", SIGINT },
+		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGINT },
 		{ "--deadline 1s", "tool: the deadline passed: the run is not done after 1 s\n",
-		  "open\nstart\nsignal\nstop\nclose\n", SIGTERM },
+		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGTERM },
 	};
 
 	(void)state;

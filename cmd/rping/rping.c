@@ -94,6 +94,10 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_NEEDS, "max-clients", "server" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
+#if WITH_PATH
+	{ OPTION_EXCLUDES, "retry", "server" },
+	{ OPTION_NEEDS, "backlog", "server" },
+#endif
 	SERVER_RULES(OPTION_NEEDS, "server")
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };

@@ -3,7 +3,6 @@
  * Multicast membership: a full member joins through the socket API, so that IGMP or MLD tells the network, and its
  * queue gets the group's datagrams. A send-only full member does neither: it only learns where to send.
  */
-#include <net/if.h>
 #include <string.h>
 
 #include "transport/soft/delivery.h"
@@ -42,8 +41,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
-	struct address *group = &endpoint->path.peer;
-	char interface[IF_NAMESIZE];
+	const struct address *group = &endpoint->path.peer;
 	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
@@ -51,10 +49,6 @@ enum outcome soft_join(struct endpoint *base, void *context)
 			  "joining the group: only a subnet manager assigns groups, and UDP has none");
 		return OUTCOME_USAGE;
 	}
-	/* A group of one link (ff02::, ff12::) is that of an interface. */
-	if (group->family == ADDRESS_IP6 && (group->bytes[1] & 0x0f) == 2 && !group->scope &&
-	    soft_interface_name(&endpoint->path.local, interface))
-		group->scope = if_nametoindex(interface);
 	if (!base->options.send_only) {
 		outcome = soft_group_socket_join(transport, base->name, endpoint->path.socket, group,
 						 &endpoint->group_socket);

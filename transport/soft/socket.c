@@ -285,6 +285,21 @@ static int route_source(const struct address *peer, struct address *source)
 	return error;
 }
 
+/* The index of the interface that has a local address; 0 lets the kernel choose. */
+static unsigned interface_of(const struct address *local)
+{
+	char name[IF_NAMESIZE];
+
+	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
+}
+
+/* A host's fe80::, a group's ff02:: or ff12::. */
+static bool is_of_one_link(const struct address *address)
+{
+	return address_is_link_local(address) ||
+	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
+}
+
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path)
 {
@@ -324,6 +339,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	if (!path->socket)
 		outcome = socket_of(transport, name, &local, &path->socket);
 	path->local = local;
+	if (is_of_one_link(peer) && !peer->scope)
+		path->peer.scope = interface_of(&local);
 	if (!outcome)
 		path->mtu = path_mtu(path->socket);
 	return outcome;
@@ -436,14 +453,6 @@ void soft_sockets_close(struct soft_transport *transport)
 {
 	while (transport->sockets)
 		close_socket(transport->sockets);
-}
-
-/* The index of the interface that has a local address; 0 lets the kernel choose. */
-static unsigned interface_of(const struct address *local)
-{
-	char name[IF_NAMESIZE];
-
-	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
 }
 
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)

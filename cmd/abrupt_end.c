@@ -5,6 +5,7 @@
  */
 #include "cmd/abrupt_end.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -48,17 +49,19 @@ static const struct {
 	const char *summary;
 } rows[] = {
 	[ABRUPT_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
-	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a library call does not return: ended at once"),
+	[ABRUPT_STUCK] = ROW(CODE_FAILED, "no end in time", "a system or library call does not return: ended at once"),
 	[ABRUPT_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: ended at once"),
 	[ABRUPT_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: ended at once"),
 	[ABRUPT_LOOP] = ROW(CODE_INTERNAL, "event loop", "the kernel refuses to wait for events: ended at once"),
 };
 
+/* Who does not read what was written, for which the run waits perhaps, is not waited for again. */
 static void say(int fd, const char *text)
 {
-	ssize_t ignored = write(fd, text, strlen(text));
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-	(void)ignored;
+	if (poll(&room, 1, 0) > 0 && write(fd, text, strlen(text)) < 0)
+		return;
 }
 
 void abrupt_end_prints_json(bool on)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ static enum outcome check_pidfile(const struct life *life)
 	FILE *stream;
 	long process = 0;
 	int found;
+	char more;
 
 	if (!name || (!exists && errno == ENOENT))
 		return OUTCOME_OK;
@@ -46,11 +48,11 @@ static enum outcome check_pidfile(const struct life *life)
 		log_errno(life->log, pidfile_label, errno, "%s", name);
 		return OUTCOME_INTERNAL;
 	}
-	found = fscanf(stream, "%ld", &process);
+	found = fscanf(stream, "%ld %c", &process, &more);
 	fclose(stream);
 	if (found == EOF)
 		return OUTCOME_OK;
-	if (found != 1 || process <= 0) {
+	if (found != 1 || process <= 0 || process > INT32_MAX) {
 		log_error(life->log, pidfile_label, "%s is there and holds no number of a process", name);
 		return OUTCOME_INTERNAL;
 	}
@@ -61,7 +63,7 @@ static enum outcome check_pidfile(const struct life *life)
 }
 
 /* The child says that it is ready, or ends and leaves its exit code. */
-static void __attribute__((noreturn)) wait_for_child(pid_t child, int end)
+static void __attribute__((noreturn)) wait_for_child(const struct life *life, pid_t child, int end)
 {
 	int status;
 	char byte;
@@ -74,7 +76,11 @@ static void __attribute__((noreturn)) wait_for_child(pid_t child, int end)
 		_exit(OUTCOME_OK);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : OUTCOME_INTERNAL);
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	log_error(life->log, "--daemon", "killed before it was ready: %s (signal %d)", strsignal(WTERMSIG(status)),
+		  WTERMSIG(status));
+	_exit(OUTCOME_INTERNAL);
 }
 
 static enum outcome split(struct life *life)
@@ -95,7 +101,7 @@ static enum outcome split(struct life *life)
 	}
 	if (child) {
 		close(ends[1]);
-		wait_for_child(child, ends[0]);
+		wait_for_child(life, child, ends[0]);
 	}
 	close(ends[0]);
 	life->parent = ends[1];

@@ -4,6 +4,7 @@
  * "rping" is rping), else by the first argument.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -177,6 +178,8 @@ int main(int argc, char **argv)
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
+	/* A file that may not grow any more (ulimit -f) is an error of the write. */
+	signal(SIGXFSZ, SIG_IGN);
 	loop_last_resort(abrupt_allocate, abrupt_refusal);
 	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
 	setvbuf(stdout, NULL, _IOLBF, 0);

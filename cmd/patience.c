@@ -28,10 +28,12 @@ bool patience_hold(struct patience *patience, const char *text)
 bool patience_again(struct patience *patience, struct loop *loop, const struct log *log, const char *object,
 		    bool absent, loop_callback *callback, void *owner)
 {
+	int64_t left = patience->until - clock_now();
 	char *error = patience->error;
 
-	if (absent && patience->until && clock_now() + PAUSE <= patience->until) {
-		loop_timer_start(loop, &patience->pause, PAUSE, callback, owner);
+	/* The last try is when the time is over. */
+	if (absent && left > 0) {
+		loop_timer_start(loop, &patience->pause, left < PAUSE ? left : PAUSE, callback, owner);
 		return true;
 	}
 	patience->until = 0;

@@ -55,6 +55,16 @@ static const char *seconds_text(int64_t nanoseconds, char text[32])
 	return text;
 }
 
+/* What the command would have said at its end is said for it. */
+static void cut_short(struct run *run)
+{
+	struct environment *environment = &run->environment;
+
+	environment_summary(environment);
+	fprintf(environment_output(environment), "%s: FAILED: cut short\n", environment->log.name);
+	environment_finish(environment, OUTCOME_FAILED);
+}
+
 static void ending_takes_too_long(void *owner)
 {
 	struct run *run = owner;
@@ -62,7 +72,7 @@ static void ending_takes_too_long(void *owner)
 
 	log_error(&run->environment.log, NULL, "the end in order took longer than --timeout (%s): cut short",
 		  seconds_text(run->common->timeout, text));
-	environment_finish(&run->environment, OUTCOME_FAILED);
+	cut_short(run);
 }
 
 /* How long the loop may take to enforce the limits of an orderly end, and after it the clean-up. */
@@ -73,9 +83,7 @@ static int64_t patience(const struct run *run)
 
 static void end_now(void *owner)
 {
-	struct run *run = owner;
-
-	environment_finish(&run->environment, OUTCOME_FAILED);
+	cut_short(owner);
 }
 
 static void signal_came(void *owner)

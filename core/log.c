@@ -11,6 +11,8 @@ enum {
 	LINE_MOST = 1024
 };
 
+const char log_hint_object[] = "hint";
+
 /* A line under construction. What does not fit is cut, and the cut is marked. */
 struct line {
 	char text[LINE_MOST];
@@ -115,7 +117,7 @@ void log_hint(const struct log *log, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	say(log, "hint", NO_ERROR, format, list);
+	say(log, log_hint_object, NO_ERROR, format, list);
 	va_end(list);
 }
 

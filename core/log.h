@@ -15,7 +15,7 @@ struct log {
 
 	/*
 	 * Who else wants to hear of errors and hints, before they are printed; may be NULL. object is NULL or the
-	 * message's own, and "hint" of a hint; text is the rest of the line.
+	 * message's own, and log_hint_object of a hint; text is the rest of the line.
 	 */
 	void (*heard)(const struct log *log, const char *object, const char *text);
 	void *listener; /* the function's own */
@@ -27,6 +27,9 @@ struct log {
 	bool (*hold)(void *holder, const char *object, const char *text);
 	void *holder;
 };
+
+/* Known by its address, not by its text: a host may be called "hint". */
+extern const char log_hint_object[];
 
 /*
  * Prints "<name>: <object>: <what failed>: <cause in words> (<raw code>)" as one line with one write, and keeps errno.

@@ -30,7 +30,7 @@ static void add_label(char labels[LABELS_SIZE], const char *name, const char *te
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			*end++ = '\\';
-		*end++ = (unsigned char)*text < ' ' ? '?' : *text;
+		*end++ = *text >= ' ' && *text <= '~' ? *text : '?';
 	}
 	strcpy(end, "\"");
 }

@@ -56,7 +56,7 @@ enum {
 #define OPENS(call, argument)                                                                                          \
 	{ call, 0, argument, OPEN_MASK, O_RDONLY }, { call, SANDBOX_DEVICES, argument, OPEN_MASK, O_RDWR },            \
 	{                                                                                                              \
-		call, SANDBOX_FILES, argument, OPEN_MASK, O_WRONLY | O_CREAT | O_TRUNC                                 \
+		call, SANDBOX_FILES, argument, O_ACCMODE | O_APPEND, O_WRONLY                                          \
 	}
 
 /* clang-format off */

@@ -28,7 +28,7 @@ static void tell_failure(const struct findings *findings, const struct finding *
 	} else if (log->heard) {
 		log->heard(log, finding->check, finding->text);
 		if (*finding->remedy)
-			log->heard(log, "hint", finding->remedy);
+			log->heard(log, log_hint_object, finding->remedy);
 	}
 }
 

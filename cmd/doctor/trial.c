@@ -7,7 +7,7 @@ static bool hold(void *holder, const char *object, const char *text)
 {
 	struct said *said = holder;
 
-	if (object && !strcmp(object, "hint")) {
+	if (object == log_hint_object) {
 		if (!*said->hint)
 			snprintf(said->hint, sizeof(said->hint), "%s", text);
 	} else if (!*said->text) {

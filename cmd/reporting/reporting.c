@@ -39,16 +39,16 @@ void reporting_add_verdict(struct reporting *reporting)
 static void heard(const struct log *log, const char *object, const char *text)
 {
 	struct reporting *reporting = log->listener;
-	const struct told_error *last = reporting->told.last;
+	const struct told_error *last = reporting->told.last, not_kept = { .object = object, .text = text };
 
 	reporting_clear(reporting);
-	if (object && !strcmp(object, "hint")) {
+	if (object == log_hint_object) {
 		told_hint(&reporting->told, text);
 		return;
 	}
 	told_error(&reporting->told, log->name, object, text);
-	if (reporting->form->error && reporting->told.last != last)
-		reporting->form->error(reporting, reporting->told.last);
+	if (reporting->form->error)
+		reporting->form->error(reporting, reporting->told.last != last ? reporting->told.last : &not_kept);
 }
 
 static void use_form(struct reporting *reporting, const struct reporting_form *form)

@@ -44,11 +44,10 @@ static const char *find_code(const char *text)
 /* What was being done ("connecting", "resolving the address") or the state that was reached, not just any words. */
 static bool is_phase(const char *text, size_t length)
 {
-	size_t word = strcspn(text, " ");
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz");
 
-	if (word > length)
-		word = length;
-	if (word > 3 && !memcmp(text + word - 3, "ing", 3))
+	/* A file may be called /run/rping. */
+	if (word > 3 && !memcmp(text + word - 3, "ing", 3) && (word == length || text[word] == ' '))
 		return true;
 	return (length == 11 && !memcmp(text, "established", 11)) || (length == 6 && !memcmp(text, "joined", 6));
 }

@@ -191,9 +191,8 @@ static void begin(void *owner)
 static bool hold(void *holder, const char *object, const char *text)
 {
 	struct rping_client *client = holder;
-	bool is_hint = object && !strcmp(object, "hint");
 
-	if (is_hint)
+	if (object == log_hint_object)
 		return client->held;
 	client->held = false;
 	for (size_t i = 0; i < client->count && !client->held; i++)

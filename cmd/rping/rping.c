@@ -94,6 +94,10 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_NEEDS, "max-clients", "server" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
+#if WITH_PATH
+	{ OPTION_EXCLUDES, "retry", "server" },
+	{ OPTION_NEEDS, "backlog", "server" },
+#endif
 	SERVER_RULES(OPTION_NEEDS, "server")
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
@@ -131,7 +135,9 @@ enum outcome rping_check_address(const struct rping_options *options, const char
 	struct address address = { 0 };
 
 	address_parse(text, ADDRESS_FORMAT_IP, &address);
-	if (host_check(log, option, text, &address, "-p", options->source || options->common.path.interface))
+	/* In a file it follows the address as it is. */
+	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
+		       options->source || options->common.path.interface))
 		return OUTCOME_USAGE;
 	if (source->family && address.family && source->family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);

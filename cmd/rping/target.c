@@ -704,8 +704,9 @@ void target_interrupt(struct target *target, enum interruption reason)
 	case TARGET_OFFERING_SOURCE:
 	case TARGET_OFFERING_SINK:
 	case TARGET_SETTLING:
+		/* Over soft a server that waits for the rest of a ping does not let go in the time that is left. */
 		if (target->overdue)
-			leave(target, OUTCOME_OK);
+			finish(target, verdict(target));
 		break;
 	case TARGET_RESTING:
 		go_on(target);

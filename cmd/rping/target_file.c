@@ -95,11 +95,12 @@ static enum outcome read_lines(struct target_file *file, FILE *stream, const cha
 		snprintf(place, sizeof(place), "%s:%u", name, ++number);
 		outcome = read_line(file, line, (size_t)length, port, place, log);
 	}
-	free(line);
-	if (!outcome && ferror(stream)) {
+	/* Memory may have run out too, which is no error of the stream. */
+	if (!outcome && !feof(stream)) {
 		log_errno(log, label, errno, "%s: reading", name);
-		return OUTCOME_INTERNAL;
+		outcome = OUTCOME_INTERNAL;
 	}
+	free(line);
 	if (!outcome && !file->count) {
 		log_error(log, label, "%s: there is no target in it", name);
 		return OUTCOME_USAGE;

@@ -87,7 +87,7 @@ bool ucmatose_client_hold(void *owner, const char *object, const char *text)
 {
 	struct ucmatose *run = owner;
 
-	if (object && !strcmp(object, "hint"))
+	if (object == log_hint_object)
 		return run->patience.until && run->patience.error;
 	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
 		return false;

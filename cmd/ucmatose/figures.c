@@ -122,9 +122,11 @@ void ucmatose_report(const struct ucmatose *run, struct report *report, enum rep
 		[STEP_DISCONNECT] = "disconnect",
 	};
 	const struct figures_span *found = span == REPORT_INTERVAL ? &run->figures.interval : &run->figures.total;
+	const char *target = run->is_server ? run->options->bind : run->options->server;
+	char any[ADDRESS_TEXT_SIZE];
 
 	report_text(report, "role", run->is_server ? "server" : "client");
-	report_text(report, "target", run->is_server ? run->options->bind : run->options->server);
+	report_text(report, "target", target ? target : run->source.family ? address_host(&run->source, any) : NULL);
 	path_report(report, &run->path);
 	report_connections(run, found, report);
 	for (int i = 0; i < STEPS; i++)

@@ -82,6 +82,10 @@ static const struct option options_table[] = {
 static const struct option_rule rules[] = {
 	SERVER_RULES(OPTION_EXCLUDES, "server"){ OPTION_EXCLUDES, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "wait-server", "server" },
+#if WITH_PATH
+	{ OPTION_NEEDS, "retry", "server" },
+	{ OPTION_EXCLUDES, "backlog", "server" },
+#endif
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 

@@ -365,11 +365,11 @@ static void end_that_takes_too_long_is_cut(void **state)
 		int number;
 	} rows[] = {
 		{ "--deadline 20ms", "tool: the deadline passed: the run is not done after 0.02 s\n",
-		  "open\nstart\ndeadline\nstop\nclose\n", 0 },
+		  "open\nstart\ndeadline\ntool: FAILED: cut short\nstop\nclose\n", 0 },
 		{ "--timeout 30ms", "tool: the end in order took longer than --timeout (0.03 s): cut short\n",
-		  "open\nstart\nsignal\nstop\nclose\n", SIGINT },
+		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGINT },
 		{ "--deadline 1s", "tool: the deadline passed: the run is not done after 1 s\n",
-		  "open\nstart\nsignal\nstop\nclose\n", SIGTERM },
+		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGTERM },
 	};
 
 	(void)state;
@@ -493,7 +493,7 @@ static void deadline_holds_though_a_call_blocks(void **state)
 
 	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
-	       "rdmatest: no end in time: a library call does not return: ended at once\n");
+	       "rdmatest: no end in time: a system or library call does not return: ended at once\n");
 }
 
 /* Nothing is known of the run any more, but standard output has its one object. */
@@ -517,8 +517,8 @@ static void an_abrupt_end_prints_json_too(void **state)
 	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
 	       "open\nstart\nhang\n" ABRUPT_SUMMARY("1", "no end in time",
-						    "a library call does not return: ended at once"),
-	       "rdmatest: no end in time: a library call does not return: ended at once\n");
+						    "a system or library call does not return: ended at once"),
+	       "rdmatest: no end in time: a system or library call does not return: ended at once\n");
 }
 
 /* A failure of the very last step counts in the exit code, and so in the summary. */

@@ -123,6 +123,10 @@ static void any_other_file_is_left_alone(void **state)
 	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
 	write_file("-1\n");
 	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	write_file("99999999 bottles of beer\n");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	write_file("4294967297\n");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
 	assert_int_equal(access(pidfile, F_OK), 0);
 }
 
@@ -233,6 +237,29 @@ static void caller_of_a_daemon_that_fails_has_its_exit_code(void **state)
 	assert_int_equal(daemon_status(false, 4), 4);
 }
 
+/* A process that is killed says nothing, so that its caller has to. */
+static void caller_of_a_daemon_that_is_killed_says_so(void **state)
+{
+	static const struct life_options options = { .daemon = true };
+	struct capture errors;
+	int status;
+	pid_t caller;
+
+	(void)state;
+	capture_begin(&errors);
+	caller = fork();
+	if (!caller) {
+		struct life life = { 0 };
+
+		life_begin(&life, &options, &tool_log);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(caller, &status, 0), caller);
+	assert_string_equal(capture_end(&errors), "tool: --daemon: killed before it was ready: Killed (signal 9)\n");
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERNAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +273,7 @@ int main(void)
 		cmocka_unit_test(reader_that_is_gone_is_told),
 		cmocka_unit_test_teardown(caller_of_a_daemon_ends_when_it_is_ready, remove_file),
 		cmocka_unit_test_teardown(caller_of_a_daemon_that_fails_has_its_exit_code, remove_file),
+		cmocka_unit_test(caller_of_a_daemon_that_is_killed_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

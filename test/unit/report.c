@@ -289,7 +289,7 @@ static void labels_in_prometheus(void **state)
 	report_object(report, NULL);
 	report_text(report, "transport", "of the entry");
 	report_text(report, "port", "1");
-	report_text(report, "name", "a \"b\" \\ c\nd");
+	report_text(report, "name", "a \"b\" \\ c\nd\xff");
 	report_text(report, "longest", longest);
 	report_text(report, "last", "z");
 	report_count(report, "count", 1);
@@ -297,7 +297,7 @@ static void labels_in_prometheus(void **state)
 	report_end(report);
 	report_count(report, "count", 2);
 	assert_written(&paper, "rdmatest_test_list_count{transport=\"soft\",port=\"1\",name=\"a \\\"b\\\" \\\\ "
-			       "c?d\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
+			       "c?d?\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
 }
 
 /* A histogram whole: its buckets in JSON, drawn in a block, and neither elsewhere. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file of --targets. */
+/* link: -Wl,--wrap=getline -Wl,--wrap=__getdelim */
 #include "test/unit/unit.h"
+
+#include <errno.h>
 
 #include "cmd/rping/target_file.h"
 
@@ -78,6 +81,37 @@ static void file_that_is_not_there_is_refused(void **state)
 	assert_non_null(strstr(capture_end(&errors), "rping: --targets: /nowhere/targets: No such file"));
 }
 
+/* The C library's headers choose which of the two is called. */
+static bool starved;
+ssize_t __real_getline(char **line, size_t *size, FILE *stream);
+ssize_t __wrap_getline(char **line, size_t *size, FILE *stream);
+ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *stream);
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *stream);
+
+ssize_t __wrap_getline(char **line, size_t *size, FILE *stream)
+{
+	errno = ENOMEM;
+	return starved ? -1 : __real_getline(line, size, stream);
+}
+
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *stream)
+{
+	errno = ENOMEM;
+	return starved ? -1 : __real___getdelim(line, size, end, stream);
+}
+
+static void line_that_memory_has_no_room_for_is_told(void **state)
+{
+	struct target_file file;
+	struct capture errors;
+
+	(void)state;
+	starved = true;
+	assert_int_equal(read_text(&file, "10.0.0.1\n", &errors), OUTCOME_INTERNAL);
+	starved = false;
+	assert_non_null(strstr(errors.text, ": reading: Cannot allocate memory (12)"));
+}
+
 static void ten_thousand_targets_are_enough(void **state)
 {
 	struct target_file file;
@@ -105,6 +139,7 @@ int main(void)
 		cmocka_unit_test(lines_are_addresses_with_or_without_a_port),
 		cmocka_unit_test(what_makes_no_sense_is_refused_with_its_line),
 		cmocka_unit_test(file_that_is_not_there_is_refused),
+		cmocka_unit_test(line_that_memory_has_no_room_for_is_told),
 		cmocka_unit_test(ten_thousand_targets_are_enough),
 	};
 

@@ -48,6 +48,9 @@ static void messages_are_taken_apart(void **state)
 		{ NULL, "joining: (again) refused",
 		  "\"object\":null,\"phase\":\"joining\",\"cause\":\"(again) refused\","
 		  "\"code\":null" },
+		{ "--pidfile", "/run/rping: No such file or directory (2)",
+		  "\"object\":\"--pidfile\",\"phase\":null,\"cause\":\"/run/rping: No such file or "
+		  "directory\",\"code\":\"2\"" },
 		{ NULL, "f(x)", "\"object\":null,\"phase\":null,\"cause\":\"f(x)\",\"code\":null" },
 		{ NULL, "a) b)", "\"object\":null,\"phase\":null,\"cause\":\"a) b)\",\"code\":null" },
 		{ NULL, "(5)", "\"object\":null,\"phase\":null,\"cause\":\"(5)\",\"code\":null" },

@@ -42,6 +42,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	const struct address *group = &endpoint->path.peer;
+	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
 		log_error(transport->base.log, base->name,
@@ -49,9 +50,10 @@ enum outcome soft_join(struct endpoint *base, void *context)
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
-		endpoint->group_socket = soft_group_socket_join(transport, base->name, endpoint->path.socket, group);
-		if (!endpoint->group_socket)
-			return OUTCOME_NO_CONNECTION;
+		outcome = soft_group_socket_join(transport, base->name, endpoint->path.socket, group,
+						 &endpoint->group_socket);
+		if (outcome)
+			return outcome;
 	}
 	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
 		log_debug(transport->base.log, "%s: the interface for multicast cannot be chosen", base->name);

@@ -285,6 +285,21 @@ static int route_source(const struct address *peer, struct address *source)
 	return error;
 }
 
+/* The index of the interface that has a local address; 0 lets the kernel choose. */
+static unsigned interface_of(const struct address *local)
+{
+	char name[IF_NAMESIZE];
+
+	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
+}
+
+/* A host's fe80::, a group's ff02:: or ff12::. */
+static bool is_of_one_link(const struct address *address)
+{
+	return address_is_link_local(address) ||
+	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
+}
+
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path)
 {
@@ -324,6 +339,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 	if (!path->socket)
 		outcome = socket_of(transport, name, &local, &path->socket);
 	path->local = local;
+	if (is_of_one_link(peer) && !peer->scope)
+		path->peer.scope = interface_of(&local);
 	if (!outcome)
 		path->mtu = path_mtu(path->socket);
 	return outcome;
@@ -438,14 +455,6 @@ void soft_sockets_close(struct soft_transport *transport)
 		close_socket(transport->sockets);
 }
 
-/* The index of the interface that has a local address; 0 lets the kernel choose. */
-static unsigned interface_of(const struct address *local)
-{
-	char name[IF_NAMESIZE];
-
-	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
-}
-
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)
 {
 	if (socket->address.family == ADDRESS_IP4) {
@@ -463,27 +472,29 @@ static bool change_membership(const struct soft_socket *socket, const struct add
 			   sizeof(request));
 }
 
-struct soft_socket *soft_group_socket_join(struct soft_transport *transport, const char *name,
-					   const struct soft_socket *local, const struct address *group)
+enum outcome soft_group_socket_join(struct soft_transport *transport, const char *name, const struct soft_socket *local,
+				    const struct address *group, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
+	int error;
 
+	*result = NULL;
 	while (socket && !(socket->group && address_same_host(&socket->address, group)))
 		socket = socket->next;
 	if (!socket) {
 		socket = open_socket(transport, group, true);
-		if (!socket) {
-			explain(transport, name, group, errno);
-			return NULL;
-		}
+		if (!socket)
+			return explain(transport, name, group, errno);
 		if (!change_membership(socket, &local->address, true)) {
-			log_errno(transport->base.log, name, errno, "joining the group");
+			error = errno;
+			log_errno(transport->base.log, name, error, "joining the group");
 			close_socket(socket);
-			return NULL;
+			return outcome_of(error);
 		}
 	}
 	socket->members++;
-	return socket;
+	*result = socket;
+	return OUTCOME_OK;
 }
 
 /* Closing the socket leaves the group. */

@@ -11,10 +11,11 @@ void soft_wire_close(struct soft_wire *wire);
 
 /*
  * The socket that receives a group's datagrams at a local address; joins the group (IGMP, MLD) with its first member.
- * NULL after the cause was told. Each call is one member, to be given back with soft_group_socket_leave().
+ * *result is NULL after a failure, whose cause was told. Each call is one member, to be given back with
+ * soft_group_socket_leave().
  */
-struct soft_socket *soft_group_socket_join(struct soft_transport *transport, const char *name,
-					   const struct soft_socket *local, const struct address *group);
+enum outcome soft_group_socket_join(struct soft_transport *transport, const char *name, const struct soft_socket *local,
+				    const struct address *group, struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
 /* Prepares a local socket to send to a group: from its own interface, and back to this host or not. */

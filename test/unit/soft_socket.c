@@ -220,6 +220,30 @@ static void mtu_is_looked_up_now_and_then(void **state)
 	soft_sockets_close(&world.transport);
 }
 
+/* Linux's connection manager gives groups 64 on RoCE v2: a socket's own 1 ends at the first router. */
+static void groups_are_reached_behind_routers(void **state)
+{
+	static const struct address here[] = {
+		{ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } },
+		{ .family = ADDRESS_IP6, .bytes = { [15] = 1 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(here); i++) {
+		bool four = here[i].family == ADDRESS_IP4;
+		socklen_t length = sizeof(int);
+		int hops = 0;
+
+		assert_int_equal(soft_socket_listen(&world.transport, "here", &here[i]), OUTCOME_OK);
+		assert_true(soft_socket_multicast(world.transport.sockets, true));
+		assert_int_equal(getsockopt(world.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
+					    four ? IP_MULTICAST_TTL : IPV6_MULTICAST_HOPS, &hops, &length),
+				 0);
+		assert_int_equal(hops, 64);
+	}
+	soft_sockets_close(&world.transport);
+}
+
 static bool has_error(int fd)
 {
 	struct pollfd look = { .fd = fd };
@@ -271,6 +295,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
 		cmocka_unit_test_setup_teardown(mtu_is_looked_up_now_and_then, begin, end),
+		cmocka_unit_test_setup_teardown(groups_are_reached_behind_routers, begin, end),
 		cmocka_unit_test_setup_teardown(errors_are_taken, begin, end),
 	};
 

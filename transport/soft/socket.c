@@ -29,6 +29,7 @@ enum {
 	MTU_CODE_LEAST = 1,
 	PACKET_AROUND = 512,	  /* at most: headers, room for the device's, the end of the buffer */
 	PACKET_DESCRIPTION = 256, /* struct sk_buff of Linux */
+	GROUP_HOPS = 64,	  /* as Linux's connection manager has it; a socket's own is 1 */
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -502,8 +503,10 @@ bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
 
 		memcpy(&request.imr_address, socket->address.bytes, 4);
 		return !setsockopt(socket->fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request)) &&
-		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback);
+		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback) &&
+		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_TTL, GROUP_HOPS);
 	}
 	return set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)index) &&
-	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback);
+	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback) &&
+	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, GROUP_HOPS);
 }

@@ -486,12 +486,13 @@ static void watch(void *owner)
 {
 	struct soft_queue_table *table = owner;
 	const struct soft_table *queues = &table->by_number;
+	size_t from = table->watch_from;
 	unsigned probes = 0;
 	bool any = false;
 
 	soft_enter(table->transport);
-	for (size_t count = 0; count < queues->head_count && probes < PROBES_AT_ONCE; count++) {
-		size_t head = table->watch_from++ & (queues->head_count - 1);
+	for (size_t count = 0; count < queues->head_count; count++) {
+		size_t head = (from + count) & (queues->head_count - 1);
 
 		for (struct soft_table_entry *entry = queues->heads[head]; entry; entry = entry->next) {
 			struct soft_queue *queue = entry->owner;
@@ -501,9 +502,10 @@ static void watch(void *owner)
 			any = true;
 			if (is_gone(queue)) {
 				queue_fail_alone(queue, "the peer is gone: " SOFT_UNREACHABLE, "errno", ECONNREFUSED);
-			} else if (is_silent(queue, queue_now(queue))) {
+			} else if (probes < PROBES_AT_ONCE && is_silent(queue, queue_now(queue))) {
 				soft_queue_probe(queue);
 				probes++;
+				table->watch_from = head;
 			}
 		}
 	}

@@ -309,6 +309,8 @@ void soft_flush(struct soft_transport *transport)
 		}
 		if (count > 0) {
 			sent += (size_t)count;
+			/* What ended it early may have been the news of an error, which the kernel tells once. */
+			wire->socket->failed |= (unsigned)count < ready;
 			wire->socket->refusal = 0;
 			tried = false;
 			continue;

@@ -52,20 +52,20 @@ static size_t enlarge_buffers(int fd)
 }
 
 /*
- * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; errors of
- * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in. Where the kernel can it hands
- * over many packets of a sender at once.
+ * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; and sent
+ * whatever ICMP says of the path's MTU, as anybody can forge that. Errors of the path come back; IPv6 packets without a
+ * checksum, which soft-RoCE sends, are let in. Where the kernel can it hands over many packets of a sender at once.
  */
 static void prepare(int fd, enum address_family family)
 {
 	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == ADDRESS_IP4) {
-		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
 		set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	} else {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
 		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
@@ -413,6 +413,11 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 int soft_socket_refusal(const struct soft_socket *socket)
 {
 	return socket->refusal;
+}
+
+bool soft_socket_is_narrow(const struct soft_socket *socket)
+{
+	return socket->narrow;
 }
 
 static void close_socket(struct soft_socket *socket)

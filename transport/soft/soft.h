@@ -132,6 +132,8 @@ size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
 /* The errno with which this host refuses to send from there; 0 if it took the last packet. */
 int soft_socket_refusal(const struct soft_socket *socket);
+/* Somebody on a path said that packets from there are too long for it. */
+bool soft_socket_is_narrow(const struct soft_socket *socket);
 
 /* endpoint.c: what an endpoint's options say of each packet. */
 void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);

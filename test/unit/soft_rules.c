@@ -471,6 +471,7 @@ static void silent_work_does_not_ask(void **state)
 	sends = asked = 0;
 	send_one(&bench, &silent);
 	send_one(&bench, &reported);
+	assert_true(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 2);
 	assert_int_equal(asked, 1);
@@ -493,6 +494,8 @@ static void silent_work_does_not_ask(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 1);
+	/* A peer that leaves now need not wait for it. */
+	assert_false(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 7);
 	assert_int_equal(asked, 3);

@@ -177,7 +177,16 @@ static bool is_probing(const struct requester *requester)
 
 bool soft_queue_is_waiting(const struct soft_queue *queue)
 {
-	return queue->state == QUEUE_STARTED && queue->requester.count > is_probing(&queue->requester);
+	const struct requester *requester = &queue->requester;
+	uint32_t behind = queue->state == QUEUE_STARTED ? requester->count : 0;
+
+	while (behind--) {
+		const struct request *request = &requester->ring[(requester->head + behind) % requester->capacity];
+
+		if (!request->silent && !request->probe)
+			return true;
+	}
+	return false;
 }
 
 static void unpend(struct soft_queue_table *table, struct soft_queue *queue)

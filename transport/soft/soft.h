@@ -170,7 +170,7 @@ void soft_queue_start(struct soft_queue *queue);
  * repeats, because the acknowledgement was lost, is acknowledged again until the queue is destroyed.
  */
 void soft_queue_stop(struct soft_queue *queue);
-/* Whether some work of the command waits for the peer's acknowledgement. */
+/* Whether some work that the command will hear of waits for the peer's acknowledgement. */
 bool soft_queue_is_waiting(const struct soft_queue *queue);
 
 /* Where a group's queue sends to. */

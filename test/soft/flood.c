@@ -7,6 +7,7 @@
  *   requests   REQs that a listener on PORT would grant, from 200 addresses where nobody is
  *   messages   the other messages of the connection manager, under the name of CLIENT, with numbers guessed
  *   packets    requests, READs, acknowledgements and refusals of connections, as well
+ *   routers    ICMP messages that TARGET's packets to CLIENT are longer than 576 bytes, from this host; for root
  *
  * RATE: packets a second; 0 for as many as go.
  */
@@ -189,25 +190,57 @@ static void say_packet(struct flood *flood, uint64_t die)
 	say(flood, &flood->senders[0], &packet);
 }
 
-static const struct kind_row {
-	const char *name;
-	void (*say)(struct flood *flood, uint64_t die);
-	bool as_client;
-} kinds[] = {
-	{ "requests", say_request, false },
-	{ "messages", say_other_message, true },
-	{ "packets", say_packet, true },
-};
+static void say_too_long(struct flood *flood, uint64_t die)
+{
+	enum {
+		IP = 8, /* what is quoted of the packet that was too long, behind the ICMP header */
+		UDP = IP + 20,
+		SIZE = UDP + 8,
+	};
+	uint8_t bytes[SIZE] = { 3, 4, [6] = 576 >> 8, 576 & 0xff, [IP] = 0x45, [IP + 8] = 64, IPPROTO_UDP };
+	uint32_t sum = 0;
 
-static void open_strangers(struct flood *flood)
+	(void)die;
+	bytes_write(bytes + IP + 2, 2, 1100);
+	memcpy(bytes + IP + 12, flood->target.bytes, 4);
+	memcpy(bytes + IP + 16, flood->senders[0].address.bytes, 4);
+	bytes_write(bytes + UDP, 2, PACKET_PORT);
+	bytes_write(bytes + UDP + 2, 2, PACKET_PORT);
+	for (unsigned i = 0; i < SIZE; i += 2)
+		sum += (uint32_t)bytes_read(bytes + i, 2);
+	bytes_write(bytes + 2, 2, ~(sum + (sum >> 16)));
+	if (sendto(flood->senders[0].fd, bytes, SIZE, 0, (struct sockaddr *)&flood->to, flood->to_length) == SIZE)
+		flood->sent++;
+}
+
+static void open_strangers(struct flood *flood, const struct address *client)
 {
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 66 } };
 
+	(void)client;
 	for (unsigned count = 0; count < STRANGERS; count++) {
 		address.bytes[3] = (uint8_t)(count + 1);
 		open_sender(flood, &address);
 	}
 }
+
+static void open_router(struct flood *flood, const struct address *client)
+{
+	flood->senders[0] = (struct sender){ .fd = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), .address = *client };
+	if (flood->senders[0].fd < 0)
+		die("flood: socket");
+}
+
+static const struct kind_row {
+	const char *name;
+	void (*say)(struct flood *flood, uint64_t die);
+	void (*open)(struct flood *flood, const struct address *client);
+} kinds[] = {
+	{ "requests", say_request, open_strangers },
+	{ "messages", say_other_message, open_sender },
+	{ "packets", say_packet, open_sender },
+	{ "routers", say_too_long, open_router },
+};
 
 static void run(struct flood *flood, const struct kind_row *kind, unsigned long rate, int64_t end)
 {
@@ -235,17 +268,14 @@ int main(int argc, char **argv)
 	if (argc != 7 || kind == kinds + sizeof(kinds) / sizeof(kinds[0]) ||
 	    !address_parse(argv[2], ADDRESS_FORMAT_IP4, &flood.target) ||
 	    !address_parse(argv[3], ADDRESS_FORMAT_IP4, &client)) {
-		fprintf(stderr, "usage: flood requests|messages|packets TARGET CLIENT PORT RATE SECONDS\n");
+		fprintf(stderr, "usage: flood requests|messages|packets|routers TARGET CLIENT PORT RATE SECONDS\n");
 		return 2;
 	}
 	icrc_prepare(&flood.icrc);
 	flood.port = (uint16_t)strtoul(argv[4], NULL, 10);
 	flood.target.port = PACKET_PORT;
 	flood.to_length = (socklen_t)address_to_socket(&flood.target, &flood.to);
-	if (kind->as_client)
-		open_sender(&flood, &client);
-	else
-		open_strangers(&flood);
+	kind->open(&flood, &client);
 	run(&flood, kind, strtoul(argv[5], NULL, 10), clock_now() + strtol(argv[6], NULL, 10) * CLOCK_NS_PER_S);
 	printf("%lu\n", flood.sent);
 	return 0;

@@ -452,17 +452,20 @@ static void a_silence_tells_what_was_dropped_here(void **state)
 	endpoint.base.transport = &end.transport.base;
 	endpoint.base.handlers = &handlers;
 	endpoint.path.socket = &end.socket;
-	for (wire->dropped = 0; wire->dropped <= 7; wire->dropped += 7) {
+	for (unsigned turn = 0; turn < 3; turn++) {
 		const char *text;
 
+		wire->dropped = turn ? 7 : 0;
+		end.socket.narrow = turn == 2;
 		capture_begin(&capture);
 		soft_enter(&end.transport);
 		soft_complete(&endpoint, &completion, 12);
 		soft_leave(&end.transport);
 		text = capture_end(&capture);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
-		assert_int_equal(strstr(text, "; 7 packets found no room in this end's socket") != NULL,
-				 wire->dropped == 7);
+		assert_int_equal(strstr(text, "; 7 packets found no room in this end's socket") != NULL, turn == 1);
+		assert_int_equal(strstr(text, "; a router says that the packets are too long for the path") != NULL,
+				 turn == 2);
 	}
 	end_close(&end);
 }

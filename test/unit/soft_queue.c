@@ -354,6 +354,38 @@ static void doubted_peer_is_gone(void **state)
 	}
 }
 
+/* However many others are silent just then, and have to be asked a few at a time. */
+static void doubted_peers_of_many_are_gone(void **state)
+{
+	enum {
+		PAIRS = 2000,
+		DOUBTED = 50
+	};
+	struct pair *pairs = calloc(PAIRS, sizeof(*pairs));
+	struct terms terms = { .depth = 1, .ack_timeout = 20 };
+
+	(void)state;
+	assert_non_null(pairs);
+	network_open(1);
+	for (size_t index = 0; index < PAIRS; index++) {
+		pair_open(&pairs[index], &terms);
+		soft_queue_stop(queue_of(&pairs[index], 1));
+	}
+	network->hosts[1].dead = true;
+	network_run(CLOCK_NS_PER_S * 6 / 10);
+	soft_queue_batch_end(&network->hosts[0].transport);
+	for (size_t index = 0; index < PAIRS; index += PAIRS / DOUBTED)
+		soft_queue_doubt(queue_of(&pairs[index], 0));
+	network_run(CLOCK_NS_PER_S * 9 / 10);
+	assert_int_equal(network->hosts[0].failures, 0);
+	network_run(CLOCK_NS_PER_S * 7 / 10);
+	assert_int_equal(network->hosts[0].failures, DOUBTED);
+	for (size_t index = 0; index < PAIRS; index++)
+		pair_close(&pairs[index]);
+	network_close();
+	free(pairs);
+}
+
 /* Who has agreed never to repeat anything still wants to know whether the peer lives. */
 static void probe_without_ack_timeout(void **state)
 {
@@ -739,6 +771,7 @@ int main(void)
 		cmocka_unit_test(work_behind_a_probe_fails),
 		cmocka_unit_test(doubted_peer_answers),
 		cmocka_unit_test(doubted_peer_is_gone),
+		cmocka_unit_test(doubted_peers_of_many_are_gone),
 		cmocka_unit_test(probe_without_ack_timeout),
 		cmocka_unit_test(violations_change_nothing),
 		cmocka_unit_test(works_before_a_violation_are_done),

@@ -471,6 +471,7 @@ static void silent_work_does_not_ask(void **state)
 	sends = asked = 0;
 	send_one(&bench, &silent);
 	send_one(&bench, &reported);
+	assert_true(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 2);
 	assert_int_equal(asked, 1);
@@ -493,6 +494,8 @@ static void silent_work_does_not_ask(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 1);
+	/* A peer that leaves now need not wait for it. */
+	assert_false(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 7);
 	assert_int_equal(asked, 3);
@@ -506,6 +509,47 @@ static void silent_work_does_not_ask(void **state)
 	assert_int_equal(asked, 4);
 	assert_int_equal(requester->count, 0);
 	bench_close(&bench);
+}
+
+/*
+ * While work that has not asked is under way, others become busy and leave a window that is already full: nothing that
+ * would make room is on its way then, unless one more goes, and asks.
+ */
+static void a_smaller_window_waits_for_no_silence(void **state)
+{
+	struct bench bench;
+	struct work silent = { .kind = WORK_SEND, .length = 20, .silent = true };
+	struct work reads = { .kind = WORK_READ, .length = 8 * 1024 };
+	struct requester *requester;
+
+	(void)state;
+	for (unsigned reading = 0; reading < 2; reading++) {
+		rules_open(&bench, 16);
+		network->tap = listen_to_both;
+		requester = &queue_of(&bench.pair, 0)->requester;
+		silent.region = reads.region = bench.region;
+		reads.remote_address = (uintptr_t)bench.region->memory;
+		reads.remote_key = bench.region->remote_key;
+		requester->window = 64;
+		for (sends = 0; sends < 64;) {
+			send_one(&bench, &silent);
+			network_run(CLOCK_NS_PER_MS);
+		}
+		for (sends = asked = 0; sends < 12;)
+			send_one(&bench, &silent);
+		assert_int_equal(asked, 0);
+		assert_int_equal(requester->count, 12);
+
+		network->hosts[0].transport.busy_queues += 1000;
+		if (reading)
+			assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &reads, 1), OUTCOME_OK);
+		else
+			send_one(&bench, &silent);
+		network_run(CLOCK_NS_PER_MS);
+		assert_int_equal(requester->count, 0);
+		assert_int_equal(sends, 12 + !reading);
+		bench_close(&bench);
+	}
 }
 
 /* WRITEs with immediate take a receive; our own commands never send them. */
@@ -725,6 +769,7 @@ int main(void)
 		cmocka_unit_test(last_message_is_acknowledged),
 		cmocka_unit_test(what_cannot_be_posted),
 		cmocka_unit_test(silent_work_does_not_ask),
+		cmocka_unit_test(a_smaller_window_waits_for_no_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

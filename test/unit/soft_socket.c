@@ -220,6 +220,30 @@ static void mtu_is_looked_up_now_and_then(void **state)
 	soft_sockets_close(&world.transport);
 }
 
+/* Linux's connection manager gives groups 64 on RoCE v2: a socket's own 1 ends at the first router. */
+static void groups_are_reached_behind_routers(void **state)
+{
+	static const struct address here[] = {
+		{ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } },
+		{ .family = ADDRESS_IP6, .bytes = { [15] = 1 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(here); i++) {
+		bool four = here[i].family == ADDRESS_IP4;
+		socklen_t length = sizeof(int);
+		int hops = 0;
+
+		assert_int_equal(soft_socket_listen(&world.transport, "here", &here[i]), OUTCOME_OK);
+		assert_true(soft_socket_multicast(world.transport.sockets, true));
+		assert_int_equal(getsockopt(world.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
+					    four ? IP_MULTICAST_TTL : IPV6_MULTICAST_HOPS, &hops, &length),
+				 0);
+		assert_int_equal(hops, 64);
+	}
+	soft_sockets_close(&world.transport);
+}
+
 static bool has_error(int fd)
 {
 	struct pollfd look = { .fd = fd };
@@ -227,7 +251,10 @@ static bool has_error(int fd)
 	return poll(&look, 1, 1000) == 1 && (look.revents & POLLERR);
 }
 
-/* Nobody is at the other address, and the next packet, to another, is told of it. */
+/*
+ * Nobody is at the other address, and the next packet, to another, is told of it; or nobody is, where that is the
+ * second packet of one call, which tells of the first alone.
+ */
 static void errors_are_taken(void **state)
 {
 	static const uint8_t payload[256];
@@ -261,6 +288,16 @@ static void errors_are_taken(void **state)
 	for (unsigned turns = 0; turns < 2; turns++)
 		soft_packets_readable(socket);
 	assert_false(has_error(socket->fd));
+
+	path.peer.bytes[3] = 2;
+	soft_transmit(soft_of(transport), &path, &packet);
+	path.peer = here;
+	soft_transmit(soft_of(transport), &path, &packet);
+	soft_flush(soft_of(transport));
+	assert_true(has_error(socket->fd));
+	for (unsigned turns = 0; turns < 2; turns++)
+		soft_packets_readable(socket);
+	assert_false(has_error(socket->fd));
 	transport_close(transport);
 	loop_destroy(loop);
 }
@@ -271,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
 		cmocka_unit_test_setup_teardown(mtu_is_looked_up_now_and_then, begin, end),
+		cmocka_unit_test_setup_teardown(groups_are_reached_behind_routers, begin, end),
 		cmocka_unit_test_setup_teardown(errors_are_taken, begin, end),
 	};
 

@@ -294,6 +294,9 @@ void soft_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
 	if (refusal)
 		snprintf(text, ENDPOINT_SILENCE_SIZE, "; this host refuses to send: %s (errno %d)", strerror(refusal),
 			 refusal);
+	else if (socket && soft_socket_is_narrow(socket))
+		snprintf(text, ENDPOINT_SILENCE_SIZE,
+			 "; a router says that the packets are too long for the path, see --mtu");
 	else if (dropped)
 		snprintf(text, ENDPOINT_SILENCE_SIZE,
 			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);

@@ -78,7 +78,7 @@ struct icrc_mark {
 /*
  * The ICRC of a packet to send, to be stored with icrc_store(). header: its length bytes from packet_write(), behind
  * which payload and pad bytes of zeros (0 to 3) follow. { 0 } is the mark of a packet of a socket with
- * IP_MTU_DISCOVER=DO; the segments of a UDP_SEGMENT send count the identification up from 0.
+ * IP_MTU_DISCOVER=PROBE; the segments of a UDP_SEGMENT send count the identification up from 0.
  */
 uint32_t icrc_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
 		 const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,

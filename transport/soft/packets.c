@@ -309,6 +309,8 @@ void soft_flush(struct soft_transport *transport)
 		}
 		if (count > 0) {
 			sent += (size_t)count;
+			/* What ended it early may have been the news of an error, which the kernel tells once. */
+			wire->socket->failed |= (unsigned)count < ready;
 			wire->socket->refusal = 0;
 			tried = false;
 			continue;
@@ -499,6 +501,7 @@ static bool take_error(struct soft_socket *socket)
 		    !(row->cmsg_level == IPPROTO_IPV6 && row->cmsg_type == IPV6_RECVERR))
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
+		socket->narrow |= error.ee_errno == EMSGSIZE;
 		if (error.ee_errno == ECONNREFUSED && address_from_socket(&to, &peer))
 			soft_manager_unreachable(socket->transport, socket, &peer, quoted, (size_t)length);
 	}

@@ -11,6 +11,7 @@ struct soft_socket {
 	struct address address; /* local, or of the group */
 	bool group;
 	bool failed;	  /* the last send: an error may wait in the socket's queue of them */
+	bool narrow;	  /* ICMP has said that some path is too narrow for what was sent */
 	int refusal;	  /* errno with which the kernel refuses to send; 0 if it took the last message */
 	unsigned members; /* of a group's socket */
 	size_t buffer;	  /* that the kernel accounts received packets against, bytes */

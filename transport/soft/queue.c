@@ -177,7 +177,16 @@ static bool is_probing(const struct requester *requester)
 
 bool soft_queue_is_waiting(const struct soft_queue *queue)
 {
-	return queue->state == QUEUE_STARTED && queue->requester.count > is_probing(&queue->requester);
+	const struct requester *requester = &queue->requester;
+	uint32_t behind = queue->state == QUEUE_STARTED ? requester->count : 0;
+
+	while (behind--) {
+		const struct request *request = &requester->ring[(requester->head + behind) % requester->capacity];
+
+		if (!request->silent && !request->probe)
+			return true;
+	}
+	return false;
 }
 
 static void unpend(struct soft_queue_table *table, struct soft_queue *queue)
@@ -486,12 +495,13 @@ static void watch(void *owner)
 {
 	struct soft_queue_table *table = owner;
 	const struct soft_table *queues = &table->by_number;
+	size_t from = table->watch_from;
 	unsigned probes = 0;
 	bool any = false;
 
 	soft_enter(table->transport);
-	for (size_t count = 0; count < queues->head_count && probes < PROBES_AT_ONCE; count++) {
-		size_t head = table->watch_from++ & (queues->head_count - 1);
+	for (size_t count = 0; count < queues->head_count; count++) {
+		size_t head = (from + count) & (queues->head_count - 1);
 
 		for (struct soft_table_entry *entry = queues->heads[head]; entry; entry = entry->next) {
 			struct soft_queue *queue = entry->owner;
@@ -501,9 +511,10 @@ static void watch(void *owner)
 			any = true;
 			if (is_gone(queue)) {
 				queue_fail_alone(queue, "the peer is gone: " SOFT_UNREACHABLE, "errno", ECONNREFUSED);
-			} else if (is_silent(queue, queue_now(queue))) {
+			} else if (probes < PROBES_AT_ONCE && is_silent(queue, queue_now(queue))) {
 				soft_queue_probe(queue);
 				probes++;
+				table->watch_from = head;
 			}
 		}
 	}

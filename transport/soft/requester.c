@@ -105,6 +105,12 @@ static uint32_t under_way(const struct requester *requester)
 	return (requester->cursor - requester->oldest) & PSN_MASK;
 }
 
+/* Nothing under way asks for an acknowledgement, and nothing else makes room: one more packet may go, which asks. */
+static bool is_unanswered(const struct requester *requester)
+{
+	return requester->unasked >= under_way(requester);
+}
+
 /* These send what a packet of a work needs, or return false if that must wait. */
 
 static bool send_packet(struct soft_queue *queue, const struct request *request, uint32_t index)
@@ -123,7 +129,7 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 		.length = last ? request->length - offset : queue->path.mtu,
 	};
 
-	if (under_way(requester) >= window)
+	if (under_way(requester) >= window && !is_unanswered(requester))
 		return false;
 	if (packet.length)
 		packet.payload = request->memory + offset;
@@ -173,7 +179,7 @@ static bool send_read(struct soft_queue *queue, const struct request *request, u
 
 	if (requester->reads >= requester->reads_most)
 		return false;
-	if (under_way(requester) && under_way(requester) + packets > window &&
+	if (!is_unanswered(requester) && under_way(requester) + packets > window &&
 	    under_way(requester) + packets > READ_WINDOW_LEAST)
 		return false;
 	recovery_time(queue);

@@ -29,6 +29,7 @@ enum {
 	MTU_CODE_LEAST = 1,
 	PACKET_AROUND = 512,	  /* at most: headers, room for the device's, the end of the buffer */
 	PACKET_DESCRIPTION = 256, /* struct sk_buff of Linux */
+	GROUP_HOPS = 64,	  /* as Linux's connection manager has it; a socket's own is 1 */
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -51,20 +52,20 @@ static size_t enlarge_buffers(int fd)
 }
 
 /*
- * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; errors of
- * the path come back; IPv6 packets without a checksum, which soft-RoCE sends, are let in. Where the kernel can it hands
- * over many packets of a sender at once.
+ * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; and sent
+ * whatever ICMP says of the path's MTU, as anybody can forge that. Errors of the path come back; IPv6 packets without a
+ * checksum, which soft-RoCE sends, are let in. Where the kernel can it hands over many packets of a sender at once.
  */
 static void prepare(int fd, enum address_family family)
 {
 	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == ADDRESS_IP4) {
-		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 		set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
 		set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	} else {
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+		set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
 		set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 		set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
@@ -431,6 +432,11 @@ int soft_socket_refusal(const struct soft_socket *socket)
 	return socket->refusal;
 }
 
+bool soft_socket_is_narrow(const struct soft_socket *socket)
+{
+	return socket->narrow;
+}
+
 static void close_socket(struct soft_socket *socket)
 {
 	struct soft_socket **link = &socket->transport->sockets;
@@ -513,8 +519,10 @@ bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
 
 		memcpy(&request.imr_address, socket->address.bytes, 4);
 		return !setsockopt(socket->fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request)) &&
-		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback);
+		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback) &&
+		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_TTL, GROUP_HOPS);
 	}
 	return set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)index) &&
-	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback);
+	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback) &&
+	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, GROUP_HOPS);
 }

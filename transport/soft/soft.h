@@ -132,6 +132,8 @@ size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
 /* The errno with which this host refuses to send from there; 0 if it took the last packet. */
 int soft_socket_refusal(const struct soft_socket *socket);
+/* Somebody on a path said that packets from there are too long for it. */
+bool soft_socket_is_narrow(const struct soft_socket *socket);
 
 /* endpoint.c: what an endpoint's options say of each packet. */
 void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);
@@ -168,7 +170,7 @@ void soft_queue_start(struct soft_queue *queue);
  * repeats, because the acknowledgement was lost, is acknowledged again until the queue is destroyed.
  */
 void soft_queue_stop(struct soft_queue *queue);
-/* Whether some work of the command waits for the peer's acknowledgement. */
+/* Whether some work that the command will hear of waits for the peer's acknowledgement. */
 bool soft_queue_is_waiting(const struct soft_queue *queue);
 
 /* Where a group's queue sends to. */

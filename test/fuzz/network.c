@@ -75,6 +75,7 @@ struct network {
 
 static struct network *network; /* NULL: the functions below are those of the system */
 static unsigned complaints;	/* told so far */
+static unsigned strangers;	/* of them about peers that never got connected */
 
 void violation(const char *format, ...)
 {
@@ -769,6 +770,11 @@ unsigned network_complaints(void)
 	return complaints;
 }
 
+unsigned network_strangers(void)
+{
+	return strangers;
+}
+
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
@@ -776,7 +782,8 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 void __wrap_log_hint(const struct log *log, const char *format, ...);
 void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-__attribute__((format(printf, 2, 0))) static void show(const char *object, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void show(bool is_complaint, const char *object, const char *format,
+						       va_list arguments)
 {
 	char text[512];
 
@@ -784,6 +791,8 @@ __attribute__((format(printf, 2, 0))) static void show(const char *object, const
 	if (getenv("FUZZ_TRACE"))
 		fprintf(stderr, "%12.6f %s%s%s\n", network ? (double)network->now / 1e9 - 1000 : 0,
 			object ? object : "", object ? ": " : "", text);
+	complaints += is_complaint;
+	strangers += is_complaint && !strncmp(text, "accepting: ", strlen("accepting: "));
 	/* In our own words, not in what is quoted. */
 	if (strstr(format, "defect"))
 		violation("%s: %s", object ? object : "", text);
@@ -793,9 +802,8 @@ void __wrap_log_error(const struct log *log, const char *object, const char *for
 {
 	va_list arguments;
 
-	complaints += !log->quiet;
 	va_start(arguments, format);
-	show(object, format, arguments);
+	show(!log->quiet, object, format, arguments);
 	va_end(arguments);
 }
 
@@ -803,10 +811,9 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 {
 	va_list arguments;
 
-	complaints += !log->quiet;
 	(void)error;
 	va_start(arguments, format);
-	show(object, format, arguments);
+	show(!log->quiet, object, format, arguments);
 	va_end(arguments);
 }
 
@@ -823,6 +830,6 @@ void __wrap_log_debug(const struct log *log, const char *format, ...)
 
 	(void)log;
 	va_start(arguments, format);
-	show(NULL, format, arguments);
+	show(false, NULL, format, arguments);
 	va_end(arguments);
 }

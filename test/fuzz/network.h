@@ -54,6 +54,10 @@ int64_t network_now(void);
 /* Errors that were told in all, but for those of a quiet log. */
 unsigned network_complaints(void);
 
+/* Those of them that are about who asked for a connection and never had it, which are no failure of a server that
+ * stays. */
+unsigned network_strangers(void);
+
 /* What must never happen: says so and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

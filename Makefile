@@ -188,9 +188,10 @@ $(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# It comes before the sanitizers, and so cannot have them.
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
-	$(Q)$(compile) -fPIC -shared -o $@ $<
+	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
 
 # A hostile sender, for the tests of the soft transport.
 $(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
@@ -285,6 +286,7 @@ faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it 
 
 faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan, over soft in full, over verbs in short: an hour
 	+@$(build) all conformance faults-tools static
+	+@$(build) SANITIZE=1 all conformance faults-tools
 	@BUILD=$(BUILD) test/fault/run sanitized
 	@RDMATEST=$(abspath $(BUILD))/sanitize/rdmatest test/lab/run 'fault/calls-all@*-short'
 

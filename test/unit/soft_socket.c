@@ -251,6 +251,14 @@ static bool has_error(int fd)
 	return poll(&look, 1, 1000) == 1 && (look.revents & POLLERR);
 }
 
+static void assert_error_is_taken(struct soft_socket *socket)
+{
+	assert_true(has_error(socket->fd));
+	for (unsigned turns = 0; turns < 2; turns++)
+		soft_packets_readable(socket);
+	assert_false(has_error(socket->fd));
+}
+
 /*
  * Nobody is at the other address, and the next packet, to another, is told of it; or nobody is, where that is the
  * second packet of one call, which tells of the first alone.
@@ -284,20 +292,14 @@ static void errors_are_taken(void **state)
 	path.peer = here;
 	soft_transmit(soft_of(transport), &path, &packet);
 	soft_flush(soft_of(transport));
-	assert_true(has_error(socket->fd));
-	for (unsigned turns = 0; turns < 2; turns++)
-		soft_packets_readable(socket);
-	assert_false(has_error(socket->fd));
+	assert_error_is_taken(socket);
 
 	path.peer.bytes[3] = 2;
 	soft_transmit(soft_of(transport), &path, &packet);
 	path.peer = here;
 	soft_transmit(soft_of(transport), &path, &packet);
 	soft_flush(soft_of(transport));
-	assert_true(has_error(socket->fd));
-	for (unsigned turns = 0; turns < 2; turns++)
-		soft_packets_readable(socket);
-	assert_false(has_error(socket->fd));
+	assert_error_is_taken(socket);
 	transport_close(transport);
 	loop_destroy(loop);
 }

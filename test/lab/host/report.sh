@@ -4,18 +4,20 @@
 #   results/summary              one line a result: verdict, seconds, name, reason
 #   results/GROUP/NAME           the transcript
 
+# print_result VERDICT SECONDS NAME REASON
+print_result() {
+	printf '%-4s %6ss %s%s\n' "$1" "$2" "$3" "${4:+: $4}"
+}
+
 # report_result VERDICT SECONDS NAME REASON [TRANSCRIPT FILE]: one line, and for a
-# failure its transcript, never mixed with another worker's.
+# failure its transcript, never mixed with another worker's. What fails while $tries_again is "yes" may yet pass.
 report_result() {
-	local verdict=$1 took=$2 name=$3 reason=$4 transcript=${5:-} lock
+	local verdict=$1 took=$2 name=$3 reason=$4 transcript=${5:-} label=$1 lock
+	[ "$verdict$tries_again" != FAILyes ] || label=fail
 	exec {lock}<"$run_folder/print.lock"
 	flock "$lock"
 	printf '%s %s %s %s\n' "$verdict" "$took" "$name" "$reason" >>"$results/summary"
-	if [ -n "$reason" ]; then
-		printf '%-4s %6ss %s: %s\n' "$verdict" "$took" "$name" "$reason"
-	else
-		printf '%-4s %6ss %s\n' "$verdict" "$took" "$name"
-	fi
+	print_result "$label" "$took" "$name" "$reason"
 	if [ "$verdict" = FAIL ] && [ -n "$transcript" ]; then
 		sed 's/^/    /' "$transcript"
 	fi
@@ -29,14 +31,18 @@ append_console() {
 	tail -n 5 "$1/qemu"
 }
 
-# Every scenario asked for must have left a result: one that has none has failed.
+# Every scenario asked for must have left a result: one that has none has failed. What failed is named once more at the
+# end, where it is looked for.
 report_totals() {
-	local name passed failed skipped final=${LAB_RESULTS:-$artefacts/results}
+	local name took reason passed failed skipped final=${LAB_RESULTS:-$artefacts/results}
 	for name in "$@"; do
 		if ! grep -qE "^[a-zA-Z]+ [0-9.]+ ${name%%@*}[@ ]" "$results/summary"; then
 			report_result FAIL 0.0 "$name" "the lab lost it: no result came"
 		fi
 	done
+	while read -r _ took name reason; do
+		print_result FAIL "$took" "$name" "$reason"
+	done < <(grep '^FAIL ' "$results/summary" || :)
 	passed=$(grep -c '^ok ' "$results/summary" || :)
 	failed=$(grep -c '^FAIL ' "$results/summary" || :)
 	skipped=$(grep -c '^skip ' "$results/summary" || :)

@@ -105,16 +105,22 @@ worse_verdict() {
 	esac
 }
 
-# One guest's part of a case: reported once the other's has come too.
+# One guest's part of a case: reported once the other's has come too, guest a's reason first.
 pair_case() {
 	local name=$1 role=$2 verdict=$3 took=$4 case_name=$5 reason=${6:+guest $2: $6}
 	if [ -z "$half_case" ]; then
 		half_case=$case_name half_verdict=$verdict half_reason=$reason
 		return
 	fi
+	if [ "$case_name" != "$half_case" ]; then
+		verdict=FAIL reason="guest $role ran $case_name, the other $half_case"
+	elif [ "$role" = a ]; then
+		reason=$reason${reason:+${half_reason:+; }}$half_reason
+	else
+		reason=$half_reason${reason:+${half_reason:+; }}$reason
+	fi
 	worse_verdict "$verdict" "$half_verdict"
-	[ "$case_name" = "$half_case" ] || REPLY=FAIL reason="guest $role ran $case_name, the other $half_case"
-	report_result "$REPLY" "$took" "$name@$case_name" "$half_reason${half_reason:+${reason:+; }}$reason" "$part"
+	report_result "$REPLY" "$took" "$name@$case_name" "$reason" "$part"
 	half_case=
 	cases=$((cases + 1))
 	: >"$part"

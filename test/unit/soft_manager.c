@@ -1387,14 +1387,19 @@ static void test_silence_later(void **state)
 }
 
 /* What ICMP quotes of a packet to that queue pair of the peer: a message from that identifier if it is 1. */
-static void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
+static void complain(struct host *host, const struct host *peer, int error, uint32_t queue, uint32_t id, size_t length)
 {
 	uint8_t quoted[64] = { 0 };
 
 	bytes_write(quoted + 5, 3, queue);
 	if (queue == MAD_QUEUE_NUMBER)
 		bytes_write(quoted + 44, 4, id);
-	soft_manager_unreachable(&host->transport, &host->socket, &peer->address, quoted, length);
+	soft_manager_unreachable(&host->transport, &host->socket, &peer->address, error, quoted, length);
+}
+
+static void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
+{
+	complain(host, peer, ECONNREFUSED, queue, id, length);
 }
 
 static void refuse_message(struct host *host, const struct party *party)
@@ -1438,6 +1443,32 @@ static void test_unreachable(void **state)
 	refuse_message(host, active);
 	assert_int_equal(active->queue.doubts, 2);
 	assert_true(is_up(active));
+	forget_all();
+}
+
+/* No way there: it may come back, so that nothing ends, and it is told should nothing else come. */
+static void test_no_way(void **state)
+{
+	struct host *host = &world.hosts[0], *peer = &world.hosts[1];
+	struct party *active, *connecting, *leaving, *passive;
+	uint32_t id;
+
+	(void)state;
+	leaving = connect_pair(&passive);
+	do_disconnect(leaving);
+	active = connect_pair(&passive);
+	world.allowed = nothing_at_all;
+	connecting = connect_one();
+	id = connecting->endpoint.link->id;
+	complain(host, peer, EHOSTUNREACH, MAD_QUEUE_NUMBER, id + 1, 48);
+	assert_int_equal(connecting->endpoint.no_way, 0);
+	complain(host, peer, EHOSTUNREACH, MAD_QUEUE_NUMBER, id, 48);
+	assert_int_equal(connecting->endpoint.no_way, EHOSTUNREACH);
+	complain(host, peer, ENETUNREACH, passive->queue.number, 0, 12);
+	assert_int_equal(active->endpoint.no_way, ENETUNREACH);
+	assert_int_equal(active->queue.doubts, 0);
+	assert_true(is_up(active));
+	assert_int_equal(connecting->told[SOFT_EVENT_FAILED], 0);
 	forget_all();
 }
 
@@ -2577,6 +2608,8 @@ int main(void)
 		TEST(test_silence),
 		TEST(test_silence_later),
 		TEST(test_unreachable),
+		TEST(test_no_way),
+		TEST(test_no_way),
 		TEST(test_unreachable_half_open),
 		TEST(test_reply_after_the_end),
 		TEST(test_smaller_mtu),

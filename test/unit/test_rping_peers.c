@@ -593,13 +593,13 @@ static void client_keeps_its_interval(void **state)
 	struct endpoint *endpoint;
 
 	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
-	fake->options.interval = 100 * CLOCK_NS_PER_MS;
+	fake->options.interval = CLOCK_NS_PER_S;
 	endpoint = connected_client(fake, NULL);
 	pings(endpoint, 1);
 	of(endpoint)->send_count = 0;
 	run_for(fake, 5 * CLOCK_NS_PER_MS);
 	assert_int_equal(of(endpoint)->send_count, 0);
-	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	run_for(fake, CLOCK_NS_PER_S);
 	assert_int_equal(of(endpoint)->send_count, 1);
 	pings(endpoint, 1);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);

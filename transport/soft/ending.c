@@ -273,17 +273,23 @@ enum {
 };
 
 void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
-			      const struct address *peer, const uint8_t *quoted, size_t length)
+			      const struct address *peer, int error, const uint8_t *quoted, size_t length)
 {
 	uint32_t destination = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + AT_DESTINATION, 3);
 	bool message = destination == MAD_QUEUE_NUMBER && length >= AT_ID_END;
 	uint32_t id = message ? (uint32_t)bytes_read(quoted + AT_ID, 4) : 0;
 	struct soft_link *link = soft_link_find_sender(transport->manager, id, destination, socket, peer);
 
-	if (link && link->state == LINK_ESTABLISHED)
+	if (!link)
+		return;
+	if (error != ECONNREFUSED) {
+		if (link->endpoint)
+			link->endpoint->no_way = error;
+	} else if (link->state == LINK_ESTABLISHED) {
 		soft_queue_doubt(link->endpoint->queue);
-	else if (link && message && link->state < LINK_ENDED)
+	} else if (message && link->state < LINK_ENDED) {
 		soft_ending_fail(link, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+	}
 }
 
 /* ---- the endpoint goes ---- */

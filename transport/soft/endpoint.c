@@ -287,13 +287,17 @@ const struct path_refusal soft_refusals[] = {
 
 void soft_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
 {
-	const struct soft_socket *socket = ((const struct soft_endpoint *)base)->path.socket;
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
+	const struct soft_socket *socket = endpoint->path.socket;
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
 	int refusal = socket ? soft_socket_refusal(socket) : 0;
 
 	if (refusal)
 		snprintf(text, ENDPOINT_SILENCE_SIZE, "; this host refuses to send: %s (errno %d)", strerror(refusal),
 			 refusal);
+	else if (endpoint->no_way)
+		snprintf(text, ENDPOINT_SILENCE_SIZE, "; ICMP says: %s (errno %d)", strerror(endpoint->no_way),
+			 endpoint->no_way);
 	else if (socket && soft_socket_is_narrow(socket))
 		snprintf(text, ENDPOINT_SILENCE_SIZE,
 			 "; a router says that the packets are too long for the path, see --mtu");

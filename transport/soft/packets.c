@@ -501,9 +501,11 @@ static bool take_error(struct soft_socket *socket)
 		    !(row->cmsg_level == IPPROTO_IPV6 && row->cmsg_type == IPV6_RECVERR))
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
-		socket->narrow |= error.ee_errno == EMSGSIZE;
-		if (error.ee_errno == ECONNREFUSED && address_from_socket(&to, &peer))
-			soft_manager_unreachable(socket->transport, socket, &peer, quoted, (size_t)length);
+		if (error.ee_errno == EMSGSIZE)
+			socket->narrow = true;
+		else if (address_from_socket(&to, &peer))
+			soft_manager_unreachable(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
+						 (size_t)length);
 	}
 	return true;
 }

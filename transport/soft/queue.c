@@ -235,6 +235,7 @@ void soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *a
 	requester_connect(queue, agreement);
 	responder_connect(queue, agreement);
 	queue->state = QUEUE_LISTENING;
+	queue->endpoint->no_way = 0;
 }
 
 void soft_queue_start(struct soft_queue *queue)
@@ -407,6 +408,7 @@ void queue_heard(struct soft_queue *queue)
 {
 	queue->heard_at = queue_now(queue);
 	queue->doubted = 0;
+	queue->endpoint->no_way = 0;
 	if (queue->heard)
 		return;
 	queue->heard = true;

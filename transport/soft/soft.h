@@ -83,6 +83,7 @@ struct soft_endpoint {
 	struct soft_endpoint *listener;		    /* that the request came to, while both live */
 	unsigned asked;				    /* of a listener: requests that no command has answered yet */
 	bool starved;				    /* some news of it found no memory: it fails */
+	int no_way;				    /* errno: what ICMP has said since the peer was last heard; 0 */
 	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
 	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
 	struct soft_endpoint *next_destroyed;
@@ -223,12 +224,13 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 /* The queue of the endpoint got its first valid packet, which is as good as the peer's RTU. */
 void soft_manager_heard(struct soft_endpoint *endpoint);
 /*
- * ICMP says that nothing holds port 4791 at that address, and quotes the beginning of a packet of ours: what was
- * connecting with it fails, what is established doubts. Anybody can forge such a message, and the kernel compares its
- * addresses and ports only: one that does not quote the identifier or queue number of a link is not believed.
+ * ICMP says that a packet of ours did not come to that address, and quotes its beginning. ECONNREFUSED, nothing holds
+ * port 4791 there: what was connecting with it fails, what is established doubts. Any other errno may pass, and is told
+ * should the peer stay silent. Anybody can forge such a message, and the kernel compares its addresses and ports only:
+ * one that does not quote the identifier or queue number of a link is not believed.
  */
 void soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
-			      const struct address *peer, const uint8_t *quoted, size_t length);
+			      const struct address *peer, int error, const uint8_t *quoted, size_t length);
 #define SOFT_UNREACHABLE "nothing holds UDP port 4791 there (no RoCE v2)"
 
 /* ---- endpoint.c: what the manager and the queues tell ---- */

@@ -11,6 +11,14 @@
 static const char reason_full[] = "all connections of -c are taken";
 static const char reason_resources[] = "out of resources";
 
+/*
+ * A stock client asks for all its connections at once and then goes through the answers one by one: the last of them
+ * waits for all the others. On a slow host a thousand take it longer than one may take.
+ */
+enum {
+	STOCK_ANSWERS_A_TIMEOUT = 256
+};
+
 static void take(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
 {
 	struct ucmatose_connection *connection = ucmatose_connection_new(run);
@@ -22,6 +30,8 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	request->owner = connection;
 	if (hello)
 		ucmatose_connection_greet(connection, hello);
+	else
+		request->options.timeout *= 1 + run->wanted / STOCK_ANSWERS_A_TIMEOUT;
 	outcome = ucmatose_transfer_prepare(connection);
 	if (!outcome) {
 		ucmatose_hello_write(run, connection, bytes);

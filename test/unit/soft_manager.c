@@ -2609,7 +2609,6 @@ int main(void)
 		TEST(test_silence_later),
 		TEST(test_unreachable),
 		TEST(test_no_way),
-		TEST(test_no_way),
 		TEST(test_unreachable_half_open),
 		TEST(test_reply_after_the_end),
 		TEST(test_smaller_mtu),

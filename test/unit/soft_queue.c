@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/unit/soft_queue.wrap */
 /* Connections over a simulated network: what arrives, how fast, and how it ends if it does not. */
+#include <errno.h>
+
 #include "test/unit/soft_run.h"
 
 /* ---- every kind and size ---- */
@@ -302,7 +304,7 @@ static void work_behind_a_probe_fails(void **state)
 	run_end(run);
 }
 
-/* The path says that the peer is gone: it has a moment to show that it is not. */
+/* The path says that the peer is gone: it has a moment to show that it is not. Whatever it said is over then. */
 static void doubted_peer_answers(void **state)
 {
 	struct run *run = run_of_sends(2, 0, 7);
@@ -314,10 +316,12 @@ static void doubted_peer_answers(void **state)
 	assert_true(network_run(CLOCK_NS_PER_S));
 	for (unsigned count = 0; count < 20; count++) {
 		sent = network->sent;
+		queue_of(&run->pair, 0)->endpoint->no_way = EHOSTUNREACH;
 		soft_queue_doubt(queue_of(&run->pair, 0));
 		soft_queue_doubt(queue_of(&run->pair, 0));
 		assert_true(network->sent > sent);
 		assert_false(network_run(3 * CLOCK_NS_PER_S));
+		assert_int_equal(queue_of(&run->pair, 0)->endpoint->no_way, 0);
 	}
 	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
 	run_end(run);

@@ -112,9 +112,8 @@ pair_case() {
 		half_case=$case_name half_verdict=$verdict half_reason=$reason
 		return
 	fi
-	if [ "$case_name" != "$half_case" ]; then
-		verdict=FAIL reason="guest $role ran $case_name, the other $half_case"
-	elif [ "$role" = a ]; then
+	[ "$case_name" = "$half_case" ] || verdict=FAIL reason="guest $role ran $case_name, the other $half_case"
+	if [ "$role" = a ]; then
 		reason=$reason${reason:+${half_reason:+; }}$half_reason
 	else
 		reason=$half_reason${reason:+${half_reason:+; }}$reason

@@ -127,7 +127,7 @@ static void wake_makes_a_timer_exact(void **state)
 	struct trace *trace = *state;
 	int64_t best = INT64_MAX;
 
-	for (int round = 0; round < 50; round++) {
+	for (int round = 0; round < 1000 && (round < 50 || best >= 900 * CLOCK_NS_PER_US); round++) {
 		struct actor actor = { .trace = trace, .letter = 'a' };
 		int64_t start = clock_now();
 
@@ -457,7 +457,7 @@ struct source {
 	bool late; /* some comes between the last look and the arming */
 	unsigned looks;
 	unsigned rests;
-	struct actor *end; /* of the run, some time after work came; or NULL */
+	struct actor *end; /* of the run */
 };
 
 static bool look(void *owner)
@@ -472,28 +472,29 @@ static bool look(void *owner)
 	return found;
 }
 
-static bool arm(void *owner)
-{
-	struct source *source = owner;
-
-	source->rests++;
-	source->work |= source->late;
-	source->late = false;
-	source->armed = true;
-	return look(source);
-}
-
 static void work_comes(void *owner)
 {
 	struct source *source = owner;
 
 	source->work = true;
-	if (source->armed)
-		assert_int_equal(write(source->event, "x", 1), 1);
-	/* From here, not from the start: a machine that stands still must not let both ring at once. */
-	if (source->end)
-		loop_timer_start(source->actor.trace->loop, &source->end->timer, 20 * CLOCK_NS_PER_MS, note_and_stop,
-				 source->end);
+	assert_int_equal(write(source->event, "x", 1), 1);
+}
+
+/* Work comes while it rests for the second time, and the end while it rests once more, however slow the machine is. */
+static bool arm(void *owner)
+{
+	struct source *source = owner;
+	struct loop *loop = source->actor.trace->loop;
+
+	source->rests++;
+	source->work |= source->late;
+	source->late = false;
+	source->armed = true;
+	if (source->rests == 2)
+		loop_timer_start(loop, &source->actor.timer, CLOCK_NS_PER_MS, work_comes, source);
+	else if (source->rests == 3)
+		loop_timer_start(loop, &source->end->timer, CLOCK_NS_PER_MS, note_and_stop, source->end);
+	return look(source);
 }
 
 static void woken(void *owner)
@@ -520,11 +521,10 @@ static void spinning_ends_after_a_while(void **state)
 	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
 	loop_poller_start(trace->loop, &source.actor.poller, look, arm, &source);
 	loop_io_start(trace->loop, &source.actor.io, ends[0], woken, &source);
-	loop_timer_start(trace->loop, &source.actor.timer, 20 * CLOCK_NS_PER_MS, work_comes, &source);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "wwz");
-	/* At the start; after the late one; after each of the three wake-ups but the last, which ends the run. */
-	assert_true(source.rests >= 3 && source.rests <= 6);
+	/* At the start, where it finds the late one; after that; after the wake-up, which may be two. */
+	assert_true(source.rests >= 3 && source.rests <= 4);
 	assert_true(source.looks > source.rests);
 	loop_io_stop(&source.actor.io);
 	loop_poller_stop(trace->loop, &source.actor.poller);

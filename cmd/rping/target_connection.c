@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+
+#include "cmd/hello.h"
+#include "cmd/rping/target_state.h"
+
+void target_connection_drop(struct target *target)
+{
+	phase_stop(&target->phase);
+	loop_timer_stop(&target->beat);
+	loop_timer_stop(&target->duration);
+	if (target->sent_at)
+		ping_lost(&target->all->figures, &target->record);
+	target->sent_at = 0;
+	endpoint_destroy(target->endpoint);
+	target->endpoint = NULL;
+	mailbox_destroy(&target->mailbox);
+	region_destroy(target->source_region);
+	target->source_region = NULL;
+	region_destroy(target->sink_region);
+	target->sink_region = NULL;
+}
+
+static void step_over(struct target *target, int64_t *time)
+{
+	int64_t now = clock_now();
+
+	*time = now - target->times.begun;
+	target->times.begun = now;
+}
+
+/* Only now is the size known: the server's hello came with its acceptance. */
+static void established(struct target *target, const struct endpoint_event *event)
+{
+	int64_t asked = target->all->options->size;
+	struct hello hello;
+
+	step_over(target, &target->times.connect);
+	endpoint_path(target->endpoint, &target->path);
+	patience_end(&target->patience);
+	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
+	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
+	if (!target->size) {
+		log_error(target->phase.log, target->endpoint->name,
+			  "the server takes pings of at most %" PRIu32 " bytes, and -S asks for %" PRId64,
+			  hello.capacity, asked ? asked : PING_SIZE);
+		target_leave(target, OUTCOME_FAILED);
+		return;
+	}
+	log_debug(target->phase.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
+		  target->stock ? "stock" : "our", target->size);
+	target_cycle_begin(target);
+	if (!target->ended)
+		target_tell(target, TARGET_CONNECTED);
+}
+
+static void server_left(struct target *target)
+{
+	char pings[PINGS_TEXT_SIZE];
+
+	log_error(target->phase.log, target->endpoint->name, "ping %" PRIu64 ": %s: the server went away after %s",
+		  target->done, phase_text(&target->phase), target_pings_text(target, pings));
+	if (target->stock && !target->done)
+		log_hint(target->phase.log,
+			 "a stock server ends when a ping is longer than its own -S (64 by default): "
+			 "give both ends the same -S");
+	target_finish(target, OUTCOME_FAILED);
+}
+
+/* The address is known: what does not depend on the server's answer is made while the route is looked for. */
+static enum outcome prepare(struct target *target)
+{
+	enum outcome outcome;
+
+	step_over(target, &target->times.resolve_address);
+	target->device = target->endpoint->domain->device;
+	outcome = mailbox_create(&target->mailbox, target->endpoint->domain);
+	if (!outcome)
+		outcome = endpoint_open_queue(target->endpoint);
+	if (!outcome)
+		outcome = mailbox_open(&target->mailbox, target->endpoint);
+	return outcome;
+}
+
+static enum outcome ask_to_connect(struct target *target)
+{
+	const struct rping_options *options = target->all->options;
+	struct hello hello = {
+		.tool = HELLO_RPING,
+		.capacity = PING_SIZE_MOST,
+		/* With --duration there may be fewer, and no server is to take that for a failure. */
+		.count =
+			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
+	};
+	uint8_t bytes[HELLO_SIZE];
+
+	step_over(target, &target->times.resolve_route);
+	hello_write(&hello, bytes);
+	return endpoint_connect(target->endpoint, bytes, sizeof(bytes));
+}
+
+static void pause_over(void *owner)
+{
+	target_tell(owner, TARGET_TRIES);
+}
+
+static enum outcome connect_to_next(struct target *target);
+
+/* Another address of it may do, or the same one later. */
+static void not_connected(struct target *target, enum outcome outcome)
+{
+	bool absent = target->endpoint->absent;
+
+	if (target->address_next < target->address_count) {
+		outcome = connect_to_next(target);
+		if (outcome)
+			target_finish(target, outcome);
+		return;
+	}
+	if (patience_again(&target->patience, target->phase.loop, target->phase.log, target->name, absent, pause_over,
+			   target)) {
+		target_enter(target, TARGET_WAITING);
+		target_connection_drop(target);
+		target_tell(target, TARGET_PAUSES);
+	} else {
+		target_finish(target, outcome);
+	}
+}
+
+static void target_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct target *target = owner;
+	enum outcome outcome = OUTCOME_OK;
+
+	(void)endpoint;
+	switch (event->kind) {
+	case EVENT_ADDRESS_RESOLVED:
+		outcome = prepare(target);
+		break;
+	case EVENT_ROUTE_RESOLVED:
+		outcome = ask_to_connect(target);
+		if (outcome)
+			not_connected(target, outcome);
+		return;
+	case EVENT_ESTABLISHED:
+		established(target, event);
+		break;
+	case EVENT_DISCONNECTED:
+		if (target->phase.state == TARGET_LEAVING)
+			target_finish(target, target_verdict(target));
+		else
+			server_left(target);
+		break;
+	case EVENT_FAILED:
+		if (target->phase.state == TARGET_CONNECTING)
+			not_connected(target, event->outcome);
+		else
+			outcome = target->outcome ? target->outcome : event->outcome;
+		break;
+	default:
+		break;
+	}
+	if (outcome)
+		target_finish(target, outcome);
+}
+
+static const struct endpoint_handlers target_handlers = {
+	.event = target_event,
+	.completion = target_cycle_completed,
+};
+
+static enum outcome connect_to(struct target *target, const struct address *address)
+{
+	struct endpoint_options options = rping_endpoint_options(target->all->options);
+	const struct address *source = target->all->source.family ? &target->all->source : NULL;
+	enum outcome outcome;
+
+	target_connection_drop(target);
+	address_text(address, target->name);
+	target_enter(target, TARGET_CONNECTING);
+	target->times.begun = clock_now();
+	outcome = endpoint_create(ENDPOINT_CONNECTION, target->all->channel, &options, &target_handlers, target,
+				  &target->endpoint);
+	if (!outcome)
+		outcome = endpoint_resolve(target->endpoint, source, address);
+	return outcome;
+}
+
+/* A name may lead to several addresses, and not all of them to an RDMA device or to the server. */
+static enum outcome connect_to_next(struct target *target)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	enum outcome outcome;
+
+	do {
+		const struct address *address = &target->addresses[target->address_next++];
+
+		if (target->address_next > 1)
+			log_hint(target->phase.log, "trying the next address of %s: %s", target->address,
+				 address_text(address, text));
+		outcome = connect_to(target, address);
+	} while (outcome && target->address_next < target->address_count);
+	return outcome;
+}
+
+static void connect_to_first(struct target *target)
+{
+	enum outcome outcome;
+
+	patience_try(&target->patience, target->all->options->wait_server);
+	target->address_next = 0;
+	outcome = connect_to_next(target);
+	if (outcome)
+		target_finish(target, outcome);
+}
+
+static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct target *target = owner;
+	const struct family_options *family = &target->all->options->common.family;
+	enum address_family source = target->all->source.family;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!path_allows(family, source, addresses[i].family))
+			continue;
+		target->addresses[target->address_count] = addresses[i];
+		target->addresses[target->address_count++].port = target->port;
+	}
+	if (!outcome && !target->address_count)
+		outcome = path_no_address(family, source, target->phase.log, target->address);
+	if (outcome)
+		target_finish(target, outcome);
+	else
+		connect_to_first(target);
+}
+
+void target_start(struct target *target)
+{
+	if (target->address_count) {
+		connect_to_first(target);
+		return;
+	}
+	target_enter(target, TARGET_LOOKING_UP);
+	resolver_start(&target->lookup, target->phase.loop, target->phase.log, target->address, ADDRESS_FORMAT_ANY,
+		       target->phase.timeout, address_found, target);
+}
+
+/* A step takes some time, or it did not come to it. */
+static void report_step(struct report *report, const char *name, int64_t time)
+{
+	if (time)
+		report_time(report, name, time);
+	else
+		report_none(report, name, REPORT_TIME);
+}
+
+void connect_times_report(const struct connect_times *times, struct report *report)
+{
+	report_detail(report, "connect");
+	report_step(report, "resolve_address", times->resolve_address);
+	report_step(report, "resolve_route", times->resolve_route);
+	report_step(report, "connect", times->connect);
+	report_end(report);
+}

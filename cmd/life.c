@@ -56,7 +56,8 @@ static enum outcome check_pidfile(const struct life *life)
 		log_error(life->log, pidfile_label, "%s is there and holds no number of a process", name);
 		return OUTCOME_INTERNAL;
 	}
-	if (kill((pid_t)process, 0) && errno == ESRCH)
+	/* In a container that was started again the number may be our own, every time. */
+	if (process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
 		return OUTCOME_OK;
 	log_error(life->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
 	return OUTCOME_INTERNAL;

@@ -833,6 +833,43 @@ static void a_failed_device_takes_nobody(void **state)
 	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
 }
 
+static void hear_nothing(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)owner;
+	(void)endpoint;
+	assert_int_equal(event->kind, EVENT_FAILED);
+}
+
+/* Peers that ask and take it back, again and again, do not fill a server's log; what fails the listener is told. */
+static void strangers_do_not_fill_the_log(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = hear_nothing };
+	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
+	struct log log = { .name = "test" };
+	struct transport transport = { .log = &log };
+	struct verbs_endpoint endpoint = {
+		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
+	};
+	struct capture capture;
+	unsigned lines = 0;
+
+	(void)state;
+	capture_begin(&capture);
+	for (unsigned i = 0; i < 50; i++) {
+		endpoint.base.state = ENDPOINT_ACCEPTING;
+		verbs_endpoint_event(&endpoint, &event, NULL);
+		assert_int_equal(endpoint.base.state, ENDPOINT_FAILED);
+	}
+	endpoint.base.kind = ENDPOINT_LISTENER;
+	endpoint.base.state = ENDPOINT_LISTENING;
+	verbs_endpoint_event(&endpoint, &event, NULL);
+	capture_end(&capture);
+	for (const char *at = capture.text; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 11);
+	assert_non_null(strstr(capture.text, "listening: "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -850,6 +887,7 @@ int main(void)
 		cmocka_unit_test(servers_without_a_domain),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),
 		cmocka_unit_test(a_failed_device_takes_nobody),
+		cmocka_unit_test(strangers_do_not_fill_the_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

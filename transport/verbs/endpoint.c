@@ -256,10 +256,11 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 			return;
 		}
 	}
-	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
-		  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
-		  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),
-		  rdma_event_str(event->event), event->status);
+	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_is_worth_telling(&endpoint->base))
+		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
+			  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
+			  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),
+			  rdma_event_str(event->event), event->status);
 	endpoint->base.absent = verbs_event_absent(event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_refused(&endpoint->base, data, event->param.conn.private_data_len);

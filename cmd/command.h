@@ -25,6 +25,7 @@ struct environment {
 	struct transport *transport;	       /* opened before start() */
 	uint64_t given;			       /* the options that were on the command line, for options_given() */
 	enum outcome outcome;		       /* of the run: the first failure stays */
+	bool ended;			       /* what else comes in that turn of the loop is too late */
 	FILE *output;			       /* results in classic lines: through environment_output() */
 	struct reporting *reporting;	       /* NULL in a run that is a part of another one */
 	struct life *life;		       /* also */

@@ -11,6 +11,7 @@ void environment_note(struct environment *environment, enum outcome outcome)
 void environment_finish(struct environment *environment, enum outcome outcome)
 {
 	environment_note(environment, outcome);
+	environment->ended = true;
 	if (environment->finished)
 		environment->finished(environment->owner);
 	else

@@ -16,6 +16,8 @@
 
 /* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
+/* Behind --timeout: a step of the end that comes to its own limit can say which peer did not answer what. */
+#define ENDING_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
 	const struct command *command;
@@ -70,6 +72,8 @@ static void ending_takes_too_long(void *owner)
 	struct run *run = owner;
 	char text[32];
 
+	if (run->environment.ended)
+		return;
 	log_error(&run->environment.log, NULL, "the end in order took longer than --timeout (%s): cut short",
 		  seconds_text(run->common->timeout, text));
 	cut_short(run);
@@ -83,18 +87,22 @@ static int64_t patience(const struct run *run)
 
 static void end_now(void *owner)
 {
-	cut_short(owner);
+	struct run *run = owner;
+
+	if (!run->environment.ended)
+		cut_short(run);
 }
 
 static void signal_came(void *owner)
 {
 	struct run *run = owner;
 
-	if (run->interrupted)
+	if (run->interrupted || run->environment.ended)
 		return;
 	run->interrupted = true;
 	watchdog_start(&run->watchdog, patience(run));
-	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout, ending_takes_too_long, run);
+	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout + ENDING_MARGIN,
+			 ending_takes_too_long, run);
 	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
 }
 
@@ -112,6 +120,8 @@ static void deadline_passed(void *owner)
 	struct run *run = owner;
 	char text[32];
 
+	if (run->environment.ended)
+		return;
 	log_error(&run->environment.log, NULL, "the deadline passed: the run is not done after %s",
 		  seconds_text(run->common->deadline, text));
 	environment_note(&run->environment, OUTCOME_FAILED);

@@ -163,6 +163,24 @@ static enum outcome start_and_finish_later(struct environment *environment, cons
 	return OUTCOME_OK;
 }
 
+static void stand_still(void *owner)
+{
+	(void)owner;
+	poll(NULL, 0, 60);
+}
+
+static enum outcome start_and_finish_with_the_deadline(struct environment *environment, const void *options,
+						       void **owner)
+{
+	static struct loop_timer standing;
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &standing, 0, stand_still, NULL);
+	loop_timer_start(environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, finish_now, state);
+	return OUTCOME_OK;
+}
+
 static void say_again(void *owner)
 {
 	struct state *state = owner;
@@ -208,6 +226,22 @@ static void end_never(void *owner, enum interruption reason)
 {
 	(void)owner;
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
+}
+
+static void limit_reached(void *owner)
+{
+	struct state *state = owner;
+
+	trace("limit");
+	environment_finish(state->environment, OUTCOME_FAILED);
+}
+
+static void end_at_its_limit(void *owner, enum interruption reason)
+{
+	struct state *state = owner;
+
+	end_never(owner, reason);
+	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, limit_reached, state);
 }
 
 static void end_blocked(void *owner, enum interruption reason)
@@ -388,6 +422,31 @@ static void end_that_takes_too_long_is_cut(void **state)
 		assert_int_equal(result.status, OUTCOME_FAILED);
 		assert_true(clock_now() - began < 8 * CLOCK_NS_PER_S /* --timeout is 10 s */);
 	}
+}
+
+/* A step of the end that comes to its own limit, which is the same, says more than that there is a limit. */
+static void steps_of_the_end_come_first(void **state)
+{
+	const struct command waits = { .start = start_and_wait, .interrupt = end_at_its_limit };
+	struct child child = spawn(&waits, "--timeout 30ms");
+	struct result result = { 0 };
+
+	(void)state;
+	read_until(child.out, result.out, sizeof(result.out), "start\n");
+	kill(child.pid, SIGINT);
+	finish(&child, &result);
+	assert_string_equal(result.err, "");
+	assert_string_equal(result.out, "open\nstart\nsignal\nlimit\nstop\nclose\n");
+	assert_int_equal(result.status, OUTCOME_FAILED);
+}
+
+/* The deadline and the end are both due when the loop gets to look. */
+static void what_is_done_is_not_overdue(void **state)
+{
+	const struct command ends = { .start = start_and_finish_with_the_deadline, .interrupt = end_never };
+
+	(void)state;
+	expect(&ends, "--deadline 30ms", 0, "open\nstart\nstop\nclose\n", "");
 }
 
 static void signal_ends_the_run_in_order(void **state)
@@ -670,6 +729,8 @@ int main(void)
 		cmocka_unit_test(no_device),
 		cmocka_unit_test(deadline_ends_the_run),
 		cmocka_unit_test(end_that_takes_too_long_is_cut),
+		cmocka_unit_test(steps_of_the_end_come_first),
+		cmocka_unit_test(what_is_done_is_not_overdue),
 		cmocka_unit_test(signal_ends_the_run_in_order),
 		cmocka_unit_test(one_request_in_two_signals),
 		cmocka_unit_test(second_signal_while_the_end_takes_long),

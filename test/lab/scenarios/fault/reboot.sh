@@ -217,7 +217,7 @@ disconnecting() {
 		wait_for pings ' -> disconnecting$' 30
 		wait_for server ' -> (disconnecting|waiting for the news that its answer arrived)$' 30
 		barrier disconnecting
-		ended pings 1 'disconnecting: timed out|cut short'
+		ended pings 1 'disconnecting: timed out'
 		ended server 1 "$dropped|cut short"
 		ended stream 1 "$dropped"
 		ended messages 1 "$dropped"

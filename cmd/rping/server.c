@@ -232,6 +232,13 @@ static const char *reason_to_refuse(const struct rping_server *server)
 	return taken >= server->limit ? enough : NULL;
 }
 
+/* The transport has turned a client away, for want of something here. One that we would have refused is no loss. */
+static void could_not_ask(struct rping_server *server, enum outcome outcome)
+{
+	if (!reason_to_refuse(server))
+		cannot_serve(server, outcome);
+}
+
 static void client_asks(struct rping_server *server, const struct endpoint_event *event)
 {
 	struct endpoint *request = event->request;
@@ -284,7 +291,7 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	if (event->kind == EVENT_REQUEST)
 		client_asks(server, event);
 	else if (event->kind == EVENT_REFUSED)
-		cannot_serve(server, event->outcome);
+		could_not_ask(server, event->outcome);
 	else if (event->kind == EVENT_FAILED)
 		listener_failed(server, event->outcome);
 }

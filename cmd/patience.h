@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * --wait-server: a client that finds nobody there tries again, every so often, until somebody is or the time is over.
- * What it says of each try is held back; the last of it is told if the wait was in vain.
+ * A try goes through all addresses of the server, and it is enough that at one of them nobody was. What is said of a
+ * try is held back; that of the last one is told if the wait was in vain.
  */
 #ifndef CMD_PATIENCE_H
 #define CMD_PATIENCE_H
@@ -9,29 +10,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/address.h"
 #include "core/log.h"
 #include "core/loop.h"
+
+/* An error that is not told yet. */
+struct held_error {
+	char object[ADDRESS_TEXT_SIZE];
+	char *text; /* NULL for nothing */
+};
 
 /* Zeroed before its start. */
 struct patience {
 	int64_t time;  /* nanoseconds to wait; 0: not at all */
 	int64_t until; /* on the clock; 0 before the first try and once the server was there */
+	bool absent;   /* nobody was there, at one of the addresses of this try */
 	struct loop_timer pause;
-	char *error; /* held back; NULL for nothing */
+	struct held_error nobody; /* what was said of that address */
+	struct held_error error;  /* the last that was said of another one, or of the one under way */
 };
 
 /* A try begins: from the first one on the time runs. */
 void patience_try(struct patience *patience, int64_t time);
 
 /* For the hold of a log: true if an error of the try under way is to be held back, which this does. */
-bool patience_hold(struct patience *patience, const char *text);
+bool patience_hold(struct patience *patience, const char *object, const char *text);
 
-/*
- * The try has failed; absent says that nobody was there. True if there is to be another one, for which callback comes
- * from the loop. Else what was held back is told.
- */
-bool patience_again(struct patience *patience, struct loop *loop, const struct log *log, const char *object,
-		    bool absent, loop_callback *callback, void *owner);
+/* What was held back last is that nobody was there. */
+void patience_absent(struct patience *patience);
+
+/* The try has failed at all addresses. True if there is to be another one, for which callback comes from the loop. */
+bool patience_again(struct patience *patience, struct loop *loop, loop_callback *callback, void *owner);
+
+/* What counts of what is held back: that nobody was there, else the last error; NULL for nothing. */
+const char *patience_error(const struct patience *patience);
+
+/* There are no more tries: what was held back of the last one is told. */
+void patience_give_up(struct patience *patience, const struct log *log);
 
 /* The run is cut short: there are no more tries, and what it says from here on is not held back. */
 void patience_stop(struct patience *patience);

@@ -49,10 +49,18 @@ void target_tell(struct target *target, enum target_news news)
 	target->all->news(target->all->owner, target, news);
 }
 
-/* What was held back is told. */
+static void keep_error(struct target *target, const char *text)
+{
+	if (!target->error)
+		target->error = strdup(text);
+}
+
+/* What was held back is told, also to the report. */
 static void give_up_waiting(struct target *target)
 {
-	patience_again(&target->patience, target->phase.loop, target->phase.log, target->name, false, NULL, NULL);
+	if (patience_error(&target->patience))
+		keep_error(target, patience_error(&target->patience));
+	patience_give_up(&target->patience, target->phase.log);
 }
 
 void target_finish(struct target *target, enum outcome outcome)
@@ -88,12 +96,6 @@ bool target_more_asked(const struct target *target)
 const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
 {
 	return rping_pings_text(answered(target), count_asked(target), text);
-}
-
-static void keep_error(struct target *target, const char *text)
-{
-	if (!target->error)
-		target->error = strdup(text);
 }
 
 /* text says how far it came. That the deadline has passed has been told, for all targets. */
@@ -205,11 +207,18 @@ void target_interrupt(struct target *target, enum interruption reason)
 	}
 }
 
+/* Not by what it says: several targets may have the same address. */
+static bool is_name_of(const struct target *target, const char *object)
+{
+	return object == target->name || object == target->address ||
+	       (target->endpoint && object == target->endpoint->name);
+}
+
 bool target_hears(struct target *target, const char *object, const char *text)
 {
-	if (target->ended || !object || (strcmp(object, target->name) && strcmp(object, target->address)))
+	if (target->ended || !object || !is_name_of(target, object))
 		return false;
-	if (target->phase.state == TARGET_CONNECTING && patience_hold(&target->patience, text))
+	if (target->phase.state == TARGET_CONNECTING && patience_hold(&target->patience, object, text))
 		return true;
 	keep_error(target, text);
 	return false;

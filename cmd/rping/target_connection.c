@@ -109,16 +109,14 @@ static enum outcome connect_to_next(struct target *target);
 /* Another address of it may do, or the same one later. */
 static void not_connected(struct target *target, enum outcome outcome)
 {
-	bool absent = target->endpoint->absent;
-
-	if (target->address_next < target->address_count) {
+	if (target->endpoint->absent)
+		patience_absent(&target->patience);
+	if (target->address_next < target->address_count)
 		outcome = connect_to_next(target);
-		if (outcome)
-			target_finish(target, outcome);
+	if (!outcome)
 		return;
-	}
-	if (patience_again(&target->patience, target->phase.loop, target->phase.log, target->name, absent, pause_over,
-			   target)) {
+	if (outcome == OUTCOME_NO_CONNECTION &&
+	    patience_again(&target->patience, target->phase.loop, pause_over, target)) {
 		target_enter(target, TARGET_WAITING);
 		target_connection_drop(target);
 		target_tell(target, TARGET_PAUSES);

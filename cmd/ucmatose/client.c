@@ -29,7 +29,7 @@ static void ask(struct ucmatose_connection *connection)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
 	if (!outcome)
 		return;
-	patience_again(&run->patience, run->environment->loop, &run->environment->log, run->target, false, NULL, NULL);
+	patience_give_up(&run->patience, &run->environment->log);
 	ucmatose_connection_fail(connection, outcome);
 }
 
@@ -52,9 +52,12 @@ bool ucmatose_client_again(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
-	if (!patience_again(&run->patience, run->environment->loop, &run->environment->log, run->target,
-			    connection->endpoint->absent, ask_again, run))
+	if (connection->endpoint->absent)
+		patience_absent(&run->patience);
+	if (!patience_again(&run->patience, run->environment->loop, ask_again, run)) {
+		patience_give_up(&run->patience, &run->environment->log);
 		return false;
+	}
 	endpoint_destroy(connection->endpoint);
 	connection->endpoint = NULL;
 	connection->posted = 0;
@@ -88,10 +91,10 @@ bool ucmatose_client_hold(void *owner, const char *object, const char *text)
 	struct ucmatose *run = owner;
 
 	if (object == log_hint_object)
-		return run->patience.until && run->patience.error;
+		return run->patience.until && run->patience.error.text;
 	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
 		return false;
-	return patience_hold(&run->patience, text) || hold_refusal(run, text);
+	return patience_hold(&run->patience, object, text) || hold_refusal(run, text);
 }
 
 void ucmatose_client_continue(struct ucmatose *run)

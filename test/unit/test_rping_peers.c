@@ -625,13 +625,18 @@ static void client_ends_in_order_after_its_duration(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void two_targets(struct fake *fake)
+static void start_targets(struct fake *fake, const char *first, const char *second)
 {
 	fake->options.client = true;
-	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1", "10.0.0.3" }, .count = 2 };
+	fake->options.addresses = (struct option_list){ .texts = { first, second }, .count = 2 };
 	start(fake);
 	run_for(fake, CLOCK_NS_PER_MS);
 	assert_int_equal(fake->endpoint_count, 2);
+}
+
+static void two_targets(struct fake *fake)
+{
+	start_targets(fake, "10.0.0.1", "10.0.0.3");
 }
 
 static void bad_target_disturbs_no_other(void **state)
@@ -650,6 +655,25 @@ static void bad_target_disturbs_no_other(void **state)
 	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\""), 1);
 	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\""), 1);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
+}
+
+/* Also where two go to one address. */
+static void error_is_of_the_target_that_had_it(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *good, *bad;
+
+	fake->options.count = 1;
+	start_targets(fake, "10.0.0.1", "10.0.0.1");
+	bad = &fake->endpoints[1]->base;
+	log_error(bad->transport->log, bad->name, "connecting: refused by the peer");
+	endpoint_fail(bad, OUTCOME_NO_CONNECTION);
+	good = connect_endpoint(fake, &fake->endpoints[0]->base, NULL);
+	pings(good, 1);
+	disconnect(good);
+	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\",\"error\":\"connecting: refused by the peer\""), 1);
+	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\",\"error\":null"), 1);
+	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
 static void total_claims_no_more_than_was_verified(void **state)
@@ -678,7 +702,7 @@ static void total_claims_no_more_than_was_verified(void **state)
 
 static void absent(struct endpoint *endpoint)
 {
-	log_error(endpoint->transport->log, "10.0.0.1:7174", "connecting: nobody listens there");
+	log_error(endpoint->transport->log, endpoint->name, "connecting: nobody listens there");
 	endpoint->absent = true;
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
@@ -733,7 +757,7 @@ static void client_does_not_wait_after_a_refusal(void **state)
 	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
 	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
 	start(fake);
-	log_error(&fake->environment.log, "10.0.0.1:7174", "connecting: refused by the peer");
+	log_error(&fake->environment.log, fake->endpoints[0]->base.name, "connecting: refused by the peer");
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
@@ -1172,6 +1196,19 @@ static void server_of_one_client_that_cannot_serve_ends(void **state)
 	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
 }
 
+/* It would have refused the other one in any case. */
+static void server_of_one_client_goes_on_with_it(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *guest = connected_guest(fake, 1);
+
+	endpoint_turned_away(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
+	assert_false(of(guest)->disconnected);
+	ping(guest, 32, 0);
+	disconnect(guest);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void server_ends_after_its_clients(void **state)
 {
 	struct fake *fake = *state;
@@ -1338,6 +1375,7 @@ int main(void)
 		TEST(client_keeps_its_interval),
 		TEST(client_ends_in_order_after_its_duration),
 		TEST(bad_target_disturbs_no_other),
+		TEST(error_is_of_the_target_that_had_it),
 		TEST(total_claims_no_more_than_was_verified),
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_as_long_as_it_was_told),
@@ -1365,6 +1403,7 @@ int main(void)
 		TEST(server_that_cannot_serve_has_failed),
 		TEST(server_that_cannot_go_on_with_a_request_has_failed),
 		TEST(server_of_one_client_that_cannot_serve_ends),
+		TEST(server_of_one_client_goes_on_with_it),
 		TEST(bad_client_disturbs_no_other),
 		TEST(server_ends_after_its_clients),
 		TEST(server_takes_no_more_clients_than_it_is_to),

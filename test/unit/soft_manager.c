@@ -215,6 +215,8 @@ static struct host *host_at(const struct address *address)
 	return NULL;
 }
 
+static const struct icrc_case sound = { .verdict = ICRC_GOOD };
+
 static void arrive(const struct flight *flight)
 {
 	struct host *host = host_at(&flight->to);
@@ -226,7 +228,7 @@ static void arrive(const struct flight *flight)
 	memcpy(bytes, flight->bytes, MAD_SIZE);
 	soft_enter(&host->transport);
 	if (host->transport.manager)
-		soft_manager_receive(&host->transport, &host->socket, &flight->from, bytes, MAD_SIZE);
+		soft_manager_receive(&host->transport, &host->socket, &flight->from, bytes, MAD_SIZE, &sound);
 	soft_leave(&host->transport);
 	free(bytes);
 }
@@ -1867,7 +1869,7 @@ static void test_wrong_destination(void **state)
 
 			mad_write(&mad, bytes);
 			soft_manager_receive(&kept[i]->host->transport, &kept[i]->host->other, &peer->address, bytes,
-					     MAD_SIZE);
+					     MAD_SIZE, &sound);
 			flush_all();
 			assert_int_equal(fingerprint(), before);
 		}
@@ -1932,6 +1934,57 @@ static void test_no_oracle(void **state)
 	forget_all();
 }
 
+/* Of the messages in a peer's name those count that have a link, and no REQ: anybody may say one. */
+static void test_marks_of_strangers(void **state)
+{
+	struct party *kept[10];
+	struct icrc_judge judge = { .known = true, .last.identification = 100 }, before = judge;
+	struct icrc_case open = { .judge = &judge, .verdict = ICRC_SOLVED, .mark.identification = 101 };
+	unsigned requests = 0, heard = 0;
+
+	(void)state;
+	make_every_state(kept);
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answers); kind++) {
+			struct host *host = kept[i]->host;
+			const struct host *peer = &world.hosts[host == &world.hosts[0]];
+			struct mad mad = forge(answers[kind], kept[i], peer);
+			uint8_t bytes[MAD_SIZE];
+
+			mad.remote_id ^= 0x10101;
+			mad_write(&mad, bytes);
+			soft_manager_receive(&host->transport, &host->socket, &peer->address, bytes, MAD_SIZE, &open);
+			flush_all();
+			assert_memory_equal(&judge, &before, sizeof(judge));
+		}
+	for (size_t i = 0; i < world.seen_count && i < LENGTH(world.seen); i++) {
+		struct host *host = host_at(&world.seen[i].to);
+		struct mad mad;
+
+		parse(&world.seen[i], &mad);
+		if (mad.kind != MAD_REQ)
+			continue;
+		soft_manager_receive(&host->transport, &host->socket, &world.seen[i].from, world.seen[i].bytes,
+				     MAD_SIZE, &open);
+		assert_memory_equal(&judge, &before, sizeof(judge));
+		requests++;
+	}
+	assert_true(requests > 0);
+	for (unsigned i = 0; i < LENGTH(kept); i++) {
+		const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+		struct mad mad = forge(MAD_MRA, kept[i], peer);
+		uint8_t bytes[MAD_SIZE];
+
+		judge = before;
+		mad_write(&mad, bytes);
+		soft_manager_receive(&kept[i]->host->transport, &kept[i]->host->socket, &peer->address, bytes, MAD_SIZE,
+				     &open);
+		heard += judge.last.identification == 101;
+	}
+	assert_true(heard > 0);
+	forget_all();
+}
+
 static void test_truncated(void **state)
 {
 	struct party *kept[10];
@@ -1949,7 +2002,8 @@ static void test_truncated(void **state)
 
 			assert_non_null(bytes);
 			memcpy(bytes, world.seen[i].bytes, length);
-			soft_manager_receive(&host->transport, &host->socket, &world.seen[i].from, bytes, length);
+			soft_manager_receive(&host->transport, &host->socket, &world.seen[i].from, bytes, length,
+					     &sound);
 			free(bytes);
 			assert_int_equal(host->outgoing_count, 0);
 		}
@@ -2622,6 +2676,7 @@ int main(void)
 		TEST(test_wrong_destination),
 		TEST(test_wrong_identifiers),
 		TEST(test_no_oracle),
+		TEST(test_marks_of_strangers),
 		TEST(test_truncated),
 		TEST(test_random_bytes),
 		TEST(test_changed_bytes),

@@ -208,6 +208,8 @@ static inline void network_send_packet(struct host *from, struct host *to, const
 
 /* ---- a host's turn ---- */
 
+static const struct icrc_case sound = { .verdict = ICRC_GOOD };
+
 static inline void host_take(struct host *host, const struct frame *frame)
 {
 	/* The format wants the four bytes of the ICRC, which was checked before. */
@@ -222,9 +224,10 @@ static inline void host_take(struct host *host, const struct frame *frame)
 		;
 	else if (packet.destination == PSN_MASK)
 		soft_queue_receive_group(&host->transport, &network->hosts[frame->from].address, &network->group,
-					 &packet);
+					 &packet, &sound);
 	else
-		soft_queue_receive(&host->transport, socket_of(host), &network->hosts[frame->from].address, &packet);
+		soft_queue_receive(&host->transport, socket_of(host), &network->hosts[frame->from].address, &packet,
+				   &sound);
 	free(bytes);
 }
 

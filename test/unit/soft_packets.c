@@ -95,10 +95,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 }
 
 void __wrap_soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			       const struct packet *packet);
+			       const struct packet *packet, const struct icrc_case *open);
 void __wrap_soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			       const struct packet *packet)
+			       const struct packet *packet, const struct icrc_case *open)
 {
+	(void)open;
 	(void)transport;
 	(void)from;
 	assert_int_equal(socket->address.bytes[3], 2);

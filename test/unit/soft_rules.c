@@ -305,7 +305,8 @@ static void other_sequence_numbers_are_not_heard(void **state)
 				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
 			struct host *host = &network->hosts[1];
 
-			soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+			soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet,
+					   &sound);
 		}
 	assert_memory_equal(&before, queue, sizeof(before));
 	assert_int_equal(network->hosts[1].heard, 0);
@@ -592,22 +593,65 @@ static void strangers_are_not_heard(void **state)
 	rules_open(&bench, 4);
 	host = &network->hosts[1];
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	soft_queue_receive(&host->transport, socket_of(host), &stranger, &packet);
-	soft_queue_receive(&host->transport, socket_of(&network->hosts[0]), &network->hosts[0].address, &packet);
+	soft_queue_receive(&host->transport, socket_of(host), &stranger, &packet, &sound);
+	soft_queue_receive(&host->transport, socket_of(&network->hosts[0]), &network->hosts[0].address, &packet,
+			   &sound);
 	packet.pkey = 0x1234;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
 	packet.pkey = PACKET_PKEY;
 	packet.opcode = OPCODE_DATAGRAM;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
 	soft_queue_batch_end(&host->transport);
 	assert_int_equal(host->heard, 0);
 	assert_int_equal(said_good + said_sequence, 0);
 	assert_int_equal(bench.region->memory[0], 1);
 	packet.opcode = OPCODE_WRITE_ONLY;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet);
+	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
 	soft_queue_batch_end(&host->transport);
 	assert_int_equal(host->heard, 1);
 	assert_int_equal(said_good, 1);
+	bench_close(&bench);
+}
+
+/* A packet whose mark is that many steps ahead of 100. */
+static void arrive_marked(struct bench *bench, struct icrc_judge *judge, const struct address *from, uint16_t ahead,
+			  uint32_t destination)
+{
+	struct packet packet = bench_packet(bench, OPCODE_WRITE_ONLY, 100, 16);
+	struct icrc_case open = { .judge = judge,
+				  .verdict = ICRC_SOLVED,
+				  .mark.identification = (uint16_t)(100 + ahead) };
+
+	packet.destination = destination;
+	soft_queue_receive(&network->hosts[1].transport, socket_of(&network->hosts[1]), from, &packet, &open);
+}
+
+/* Whoever sends in a peer's name cannot have the peer's own packets refused. */
+static void strangers_teach_the_judge_nothing(void **state)
+{
+	struct icrc_judge judge = { .known = true, .last.identification = 100 }, before = judge;
+	const struct address *peer;
+	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
+	struct bench bench;
+	uint32_t number;
+
+	(void)state;
+	rules_open(&bench, 4);
+	peer = &network->hosts[0].address;
+	number = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16).destination;
+	for (uint16_t ahead = 0; ahead < 40000; ahead += 100) {
+		arrive_marked(&bench, &judge, peer, ahead, number + 1);
+		arrive_marked(&bench, &judge, &stranger, ahead, number);
+	}
+	assert_memory_equal(&judge, &before, sizeof(judge));
+	assert_int_equal(network->hosts[1].heard, 0);
+	/* The peer's own do count, and one that is damaged is found. */
+	arrive_marked(&bench, &judge, peer, 20000, number);
+	assert_int_equal(network->hosts[1].heard, 0);
+	assert_true(judge.doubted);
+	arrive_marked(&bench, &judge, peer, 1, number);
+	assert_int_equal(network->hosts[1].heard, 1);
+	assert_int_equal(judge.last.identification, 101);
 	bench_close(&bench);
 }
 
@@ -764,6 +808,7 @@ int main(void)
 		cmocka_unit_test(acknowledgements_are_coalesced),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(strangers_are_not_heard),
+		cmocka_unit_test(strangers_teach_the_judge_nothing),
 		cmocka_unit_test(who_left_still_acknowledges),
 		cmocka_unit_test(numbers_come_once),
 		cmocka_unit_test(last_message_is_acknowledged),

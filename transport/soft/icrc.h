@@ -103,7 +103,8 @@ enum icrc_verdict icrc_check(const struct icrc_table *table, const struct icrc_f
  *
  * The first mark of a pair is believed. After that a mark is believed if it lies near the last one: some steps ahead,
  * more after a silence, or a few back for what was overtaken. A jump is not, until a second one in a row shows that the
- * peer's numbering has moved; a peer that jumps again and again numbers at random, and is believed from then on.
+ * peer's numbering has moved; where there are jumps again and again the peer numbers at random, or several count behind
+ * one address, and is believed from then on.
  */
 struct icrc_judge {
 	struct icrc_mark last;
@@ -115,5 +116,21 @@ struct icrc_judge {
 
 /* Whether to take a packet with that verdict; now in nanoseconds of a monotonic clock. */
 bool icrc_judge_accepts(struct icrc_judge *judge, enum icrc_verdict verdict, struct icrc_mark mark, int64_t now);
+
+/*
+ * What is open about a packet until the judge is asked. Whoever receives it asks once it is known to be of a connection
+ * of the peer's, by numbers that nobody else can know: strangers that send in its name teach the judge nothing.
+ */
+struct icrc_case {
+	struct icrc_judge *judge;
+	enum icrc_verdict verdict;
+	struct icrc_mark mark;
+	int64_t now;
+};
+
+static inline bool icrc_case_holds(const struct icrc_case *open)
+{
+	return icrc_judge_accepts(open->judge, open->verdict, open->mark, open->now);
+}
 
 #endif

@@ -32,13 +32,12 @@ static bool is_near(const struct icrc_judge *judge, struct icrc_mark mark, int64
 /* One jump may be a corruption that happens to have a solution; another before any near mark is none. */
 static bool accepts_jump(struct icrc_judge *judge)
 {
-	if (!judge->doubted && judge->jumps < JUMPS_MOST) {
-		judge->doubted = true;
-		return false;
-	}
+	bool accepts = judge->doubted || judge->jumps >= JUMPS_MOST;
+
 	if (judge->jumps < UINT8_MAX - JUMP_WEIGHT)
 		judge->jumps = (uint8_t)(judge->jumps + JUMP_WEIGHT);
-	return true;
+	judge->doubted = !accepts;
+	return accepts;
 }
 
 bool icrc_judge_accepts(struct icrc_judge *judge, enum icrc_verdict verdict, struct icrc_mark mark, int64_t now)

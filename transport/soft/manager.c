@@ -138,7 +138,7 @@ static void needs_time(struct soft_link *link, const struct mad *mad)
 }
 
 void soft_manager_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			  const uint8_t *bytes, size_t length)
+			  const uint8_t *bytes, size_t length, const struct icrc_case *open)
 {
 	struct soft_manager *manager = transport->manager;
 	struct soft_link *link;
@@ -146,6 +146,7 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 
 	if (!mad_parse(bytes, length, &mad))
 		return;
+	/* Nothing that a stranger could not know is in a REQ: whoever sent it has to confirm its connection. */
 	if (mad.kind == MAD_REQ) {
 		soft_passive_request(manager, socket, from, &mad);
 		return;
@@ -158,6 +159,8 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 			answer_stray(manager, socket, from, &mad);
 		return;
 	}
+	if (!icrc_case_holds(open))
+		return;
 	switch (mad.kind) {
 	case MAD_REP:
 		soft_active_reply(link, &mad);

@@ -399,11 +399,10 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 {
 	struct soft_transport *transport = socket->transport;
 	struct soft_wire *wire = transport->wire;
-	struct icrc_mark mark = { 0 };
+	struct icrc_case open = { .now = wire->now };
 	struct address from;
 	struct packet packet;
 	struct peer *peer;
-	enum icrc_verdict verdict;
 	uint16_t port;
 
 	if (!address_from_socket(source, &from))
@@ -419,16 +418,17 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		icrc_flow_set_source_port(&peer->in, port);
 	}
 	peer->in_port = port;
-	verdict = icrc_check(&transport->icrc, &peer->in, bytes, length, &mark);
-	if (!icrc_judge_accepts(&peer->judge, verdict, mark, wire->now) || !packet_parse(bytes, length, &packet))
+	open.judge = &peer->judge;
+	open.verdict = icrc_check(&transport->icrc, &peer->in, bytes, length, &open.mark);
+	if (open.verdict == ICRC_BAD || !packet_parse(bytes, length, &packet))
 		return;
 	if (socket->group)
-		soft_queue_receive_group(transport, &from, &socket->address, &packet);
+		soft_queue_receive_group(transport, &from, &socket->address, &packet, &open);
 	else if (packet.destination == MAD_QUEUE_NUMBER && packet.opcode == OPCODE_DATAGRAM &&
 		 packet.datagram.key == MAD_QUEUE_KEY)
-		soft_manager_receive(transport, socket, &from, packet.payload, packet.length);
+		soft_manager_receive(transport, socket, &from, packet.payload, packet.length, &open);
 	else if (packet.destination != MAD_QUEUE_NUMBER)
-		soft_queue_receive(transport, socket, &from, &packet);
+		soft_queue_receive(transport, socket, &from, &packet, &open);
 }
 
 /* The size of the packets in a message that were coalesced; 0 if it is one packet. */

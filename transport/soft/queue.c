@@ -359,7 +359,7 @@ enum outcome soft_queue_post(struct soft_queue *queue, const struct work *work, 
 /* ---- receiving ---- */
 
 void soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			const struct packet *packet)
+			const struct packet *packet, const struct icrc_case *open)
 {
 	struct soft_queue *queue = soft_table_find(&transport->queues->by_number, packet->destination);
 	unsigned form = opcode_form(packet->opcode);
@@ -368,12 +368,13 @@ void soft_queue_receive(struct soft_transport *transport, struct soft_socket *so
 	    (packet->pkey | FULL_MEMBER) != PACKET_PKEY)
 		return;
 	if (queue->endpoint->base.kind == ENDPOINT_GROUP) {
-		if (form & FORM_DATAGRAM)
+		if ((form & FORM_DATAGRAM) && icrc_case_holds(open))
 			datagram_receive(queue, from, &queue->path.local, packet);
 		return;
 	}
 	/* Never by the source port: it differs per queue, and may change. */
-	if ((form & FORM_DATAGRAM) || socket != queue->path.socket || !address_same_host(from, &queue->path.peer))
+	if ((form & FORM_DATAGRAM) || socket != queue->path.socket || !address_same_host(from, &queue->path.peer) ||
+	    !icrc_case_holds(open))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(queue, packet);
@@ -391,12 +392,12 @@ static bool is_unwanted_loop(const struct soft_queue_table *table, const struct 
 }
 
 void soft_queue_receive_group(struct soft_transport *transport, const struct address *from, const struct address *group,
-			      const struct packet *packet)
+			      const struct packet *packet, const struct icrc_case *open)
 {
 	const struct soft_queue_table *table = transport->queues;
 
 	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | FULL_MEMBER) != PACKET_PKEY ||
-	    is_unwanted_loop(table, from, packet->datagram.source))
+	    is_unwanted_loop(table, from, packet->datagram.source) || !icrc_case_holds(open))
 		return;
 	for (struct soft_queue *queue = table->groups; queue; queue = queue->next_group)
 		if (queue->state == QUEUE_LISTENING && queue->endpoint->group_socket &&

@@ -180,12 +180,12 @@ void soft_queue_aim(struct soft_queue *queue, const struct soft_path *path, uint
 /* The contract of endpoint_post(). Nothing is reported before the next turn of the loop. */
 enum outcome soft_queue_post(struct soft_queue *queue, const struct work *work, size_t count);
 
-/* One packet whose ICRC is good, from that address. */
+/* One packet from that address, whose ICRC is good if the case holds. */
 void soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			const struct packet *packet);
+			const struct packet *packet, const struct icrc_case *open);
 /* A datagram to a group, for every attached queue of a member: group is its address. */
 void soft_queue_receive_group(struct soft_transport *transport, const struct address *from, const struct address *group,
-			      const struct packet *packet);
+			      const struct packet *packet, const struct icrc_case *open);
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_queue_probe(struct soft_queue *queue);
@@ -218,9 +218,9 @@ enum outcome soft_manager_reject(struct soft_endpoint *endpoint, const void *dat
 enum outcome soft_manager_disconnect(struct soft_endpoint *endpoint);
 /* The endpoint goes: the peer is told if it has to be; late answers are still given for a while. */
 void soft_manager_forget(struct soft_endpoint *endpoint);
-/* One MAD, 256 bytes, from queue pair 1 of that address. */
+/* One MAD, 256 bytes, from queue pair 1 of that address, if the case holds. */
 void soft_manager_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			  const uint8_t *bytes, size_t length);
+			  const uint8_t *bytes, size_t length, const struct icrc_case *open);
 /* The queue of the endpoint got its first valid packet, which is as good as the peer's RTU. */
 void soft_manager_heard(struct soft_endpoint *endpoint);
 /*

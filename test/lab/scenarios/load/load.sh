@@ -20,9 +20,10 @@ objects() {
 }
 
 # hold NAME PID [objects]: what a process has now, in a line of NAME.held: KiB now and at most, descriptors, the kernel's own KiB,
-# and objects of RDMA, which take a second to count. Nothing, if it ends meanwhile.
+# and objects of RDMA, which take a second to count. Nothing, if it ends meanwhile. The loop's alarm is made when first a client
+# is ahead of its time, which may be late on a slow machine.
 hold() {
-	hold_line="$(memory VmRSS "$2") $(memory VmHWM "$2") $(ls "/proc/$2/fd" 2>/dev/null | wc -l)"
+	hold_line="$(memory VmRSS "$2") $(memory VmHWM "$2") $(readlink "/proc/$2/fd"/* 2>/dev/null | grep -vc timerfd || :)"
 	hold_line="$hold_line $(sed -n 's/^SUnreclaim:[^0-9]*\([0-9]*\).*/\1/p' /proc/meminfo) ${3:+$(objects "$2")}"
 	[ -z "$(memory VmRSS "$2")" ] || echo "$hold_line" >>"$1.held"
 }

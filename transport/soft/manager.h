@@ -83,7 +83,7 @@ enum link_state {
 enum link_index {
 	LINK_BY_ID,    /* our identifier */
 	LINK_BY_PEER,  /* the peer's address, GUID and identifier */
-	LINK_BY_QUEUE, /* the peer's address and queue pair, of a link that lives */
+	LINK_BY_QUEUE, /* the peer's address and queue pair, of a link that lives; all but the first: GUID too */
 	LINK_INDEXES,
 };
 
@@ -184,7 +184,10 @@ struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t gui
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from);
 
-/* The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). */
+/*
+ * The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). Of
+ * several with that number at one address it is the first.
+ */
 struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
 					const struct soft_socket *socket, const struct address *peer);
 

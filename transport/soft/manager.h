@@ -233,7 +233,7 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
 /* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
-/* Refuses without a word, because others need its place: whoever confirms after all hears of it then. */
+/* Refuses without a word, because others need its place: whoever says RTU after all, or REQ again, hears of it then. */
 void soft_ending_give_way(struct soft_link *link);
 /* Says DREP to a peer that wants to leave. */
 void soft_ending_let_go(struct soft_link *link);

@@ -2260,14 +2260,20 @@ static bool not_to_the_third(const struct flight *flight)
 	return !address_same_host(&flight->to, &world.hosts[2].address);
 }
 
+/* As the last request of a host. */
+static void flood_copy(struct flood *flood, const struct host *host)
+{
+	assert_non_null(last_of(MAD_REQ, host, &flood->request));
+	memcpy(flood->private_data, flood->request.private_data, sizeof(flood->private_data));
+	flood->request.private_data = flood->private_data;
+}
+
 static void flood_prepare(struct flood *flood)
 {
 	world.allowed = nothing_at_all;
 	do_forget(connect_from(&world.hosts[2], &world.hosts[1], PORT));
 	flush_all();
-	assert_non_null(last_of(MAD_REQ, &world.hosts[2], &flood->request));
-	memcpy(flood->private_data, flood->request.private_data, sizeof(flood->private_data));
-	flood->request.private_data = flood->private_data;
+	flood_copy(flood, &world.hosts[2]);
 	world.allowed = not_to_the_third;
 }
 
@@ -2433,6 +2439,67 @@ static void test_flood_is_not_amplified(void **state)
 		forget_all();
 		flood_prepare(&flood);
 	}
+}
+
+/* The most links in a bucket of any table. */
+static unsigned longest_chain(const struct soft_manager *manager)
+{
+	unsigned longest = 0;
+
+	for (unsigned index = 0; index < LINK_INDEXES; index++)
+		for (size_t i = 0; i < manager->tables[index].size; i++) {
+			unsigned length = 0;
+
+			for (const struct soft_link *link = manager->tables[index].buckets[i]; link;
+			     link = link->next_in[index])
+				length++;
+			if (length > longest)
+				longest = length;
+		}
+	return longest;
+}
+
+/*
+ * Requests that all name one queue pair, each under another GUID: none has to be compared with all before it. The
+ * connection that the queue pair does belong to is found all the same.
+ */
+static void test_flood_of_one_queue(void **state)
+{
+	enum {
+		LINKS = 2000,
+		LONGEST = 16 /* of as many by chance, and not once in a million runs */
+	};
+	struct host *client = &world.hosts[0], *server = &world.hosts[1];
+	struct party *active, *passive;
+	struct flood flood;
+	struct mad answer;
+
+	(void)state;
+	active = connect_pair(&passive);
+	flood_copy(&flood, client);
+	world.allowed = nothing_at_all;
+	for (unsigned i = 0; i < LINKS; i++) {
+		flood.request.local_id++;
+		flood.request.req.ca_guid++;
+		inject(client, server, &flood.request);
+		run_for(0);
+	}
+	assert_int_equal(server->transport.manager->half_open, LINKS);
+	assert_in_range(longest_chain(server->transport.manager), 1, LONGEST);
+	refuse(server, client, active->queue.number, 0, 12);
+	assert_int_equal(passive->queue.doubts, 1);
+	/* Each GUID has that queue pair once; the first is the connection's. */
+	for (unsigned i = 0; i <= LINKS; i += LINKS / 20) {
+		flood.request.local_id++;
+		inject(client, server, &flood.request);
+		assert_non_null(last_of(MAD_REJ, server, &answer));
+		assert_int_equal(answer.remote_id, flood.request.local_id);
+		assert_int_equal(answer.rej.reason, MAD_REASON_STALE);
+		flood.request.req.ca_guid -= LINKS / 20;
+	}
+	assert_int_equal(passive->queue.probes, 1);
+	assert_int_equal(server->transport.manager->half_open, LINKS);
+	forget_all();
 }
 
 /* More ends than are remembered: the oldest make room, endpoint or not. */
@@ -2688,6 +2755,7 @@ int main(void)
 		TEST(test_flood),
 		TEST(test_flood_takes_a_slow_one),
 		TEST(test_flood_is_not_amplified),
+		TEST(test_flood_of_one_queue),
 		TEST(test_many_ends),
 		TEST(test_many_dying),
 		TEST(test_identifiers),

@@ -327,11 +327,70 @@ static void doubted_peer_answers(void **state)
 	run_end(run);
 }
 
+/* As the call-back of a socket that got the news: with a new look at the clock. */
+static void doubt(struct soft_queue *queue)
+{
+	soft_queue_batch_end(queue->transport);
+	soft_queue_doubt(queue);
+	soft_queue_batch_end(queue->transport);
+}
+
+static bool lose_requests(struct network *where, const struct host *from, struct packet *packet)
+{
+	return from != &where->hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE);
+}
+
+/* Work that was agreed to wait for ever does so again, and what was counted during the doubt is forgotten. */
+static void doubted_peer_speaks(void **state)
+{
+	struct bench bench;
+	struct counted counted = { .wanted = 2 };
+	struct work work = { .length = 100 };
+	struct soft_queue *queue, *other;
+
+	(void)state;
+	bench_open(&bench, 4);
+	queue = queue_of(&bench.pair, 0);
+	other = queue_of(&bench.pair, 1);
+	network->completed = count_completions;
+	network->owner = &counted;
+	queue->ack_timeout = 0;
+	queue->retry_count = 0;
+	other->patience = 3600 * CLOCK_NS_PER_S;
+	work.region = bench.region;
+	work.kind = WORK_WRITE;
+	work.remote_address = (uintptr_t)bench.region->memory;
+	work.remote_key = bench.region->remote_key;
+	assert_int_equal(soft_queue_post(queue, &work, 1), OUTCOME_OK);
+	bench_run();
+	assert_int_equal(counted.good, 1);
+
+	network->tap = lose_requests;
+	assert_int_equal(soft_queue_post(queue, &work, 1), OUTCOME_OK);
+	for (unsigned round = 0; round < 2; round++) {
+		network_run(10 * CLOCK_NS_PER_S);
+		doubt(queue);
+		for (unsigned wait = 0; wait < 40 && queue->requester.timeouts < 4; wait++)
+			network_run(10 * CLOCK_NS_PER_MS);
+		assert_int_equal(queue->requester.timeouts, 4);
+		soft_queue_probe(other);
+	}
+	network_run(10 * CLOCK_NS_PER_S);
+	network->tap = NULL;
+	doubt(queue);
+	assert_true(network_run(CLOCK_NS_PER_S));
+	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	bench_close(&bench);
+}
+
 static void doubted_peer_is_gone(void **state)
 {
 	(void)state;
-	/* Idle, with work that is repeated, with work that waits for ever, and with a peer that has no receive. */
-	for (unsigned way = 0; way < 4; way++) {
+	/*
+	 * Idle, with work that is repeated, with work that waits for ever, with a peer that has no receive, and with
+	 * work that has waited for long and has no retries.
+	 */
+	for (unsigned way = 0; way < 5; way++) {
 		struct run *run = run_of_sends(2, way == 3 ? 2 : 0, 7);
 		struct soft_queue *queue = queue_of(&run->pair, 0);
 
@@ -342,12 +401,14 @@ static void doubted_peer_is_gone(void **state)
 			run_prepare(run);
 		network_run(CLOCK_NS_PER_S / 10);
 		network->hosts[1].dead = true;
-		queue->ack_timeout = way == 2 ? 0 : CLOCK_NS_PER_S * 4;
-		if (way == 1 || way == 2)
+		queue->ack_timeout = way == 2 || way == 4 ? 0 : CLOCK_NS_PER_S * 4;
+		if (way == 1 || way == 2 || way == 4)
 			run_post(run, 0);
-		/* As the call-back of a socket that got the news begins: with a new look at the clock. */
-		soft_queue_batch_end(&network->hosts[0].transport);
-		soft_queue_doubt(queue);
+		if (way == 4) {
+			queue->retry_count = 0;
+			network_run(10 * CLOCK_NS_PER_S);
+		}
+		doubt(queue);
 		network_run(CLOCK_NS_PER_S * 9 / 10);
 		assert_int_equal(network->hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
@@ -774,6 +835,7 @@ int main(void)
 		cmocka_unit_test(idle_connection_is_probed),
 		cmocka_unit_test(work_behind_a_probe_fails),
 		cmocka_unit_test(doubted_peer_answers),
+		cmocka_unit_test(doubted_peer_speaks),
 		cmocka_unit_test(doubted_peer_is_gone),
 		cmocka_unit_test(doubted_peers_of_many_are_gone),
 		cmocka_unit_test(probe_without_ack_timeout),

@@ -11,7 +11,8 @@
 
 enum {
 	FIRST_TABLE_SIZE = 64,
-	HALF_BITS = 16 /* of an identifier */
+	HALF_BITS = 16, /* of an identifier */
+	NO_GUID = 0,
 };
 
 struct state_row {
@@ -164,30 +165,52 @@ struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t gui
 	return link;
 }
 
+/*
+ * The first link of a queue pair lies under its address and number alone. Anybody may name that number with ever new
+ * GUIDs: further links lie under theirs too, so that no chain gets long by that.
+ */
+static struct soft_link *first_of_queue(const struct soft_manager *manager, uint64_t guid, uint32_t queue,
+					const struct address *from)
+{
+	return first_in(&manager->tables[LINK_BY_QUEUE], hash_of(manager, from, guid, queue));
+}
+
+static bool is_of_queue(const struct soft_link *link, uint32_t queue, const struct address *from)
+{
+	return link->agreement.peer_queue == queue && is_peer(link, from);
+}
+
+static struct soft_link *find_any(const struct soft_manager *manager, uint32_t queue, const struct address *from)
+{
+	struct soft_link *link = first_of_queue(manager, NO_GUID, queue, from);
+
+	while (link && !is_of_queue(link, queue, from))
+		link = link->next_in[LINK_BY_QUEUE];
+	return link;
+}
+
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from)
 {
-	uint32_t hash = hash_of(manager, from, 0, queue);
-	struct soft_link *link = first_in(&manager->tables[LINK_BY_QUEUE], hash);
+	const uint64_t places[] = { NO_GUID, guid };
 
-	while (link && !(link->agreement.peer_queue == queue && link->peer_guid == guid && is_peer(link, from)))
-		link = link->next_in[LINK_BY_QUEUE];
-	return link;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		struct soft_link *link = first_of_queue(manager, places[i], queue, from);
+
+		while (link && !(link->peer_guid == guid && is_of_queue(link, queue, from)))
+			link = link->next_in[LINK_BY_QUEUE];
+		if (link)
+			return link;
+	}
+	return NULL;
 }
 
 struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
 					const struct soft_socket *socket, const struct address *peer)
 {
-	struct soft_link *link;
+	struct soft_link *link = id ? find_id(manager, id) : find_any(manager, queue, peer);
 
-	if (id) {
-		link = find_id(manager, id);
-		return link && is_between(link, socket, peer) ? link : NULL;
-	}
-	link = first_in(&manager->tables[LINK_BY_QUEUE], hash_of(manager, peer, 0, queue));
-	while (link && !(link->agreement.peer_queue == queue && is_between(link, socket, peer)))
-		link = link->next_in[LINK_BY_QUEUE];
-	return link;
+	return link && is_between(link, socket, peer) ? link : NULL;
 }
 
 /* ---- identifiers ---- */
@@ -234,12 +257,13 @@ void soft_link_rename(struct soft_link *link)
 bool soft_link_set_peer(struct soft_link *link, uint64_t guid, uint32_t peer_id, uint32_t queue)
 {
 	const struct address *peer = &link->agreement.path.peer;
+	uint64_t place = find_any(link->manager, queue, peer) ? guid : NO_GUID;
 
 	link->peer_guid = guid;
 	link->peer_id = peer_id;
 	link->agreement.peer_queue = queue;
 	link->peer_known = insert(link, LINK_BY_PEER, hash_of(link->manager, peer, guid, peer_id)) &&
-			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, 0, queue));
+			   insert(link, LINK_BY_QUEUE, hash_of(link->manager, peer, place, queue));
 	return link->peer_known;
 }
 

@@ -83,7 +83,7 @@ enum link_state {
 enum link_index {
 	LINK_BY_ID,    /* our identifier */
 	LINK_BY_PEER,  /* the peer's address, GUID and identifier */
-	LINK_BY_QUEUE, /* the peer's address and queue pair, of a link that lives */
+	LINK_BY_QUEUE, /* the peer's address and queue pair, of a link that lives; all but the first: GUID too */
 	LINK_INDEXES,
 };
 
@@ -184,7 +184,10 @@ struct soft_link *soft_link_find_peer(struct soft_manager *manager, uint64_t gui
 struct soft_link *soft_link_find_queue(struct soft_manager *manager, uint64_t guid, uint32_t queue,
 				       const struct address *from);
 
-/* The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). */
+/*
+ * The link that sent a packet to that queue pair of the peer, or a message under our identifier (if it is not 0). Of
+ * several with that number at one address it is the first.
+ */
 struct soft_link *soft_link_find_sender(const struct soft_manager *manager, uint32_t id, uint32_t queue,
 					const struct soft_socket *socket, const struct address *peer);
 
@@ -230,7 +233,7 @@ void soft_ending_fail(struct soft_link *link, const char *cause, const char *cod
 void soft_ending_refuse(struct soft_link *link, uint16_t reason, const void *data, size_t length);
 /* Says the REJ of a rejected link again, to a message that shows that the peer has not heard it. */
 void soft_ending_repeat(struct soft_link *link, const struct mad *heard);
-/* Refuses without a word, because others need its place: whoever confirms after all hears of it then. */
+/* Refuses without a word, because others need its place: whoever says RTU after all, or REQ again, hears of it then. */
 void soft_ending_give_way(struct soft_link *link);
 /* Says DREP to a peer that wants to leave. */
 void soft_ending_let_go(struct soft_link *link);

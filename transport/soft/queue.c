@@ -408,7 +408,10 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 void queue_heard(struct soft_queue *queue)
 {
 	queue->heard_at = queue_now(queue);
-	queue->doubted = 0;
+	if (queue->doubted) {
+		queue->doubted = 0;
+		recovery_trust(queue);
+	}
 	queue->endpoint->no_way = 0;
 	if (queue->heard)
 		return;
@@ -476,8 +479,7 @@ void soft_queue_doubt(struct soft_queue *queue)
 	queue->doubted = queue_now(queue);
 	soft_queue_probe(queue);
 	/* Work under way is as good, unless it was agreed that it waits for ever. */
-	if (!queue->requester.deadline)
-		recovery_expect(queue);
+	recovery_doubt(queue);
 }
 
 static bool is_gone(struct soft_queue *queue)

@@ -232,6 +232,12 @@ void recovery_time(struct soft_queue *queue);
 bool recovery_is_eager(struct soft_queue *queue);
 /* Something is under way: an answer must come in time. */
 void recovery_expect(struct soft_queue *queue);
+/*
+ * The path says that the peer is gone: an answer must come in time even to work that was agreed to wait for ever, and
+ * its silence counts from here on. Such work waits for ever again once the peer has spoken.
+ */
+void recovery_doubt(struct soft_queue *queue);
+void recovery_trust(struct soft_queue *queue);
 /* The oldest PSN has moved on from where it was before. */
 void recovery_progress(struct soft_queue *queue, uint32_t before);
 /* The oldest packet under way is missing: by the peer's word, or because some answer came past it. */

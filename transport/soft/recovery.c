@@ -267,6 +267,23 @@ void recovery_wait(struct soft_queue *queue, int64_t nanoseconds)
 	set_deadline(queue, queue_now(queue) + nanoseconds);
 }
 
+void recovery_doubt(struct soft_queue *queue)
+{
+	struct requester *requester = &queue->requester;
+
+	if (requester->deadline)
+		return;
+	requester->timeouts = 0;
+	requester->quiet_since = queue_now(queue);
+	recovery_expect(queue);
+}
+
+void recovery_trust(struct soft_queue *queue)
+{
+	if (!queue->requester.waits && !timeout_of(queue))
+		queue->requester.deadline = 0;
+}
+
 static bool is_given_up(struct soft_queue *queue)
 {
 	const struct requester *requester = &queue->requester;

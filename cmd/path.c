@@ -70,16 +70,26 @@ enum outcome path_no_address(const struct family_options *options, enum address_
 	return OUTCOME_NO_CONNECTION;
 }
 
+enum outcome path_keep(const struct family_options *options, enum address_family source, const struct log *log,
+		       const char *text, const struct address *addresses, size_t count, struct address *kept,
+		       size_t *kept_count)
+{
+	*kept_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (path_allows(options, source, addresses[i].family))
+			kept[(*kept_count)++] = addresses[i];
+	return *kept_count ? OUTCOME_OK : path_no_address(options, source, log, text);
+}
+
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!path_allows(options, source, addresses[i].family))
-			continue;
-		*chosen = addresses[i];
-		return OUTCOME_OK;
-	}
-	return path_no_address(options, source, log, text);
+	struct address kept[ADDRESS_RESOLVE_MOST];
+	enum outcome outcome = path_keep(options, source, log, text, addresses, count, kept, &count);
+
+	if (!outcome)
+		*chosen = kept[0];
+	return outcome;
 }
 
 /* A name rather than a figure. */

@@ -30,6 +30,11 @@ bool path_allows(const struct family_options *options, enum address_family sourc
 enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
 			     const char *text);
 
+/* Puts those of text's addresses that may be used into kept, which has room for all; path_no_address() if none may. */
+enum outcome path_keep(const struct family_options *options, enum address_family source, const struct log *log,
+		       const char *text, const struct address *addresses, size_t count, struct address *kept,
+		       size_t *kept_count);
+
 /* The first of text's addresses that may be used; path_no_address() if there is none. */
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen);

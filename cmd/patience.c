@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/patience.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,28 +16,50 @@ void patience_try(struct patience *patience, int64_t time)
 		patience->until = clock_now() + time;
 }
 
-static void forget(struct held_error *error)
+static void forget(struct patience *patience)
 {
-	free(error->text);
-	error->text = NULL;
+	while (patience->count) {
+		struct held_error *error = &patience->errors[--patience->count];
+
+		free(error->object);
+		free(error->text);
+	}
 }
 
 bool patience_hold(struct patience *patience, const char *object, const char *text)
 {
+	struct held_error error = { 0 };
+
 	if (!patience->until)
 		return false;
-	forget(&patience->error);
-	snprintf(patience->error.object, sizeof(patience->error.object), "%s", object);
-	patience->error.text = strdup(text);
-	return patience->error.text;
+	if (patience->pauses)
+		forget(patience);
+	patience->pauses = false;
+	if (!patience->errors)
+		patience->errors = calloc(ADDRESS_RESOLVE_MOST, sizeof(*patience->errors));
+	if (!patience->errors || patience->count == ADDRESS_RESOLVE_MOST)
+		return false;
+	error.object = strdup(object);
+	error.text = strdup(text);
+	if (!error.object || !error.text) {
+		free(error.object);
+		free(error.text);
+		return false;
+	}
+	patience->errors[patience->count++] = error;
+	return true;
+}
+
+bool patience_holds(const struct patience *patience)
+{
+	return patience->until && patience->count;
 }
 
 void patience_absent(struct patience *patience)
 {
-	forget(&patience->nobody);
-	patience->nobody = patience->error;
-	patience->error.text = NULL;
 	patience->absent = true;
+	if (patience->count)
+		patience->errors[patience->count - 1].absent = true;
 }
 
 bool patience_again(struct patience *patience, struct loop *loop, loop_callback *callback, void *owner)
@@ -49,29 +70,28 @@ bool patience_again(struct patience *patience, struct loop *loop, loop_callback 
 	if (!patience->absent || left <= 0)
 		return false;
 	patience->absent = false;
+	patience->pauses = true;
 	loop_timer_start(loop, &patience->pause, left < PAUSE ? left : PAUSE, callback, owner);
 	return true;
 }
 
 const char *patience_error(const struct patience *patience)
 {
-	return patience->nobody.text ? patience->nobody.text : patience->error.text;
-}
+	const struct held_error *counts = NULL;
 
-static void tell(const struct held_error *error, const struct log *log)
-{
-	if (error->text)
-		log_error(log, error->object, "%s", error->text);
+	for (size_t i = 0; i < patience->count; i++)
+		if (!counts || !counts->absent || patience->errors[i].absent)
+			counts = &patience->errors[i];
+	return counts ? counts->text : NULL;
 }
 
 void patience_give_up(struct patience *patience, const struct log *log)
 {
-	bool in_vain = patience->absent && patience->nobody.text && clock_now() >= patience->until;
+	bool in_vain = patience->absent && patience->count && clock_now() >= patience->until;
 
 	patience_stop(patience);
-	if (patience->absent)
-		tell(&patience->nobody, log);
-	tell(&patience->error, log);
+	for (size_t i = 0; i < patience->count; i++)
+		log_error(log, patience->errors[i].object, "%s", patience->errors[i].text);
 	if (in_vain)
 		log_hint(log, "the server was waited for %g s (--wait-server)", quantity_seconds(patience->time));
 	patience_end(patience);
@@ -93,6 +113,7 @@ void patience_tell(struct patience *patience, const struct log *log, const char 
 void patience_end(struct patience *patience)
 {
 	patience_stop(patience);
-	forget(&patience->nobody);
-	forget(&patience->error);
+	forget(patience);
+	free(patience->errors);
+	patience->errors = NULL;
 }

@@ -8,16 +8,18 @@
 #define CMD_PATIENCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/address.h"
 #include "core/log.h"
 #include "core/loop.h"
 
-/* An error that is not told yet. */
+/* What was said of an address, and is not told yet. */
 struct held_error {
-	char object[ADDRESS_TEXT_SIZE];
-	char *text; /* NULL for nothing */
+	char *object;
+	char *text;
+	bool absent; /* nobody was there */
 };
 
 /* Zeroed before its start. */
@@ -25,9 +27,10 @@ struct patience {
 	int64_t time;  /* nanoseconds to wait; 0: not at all */
 	int64_t until; /* on the clock; 0 before the first try and once the server was there */
 	bool absent;   /* nobody was there, at one of the addresses of this try */
+	bool pauses;   /* what is held back is of the try before */
 	struct loop_timer pause;
-	struct held_error nobody; /* what was said of that address */
-	struct held_error error;  /* the last that was said of another one, or of the one under way */
+	size_t count;
+	struct held_error *errors; /* ADDRESS_RESOLVE_MOST of them; NULL before the first */
 };
 
 /* A try begins: from the first one on the time runs. */
@@ -35,6 +38,8 @@ void patience_try(struct patience *patience, int64_t time);
 
 /* For the hold of a log: true if an error of the try under way is to be held back, which this does. */
 bool patience_hold(struct patience *patience, const char *object, const char *text);
+/* True if there is something that was held back. */
+bool patience_holds(const struct patience *patience);
 
 /* What was held back last is that nobody was there. */
 void patience_absent(struct patience *patience);

@@ -74,7 +74,12 @@ static enum outcome no_source(const struct endpoint *endpoint, enum address_fami
 /* The loopback interface has every 127.x.x.x; no IPv6 address begins so. */
 static bool has_address(const struct interface_address *entry, const struct address *address)
 {
-	return address_same_host(&entry->address, address) ||
+	struct address wanted = *address;
+
+	/* --interface says it, and the kernel leaves it out of the addresses of a request. */
+	if (!wanted.scope)
+		wanted.scope = entry->address.scope;
+	return address_same_host(&entry->address, &wanted) ||
 	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
@@ -85,6 +90,9 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	uint16_t port = source->port;
 	size_t count;
 
+	/* A native group may be joined from an IP address. */
+	if (family == ADDRESS_GID)
+		family = source->family;
 	if (!WITH_PATH || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
 	count = interface_addresses(list);
@@ -94,6 +102,8 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		if (!fits(endpoint, &list[i], family))
 			continue;
 		/* On the loopback interface a backend may need an address of its own. */
+		if (!is_open(source))
+			source->scope = list[i].address.scope;
 		if (list[i].loopback || !is_open(source))
 			return OUTCOME_OK;
 		*source = list[i].address;
@@ -108,11 +118,14 @@ static const char *interface_asked(const struct endpoint *endpoint)
 	return WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
 }
 
-enum outcome path_find_interface(const struct endpoint *endpoint)
+enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local)
 {
 	const char *name = interface_asked(endpoint);
+	unsigned scope = name ? if_nametoindex(name) : 0;
 
-	if (!name || if_nametoindex(name))
+	if (scope && address_is_link_local(local) && !local->scope)
+		local->scope = scope;
+	if (!name || scope)
 		return OUTCOME_OK;
 	log_error(endpoint->transport->log, endpoint->name, "there is no interface %s here", name);
 	return OUTCOME_NO_CONNECTION;

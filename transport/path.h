@@ -12,8 +12,11 @@
  */
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
 
-/* Tells if the endpoint's options name an interface that this host does not have: OUTCOME_NO_CONNECTION. */
-enum outcome path_find_interface(const struct endpoint *endpoint);
+/*
+ * If the endpoint's options name an interface, makes it the scope of a link-local address that has none. Tells if this
+ * host does not have it: OUTCOME_NO_CONNECTION.
+ */
+enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local);
 
 /* True unless the options name an interface, and the endpoint's local address is not one of it. */
 bool path_has_interface(const struct endpoint *endpoint);

@@ -112,13 +112,15 @@ void endpoint_destroy(struct endpoint *endpoint)
 
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
+	struct address local = *address;
 	enum outcome outcome;
 
-	endpoint->local = *address;
+	endpoint->local = local;
 	endpoint_name(endpoint);
-	outcome = path_find_interface(endpoint);
+	outcome = path_find_interface(endpoint, &local);
+	endpoint->local = local;
 	if (!outcome)
-		outcome = endpoint->transport->backend->listen(endpoint, address);
+		outcome = endpoint->transport->backend->listen(endpoint, &local);
 	if (outcome)
 		return outcome;
 	endpoint_name(endpoint);

@@ -216,16 +216,12 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 {
 	struct target *target = owner;
 	const struct family_options *family = &target->all->options->common.family;
-	enum address_family source = target->all->source.family;
 
-	for (size_t i = 0; i < count; i++) {
-		if (!path_allows(family, source, addresses[i].family))
-			continue;
-		target->addresses[target->address_count] = addresses[i];
-		target->addresses[target->address_count++].port = target->port;
-	}
-	if (!outcome && !target->address_count)
-		outcome = path_no_address(family, source, target->phase.log, target->address);
+	if (!outcome)
+		outcome = path_keep(family, target->all->source.family, target->phase.log, target->address, addresses,
+				    count, target->addresses, &target->address_count);
+	for (size_t i = 0; i < target->address_count; i++)
+		target->addresses[i].port = target->port;
 	if (outcome)
 		target_finish(target, outcome);
 	else

@@ -16,7 +16,14 @@ enum {
 	CONNECTS_MOST = 48,
 };
 
-static void ask(struct ucmatose_connection *connection)
+void ucmatose_client_aim(struct ucmatose *run)
+{
+	run->destination = run->addresses[run->address_next++];
+	run->device = NULL;
+	address_text(&run->destination, run->target);
+}
+
+static enum outcome ask_there(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct address *source = run->source.family ? &run->source : NULL;
@@ -27,10 +34,15 @@ static void ask(struct ucmatose_connection *connection)
 	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
-	if (!outcome)
-		return;
-	patience_give_up(&run->patience, &run->environment->log);
-	ucmatose_connection_fail(connection, outcome);
+	return outcome;
+}
+
+static void ask(struct ucmatose_connection *connection)
+{
+	enum outcome outcome = ask_there(connection);
+
+	if (outcome && !ucmatose_client_again(connection))
+		ucmatose_connection_fail(connection, outcome);
 }
 
 static void begin_one(struct ucmatose *run)
@@ -44,24 +56,51 @@ static void ask_again(void *owner)
 {
 	struct ucmatose *run = owner;
 
+	run->address_next = 0;
+	ucmatose_client_aim(run);
 	ask(&run->connections[0]);
 	ucmatose_advance(run);
+}
+
+static void forget_try(struct ucmatose_connection *connection)
+{
+	if (connection->endpoint)
+		endpoint_destroy(connection->endpoint);
+	connection->endpoint = NULL;
+	connection->posted = 0;
+}
+
+/* Not all addresses of a name need lead to an RDMA device, or to the server. */
+static bool ask_elsewhere(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+
+	while (run->address_next < run->address_count) {
+		forget_try(connection);
+		ucmatose_client_release(run);
+		ucmatose_client_aim(run);
+		log_hint(&run->environment->log, "trying the next address of %s: %s", run->options->server,
+			 run->target);
+		if (!ask_there(connection))
+			return true;
+	}
+	return false;
 }
 
 bool ucmatose_client_again(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
-	if (connection->endpoint->absent)
+	if (connection->endpoint && connection->endpoint->absent)
 		patience_absent(&run->patience);
-	if (!patience_again(&run->patience, run->environment->loop, ask_again, run)) {
-		patience_give_up(&run->patience, &run->environment->log);
-		return false;
+	if (ask_elsewhere(connection))
+		return true;
+	if (patience_again(&run->patience, run->environment->loop, ask_again, run)) {
+		forget_try(connection);
+		return true;
 	}
-	endpoint_destroy(connection->endpoint);
-	connection->endpoint = NULL;
-	connection->posted = 0;
-	return true;
+	patience_give_up(&run->patience, &run->environment->log);
+	return false;
 }
 
 /* "Refused by the peer" is not worth telling if the refusal turns out to say why. */
@@ -91,7 +130,7 @@ bool ucmatose_client_hold(void *owner, const char *object, const char *text)
 	struct ucmatose *run = owner;
 
 	if (object == log_hint_object)
-		return run->patience.until && run->patience.error.text;
+		return patience_holds(&run->patience);
 	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
 		return false;
 	return patience_hold(&run->patience, object, text) || hold_refusal(run, text);

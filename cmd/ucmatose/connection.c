@@ -206,6 +206,7 @@ static void established(struct ucmatose_connection *connection, const struct end
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
 	patience_end(&run->patience);
+	run->address_next = run->address_count;
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
@@ -227,7 +228,7 @@ static void broken(struct ucmatose_connection *connection, const struct endpoint
 
 	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
 		patience_end(&run->patience);
-	else if (connecting && ucmatose_client_again(connection))
+	else if (connecting && !run->is_server && ucmatose_client_again(connection))
 		return;
 	ucmatose_connection_fail(connection, event->outcome);
 	if (connecting && absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)

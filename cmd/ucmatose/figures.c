@@ -18,6 +18,18 @@ void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity acti
 	start(&figures->interval, activity, now);
 }
 
+static void restart(struct activity_record *record, int64_t now)
+{
+	if (record->started && !record->count)
+		record->started = now;
+}
+
+void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now)
+{
+	restart(&figures->total.activities[activity], now);
+	restart(&figures->interval.activities[activity], now);
+}
+
 static void count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
 {
 	span->activities[activity].count += number;

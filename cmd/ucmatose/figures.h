@@ -53,6 +53,8 @@ struct ucmatose_figures {
 
 /* Only the first start counts. */
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now);
+/* What it was waited for so far does not count, unless something was counted. */
+void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now);
 void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t count, int64_t now);
 void ucmatose_figures_failed(struct ucmatose_figures *figures);
 void ucmatose_figures_refused(struct ucmatose_figures *figures);

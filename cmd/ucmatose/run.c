@@ -168,6 +168,7 @@ static void begin_transfer(struct ucmatose *run)
 	if (!connections_alive(run))
 		return;
 	if (!run->is_server) {
+		ucmatose_figures_restart(&run->figures, ACTIVITY_RECEIVING, clock_now());
 		if (run->messages)
 			ucmatose_say(run, "receiving data transfers");
 		return;

@@ -50,10 +50,18 @@ static bool wants_more(const struct ucmatose *run)
 	return run->phase == RUN_CONNECTING && !run->arrivals_over;
 }
 
+/* Who is turned away does not count: the clients that are silent would be waited for without an end. */
+static void wait_for_next(struct ucmatose *run)
+{
+	ucmatose_progressed(run);
+	ucmatose_watch(run);
+}
+
 static void requested(struct ucmatose *run, const struct endpoint_event *event)
 {
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
+	bool mismatched = run->mismatched;
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
 	if (!wants_more(run)) {
@@ -66,11 +74,13 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
 		ucmatose_hello_write(run, NULL, bytes); /* so that the client can tell the difference too */
 		endpoint_reject(event->request, bytes, sizeof(bytes));
+		if (mismatched)
+			return;
 	} else {
 		take(run, event->request, said_hello ? &hello : NULL);
 		run->arrivals_over = run->begun == run->wanted;
 	}
-	ucmatose_watch(run);
+	wait_for_next(run);
 }
 
 /* One of those that are wanted asked, and for want of something here nothing can become of it. */
@@ -78,7 +88,7 @@ static void lost(struct ucmatose *run, enum outcome outcome)
 {
 	ucmatose_connection_fail(ucmatose_connection_new(run), outcome);
 	run->arrivals_over = run->begun == run->wanted;
-	ucmatose_watch(run);
+	wait_for_next(run);
 }
 
 static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -86,7 +96,6 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	struct ucmatose *run = owner;
 
 	(void)endpoint;
-	ucmatose_progressed(run);
 	if (event->kind == EVENT_REQUEST) {
 		requested(run, event);
 	} else if (event->kind == EVENT_REFUSED && wants_more(run)) {

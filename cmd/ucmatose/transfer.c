@@ -205,7 +205,9 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 			  endpoint->domain->device, endpoint->domain->longest_message);
 		return OUTCOME_USAGE;
 	}
-	/* A connection that is tried again has its memory. */
+	/* A connection that is tried again has its memory, unless it comes by another device. */
+	if (connection->memory && connection->memory->region->domain != endpoint->domain)
+		connection->memory = NULL;
 	outcome = connection->memory ? OUTCOME_OK : take_memory(connection);
 	if (outcome)
 		return outcome;

@@ -117,6 +117,10 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	bool interface_told = options->common.path.interface;
 	struct address server, source;
 
+	if (interface_told && options->format == ADDRESS_FORMAT_GID) {
+		log_error(&environment->log, "--interface", "not with -f gid: a GID is that of a device");
+		return OUTCOME_USAGE;
+	}
 	if (options->server && !options->port) {
 		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
@@ -145,9 +149,9 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 	const struct log *log = &run->environment->log;
 
 	if (!outcome)
-		outcome = path_choose(&run->options->common.family, run->source.family, log, run->options->server,
-				      addresses, count, &run->destination);
-	if (!outcome && address_is_multicast(&run->destination)) {
+		outcome = path_keep(&run->options->common.family, run->source.family, log, run->options->server,
+				    addresses, count, run->addresses, &run->address_count);
+	if (!outcome && address_is_multicast(&run->addresses[0])) {
 		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
 		outcome = OUTCOME_USAGE;
 	}
@@ -155,8 +159,9 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 		fail_early(run, outcome);
 		return;
 	}
-	run->destination.port = (uint16_t)run->options->port;
-	address_text(&run->destination, run->target);
+	for (size_t i = 0; i < run->address_count; i++)
+		run->addresses[i].port = (uint16_t)run->options->port;
+	ucmatose_client_aim(run);
 	run->environment->log.hold = ucmatose_client_hold;
 	run->environment->log.holder = run;
 	ucmatose_say(run, "cmatose: connecting");

@@ -121,8 +121,11 @@ struct ucmatose {
 	bool half_said;		     /* the line in the middle of the transfer was printed */
 	enum interruption cut_short; /* 0: not at all */
 	struct address source;	     /* ADDRESS_NONE without -b */
-	struct address destination;
-	char target[ADDRESS_TEXT_SIZE]; /* the destination as messages call it */
+	struct address addresses[ADDRESS_RESOLVE_MOST]; /* of a client's server */
+	size_t address_count;
+	size_t address_next;		/* to be tried; behind the last one once a connection stands */
+	struct address destination;	/* the one that is tried, or was taken */
+	char target[ADDRESS_TEXT_SIZE]; /* the same as messages call it */
 	struct endpoint_options endpoint_options;
 	struct path path;	  /* of the connection that was established first */
 	struct patience patience; /* of a client's first connection */
@@ -144,9 +147,11 @@ void ucmatose_advance(struct ucmatose *run);
 void ucmatose_finish(struct ucmatose *run);
 void ucmatose_cut_short(struct ucmatose *run, enum interruption reason);
 
-/* client.c: begins as many connections as may be under way at once. */
+/* client.c: the next address of the server is tried. */
+void ucmatose_client_aim(struct ucmatose *run);
+/* Begins as many connections as may be under way at once. */
 void ucmatose_client_continue(struct ucmatose *run);
-/* True if the connection, which found nobody there, is to be tried again with --wait-server. */
+/* True if the connection, which did not come about, is tried at another address, or again with --wait-server. */
 bool ucmatose_client_again(struct ucmatose_connection *connection);
 /* The errors of the first connection, while it is tried, are held back: the hold of the log. */
 bool ucmatose_client_hold(void *run, const char *object, const char *text);

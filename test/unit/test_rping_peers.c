@@ -762,6 +762,25 @@ static void client_does_not_wait_after_a_refusal(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
+/* Of the try that ended it, not of one before. */
+static void client_reports_why_it_ended(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.client = true;
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	absent(&fake->endpoints[0]->base);
+	loop_run(fake->environment.loop);
+	endpoint = &fake->endpoints[1]->base;
+	log_error(&fake->environment.log, endpoint->name, "connecting: refused by the peer");
+	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
+	assert_int_equal(reported_times(fake, "\"error\":\"connecting: refused by the peer\""), 1);
+	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
+}
+
 /* The client as a server sees it. */
 
 static struct endpoint *ask(struct fake *fake, uint64_t promised)
@@ -1380,6 +1399,7 @@ int main(void)
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_as_long_as_it_was_told),
 		TEST(client_does_not_wait_after_a_refusal),
+		TEST(client_reports_why_it_ended),
 		TEST(server_answers_what_it_read),
 		TEST(server_keeps_a_buffer_it_has_outgrown),
 		TEST(server_ended_from_outside_settles_first),

@@ -268,10 +268,16 @@ int __wrap_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *
 	return 0;
 }
 
+/* A message comes for it while its queue goes: the connection must stand, whatever the manager's event has waited for. */
+static struct verbs_endpoint *completing;
+
 void __wrap_rdma_destroy_qp(struct rdma_cm_id *id);
 void __wrap_rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	id->qp = NULL;
+	if (completing)
+		verbs_endpoint_settle(completing);
+	completing = NULL;
 }
 
 int __wrap_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attributes, int *mask);
@@ -833,6 +839,31 @@ static void a_failed_device_takes_nobody(void **state)
 	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
 }
 
+/*
+ * An iWARP client that is cut short while it keeps the news of its connection back: what the device still completes
+ * finds nothing to settle.
+ */
+static void news_kept_back_are_freed_once(void **state)
+{
+	struct log log = { .name = "test" };
+	struct verbs_slot slot = { 0 };
+	struct verbs_transport transport = { .base = { .log = &log }, .slots = &slot, .slot_count = 1 };
+	struct verbs_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+
+	(void)state;
+	assert_non_null(endpoint);
+	*endpoint = (struct verbs_endpoint){
+		.base = { .transport = &transport.base, .state = ENDPOINT_DESTROYED },
+		.id = calloc(1, sizeof(*endpoint->id)),
+		.queue = &fake.queue,
+		.news = calloc(1, sizeof(*endpoint->news)),
+	};
+	assert_true(endpoint->id && endpoint->news);
+	completing = endpoint;
+	verbs_endpoint_free(endpoint);
+	assert_null(completing);
+}
+
 static void hear_nothing(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	(void)owner;
@@ -887,6 +918,7 @@ int main(void)
 		cmocka_unit_test(servers_without_a_domain),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),
 		cmocka_unit_test(a_failed_device_takes_nobody),
+		cmocka_unit_test(news_kept_back_are_freed_once),
 		cmocka_unit_test(strangers_do_not_fill_the_log),
 	};
 

@@ -71,6 +71,7 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	loop_timer_stop(&endpoint->base.deadline);
 	loop_timer_stop(&endpoint->later);
 	free(endpoint->news);
+	endpoint->news = NULL; /* completions may still come, until the queue is gone */
 	verbs_abandon(endpoint);
 	verbs_queue_destroy(endpoint);
 	if (endpoint->group_handle)

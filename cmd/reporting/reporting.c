@@ -107,13 +107,17 @@ static void report_last_interval(struct reporting *reporting)
 static void interval_over(void *owner)
 {
 	struct reporting *reporting = owner;
-	int64_t length = interval_length(reporting), now;
+	int64_t length, now;
 
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
+	length = interval_length(reporting);
 	if (reporting->command->interval_over)
 		reporting->command->interval_over(reporting->state);
 	reporting->interval_started = now = clock_now();
+	/* The file was all that the intervals were for, and could not be written. */
+	if (!length)
+		return;
 	/* On the same beat, unless one was missed. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)

@@ -76,7 +76,7 @@ void reporting_choose(struct reporting *reporting, const struct reporting_option
 	reporting->report.buckets = options->histogram;
 	use_form(reporting, reporting_chosen_form(options));
 	if (reporting->form != &reporting_text || options->quiet)
-		reporting->nowhere = fopen("/dev/null", "w");
+		reporting->nowhere = fopen("/dev/null", "we");
 	if (reporting->nowhere)
 		reporting->environment->output = reporting->nowhere;
 }

@@ -109,6 +109,9 @@ static void interval_over(void *owner)
 	struct reporting *reporting = owner;
 	int64_t length, now;
 
+	/* Due in the same turn of the loop as the end: what there is to say of it is said there. */
+	if (reporting->environment->ended)
+		return;
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	length = interval_length(reporting);
@@ -173,7 +176,11 @@ void reporting_finish(struct reporting *reporting)
 	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);
-	report_last_interval(reporting);
+	/* For a person the verdict is the last line: who had anything to show has shown it before. */
+	if (reporting->form == &reporting_text)
+		loop_timer_stop(&reporting->interval);
+	else
+		report_last_interval(reporting);
 	reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
 		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);

@@ -681,6 +681,13 @@ static void finish_with_summary(void *owner)
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
+/* Of a run that has nothing to show. */
+static void finish_without_summary(void *owner)
+{
+	trace("verdict");
+	finish_now(owner);
+}
+
 static void work(void *owner)
 {
 	(void)owner;
@@ -688,14 +695,24 @@ static void work(void *owner)
 }
 
 /* The end is due before the interval's, and the loop comes to both in the same turn. */
+static void finish_with_the_interval(struct state *state, loop_callback *end)
+{
+	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, end, state);
+	loop_timer_start(state->environment->loop, &state->work, 0, work, state);
+}
+
 static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
 						       void **owner)
 {
-	struct state *state = make_state(environment, owner);
-
 	(void)options;
-	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_with_summary, state);
-	loop_timer_start(environment->loop, &state->work, 0, work, state);
+	finish_with_the_interval(make_state(environment, owner), finish_with_summary);
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_achieve_nothing(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	finish_with_the_interval(make_state(environment, owner), finish_without_summary);
 	return OUTCOME_OK;
 }
 
@@ -708,6 +725,16 @@ static void nothing_comes_behind_the_verdict(void **state)
 	(void)state;
 	finish(&child, &result);
 	assert_non_null(strstr(result.out, "verdict\nstop\nclose\n"));
+}
+
+static void nothing_comes_behind_a_verdict_without_figures(void **state)
+{
+	const struct command row = { .start = start_and_achieve_nothing, .report = report_nothing };
+
+	(void)state;
+	/* Due in the same turn, and cut short. */
+	expect(&row, "--interval-report 40ms", 0, "open\nstart\nverdict\nstop\nclose\n", "");
+	expect(&row, "--interval-report 1s", 0, "open\nstart\nverdict\nstop\nclose\n", "");
 }
 
 static void finish_soon(void *owner)
@@ -818,6 +845,7 @@ int main(void)
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),
 		cmocka_unit_test(nothing_comes_behind_the_verdict),
+		cmocka_unit_test(nothing_comes_behind_a_verdict_without_figures),
 		cmocka_unit_test(intervals_do_not_overlap),
 		cmocka_unit_test_teardown(no_interval_without_a_file_to_write, restore),
 	};

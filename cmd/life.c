@@ -14,11 +14,21 @@
 
 static const char pidfile_label[] = "--pidfile";
 
+/* Our own ones close on exec, which none does that came through it: its number may have been taken since. */
+static bool is_inherited(int descriptor)
+{
+	int flags = fcntl(descriptor, F_GETFD);
+
+	if (flags >= 0 && flags & FD_CLOEXEC)
+		errno = EBADF;
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
 static enum outcome check_descriptor(const struct life *life)
 {
 	char text[24];
 
-	if (!life->options->ready_fd || fcntl((int)life->options->ready_fd, F_GETFD) >= 0)
+	if (!life->options->ready_fd || is_inherited((int)life->options->ready_fd))
 		return OUTCOME_OK;
 	snprintf(text, sizeof(text), "%" PRId64, life->options->ready_fd);
 	log_errno(life->log, "--ready-fd", errno, "descriptor %s", text);

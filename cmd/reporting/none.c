@@ -15,7 +15,7 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
 {
 	if (options->quiet)
-		reporting->nowhere = fopen("/dev/null", "w");
+		reporting->nowhere = fopen("/dev/null", "we");
 	if (reporting->nowhere)
 		reporting->environment->output = reporting->nowhere;
 }

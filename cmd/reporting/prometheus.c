@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,15 +17,11 @@ static FILE *open_in_place(const char *name)
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-/* Returns 0 or an errno value. */
-static int write_file(struct reporting *reporting, const char *name, bool in_place)
+static void add_all(struct reporting *reporting, FILE *stream)
 {
 	const struct transport *transport = reporting->environment->transport;
 	char prefix[64];
-	FILE *stream = in_place ? open_in_place(name) : fopen(name, "w");
 
-	if (!stream)
-		return errno;
 	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->command->name);
 	reporting->report.prefix = prefix;
 	report_open(&reporting->report, stream, &report_prometheus);
@@ -34,11 +31,47 @@ static int write_file(struct reporting *reporting, const char *name, bool in_pla
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
 	report_count(&reporting->report, "errors", reporting->told.count);
 	report_close(&reporting->report);
-	if (ferror(stream)) {
-		fclose(stream);
-		return EIO;
-	}
-	return fclose(stream) ? errno : 0;
+}
+
+/* NULL without the memory for it. */
+static char *compose(struct reporting *reporting, size_t *length)
+{
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, length);
+	bool whole;
+
+	if (!stream)
+		return NULL;
+	add_all(reporting, stream);
+	whole = !ferror(stream);
+	if (!fclose(stream) && whole)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* In one call, for of those that write a figure each none would say why the one that failed did. */
+static int write_text(FILE *stream, const char *text, size_t length)
+{
+	int error = fwrite(text, 1, length, stream) < length ? errno : 0;
+
+	return fclose(stream) && !error ? errno : error;
+}
+
+/* Returns 0 or an errno value. */
+static int write_file(struct reporting *reporting, const char *name, bool in_place)
+{
+	size_t length;
+	char *text = compose(reporting, &length);
+	FILE *stream;
+	int error;
+
+	if (!text)
+		return ENOMEM;
+	stream = in_place ? open_in_place(name) : fopen(name, "w");
+	error = stream ? write_text(stream, text, length) : errno;
+	free(text);
+	return error;
 }
 
 /* A device or pipe is written to: a file in its place would take it away from everybody. */

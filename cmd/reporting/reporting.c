@@ -76,7 +76,7 @@ void reporting_choose(struct reporting *reporting, const struct reporting_option
 	reporting->report.buckets = options->histogram;
 	use_form(reporting, reporting_chosen_form(options));
 	if (reporting->form != &reporting_text || options->quiet)
-		reporting->nowhere = fopen("/dev/null", "w");
+		reporting->nowhere = fopen("/dev/null", "we");
 	if (reporting->nowhere)
 		reporting->environment->output = reporting->nowhere;
 }
@@ -107,13 +107,20 @@ static void report_last_interval(struct reporting *reporting)
 static void interval_over(void *owner)
 {
 	struct reporting *reporting = owner;
-	int64_t length = interval_length(reporting), now;
+	int64_t length, now;
 
+	/* Due in the same turn of the loop as the end: what there is to say of it is said there. */
+	if (reporting->environment->ended)
+		return;
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
+	length = interval_length(reporting);
 	if (reporting->command->interval_over)
 		reporting->command->interval_over(reporting->state);
 	reporting->interval_started = now = clock_now();
+	/* The file was all that the intervals were for, and could not be written. */
+	if (!length)
+		return;
 	/* On the same beat, unless one was missed. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
@@ -169,7 +176,11 @@ void reporting_finish(struct reporting *reporting)
 	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);
-	report_last_interval(reporting);
+	/* For a person the verdict is the last line: who had anything to show has shown it before. */
+	if (reporting->form == &reporting_text)
+		loop_timer_stop(&reporting->interval);
+	else
+		report_last_interval(reporting);
 	reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
 		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=transport_open,--wrap=transport_close */
+/* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=clock_gettime,--wrap=loop_timer_start */
 /*
  * The run of a command from its arguments to its exit code: limits, signals, output that cannot be written. The
  * commands are made up and write a trace on stdout; each runs in a process of its own.
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "cmd/output.h"
@@ -18,6 +19,15 @@
 enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+void __real_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner);
+
+/* So much faster time passes: what is to come after 15 s need not take them. */
+static int64_t haste = 1;
 
 /* An options struct that every made-up command shares. */
 struct settings {
@@ -66,6 +76,24 @@ void __wrap_transport_close(struct transport *transport)
 {
 	assert_null(transport);
 	trace("close");
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static int64_t since;
+	int result = __real_clock_gettime(clock, time);
+	int64_t now = time->tv_sec * CLOCK_NS_PER_S + time->tv_nsec;
+
+	if (!since)
+		since = now;
+	*time = clock_timespec(since + haste * (now - since));
+	return result;
+}
+
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner)
+{
+	__real_loop_timer_start(loop, timer, nanoseconds / haste, callback, owner);
 }
 
 static enum outcome check(struct environment *environment, const void *options)
@@ -653,6 +681,13 @@ static void finish_with_summary(void *owner)
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
+/* Of a run that has nothing to show. */
+static void finish_without_summary(void *owner)
+{
+	trace("verdict");
+	finish_now(owner);
+}
+
 static void work(void *owner)
 {
 	(void)owner;
@@ -660,14 +695,24 @@ static void work(void *owner)
 }
 
 /* The end is due before the interval's, and the loop comes to both in the same turn. */
+static void finish_with_the_interval(struct state *state, loop_callback *end)
+{
+	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, end, state);
+	loop_timer_start(state->environment->loop, &state->work, 0, work, state);
+}
+
 static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
 						       void **owner)
 {
-	struct state *state = make_state(environment, owner);
-
 	(void)options;
-	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_with_summary, state);
-	loop_timer_start(environment->loop, &state->work, 0, work, state);
+	finish_with_the_interval(make_state(environment, owner), finish_with_summary);
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_achieve_nothing(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	finish_with_the_interval(make_state(environment, owner), finish_without_summary);
 	return OUTCOME_OK;
 }
 
@@ -680,6 +725,16 @@ static void nothing_comes_behind_the_verdict(void **state)
 	(void)state;
 	finish(&child, &result);
 	assert_non_null(strstr(result.out, "verdict\nstop\nclose\n"));
+}
+
+static void nothing_comes_behind_a_verdict_without_figures(void **state)
+{
+	const struct command row = { .start = start_and_achieve_nothing, .report = report_nothing };
+
+	(void)state;
+	/* Due in the same turn, and cut short. */
+	expect(&row, "--interval-report 40ms", 0, "open\nstart\nverdict\nstop\nclose\n", "");
+	expect(&row, "--interval-report 1s", 0, "open\nstart\nverdict\nstop\nclose\n", "");
 }
 
 static void finish_soon(void *owner)
@@ -720,6 +775,53 @@ static void intervals_do_not_overlap(void **state)
 	assert_true(count >= 2);
 }
 
+static const char folder[] = "/tmp/run.test";
+static const char figures[] = "/tmp/run.test/figures";
+
+/* The figures have been written once by now. */
+static enum outcome start_and_lose_the_folder(struct environment *environment, const void *options, void **owner)
+{
+	if (unlink(figures) || rmdir(folder))
+		trace("there was no file");
+	return start_and_wait(environment, options, owner);
+}
+
+static void end_at_once(void *owner, enum interruption reason)
+{
+	end_never(owner, reason);
+	finish_now(owner);
+}
+
+static void trace_interval(void *owner)
+{
+	(void)owner;
+	trace("interval");
+}
+
+static int restore(void **state)
+{
+	(void)state;
+	haste = 1;
+	unlink(figures);
+	rmdir(folder);
+	return 0;
+}
+
+static void no_interval_without_a_file_to_write(void **state)
+{
+	const struct command row = { .start = start_and_lose_the_folder,
+				     .interrupt = end_at_once,
+				     .interval_over = trace_interval };
+
+	(void)state;
+	assert_int_equal(mkdir(folder, 0700), 0);
+	haste = 100;
+	expect(&row, "--deadline 100 --prometheus /tmp/run.test/figures", OUTCOME_INTERNAL,
+	       "open\nstart\ninterval\ndeadline\nstop\nclose\n",
+	       "tool: /tmp/run.test/figures: --prometheus: the file cannot be written: No such file or directory (2)\n"
+	       "tool: the deadline passed: the run is not done after 100 s\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -743,7 +845,9 @@ int main(void)
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),
 		cmocka_unit_test(nothing_comes_behind_the_verdict),
+		cmocka_unit_test(nothing_comes_behind_a_verdict_without_figures),
 		cmocka_unit_test(intervals_do_not_overlap),
+		cmocka_unit_test_teardown(no_interval_without_a_file_to_write, restore),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,20 @@ static void descriptor_that_is_not_open_is_refused(void **state)
 	assert_begin_refused(&options, OUTCOME_USAGE, "tool: --ready-fd: descriptor 999: Bad file descriptor (9)");
 }
 
+/* Nobody handed it over: it is not the one that is meant. */
+static void descriptor_of_our_own_is_refused(void **state)
+{
+	int own = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const struct life_options options = { .ready_fd = own };
+	char words[64];
+
+	(void)state;
+	assert_true(own >= 0);
+	snprintf(words, sizeof(words), "tool: --ready-fd: descriptor %d: Bad file descriptor (9)", own);
+	assert_begin_refused(&options, OUTCOME_USAGE, words);
+	close(own);
+}
+
 static void reader_that_is_gone_is_told(void **state)
 {
 	struct life_options options = { 0 };
@@ -270,6 +284,7 @@ int main(void)
 		cmocka_unit_test(pidfile_that_cannot_be_written_is_told),
 		cmocka_unit_test(descriptor_gets_one_line_and_its_end),
 		cmocka_unit_test(descriptor_that_is_not_open_is_refused),
+		cmocka_unit_test(descriptor_of_our_own_is_refused),
 		cmocka_unit_test(reader_that_is_gone_is_told),
 		cmocka_unit_test_teardown(caller_of_a_daemon_ends_when_it_is_ready, remove_file),
 		cmocka_unit_test_teardown(caller_of_a_daemon_that_fails_has_its_exit_code, remove_file),

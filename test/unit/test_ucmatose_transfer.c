@@ -496,6 +496,24 @@ static void the_devices_longest_message_is_the_limit(void **state)
 	assert_non_null(strstr(bench_destroy(bench, text), "the longest message of device test0 has 8388608 bytes"));
 }
 
+/* Its first connection waits for messages while the others are made: that time is no part of the rate. */
+static void rate_of_a_client_begins_when_all_are_made(void **state)
+{
+	struct ucmatose_figures figures = { 0 };
+	const struct activity_record *record = &figures.total.activities[ACTIVITY_RECEIVING];
+
+	(void)state;
+	ucmatose_figures_restart(&figures, ACTIVITY_RECEIVING, 50);
+	assert_int_equal(record->started, 0);
+	ucmatose_figures_start(&figures, ACTIVITY_RECEIVING, 100);
+	ucmatose_figures_restart(&figures, ACTIVITY_RECEIVING, 500);
+	assert_int_equal(record->started, 500);
+	assert_int_equal(figures.interval.activities[ACTIVITY_RECEIVING].started, 500);
+	ucmatose_figures_count(&figures, ACTIVITY_RECEIVING, 1, 600);
+	ucmatose_figures_restart(&figures, ACTIVITY_RECEIVING, 700);
+	assert_int_equal(record->started, 500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +529,7 @@ int main(void)
 		cmocka_unit_test(hellos_that_differ_are_told),
 		cmocka_unit_test(sizes_do_not_matter_without_messages),
 		cmocka_unit_test(the_devices_longest_message_is_the_limit),
+		cmocka_unit_test(rate_of_a_client_begins_when_all_are_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,8 @@ int __wrap_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *
 	return 0;
 }
 
-/* A message comes for it while its queue goes: the connection must stand, whatever the manager's event has waited for. */
+/* A message comes for it while its queue goes: the connection must stand, whatever the manager's event has waited for.
+ */
 static struct verbs_endpoint *completing;
 
 void __wrap_rdma_destroy_qp(struct rdma_cm_id *id);

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What tests, measures and makes documents: read by the Makefile, whose settings and functions it uses.
+
+# Settings, for the command line or the environment:
+SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
+BENCH ?=#               what `make bench` measures; all if empty, "none": only print what was measured before
+TIME ?= 600#            seconds of `make fuzz` and `make load`
+CLIENTS ?= 10000#       connections at once of `make load`
+SEED ?=#                what repeats its random times; one by chance if empty
+PINGS ?= 10000000#      of `make soak`, over one connection
+CONNECTIONS ?= 1000000# of `make soak`, in all
+TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
+ENGINE ?= libfuzzer#    what tries it; or afl
+DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
+BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
+
+# ---- programs of the tests ----
+
+units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
+suite := $(sort $(wildcard test/conformance/*.c))
+fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
+afl_flags := -O2 -g
+fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
+
+# A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
+$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(archive)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
+
+# The suite that any backend of transport.h is put through; the lab runs it.
+$(BUILD)/conformance: $(call object,$(suite)) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+# The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
+$(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^
+
+$(BUILD)/hostile: $(call object,test/fault/hostile.c)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+$(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+# It comes before the sanitizers, and so cannot have them.
+$(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
+	$(call say,LINK)
+	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
+
+# A hostile sender, for the tests of the soft transport.
+$(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+# What the benches compare with, and what they measure with.
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
+$(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -o $@ $^ $(libraries)
+
+# The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
+$(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
+
+# Every interleaving of losses, copies, late packets and timers, up to a depth.
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/fuzz/network.c) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
+
+$(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
+$(BUILD)/replay: $(call object,test/fuzz/replay.c)
+
+-include $(patsubst %.o,%.d,$(call object,$(wildcard test/*/*.c)))
+
+units: $(units)
+conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
+faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
+
+# Built before the parts start, as these run side by side.
+programs-fast:
+	+@$(build) all conformance faults-tools $(BUILD)/walk
+	+@$(build) SANITIZE=1 all units conformance $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
+
+programs: programs-fast
+	+@$(build) static
+
+# ---- long runs, which keep their results in docs ----
+
+fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer or AFL++, for TIME seconds
+	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	$(if $(filter afl,$(ENGINE)),+@AFL_USE_ASAN=1 AFL_QUIET=1 $(build) BUILD=$(BUILD)/afl CC=afl-clang-fast \
+		CFLAGS="$(afl_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/afl/fuzz)
+	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
+	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
+
+fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
+	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
+
+walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
+	@BUILD=$(BUILD) test/walk/run $(DEPTH)
+
+load: all ## CLIENTS connections at once at a server of rping, for TIME seconds, of which a tenth is killed
+	@BUILD=$(BUILD) test/load/clients $(TIME) $(CLIENTS) $(SEED)
+
+soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
+	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
+
+load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once for an hour
+	@RDMATEST=$(abspath $(BUILD))/rdmatest LAB_RESULTS=$(abspath $(BUILD))/load/lab test/lab/run load/clients load/soak
+
+load-document: ## what the last load, soak and load-lab left, into docs/reliability.md
+	@BUILD=$(BUILD) test/load/document
+
+coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
+	@BUILD=$(BUILD) test/coverage/run
+
+faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
+	+@$(build) all conformance faults-tools static
+	@BUILD=$(BUILD) test/fault/document
+
+faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan, over soft in full, over verbs in short: an hour
+	+@$(build) all conformance faults-tools static
+	+@$(build) SANITIZE=1 all conformance faults-tools
+	@BUILD=$(BUILD) test/fault/run sanitized
+	@RDMATEST=$(abspath $(BUILD))/sanitize/rdmatest test/lab/run 'fault/calls-all@*-short'
+
+faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
+	@BUILD=$(BUILD) test/fault/run valgrind
+
+# ---- the lab ----
+
+lab: all conformance faults-tools static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
+
+lab-long: all conformance faults-tools static ## run every lab scenario, with the long ones that check leaves out
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run -a
+
+lab-shell: all conformance faults-tools static ## a shell in a lab guest with everything in it
+	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
+
+# ---- packages ----
+
+setup: ## install what building and testing need, if it is missing
+	@test/setup test/packages/build test/packages/check test/lab/packages
+
+setup-all: setup setup-cross setup-deb setup-fuzz
+
+setup-fast:
+	@test/setup test/packages/build test/packages/check
+
+setup-fuzz:
+	@test/setup test/packages/build test/packages/fuzz
+
+setup-bench:
+	@test/setup test/packages/build test/packages/bench test/lab/packages >&2
+
+setup-deb:
+	@test/setup test/packages/build test/packages/deb
+
+setup-cross:
+	@test/setup test/packages/build test/packages/cross
+
+setup-demo:
+	@test/setup test/packages/build test/lab/packages
+
+# ---- sizes and speed ----
+
+size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
+	@BUILD=$(BUILD) test/size/report
+
+bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
+	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
+
+bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
+	@BUILD=$(BUILD) test/bench/run $(BENCH)
+
+.PHONY: units conformance faults-tools programs programs-fast fuzz fuzz-corpus walk load load-lab load-document soak coverage \
+	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
+	setup-bench setup-deb setup-cross size bloatcheck bench

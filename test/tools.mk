@@ -17,14 +17,21 @@ BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 # ---- programs of the tests ----
 
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
+network := $(BUILD)/objects/test/network.a
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
 afl_flags := -O2 -g
 fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
 
+# The simulated network: a program takes from it what it names.
+$(network): $(call object,$(sort $(wildcard test/network/*.c)))
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
 # A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
-$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(archive)
+$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(network) $(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
@@ -74,7 +81,7 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
 
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
-$(BUILD)/replay: $(call object,test/fuzz/replay.c)
+$(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)
 
 -include $(patsubst %.o,%.d,$(call object,$(wildcard test/*/*.c)))
 

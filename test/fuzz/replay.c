@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "test/fuzz/attack.h"
-#include "test/unit/soft_vectors.h"
+#include "test/network/vectors.h"
 
 enum {
 	INPUT_MOST = 4096,
@@ -138,10 +138,11 @@ static int run_random(const struct target *target, unsigned long count, uint64_t
 }
 
 /* One packet of a real peer: its addresses are those of this world. */
-static int save_packet(const char *folder, const char *name, const uint8_t *packet, size_t length)
+static int save_packet(const char *folder, const struct vector *vector)
 {
+	const uint8_t *packet = vector->bytes;
 	uint8_t bytes[INPUT_MOST] = { 0 };
-	size_t header = (packet[0] >> 4 == 4 ? 20 : 40) + 8, payload = length - header;
+	size_t header = (packet[0] >> 4 == 4 ? 20 : 40) + 8, payload = vector->length - header;
 	char path[512];
 
 	bytes[ATTACK_TERMS] = ATTACK_RAW | 16;
@@ -151,29 +152,20 @@ static int save_packet(const char *folder, const char *name, const uint8_t *pack
 	bytes[ATTACK_TERMS + 3] = (uint8_t)payload;
 	bytes[ATTACK_TERMS + 4] = (uint8_t)(payload >> 8);
 	memcpy(bytes + ATTACK_TERMS + 5, packet + header, payload);
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, vector->name);
 	return save(path, bytes, ATTACK_TERMS + 5 + payload);
 }
 
 static int save_seeds(const char *folder)
 {
-#define PACKET(name)                                                                                                   \
-	{                                                                                                              \
-#name, vector_##name, sizeof(vector_##name)                                                            \
-	}
-	static const struct {
-		const char *name;
-		const uint8_t *bytes;
-		size_t length;
-	} packets[] = {
-		PACKET(request4),     PACKET(reply4),	     PACKET(ready4),	 PACKET(send_only4),
-		PACKET(acknowledge4), PACKET(read_request4), PACKET(read_only4), PACKET(write_only4),
-		PACKET(disconnect4),  PACKET(disconnected4), PACKET(request6),	 PACKET(send_only6),
+	static const char *const packets[] = {
+		"request4",   "reply4",	     "ready4",	    "send_only4",    "acknowledge4", "read_request4",
+		"read_only4", "write_only4", "disconnect4", "disconnected4", "request6",     "send_only6",
 	};
 	uint64_t die = 1;
 
 	for (size_t index = 0; index < sizeof(packets) / sizeof(packets[0]); index++)
-		if (save_packet(folder, packets[index].name, packets[index].bytes, packets[index].length))
+		if (save_packet(folder, vector_named(packets[index])))
 			return 1;
 	for (unsigned index = 0; index < SEEDS; index++) {
 		uint8_t bytes[INPUT_MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/unit/soft_queue.wrap */
+/* link: -Wl,@test/network/qp.wrap */
 /* Datagrams to groups over a simulated network. */
-#include "test/unit/soft_pair.h"
+#include "test/network/qp.h"
 
 struct datagrams {
 	struct soft_endpoint ends[2];

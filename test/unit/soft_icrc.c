@@ -2,7 +2,7 @@
 #include "test/unit/unit.h"
 
 #include "core/clock.h"
-#include "test/unit/soft_vectors.h"
+#include "test/network/vectors.h"
 #include "transport/soft/icrc.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/unit/unit.h"
 
-#include "test/unit/soft_vectors.h"
+#include "test/network/vectors.h"
 #include "transport/backend.h"
 #include "transport/soft/mad.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/unit/soft_queue.wrap */
+/* link: -Wl,@test/network/qp.wrap */
 /* Connections over a simulated network: what arrives, how fast, and how it ends if it does not. */
 #include <errno.h>
 
-#include "test/unit/soft_run.h"
+#include "test/network/qp_run.h"
 
 /* ---- every kind and size ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/unit/soft_queue.wrap */
+/* link: -Wl,@test/network/qp.wrap */
 /* The rules that a queue pair of a connection holds its peer and its command to, packet by packet. */
-#include "test/unit/soft_pair.h"
+#include "test/network/qp.h"
 
 /* The acknowledgements that host 1 says. */
 static unsigned said_sequence, said_invalid, said_access, said_rnr, said_good, said_data;

@@ -1,97 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A network of two hosts in one process, on a clock of its own, around the real queue pairs of transport/soft. What
- * queue pairs ask of the rest of the backend is replaced at link time by the functions at the end of this file; every
- * packet goes through its wire format. A seed decides what is lost, repeated, delayed and damaged, so that a run can be
- * had again.
- */
-#ifndef TEST_UNIT_SOFT_NETWORK_H
-#define TEST_UNIT_SOFT_NETWORK_H
+#include "test/network/qp.h"
 
-#include "test/unit/unit.h"
+struct network *network;
 
-#include "core/clock.h"
-#include "transport/soft/delivery.h"
-#include "transport/soft/queue.h"
-#include "transport/soft/region.h"
-
-enum {
-	HOSTS = 2,
-	FRAME_MOST = PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + 3,
-	FRAMES_MOST = 32768, /* under way at once */
-	TIMERS_MOST = 4096,
-	COMPLETIONS_MOST = 65536,
-	BATCH_MOST = 256,
-};
-
-struct frame {
-	int64_t time; /* of arrival */
-	uint64_t order;
-	uint8_t from, to;
-	uint16_t length;
-	bool damaged;
-	uint8_t bytes[FRAME_MOST];
-};
-
-struct told {
-	struct soft_endpoint *endpoint;
-	struct completion completion;
-	unsigned raw;
-};
-
-struct host {
-	struct network *network;
-	struct soft_transport transport;
-	struct address address;
-	struct frame *inbox[FRAMES_MOST]; /* a ring of what waits in the socket */
-	size_t inbox_head, inbox_count, inbox_bytes;
-	int64_t busy;	   /* until then with what it took */
-	int64_t wakes;	   /* when it looks at the inbox; 0 if it is empty */
-	int64_t line_free; /* when its line is done with what was sent so far */
-	struct told *told;
-	size_t told_count, told_taken;
-	unsigned failures; /* told through soft_tell_failure() */
-	const char *failure;
-	unsigned heard;
-	bool dead; /* nothing leaves or enters it */
-};
-
-struct network {
-	int64_t now;
-	uint64_t die;
-	uint64_t order;
-	struct host hosts[HOSTS];
-	struct address group;
-	struct frame *heap[FRAMES_MOST];
-	size_t heap_count;
-	struct frame *spare[FRAMES_MOST];
-	size_t spare_count;
-	struct loop_timer *timers[TIMERS_MOST];
-	int64_t timer_times[TIMERS_MOST];
-	size_t timer_count;
-
-	/* Thousandths of all packets. */
-	unsigned loss, repeat, reorder, damage;
-	int64_t delay;	     /* one way */
-	int64_t jitter;	     /* of a reordered or repeated packet */
-	int64_t byte_time;   /* picoseconds on the line */
-	int64_t wake_time;   /* from a packet's arrival to the host's look at its inbox */
-	int64_t packet_time; /* that it costs a host to take one */
-	size_t inbox_most;   /* bytes in a socket's buffer */
-	size_t window;	     /* what the sockets say of it */
-
-	uint64_t sent, lost, overflowed;
-	/* Sees every packet on its way out, and may drop it (returns false) or send others. */
-	bool (*tap)(struct network *network, const struct host *from, struct packet *packet);
-	/* A host's completions since the last time. */
-	void (*completed)(void *owner, struct host *host, const struct told *told);
-	void *owner;
-	bool done;
-};
-
-static struct network *network; /* the one of the test at hand */
-
-static inline uint32_t network_roll(uint32_t sides)
+uint32_t network_roll(uint32_t sides)
 {
 	network->die ^= network->die >> 12;
 	network->die ^= network->die << 25;
@@ -101,12 +13,12 @@ static inline uint32_t network_roll(uint32_t sides)
 
 /* ---- frames under way: a heap by time of arrival ---- */
 
-static inline bool frame_before(const struct frame *one, const struct frame *other)
+static bool frame_before(const struct frame *one, const struct frame *other)
 {
 	return one->time != other->time ? one->time < other->time : one->order < other->order;
 }
 
-static inline void heap_push(struct frame *frame)
+static void heap_push(struct frame *frame)
 {
 	size_t at = network->heap_count++;
 
@@ -116,7 +28,7 @@ static inline void heap_push(struct frame *frame)
 	network->heap[at] = frame;
 }
 
-static inline struct frame *heap_pop(void)
+static struct frame *heap_pop(void)
 {
 	struct frame *first = network->heap[0], *last = network->heap[--network->heap_count];
 	size_t at = 0;
@@ -135,7 +47,7 @@ static inline struct frame *heap_pop(void)
 	return first;
 }
 
-static inline struct frame *frame_take(void)
+static struct frame *frame_take(void)
 {
 	struct frame *frame;
 
@@ -146,7 +58,7 @@ static inline struct frame *frame_take(void)
 	return frame;
 }
 
-static inline void frame_free(struct frame *frame)
+static void frame_free(struct frame *frame)
 {
 	if (network->spare_count < FRAMES_MOST)
 		network->spare[network->spare_count++] = frame;
@@ -154,18 +66,17 @@ static inline void frame_free(struct frame *frame)
 		free(frame);
 }
 
-static inline struct host *host_of(const struct soft_transport *transport)
+static struct host *host_of(const struct soft_transport *transport)
 {
 	return &network->hosts[transport == &network->hosts[1].transport];
 }
 
-static inline struct soft_socket *socket_of(struct host *host)
+struct soft_socket *socket_of(struct host *host)
 {
 	return (struct soft_socket *)(void *)&host->address;
 }
 
-/* Puts any bytes on the wire to a host, from another's address. */
-static inline void network_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length)
+void network_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length)
 {
 	unsigned copies = 1 + (network_roll(1000) < network->repeat);
 	int64_t start = from->line_free > network->now ? from->line_free : network->now;
@@ -195,7 +106,7 @@ static inline void network_send(struct host *from, struct host *to, const uint8_
 	}
 }
 
-static inline void network_send_packet(struct host *from, struct host *to, const struct packet *packet)
+void network_send_packet(struct host *from, struct host *to, const struct packet *packet)
 {
 	uint8_t bytes[FRAME_MOST] = { 0 };
 	size_t header = packet_write(packet, bytes);
@@ -208,9 +119,9 @@ static inline void network_send_packet(struct host *from, struct host *to, const
 
 /* ---- a host's turn ---- */
 
-static const struct icrc_case sound = { .verdict = ICRC_GOOD };
+const struct icrc_case sound = { .verdict = ICRC_GOOD };
 
-static inline void host_take(struct host *host, const struct frame *frame)
+static void host_take(struct host *host, const struct frame *frame)
 {
 	/* The format wants the four bytes of the ICRC, which was checked before. */
 	uint8_t *bytes = malloc(frame->length + PACKET_ICRC_SIZE);
@@ -231,7 +142,7 @@ static inline void host_take(struct host *host, const struct frame *frame)
 	free(bytes);
 }
 
-static inline void host_deliver(struct host *host)
+static void host_deliver(struct host *host)
 {
 	while (host->told_taken < host->told_count) {
 		struct told told = host->told[host->told_taken++];
@@ -242,14 +153,14 @@ static inline void host_deliver(struct host *host)
 	host->told_taken = host->told_count = 0;
 }
 
-static inline int64_t wake_of(const struct host *host)
+static int64_t wake_of(const struct host *host)
 {
 	int64_t soon = network->now + network->wake_time;
 
 	return soon > host->busy ? soon : host->busy;
 }
 
-static inline void host_turn(struct host *host)
+static void host_turn(struct host *host)
 {
 	host->busy = network->now;
 	for (size_t count = 0; host->inbox_count && count < BATCH_MOST; count++) {
@@ -266,7 +177,7 @@ static inline void host_turn(struct host *host)
 	soft_leave(&host->transport);
 }
 
-static inline void frame_arrive(struct frame *frame)
+static void frame_arrive(struct frame *frame)
 {
 	struct host *host = &network->hosts[frame->to];
 
@@ -282,7 +193,7 @@ static inline void frame_arrive(struct frame *frame)
 }
 
 /* The index of the timer that is due first, or TIMERS_MOST. */
-static inline size_t first_timer(void)
+static size_t first_timer(void)
 {
 	size_t first = TIMERS_MOST;
 
@@ -293,7 +204,7 @@ static inline size_t first_timer(void)
 }
 
 /* Lets one thing happen; false if nothing will ever. */
-static inline bool network_step(int64_t limit)
+static bool network_step(int64_t limit)
 {
 	int64_t next = INT64_MAX;
 	size_t timer = first_timer();
@@ -329,8 +240,7 @@ static inline bool network_step(int64_t limit)
 	return true;
 }
 
-/* Runs until somebody sets network->done, or for that long. Returns whether it was done. */
-static inline bool network_run(int64_t nanoseconds)
+bool network_run(int64_t nanoseconds)
 {
 	int64_t limit = network->now + nanoseconds;
 
@@ -344,7 +254,7 @@ static inline bool network_run(int64_t nanoseconds)
 
 /* ---- opening, closing ---- */
 
-static inline void network_open(uint64_t seed)
+void network_open(uint64_t seed)
 {
 	network = calloc(1, sizeof(*network));
 	assert_non_null(network);
@@ -374,7 +284,7 @@ static inline void network_open(uint64_t seed)
 	}
 }
 
-static inline void network_close(void)
+void network_close(void)
 {
 	for (size_t index = 0; index < HOSTS; index++) {
 		struct host *host = &network->hosts[index];
@@ -516,4 +426,165 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
+struct soft_queue *queue_of(struct pair *pair, size_t end)
+{
+	return pair->ends[end].queue;
+}
+
+static void pair_agree(struct pair *pair, const struct terms *terms, size_t end, struct soft_agreement *agreement)
+{
+	struct host *host = &network->hosts[end];
+
+	*agreement = (struct soft_agreement){
+		.path = { .socket = socket_of(host),
+			  .local = host->address,
+			  .peer = network->hosts[!end].address,
+			  .mtu = terms->mtu },
+		.peer_queue = soft_queue_number(queue_of(pair, !end)),
+		.first_psn_sent = terms->psn[end],
+		.first_psn_expected = terms->psn[!end],
+		.retry_count = terms->retry_count,
+		.rnr_retry_count = terms->rnr_retry_count,
+		.ack_timeout = terms->ack_timeout,
+		.reads_out = terms->reads,
+		.reads_in = terms->reads,
+	};
+}
+
+void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum endpoint_kind kind, uint32_t sends,
+		      uint32_t receives)
+{
+	memset(endpoint, 0, sizeof(*endpoint));
+	endpoint->base.transport = &host->transport.base;
+	endpoint->base.kind = kind;
+	endpoint->base.options.send_depth = sends;
+	endpoint->base.options.receive_depth = receives;
+	strcpy(endpoint->base.name, "peer");
+	assert_int_equal(soft_queue_create(endpoint), OUTCOME_OK);
+	assert_int_equal(endpoint->base.queue_number, soft_queue_number(endpoint->queue));
+}
+
+void pair_open(struct pair *pair, struct terms *terms)
+{
+	struct soft_agreement agreement;
+
+	terms->mtu = terms->mtu ? terms->mtu : 1024;
+	terms->depth = terms->depth ? terms->depth : 16;
+	terms->receive_depth = terms->receive_depth ? terms->receive_depth : terms->depth;
+	terms->retry_count = terms->retry_count ? terms->retry_count : 7;
+	terms->rnr_retry_count = terms->no_rnr_retry ? 0 : terms->rnr_retry_count ? terms->rnr_retry_count : 7;
+	terms->ack_timeout = terms->ack_timeout ? terms->ack_timeout : 14;
+	terms->reads = terms->no_reads ? 0 : terms->reads ? terms->reads : 16;
+	for (size_t end = 0; end < 2; end++)
+		endpoint_prepare(&pair->ends[end], &network->hosts[end], ENDPOINT_CONNECTION, terms->depth,
+				 terms->receive_depth);
+	for (size_t end = 0; end < 2; end++) {
+		pair_agree(pair, terms, end, &agreement);
+		soft_queue_connect(queue_of(pair, end), &agreement);
+		soft_queue_start(queue_of(pair, end));
+	}
+}
+
+void pair_close(struct pair *pair)
+{
+	for (size_t end = 0; end < 2; end++) {
+		soft_queue_destroy(queue_of(pair, end));
+		assert_null(pair->ends[end].queue);
+	}
+}
+
+struct region *region_of(size_t host, size_t length, unsigned access)
+{
+	struct region *region;
+
+	assert_int_equal(soft_region_create(&network->hosts[host].transport.domain, length, access, &region),
+			 OUTCOME_OK);
+	return region;
+}
+
+bool is_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload");
+}
+
+unsigned seeds(unsigned count)
+{
+	const char *text = getenv("SOFT_QUEUE_SEEDS");
+
+	if (text)
+		return (unsigned)strtoul(text, NULL, 10);
+#ifdef __SANITIZE_ADDRESS__
+	count /= 4;
 #endif
+	return is_valgrind() ? count / 100 + 1 : count;
+}
+
+void count_completions(void *owner, struct host *host, const struct told *told)
+{
+	struct counted *counted = owner;
+
+	(void)host;
+	assert_int_equal(told->completion.status, COMPLETION_OK);
+	network->done = ++counted->good == counted->wanted;
+}
+
+enum outcome post_silently(struct soft_queue *queue, const struct work *work)
+{
+	struct capture capture;
+	enum outcome outcome;
+
+	capture_begin(&capture);
+	outcome = soft_queue_post(queue, work, 1);
+	assert_int_equal(outcome == OUTCOME_OK, !*capture_end(&capture));
+	return outcome;
+}
+
+static const uint8_t zeros[PACKET_PAYLOAD_MOST];
+
+void bench_open(struct bench *bench, unsigned reads)
+{
+	*bench = (struct bench){ .terms = { .psn = { 100, 200 }, .reads = reads, .no_reads = !reads }, .psn = 100 };
+	network_open(1);
+	pair_open(&bench->pair, &bench->terms);
+	bench->region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
+	memset(bench->region->memory, 1, 65536);
+}
+
+void bench_close(struct bench *bench)
+{
+	soft_region_destroy(bench->region);
+	pair_close(&bench->pair);
+	network_close();
+}
+
+struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
+{
+	return (struct packet){
+		.opcode = opcode,
+		.ack_request = true,
+		.pkey = PACKET_PKEY,
+		.destination = soft_queue_number(bench->pair.ends[1].queue),
+		.psn = psn,
+		.remote = { .address = (uintptr_t)bench->region->memory,
+			    .key = bench->region->remote_key,
+			    .length = (uint32_t)length },
+		.pad = packet_pad(length),
+		.payload = zeros,
+		.length = opcode == OPCODE_READ_REQUEST ? 0 : length,
+	};
+}
+
+void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
+{
+	struct packet packet = bench_packet(bench, opcode, psn, length);
+
+	packet.pad = packet_pad(packet.length);
+	network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+}
+
+void bench_run(void)
+{
+	network_run(100 * CLOCK_NS_PER_MS);
+}

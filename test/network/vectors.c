@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Packets as a real peer made them: soft-RoCE of Linux 6.1 between two virtual machines, captured on the receiving
- * interface while the stock tools of release 44 ran. Whole IP packets; the addresses are 10.0.0.1, 10.0.0.2, fd00::1,
- * fd00::2 and 239.1.1.4.
- */
-#ifndef TEST_UNIT_SOFT_VECTORS_H
-#define TEST_UNIT_SOFT_VECTORS_H
+#include "test/network/vectors.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include "transport/soft/icrc.h"
-#include "transport/soft/wire.h"
 
 /* clang-format off */
 
@@ -795,12 +784,7 @@ static const uint8_t vector_failed4[] = {
 	0x34,0xfa,0x9b,0x7c,
 };
 
-static const struct vector {
-	const char *name;
-	const uint8_t *bytes;
-	size_t length;
-	struct packet packet; /* as another program decodes it, without the payload's place */
-} vectors[] = {
+const struct vector vectors[VECTORS] = {
 	{ "request4", vector_request4, sizeof(vector_request4),
 	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 0,
 	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
@@ -914,15 +898,7 @@ static const struct vector {
 };
 /* clang-format on */
 
-/* What a vector's IP and UDP headers say, and the UDP payload behind them. */
-struct vector_datagram {
-	struct icrc_flow flow;
-	struct icrc_mark mark;
-	const uint8_t *bytes;
-	size_t length;
-};
-
-static inline void vector_open(const struct vector *vector, struct vector_datagram *datagram)
+void vector_open(const struct vector *vector, struct vector_datagram *datagram)
 {
 	const uint8_t *ip = vector->bytes;
 	enum icrc_family family = ip[0] >> 4 == 4 ? ICRC_IP4 : ICRC_IP6;
@@ -941,13 +917,11 @@ static inline void vector_open(const struct vector *vector, struct vector_datagr
 			  (uint16_t)(udp[2] << 8 | udp[3]));
 }
 
-static inline const struct vector *vector_named(const char *name)
+const struct vector *vector_named(const char *name)
 {
-	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		if (!strcmp(vectors[i].name, name))
 			return &vectors[i];
 	}
 	return NULL;
 }
-
-#endif

@@ -1,63 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs over a pair of queue pairs: both ends post works of all kinds at once, and every byte is checked. */
-#ifndef TEST_UNIT_SOFT_RUN_H
-#define TEST_UNIT_SOFT_RUN_H
+#include "test/network/qp_run.h"
 
-#include "test/unit/soft_pair.h"
-
-enum {
-	GUARD = 16, /* bytes between the areas of two works */
-	GUARD_BYTE = 0xee,
-	SCRIBBLE = 0xa5,
-	PLAN_MOST = 512,
-};
-
-struct plan {
-	enum work_kind kind;
-	uint32_t length;
-	size_t offset; /* in the direction's local and remote region */
-	uint32_t immediate;
-	bool has_immediate;
-	bool silent;
-};
-
-/* Of what one end posts. */
-struct direction {
-	struct plan plans[PLAN_MOST];
-	size_t count, posted, finished;
-	size_t sends, receives_posted, received; /* of its SENDs, at the other end */
-	struct region *local, *remote;
-};
-
-struct run {
-	struct pair pair;
-	struct terms terms;
-	struct direction directions[2];
-	size_t held_receives; /* not posted before somebody lets them */
-	int64_t taken;	      /* virtual time */
-	unsigned failed_status;
-	bool may_fail;
-};
-
-static inline uint8_t pattern(size_t direction, size_t index, size_t at)
+static uint8_t pattern(size_t direction, size_t index, size_t at)
 {
 	return (uint8_t)(direction * 97 + index * 31 + at * 7 + (at >> 8) + 1);
 }
 
-static inline void pattern_fill(uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
+static void pattern_fill(uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
 {
 	for (size_t at = 0; at < plan->length; at++)
 		bytes[at] = pattern(direction, index, at);
 }
 
-static inline void pattern_check(const uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
+static void pattern_check(const uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
 {
 	for (size_t at = 0; at < plan->length; at++)
 		if (bytes[at] != pattern(direction, index, at))
 			fail_msg("work %zu of end %zu: byte %zu of %u is wrong", index, direction, at, plan->length);
 }
 
-static inline void run_add(struct run *run, size_t direction, struct plan plan)
+void run_add(struct run *run, size_t direction, struct plan plan)
 {
 	struct direction *way = &run->directions[direction];
 
@@ -69,7 +31,7 @@ static inline void run_add(struct run *run, size_t direction, struct plan plan)
 	way->sends += plan.kind == WORK_SEND;
 }
 
-static inline uint32_t random_length(uint32_t mtu, enum work_kind kind)
+static uint32_t random_length(uint32_t mtu, enum work_kind kind)
 {
 	switch (network_roll(8)) {
 	case 0:
@@ -87,7 +49,7 @@ static inline uint32_t random_length(uint32_t mtu, enum work_kind kind)
 	}
 }
 
-static inline void run_plan_randomly(struct run *run, size_t works)
+void run_plan_randomly(struct run *run, size_t works)
 {
 	static const enum work_kind kinds[] = { WORK_SEND, WORK_SEND, WORK_WRITE, WORK_READ };
 
@@ -106,7 +68,7 @@ static inline void run_plan_randomly(struct run *run, size_t works)
 		}
 }
 
-static inline void run_post_receives(struct run *run, size_t direction)
+void run_post_receives(struct run *run, size_t direction)
 {
 	struct direction *way = &run->directions[direction];
 	struct soft_queue *queue = queue_of(&run->pair, !direction);
@@ -130,7 +92,7 @@ static inline void run_post_receives(struct run *run, size_t direction)
 	}
 }
 
-static inline void run_post(struct run *run, size_t direction)
+void run_post(struct run *run, size_t direction)
 {
 	struct direction *way = &run->directions[direction];
 
@@ -156,18 +118,18 @@ static inline void run_post(struct run *run, size_t direction)
 }
 
 /* Where the bytes of a work arrive. */
-static inline uint8_t *target_of(const struct direction *way, const struct plan *plan)
+static uint8_t *target_of(const struct direction *way, const struct plan *plan)
 {
 	return (plan->kind == WORK_READ ? way->local : way->remote)->memory + plan->offset;
 }
 
 /* What is done must not be done again: anything that touches the bytes later shows. */
-static inline void scribble(const struct direction *way, const struct plan *plan)
+static void scribble(const struct direction *way, const struct plan *plan)
 {
 	memset(target_of(way, plan), SCRIBBLE, plan->length);
 }
 
-static inline void run_received(struct run *run, size_t direction, const struct completion *completion)
+static void run_received(struct run *run, size_t direction, const struct completion *completion)
 {
 	struct direction *way = &run->directions[direction];
 	const struct plan *plan = &way->plans[completion->tag];
@@ -186,7 +148,7 @@ static inline void run_received(struct run *run, size_t direction, const struct 
 	run_post_receives(run, direction);
 }
 
-static inline void run_finished(struct run *run, size_t direction, const struct completion *completion)
+static void run_finished(struct run *run, size_t direction, const struct completion *completion)
 {
 	struct direction *way = &run->directions[direction];
 
@@ -203,7 +165,7 @@ static inline void run_finished(struct run *run, size_t direction, const struct 
 	run_post(run, direction);
 }
 
-static inline bool run_is_done(const struct run *run)
+static bool run_is_done(const struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		const struct direction *way = &run->directions[direction];
@@ -214,7 +176,7 @@ static inline bool run_is_done(const struct run *run)
 	return true;
 }
 
-static inline void run_completed(void *owner, struct host *host, const struct told *told)
+static void run_completed(void *owner, struct host *host, const struct told *told)
 {
 	struct run *run = owner;
 	size_t end = (size_t)(host - network->hosts);
@@ -235,7 +197,7 @@ static inline void run_completed(void *owner, struct host *host, const struct to
 	network->done |= run_is_done(run);
 }
 
-static inline void run_prepare(struct run *run)
+void run_prepare(struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		struct direction *way = &run->directions[direction];
@@ -259,7 +221,7 @@ static inline void run_prepare(struct run *run)
 	network->owner = run;
 }
 
-static inline void run_begin(struct run *run)
+void run_begin(struct run *run)
 {
 	run_prepare(run);
 	run->taken = network->now;
@@ -269,8 +231,7 @@ static inline void run_begin(struct run *run)
 		run_post(run, direction);
 }
 
-/* All that was done is still as it was scribbled over, and nothing beside it was touched. */
-static inline void run_check_end(const struct run *run)
+void run_check_end(const struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		const struct direction *way = &run->directions[direction];
@@ -294,7 +255,7 @@ static inline void run_check_end(const struct run *run)
 	}
 }
 
-static inline void run_close(struct run *run)
+void run_close(struct run *run)
 {
 	pair_close(&run->pair);
 	for (size_t direction = 0; direction < 2; direction++) {
@@ -303,14 +264,14 @@ static inline void run_close(struct run *run)
 	}
 }
 
-static inline void run_finish(const struct run *run)
+void run_finish(const struct run *run)
 {
 	if (!run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
 		fail_msg("hangs: %zu and %zu of %zu and %zu done", run->directions[0].finished,
 			 run->directions[1].finished, run->directions[0].count, run->directions[1].count);
 }
 
-static inline void run_through(struct run *run)
+void run_through(struct run *run)
 {
 	pair_open(&run->pair, &run->terms);
 	run_begin(run);
@@ -323,7 +284,7 @@ static inline void run_through(struct run *run)
 	run_close(run);
 }
 
-static inline struct run *run_new(void)
+struct run *run_new(void)
 {
 	struct run *run = calloc(1, sizeof(*run));
 
@@ -331,7 +292,7 @@ static inline struct run *run_new(void)
 	return run;
 }
 
-static inline struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
+struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
 {
 	struct run *run = run_new();
 
@@ -345,11 +306,9 @@ static inline struct run *run_of_sends(size_t count, size_t held, unsigned rnr_r
 	return run;
 }
 
-static inline void run_end(struct run *run)
+void run_end(struct run *run)
 {
 	run_close(run);
 	free(run);
 	network_close();
 }
-
-#endif

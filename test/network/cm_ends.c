@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "test/network/cm.h"
+
+/* ---- what commands do ---- */
+
+struct party *connect_from(struct host *host, const struct host *to, uint16_t port)
+{
+	struct party *party = party_create(host);
+
+	party->endpoint.path = (struct soft_path){
+		.socket = &host->socket,
+		.local = host->address,
+		.peer = to->address,
+		.mtu = host->mtu,
+	};
+	party->endpoint.base.local = host->address;
+	party->endpoint.base.local.port = 40000;
+	party->endpoint.base.peer = to->address;
+	party->endpoint.base.peer.port = port;
+	assert_int_equal(soft_manager_connect(&party->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
+	return party;
+}
+
+struct party *connect_one(void)
+{
+	return connect_from(&world.hosts[0], &world.hosts[1], PORT);
+}
+
+void do_accept(struct party *party)
+{
+	if (!party->gone && !party->told[SOFT_EVENT_FAILED])
+		assert_int_equal(soft_manager_accept(&party->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
+}
+
+void do_forget(struct party *party)
+{
+	if (party->gone)
+		return;
+	soft_manager_forget(&party->endpoint);
+	assert_null(party->endpoint.link);
+	party->gone = true;
+}
+
+void do_reject(struct party *party)
+{
+	if (party->gone)
+		return;
+	assert_int_equal(soft_manager_reject(&party->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
+	do_forget(party);
+}
+
+bool is_up(const struct party *party)
+{
+	return !party->gone && party->last == SOFT_EVENT_ESTABLISHED;
+}
+
+void do_disconnect(struct party *party)
+{
+	if (is_up(party))
+		assert_int_equal(soft_manager_disconnect(&party->endpoint), OUTCOME_OK);
+}
+
+void do_hear(struct party *party)
+{
+	if (!party->gone && party->queue.state >= QUEUE_CONNECTED && party->queue.state < QUEUE_STOPPED)
+		soft_manager_heard(&party->endpoint);
+}
+
+struct party *guest(void)
+{
+	for (struct party *party = world.parties; party; party = party->next)
+		if (party->told[SOFT_EVENT_REQUESTED])
+			return party;
+	return NULL;
+}
+
+enum link_state state_of(const struct party *party)
+{
+	return party->endpoint.link ? party->endpoint.link->state : LINK_NEW;
+}
+
+/* ---- MADs that fly ---- */
+
+bool mad_of_flight(const struct flight *flight, struct mad *mad)
+{
+	return mad_parse(flight->bytes, MAD_SIZE, mad);
+}
+
+const struct flight *last_of(enum mad_kind kind, const struct host *host, struct mad *mad)
+{
+	for (size_t i = 0; i < LENGTH(world.seen) && i < world.seen_count; i++) {
+		const struct flight *flight = &world.seen[(world.seen_count - 1 - i) % LENGTH(world.seen)];
+
+		if (mad_of_flight(flight, mad) && mad->kind == kind && address_same_host(&flight->from, &host->address))
+			return flight;
+	}
+	return NULL;
+}
+
+unsigned count_of(enum mad_kind kind)
+{
+	unsigned count = 0;
+	struct mad mad;
+
+	assert_true(world.seen_count <= LENGTH(world.seen));
+	for (size_t i = 0; i < world.seen_count; i++)
+		count += mad_of_flight(&world.seen[i], &mad) && mad.kind == kind;
+	return count;
+}
+
+void world_inject(const struct host *from, const struct host *to, const struct mad *mad)
+{
+	struct flight flight = { from->address, to->address, { 0 } };
+
+	mad_write(mad, flight.bytes);
+	world_arrive(&flight);
+	world_flush();
+}
+
+bool no_ready(const struct flight *flight)
+{
+	struct mad mad;
+
+	return !mad_of_flight(flight, &mad) || mad.kind != MAD_RTU;
+}
+
+bool no_reply(const struct flight *flight)
+{
+	struct mad mad;
+
+	return !mad_of_flight(flight, &mad) || mad.kind != MAD_REP;
+}
+
+bool no_goodbye(const struct flight *flight)
+{
+	struct mad mad;
+
+	return !mad_of_flight(flight, &mad) || (mad.kind != MAD_DREQ && mad.kind != MAD_DREP);
+}
+
+bool no_refusal(const struct flight *flight)
+{
+	struct mad mad;
+
+	return !mad_of_flight(flight, &mad) || mad.kind != MAD_REJ;
+}
+
+bool nothing_at_all(const struct flight *flight)
+{
+	(void)flight;
+	return false;
+}
+
+void check_nothing_left(void)
+{
+	for (unsigned i = 0; i < HOSTS; i++) {
+		const struct soft_manager *manager = world.hosts[i].transport.manager;
+
+		assert_int_equal(world.hosts[i].listener.asked, 0);
+		assert_int_equal(world.hosts[i].second.asked, 0);
+		assert_int_equal(manager->half_open, 0);
+		assert_int_equal(manager->dying, 0);
+		assert_int_equal(manager->ended.count, 0);
+		assert_null(manager->ended.first);
+		assert_null(manager->unconfirmed.first);
+		for (unsigned index = 0; index < LINK_INDEXES; index++)
+			assert_int_equal(manager->tables[index].count, 0);
+	}
+}
+
+void forget_all(void)
+{
+	for (struct party *party = world.parties; party; party = party->next)
+		do_forget(party);
+	world_drain();
+	check_nothing_left();
+}
+
+unsigned count_up(void)
+{
+	unsigned count = 0;
+
+	for (struct party *party = world.parties; party; party = party->next)
+		count += is_up(party);
+	return count;
+}
+
+struct party *connect_pair(struct party **other)
+{
+	struct party *active;
+
+	world.requested = do_accept;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	*other = guest();
+	assert_true(is_up(active) && is_up(*other));
+	return active;
+}
+
+/* ---- single stories ---- */
+
+void check_agreement(const struct party *one, const struct party *other)
+{
+	const struct soft_agreement *here = &one->queue.agreement;
+	const struct soft_agreement *there = &other->queue.agreement;
+
+	assert_int_equal(here->first_psn_sent, there->first_psn_expected);
+	assert_int_equal(here->first_psn_expected, there->first_psn_sent);
+	assert_int_equal(here->peer_queue, other->queue.number);
+	assert_int_equal(there->peer_queue, one->queue.number);
+	assert_int_equal(here->path.mtu, there->path.mtu);
+	assert_int_equal(here->reads_out, there->reads_in);
+	assert_int_equal(here->reads_in, there->reads_out);
+	assert_true(here->reads_in && here->reads_out);
+	assert_int_equal(here->rnr_retry_count, 7);
+	assert_int_equal(there->rnr_retry_count, 7);
+	assert_int_equal(there->retry_count, 7);
+	assert_int_equal(there->ack_timeout, 18);
+	assert_true(address_same_host(&here->path.peer, &other->host->address));
+	assert_true(address_same_host(&there->path.peer, &one->host->address));
+}
+
+void unreachable(struct host *host, const struct host *peer, int error, uint32_t queue, uint32_t id, size_t length)
+{
+	uint8_t quoted[64] = { 0 };
+
+	bytes_write(quoted + 5, 3, queue);
+	if (queue == MAD_QUEUE_NUMBER)
+		bytes_write(quoted + 44, 4, id);
+	soft_manager_unreachable(&host->transport, &host->socket, &peer->address, error, quoted, length);
+}
+
+void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
+{
+	unreachable(host, peer, ECONNREFUSED, queue, id, length);
+}
+
+void refuse_message(struct host *host, const struct party *party)
+{
+	refuse(host, &world.hosts[1], MAD_QUEUE_NUMBER, party->endpoint.link->id, 48);
+}
+
+/* ---- messages of a real peer: soft-RoCE of Linux 6.1, 10.0.0.1 or .2 as ours are ---- */
+
+enum {
+	REAL_MAD_4 = 20 + 8 + 12 + 8, /* behind IP, UDP, BTH and DETH */
+	REAL_MAD_6 = 40 + 8 + 12 + 8,
+};
+
+struct mad captured(const char *name, const struct party *to)
+{
+	const struct vector *vector = vector_named(name);
+	struct mad mad;
+
+	assert_non_null(vector);
+	assert_true(mad_parse(vector->bytes + (vector->bytes[0] >> 4 == 4 ? REAL_MAD_4 : REAL_MAD_6), MAD_SIZE, &mad));
+	if (to) {
+		mad.remote_id = to->endpoint.link->id;
+		if (mad.kind == MAD_DREQ)
+			mad.dreq.remote_queue_number = to->queue.number;
+	}
+	return mad;
+}
+
+/* ---- peers that do what they should not ---- */
+
+uint64_t fingerprint(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct soft_manager *manager = world.hosts[i].transport.manager;
+
+		sum = sum * 31 + world.hosts[i].listener.asked;
+		sum = sum * 31 + manager->half_open;
+		sum = sum * 31 + manager->dying;
+		sum = sum * 31 + manager->ended.count;
+		for (unsigned index = 0; index < LINK_INDEXES; index++)
+			sum = sum * 31 + manager->tables[index].count;
+	}
+	for (const struct party *party = world.parties; party; party = party->next) {
+		const struct soft_link *link = party->endpoint.link;
+
+		sum = sum * 31 + party->queue.state;
+		for (unsigned kind = SOFT_EVENT_REQUESTED; kind <= SOFT_EVENT_FAILED; kind++)
+			sum = sum * 31 + party->told[kind];
+		if (!link)
+			continue;
+		sum = sum * 31 + link->state;
+		sum = sum * 31 + link->id;
+		sum = sum * 31 + link->peer_id;
+		sum = sum * 31 + link->repeats;
+		for (unsigned byte = 0; byte < MAD_SIZE; byte++)
+			sum = sum * 31 + link->message[byte];
+	}
+	return sum;
+}
+
+struct mad mad_forge(enum mad_kind kind, const struct party *target, const struct host *peer)
+{
+	const struct soft_link *link = target->endpoint.link;
+	static const uint8_t no_guid[8];
+	struct mad mad = {
+		.kind = kind,
+		.transaction = link->transaction,
+		.local_id = link->peer_known ? link->peer_id : 0x5a5a5a5a,
+		.remote_id = link->id,
+	};
+
+	if (kind == MAD_REP)
+		mad.rep = (struct mad_rep){ .queue_number = 77, .ca_guid = peer->transport.guid };
+	if (kind == MAD_DREQ)
+		mad.dreq.remote_queue_number = target->queue.number;
+	if (kind == MAD_REJ)
+		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER,
+					    .reason = MAD_REASON_CONSUMER,
+					    .information = no_guid,
+					    .information_length = 8 };
+	return mad;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets as a real peer made them: soft-RoCE of Linux 6.1 between two virtual machines, captured on the receiving
+ * interface while the stock tools of release 44 ran. Whole IP packets; the addresses are 10.0.0.1, 10.0.0.2, fd00::1,
+ * fd00::2 and 239.1.1.4.
+ */
+#ifndef TEST_NETWORK_VECTORS_H
+#define TEST_NETWORK_VECTORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/soft/icrc.h"
+#include "transport/soft/wire.h"
+
+enum {
+	VECTORS = 39
+};
+
+struct vector {
+	const char *name;
+	const uint8_t *bytes;
+	size_t length;
+	struct packet packet; /* as another program decodes it, without the payload's place */
+};
+
+extern const struct vector vectors[VECTORS];
+
+/* What a vector's IP and UDP headers say, and the UDP payload behind them. */
+struct vector_datagram {
+	struct icrc_flow flow;
+	struct icrc_mark mark;
+	const uint8_t *bytes;
+	size_t length;
+};
+
+void vector_open(const struct vector *vector, struct vector_datagram *datagram);
+/* NULL: there is none of that name. */
+const struct vector *vector_named(const char *name);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/cm.wrap */
+/* How a connection is asked for: REQ, and what answer_kinds it. */
+#include <errno.h>
+
+#include "test/network/cm.h"
+
+static void test_request(void **state)
+{
+	struct party *active;
+	struct mad mad;
+	struct mad_address address;
+	static const uint8_t gids[2][MAD_GID_SIZE] = {
+		{ [10] = 0xff, 0xff, 10, 0, 0, 1 },
+		{ [10] = 0xff, 0xff, 10, 0, 0, 2 },
+	};
+
+	(void)state;
+	active = connect_one();
+	world_flush();
+	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+	assert_int_equal(mad.local_id, active->endpoint.link->id);
+	assert_int_equal(mad.remote_id, 0);
+	assert_int_equal(mad.req.service_id, 0x01060000 + PORT);
+	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport.guid);
+	assert_int_equal(mad.req.queue_number, active->queue.number);
+	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
+	assert_int_equal(mad.req.local_response_timeout, 18);
+	assert_int_equal(mad.req.remote_response_timeout, 20);
+	assert_int_equal(mad.req.max_cm_retries, 15);
+	assert_int_equal(mad.req.retry_count, 7);
+	assert_int_equal(mad.req.rnr_retry_count, 7);
+	assert_int_equal(mad.req.pkey, 0xffff);
+	assert_int_equal(mad.req.path_mtu, 3);
+	assert_true(mad.req.responder_resources && mad.req.initiator_depth);
+	assert_int_equal(mad.req.path.ack_timeout, 18);
+	assert_int_equal(mad.req.path.local_lid, 0xffff);
+	assert_int_equal(mad.req.path.remote_lid, 0xffff);
+	assert_memory_equal(mad.req.path.local_gid, gids[0], MAD_GID_SIZE);
+	assert_memory_equal(mad.req.path.remote_gid, gids[1], MAD_GID_SIZE);
+	assert_true(mad.req.path.hop_limit > 1 && mad.req.path.packet_rate && !mad.req.path.subnet_local);
+	assert_false(mad.req.alternate_path);
+	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
+	assert_int_equal(address.version, 4);
+	assert_int_equal(address.port, 40000);
+	assert_memory_equal(address.source, world.hosts[0].address.bytes, 4);
+	assert_memory_equal(address.destination, world.hosts[1].address.bytes, 4);
+	assert_memory_equal(mad.private_data + MAD_ADDRESS_SIZE, "connect", DATA_SIZE);
+	do_forget(active);
+}
+
+static void test_connect_and_disconnect(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	check_agreement(active, passive);
+	assert_int_equal(active->data_length, MAD_REP_PRIVATE);
+	assert_memory_equal(active->data, "accept!", DATA_SIZE);
+	assert_int_equal(passive->endpoint.base.peer.port, 40000);
+	assert_int_equal(world.flown, 3);
+	do_disconnect(active);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
+	assert_int_equal(world.flown, 5);
+	/* Late: the command is still about to disconnect. */
+	assert_int_equal(soft_manager_disconnect(&passive->endpoint), OUTCOME_OK);
+	do_forget(active);
+	do_forget(passive);
+	world_drain();
+	assert_int_equal(world.flown, 5);
+	check_nothing_left();
+}
+
+static void test_options(void **state)
+{
+	struct path_options path = PATH_OPEN;
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	active = connect_one();
+	do_forget(active);
+	active = party_create(&world.hosts[0]);
+	active->endpoint.path = (struct soft_path){ .socket = &world.hosts[0].socket,
+						    .local = world.hosts[0].address,
+						    .peer = world.hosts[1].address,
+						    .mtu = 1024,
+						    .type_of_service = 0x20 };
+	path.ack_timeout = 14;
+	active->endpoint.base.options.path = &path;
+	active->endpoint.base.peer.port = PORT;
+	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
+	world_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active));
+	assert_int_equal(active->queue.agreement.ack_timeout, 14);
+	assert_int_equal(guest()->queue.agreement.ack_timeout, 14);
+	assert_int_equal(guest()->queue.agreement.path.type_of_service, 0x20);
+	do_forget(active);
+	do_forget(guest());
+}
+
+/* The other end has a smaller interface: what it offers is taken. */
+static void test_smaller_mtu(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.hosts[0].mtu = 4096;
+	world.requested = do_accept;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active) && is_up(guest()));
+	check_agreement(active, guest());
+	assert_int_equal(active->queue.agreement.path.mtu, 1024);
+	assert_int_equal(active->endpoint.path.mtu, 1024);
+	do_forget(active);
+	do_forget(guest());
+	/* And the other way round. */
+	world.hosts[0].mtu = 256;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	check_agreement(active, guest());
+	assert_int_equal(active->queue.agreement.path.mtu, 256);
+	do_forget(active);
+	do_forget(guest());
+	world_drain();
+	check_nothing_left();
+}
+
+static void test_with_oneself(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	world.requested = do_accept;
+	active = connect_from(&world.hosts[1], &world.hosts[1], PORT);
+	world_run(CLOCK_NS_PER_MS);
+	passive = guest();
+	assert_true(is_up(active) && is_up(passive));
+	check_agreement(active, passive);
+	do_disconnect(passive);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	do_forget(passive);
+	world_drain();
+	check_nothing_left();
+}
+
+static void test_ip6(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		world.hosts[i].address = (struct address){ .family = ADDRESS_IP6,
+							   .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
+							   .scope = 4 };
+	active = connect_pair(&passive);
+	check_agreement(active, passive);
+	do_forget(active);
+	do_forget(passive);
+	world_drain();
+	check_nothing_left();
+}
+
+static void test_nobody_listens(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	active = connect_from(&world.hosts[0], &world.hosts[1], PORT + 2);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(active->last, SOFT_EVENT_FAILED);
+	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
+	assert_null(guest());
+	do_forget(active);
+}
+
+static void test_silence(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_one();
+	world_run(3 * CLOCK_NS_PER_S);
+	assert_true(count_of(MAD_REQ) >= 5 && count_of(MAD_REQ) <= 7);
+	world_run(57 * CLOCK_NS_PER_S);
+	assert_int_equal(state_of(active), LINK_REQ_SENT);
+	world_drain();
+	assert_true(world.now < 100 * CLOCK_NS_PER_S);
+	assert_int_equal(active->last, SOFT_EVENT_FAILED);
+	assert_int_equal(active->code, ETIMEDOUT);
+	do_forget(active);
+	check_nothing_left();
+}
+
+static void test_patience(void **state)
+{
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	active = connect_one();
+	world_run(200 * CLOCK_NS_PER_MS);
+	assert_int_equal(state_of(guest()), LINK_REQ_RECEIVED);
+	assert_non_null(last_of(MAD_MRA, &world.hosts[1], &mad));
+	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
+	assert_int_equal(count_of(MAD_REQ), 2);
+	world_run(1500 * CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_REQ), 2);
+	world_run(60 * CLOCK_NS_PER_S);
+	assert_int_equal(state_of(active), LINK_REQ_SENT);
+	do_accept(guest());
+	world_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active) && is_up(guest()));
+	do_forget(active);
+	do_forget(guest());
+}
+
+/* We gave up, and then the peer accepts. */
+static void test_reply_too_late(void **state)
+{
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	world.allowed = no_refusal;
+	do_forget(active);
+	world_run(CLOCK_NS_PER_MS);
+	world.allowed = NULL;
+	do_accept(guest());
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
+	assert_non_null(last_of(MAD_REJ, &world.hosts[0], &mad));
+	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
+	assert_int_equal(mad.remote_id, guest()->endpoint.link->id);
+	do_forget(guest());
+	world_drain();
+	check_nothing_left();
+}
+
+/* It accepts so late that even the memory of it is gone. */
+static void test_reply_much_too_late(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	world.allowed = no_refusal;
+	do_forget(active);
+	world_run(60 * CLOCK_NS_PER_S);
+	world.allowed = NULL;
+	do_accept(guest());
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
+	do_forget(guest());
+}
+
+/* The answer comes after we gave up on the peer: it hears so, and need not wait for its own time-out. */
+static void test_reply_after_the_end(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	world.allowed = no_reply;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	refuse_message(&world.hosts[0], active);
+	assert_int_equal(state_of(active), LINK_ENDED);
+	world.allowed = NULL;
+	world_run(CLOCK_NS_PER_S);
+	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
+	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
+	forget_all();
+}
+
+static void test_senseless_reply(void **state)
+{
+	struct party *active;
+	struct mad mad, answer;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_one();
+	mad = mad_forge(MAD_REP, active, &world.hosts[1]);
+	mad.rep.queue_number = 1;
+	world_inject(&world.hosts[1], &world.hosts[0], &mad);
+	assert_int_equal(active->last, SOFT_EVENT_FAILED);
+	assert_int_equal(active->queue.state, QUEUE_RESET);
+	assert_non_null(last_of(MAD_REJ, &world.hosts[0], &answer));
+	assert_int_equal(answer.remote_id, mad.local_id);
+	forget_all();
+}
+
+/* A host that started anew answer_kinds with a queue pair that it had before: the older connection is lost. */
+static void test_peer_begins_anew(void **state)
+{
+	struct party *older, *newer, *passive;
+	struct mad mad;
+
+	(void)state;
+	older = connect_pair(&passive);
+	world.allowed = nothing_at_all;
+	newer = connect_one();
+	mad = mad_forge(MAD_REP, newer, &world.hosts[1]);
+	mad.rep.queue_number = passive->queue.number;
+	world_inject(&world.hosts[1], &world.hosts[0], &mad);
+	assert_true(is_up(newer));
+	assert_int_equal(older->last, SOFT_EVENT_FAILED);
+	assert_int_equal(older->code, ECONNRESET);
+	forget_all();
+}
+
+static void test_real_server(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	struct party *active;
+	struct mad mad, answer;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = captured("patience4", active);
+	world_inject(server, client, &mad);
+	assert_int_equal(active->endpoint.link->repeats, MANAGER_SLOWEST);
+	mad = captured("reply4", active);
+	world_inject(server, client, &mad);
+	assert_true(is_up(active));
+	assert_int_equal(active->queue.agreement.peer_queue, 0x11);
+	assert_int_equal(active->queue.agreement.first_psn_sent, 0xd30ce0);
+	assert_int_equal(active->queue.agreement.reads_out, 1);
+	assert_int_equal(active->queue.agreement.reads_in, 1);
+	assert_non_null(last_of(MAD_RTU, client, &answer));
+	assert_int_equal(answer.remote_id, mad.local_id);
+	do_disconnect(active);
+	world_flush();
+	assert_non_null(last_of(MAD_DREQ, client, &answer));
+	assert_int_equal(answer.dreq.remote_queue_number, 0x11);
+	mad.kind = MAD_DREP;
+	world_inject(server, client, &mad);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	forget_all();
+}
+
+static void test_real_refusals(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	struct party *active;
+	struct mad mad;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = captured("refused4", active);
+	world_inject(server, client, &mad);
+	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
+	assert_string_equal(active->cause, "nobody listens there");
+	active = connect_from(&world.hosts[1], server, PORT);
+	mad = captured("refused_by_user4", active);
+	world_inject(server, client, &mad);
+	assert_int_equal(active->code, MAD_REASON_CONSUMER);
+	assert_memory_equal(active->data, "busy with another client", 24);
+	forget_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_request),
+		WORLD_TEST(test_connect_and_disconnect),
+		WORLD_TEST(test_nobody_listens),
+		WORLD_TEST(test_reply_too_late),
+		WORLD_TEST(test_reply_much_too_late),
+		WORLD_TEST(test_patience),
+		WORLD_TEST(test_silence),
+		WORLD_TEST(test_reply_after_the_end),
+		WORLD_TEST(test_smaller_mtu),
+		WORLD_TEST(test_options),
+		WORLD_TEST(test_with_oneself),
+		WORLD_TEST(test_ip6),
+		WORLD_TEST(test_real_server),
+		WORLD_TEST(test_real_refusals),
+		WORLD_TEST(test_senseless_reply),
+		WORLD_TEST(test_peer_begins_anew),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/cm.wrap */
+/* How connections end: DREQ and DREP, and what is remembered of them. */
+#include "test/network/cm.h"
+
+/* The RTU got lost and the peer leaves at once: it was connected all the same. */
+static void test_goodbye_without_ready(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	world.requested = do_accept;
+	world.allowed = no_ready;
+	active = connect_one();
+	world_run(50 * CLOCK_NS_PER_MS);
+	do_disconnect(active);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(guest()->told[SOFT_EVENT_ESTABLISHED], 1);
+	assert_int_equal(guest()->last, SOFT_EVENT_DISCONNECTED);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	do_forget(guest());
+}
+
+static void test_crossing_goodbyes(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_disconnect(active);
+	do_disconnect(passive);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_DREQ), 2);
+	assert_int_equal(count_of(MAD_DREP), 2);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	do_forget(passive);
+	world_drain();
+	check_nothing_left();
+}
+
+/* A lost DREP: the repeated DREQ finds an end that has ended long ago, and gets its answer. */
+static void test_repeated_goodbye(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	world.allowed = no_goodbye;
+	do_disconnect(active);
+	world_run(50 * CLOCK_NS_PER_MS);
+	do_forget(passive); /* says DREQ too, in vain */
+	world_run(5 * CLOCK_NS_PER_S);
+	assert_int_equal(state_of(active), LINK_DREQ_SENT);
+	world.allowed = NULL;
+	world_run(3 * CLOCK_NS_PER_S);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	world_drain();
+	check_nothing_left();
+}
+
+/* Nobody is left who could answer a repeated DREQ: the answer is given more than once, as the question is. */
+static void test_last_words(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_disconnect(active);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(count_of(MAD_DREP), 1);
+	do_forget(passive);
+	soft_manager_close(world.hosts[1].transport.manager);
+	world.hosts[1].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREP), 3);
+	do_forget(active);
+	world_drain();
+}
+
+static void test_goodbye_unheard(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	do_forget(active);
+	world_flush();
+	assert_int_equal(count_of(MAD_DREQ), 1);
+	soft_manager_close(world.hosts[0].transport.manager);
+	world.hosts[0].transport.manager = NULL;
+	assert_int_equal(count_of(MAD_DREQ), 3);
+	world_run(CLOCK_NS_PER_MS);
+	assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+	do_forget(passive);
+	world_drain();
+}
+
+/* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
+static void test_goodbye_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned comes = 0; comes < 2; comes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		world_run(80 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 0);
+		assert_int_equal(state_of(active), LINK_DREQ_SENT);
+		passive->queue.waiting = !comes;
+		world_run(CLOCK_NS_PER_MS * 170);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], comes);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], comes);
+		world_run(300 * CLOCK_NS_PER_MS);
+		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		do_forget(passive);
+	}
+	world_drain();
+	check_nothing_left();
+}
+
+/* Both leave then, or the end that waits goes. */
+static void test_goodbyes_while_waiting(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	for (unsigned goes = 0; goes < 2; goes++) {
+		active = connect_pair(&passive);
+		passive->queue.waiting = true;
+		do_disconnect(active);
+		world_run(80 * CLOCK_NS_PER_MS);
+		(goes ? do_forget : do_disconnect)(passive);
+		world_run(CLOCK_NS_PER_S);
+		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
+		do_forget(active);
+		if (!goes)
+			do_forget(passive);
+	}
+	world_drain();
+	check_nothing_left();
+}
+
+static void test_forgotten_while_up(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	world.allowed = no_goodbye;
+	do_forget(passive);
+	world_run(CLOCK_NS_PER_S);
+	assert_int_equal(world.hosts[1].transport.manager->dying, 1);
+	world.allowed = NULL;
+	world_run(CLOCK_NS_PER_S);
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	world_drain();
+	check_nothing_left();
+}
+
+/* The same for REP, and for DREQ, which gets what it wants. */
+static void test_silence_later(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	world.allowed = nothing_at_all;
+	do_disconnect(active);
+	world_drain();
+	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+	assert_true(is_up(passive));
+	do_forget(passive);
+	do_forget(active);
+	world.allowed = no_reply;
+	active = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	passive = guest();
+	do_forget(active);
+	world_drain();
+	assert_int_equal(passive->last, SOFT_EVENT_FAILED);
+	do_forget(passive);
+	world_drain();
+	check_nothing_left();
+}
+
+/* More ends than are remembered: the oldest make room, endpoint or not. */
+static void test_many_ends(void **state)
+{
+	struct soft_manager *manager = world.hosts[0].transport.manager;
+	struct party *active = NULL, *first = NULL;
+
+	(void)state;
+	world.allowed = nothing_at_all;
+	for (unsigned i = 0; i < MANAGER_ENDED_MOST + 1000; i++) {
+		active = connect_one();
+		if (!first)
+			first = active;
+		refuse_message(&world.hosts[0], active);
+		assert_int_equal(active->last, SOFT_EVENT_FAILED);
+		if (i > 64)
+			world.hosts[0].outgoing_count = 0;
+	}
+	assert_int_equal(manager->ended.count, MANAGER_ENDED_MOST);
+	assert_null(first->endpoint.link);
+	assert_non_null(active->endpoint.link);
+	assert_int_equal(soft_manager_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
+	assert_int_equal(soft_manager_disconnect(&first->endpoint), OUTCOME_OK);
+	forget_all();
+}
+
+/* As many goodbyes as nobody answer_kinds. */
+static void test_many_dying(void **state)
+{
+	const struct soft_manager *manager = world.hosts[0].transport.manager;
+
+	(void)state;
+	for (unsigned i = 0; i < MANAGER_DYING_MOST + 10; i++) {
+		struct party *passive, *active;
+
+		world.allowed = NULL;
+		active = connect_pair(&passive);
+		world.allowed = nothing_at_all;
+		do_forget(active);
+		do_forget(passive);
+		world_flush();
+		assert_true(manager->dying <= MANAGER_DYING_MOST);
+	}
+	forget_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_goodbye_without_ready),
+		WORLD_TEST(test_crossing_goodbyes),
+		WORLD_TEST(test_repeated_goodbye),
+		WORLD_TEST(test_last_words),
+		WORLD_TEST(test_goodbye_unheard),
+		WORLD_TEST(test_goodbye_while_waiting),
+		WORLD_TEST(test_goodbyes_while_waiting),
+		WORLD_TEST(test_forgotten_while_up),
+		WORLD_TEST(test_silence_later),
+		WORLD_TEST(test_many_ends),
+		WORLD_TEST(test_many_dying),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

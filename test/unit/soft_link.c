@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/cm.wrap */
+/* The tables of connections, by identifier and queue pair. */
+#include "test/network/cm.h"
+
+static int compare(const void *one, const void *other)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+
+	return a < b ? -1 : a > b;
+}
+
+enum {
+	MANY_CONNECTIONS = 100000
+};
+
+static void test_identifiers(void **state)
+{
+	uint32_t *ids = calloc(MANY_CONNECTIONS, sizeof(*ids));
+	unsigned close_by = 0;
+
+	(void)state;
+	assert_non_null(ids);
+	world.allowed = nothing_at_all;
+	for (unsigned i = 0; i < MANY_CONNECTIONS; i++) {
+		struct party *active = connect_one();
+
+		ids[i] = active->endpoint.link->id;
+		assert_int_not_equal(ids[i], 0);
+		do_forget(active);
+		world_flush();
+		world.parties = active->next;
+		free(active);
+		if (i && ids[i] - ids[i - 1] + 65536 < 131072)
+			close_by++;
+	}
+	/* Neighbours look like any two random numbers: about 3 of them are that close. */
+	assert_true(close_by < 20);
+	qsort(ids, MANY_CONNECTIONS, sizeof(*ids), compare);
+	for (unsigned i = 1; i < MANY_CONNECTIONS; i++)
+		assert_int_not_equal(ids[i], ids[i - 1]);
+	free(ids);
+	world_drain();
+	check_nothing_left();
+}
+
+static void test_size(void **state)
+{
+	(void)state;
+	assert_true(sizeof(struct soft_link) < 1024);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_identifiers),
+		WORLD_TEST(test_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/cm.wrap */
+/* Messages to the connection manager that are forged, cut short or changed. */
+#include "test/network/cm.h"
+
+static const enum mad_kind answer_kinds[] = { MAD_MRA, MAD_REJ, MAD_REP, MAD_RTU, MAD_DREQ, MAD_DREP };
+
+/* Links in every state, the two hosts deaf to each other from here on. All messages seen lie in world.seen. */
+static void make_every_state(struct party *kept[10])
+{
+	struct party *passive;
+
+	kept[0] = connect_pair(&passive);
+	kept[1] = passive;
+	kept[2] = connect_pair(&passive); /* DREQ sent */
+	kept[3] = passive;
+	kept[4] = connect_pair(&passive); /* ended */
+	kept[5] = passive;
+	do_disconnect(kept[4]);
+	world_run(CLOCK_NS_PER_MS);
+	world.requested = NULL;
+	kept[6] = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	kept[7] = guest(); /* REQ received */
+	world.allowed = no_reply;
+	world.requested = do_accept;
+	kept[8] = connect_one();
+	world_run(CLOCK_NS_PER_MS);
+	kept[9] = guest(); /* REP sent */
+	world.requested = do_reject;
+	do_forget(connect_one());
+	world_run(CLOCK_NS_PER_MS);
+	world.allowed = nothing_at_all;
+	do_disconnect(kept[2]);
+	world_flush();
+	assert_int_equal(state_of(kept[0]), LINK_ESTABLISHED);
+	assert_int_equal(state_of(kept[1]), LINK_ESTABLISHED);
+	assert_int_equal(state_of(kept[2]), LINK_DREQ_SENT);
+	assert_int_equal(state_of(kept[3]), LINK_ESTABLISHED);
+	assert_int_equal(state_of(kept[4]), LINK_ENDED);
+	assert_int_equal(state_of(kept[5]), LINK_ENDED);
+	assert_int_equal(state_of(kept[6]), LINK_REQ_SENT);
+	assert_int_equal(state_of(kept[7]), LINK_REQ_RECEIVED);
+	assert_int_equal(state_of(kept[8]), LINK_REQ_SENT);
+	assert_int_equal(state_of(kept[9]), LINK_REP_SENT);
+}
+
+static void test_wrong_source(void **state)
+{
+	struct party *kept[10];
+	uint64_t before;
+
+	(void)state;
+	make_every_state(kept);
+	before = fingerprint();
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answer_kinds); kind++) {
+			struct mad mad = mad_forge(answer_kinds[kind], kept[i], &world.hosts[0]);
+
+			world_inject(&world.hosts[2], kept[i]->host, &mad);
+			assert_int_equal(fingerprint(), before);
+		}
+	/* The requests too: another host repeats what it has overheard. */
+	for (size_t i = 0; i < world.seen_count && i < LENGTH(world.seen); i++) {
+		struct flight flight = world.seen[i];
+
+		flight.from = world.hosts[2].address;
+		if (!address_same_host(&flight.to, &flight.from))
+			world_arrive(&flight);
+		world_flush();
+		assert_int_equal(fingerprint(), before);
+	}
+	forget_all();
+}
+
+/* The peer itself, but to another of our addresses than that of the connection. */
+static void test_wrong_destination(void **state)
+{
+	struct party *kept[10];
+	uint8_t bytes[MAD_SIZE];
+	uint64_t before;
+
+	(void)state;
+	make_every_state(kept);
+	before = fingerprint();
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answer_kinds); kind++) {
+			const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+			struct mad mad = mad_forge(answer_kinds[kind], kept[i], peer);
+
+			mad_write(&mad, bytes);
+			soft_manager_receive(&kept[i]->host->transport, &kept[i]->host->other, &peer->address, bytes,
+					     MAD_SIZE, &icrc_good);
+			world_flush();
+			assert_int_equal(fingerprint(), before);
+		}
+	forget_all();
+}
+
+static void test_wrong_identifiers(void **state)
+{
+	struct party *kept[10];
+	uint64_t before;
+
+	(void)state;
+	make_every_state(kept);
+	before = fingerprint();
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answer_kinds); kind++) {
+			const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+			struct mad mad = mad_forge(answer_kinds[kind], kept[i], peer);
+
+			mad.remote_id ^= 1;
+			world_inject(peer, kept[i]->host, &mad);
+			mad.remote_id ^= 1;
+			mad.local_id ^= 1;
+			if (kept[i]->endpoint.link->peer_known)
+				world_inject(peer, kept[i]->host, &mad);
+			mad.local_id ^= 1;
+			if (answer_kinds[kind] == MAD_DREQ) {
+				mad.dreq.remote_queue_number ^= 1;
+				world_inject(peer, kept[i]->host, &mad);
+			}
+			assert_int_equal(fingerprint(), before);
+		}
+	forget_all();
+}
+
+/* What does not say whether an identifier exists: the same answer to a right one from elsewhere and to a wrong one. */
+static void test_no_oracle(void **state)
+{
+	struct party *active, *passive;
+	struct mad mad, right, wrong;
+
+	(void)state;
+	active = connect_pair(&passive);
+	for (unsigned kind = 0; kind < LENGTH(answer_kinds); kind++) {
+		unsigned flown = world.flown, answered;
+
+		mad = mad_forge(answer_kinds[kind], active, &world.hosts[2]);
+		world_inject(&world.hosts[2], active->host, &mad);
+		answered = world.flown - flown;
+		if (answered)
+			mad_of_flight(&world.seen[(world.seen_count - 1) % LENGTH(world.seen)], &right);
+		mad.remote_id ^= 0x10101;
+		world_inject(&world.hosts[2], active->host, &mad);
+		assert_int_equal(world.flown - flown, 2 * answered);
+		if (!answered)
+			continue;
+		mad_of_flight(&world.seen[(world.seen_count - 1) % LENGTH(world.seen)], &wrong);
+		assert_int_equal(right.kind, wrong.kind);
+		assert_int_equal(right.transaction, wrong.transaction);
+		assert_int_equal(right.local_id ^ 0x10101, wrong.local_id);
+	}
+	forget_all();
+}
+
+/* Of the messages in a peer's name those count that have a link, and no REQ: anybody may say one. */
+static void test_marks_of_strangers(void **state)
+{
+	struct party *kept[10];
+	struct icrc_judge judge = { .known = true, .last.identification = 100 }, before = judge;
+	struct icrc_case open = { .judge = &judge, .verdict = ICRC_SOLVED, .mark.identification = 101 };
+	unsigned requests = 0, heard = 0;
+
+	(void)state;
+	make_every_state(kept);
+	for (unsigned i = 0; i < LENGTH(kept); i++)
+		for (unsigned kind = 0; kind < LENGTH(answer_kinds); kind++) {
+			struct host *host = kept[i]->host;
+			const struct host *peer = &world.hosts[host == &world.hosts[0]];
+			struct mad mad = mad_forge(answer_kinds[kind], kept[i], peer);
+			uint8_t bytes[MAD_SIZE];
+
+			mad.remote_id ^= 0x10101;
+			mad_write(&mad, bytes);
+			soft_manager_receive(&host->transport, &host->socket, &peer->address, bytes, MAD_SIZE, &open);
+			world_flush();
+			assert_memory_equal(&judge, &before, sizeof(judge));
+		}
+	for (size_t i = 0; i < world.seen_count && i < LENGTH(world.seen); i++) {
+		struct host *host = host_at(&world.seen[i].to);
+		struct mad mad;
+
+		mad_of_flight(&world.seen[i], &mad);
+		if (mad.kind != MAD_REQ)
+			continue;
+		soft_manager_receive(&host->transport, &host->socket, &world.seen[i].from, world.seen[i].bytes,
+				     MAD_SIZE, &open);
+		assert_memory_equal(&judge, &before, sizeof(judge));
+		requests++;
+	}
+	assert_true(requests > 0);
+	for (unsigned i = 0; i < LENGTH(kept); i++) {
+		const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+		struct mad mad = mad_forge(MAD_MRA, kept[i], peer);
+		uint8_t bytes[MAD_SIZE];
+
+		judge = before;
+		mad_write(&mad, bytes);
+		soft_manager_receive(&kept[i]->host->transport, &kept[i]->host->socket, &peer->address, bytes, MAD_SIZE,
+				     &open);
+		heard += judge.last.identification == 101;
+	}
+	assert_true(heard > 0);
+	forget_all();
+}
+
+static void test_truncated(void **state)
+{
+	struct party *kept[10];
+	uint64_t before;
+	size_t count;
+
+	(void)state;
+	make_every_state(kept);
+	count = world.seen_count < LENGTH(world.seen) ? world.seen_count : LENGTH(world.seen);
+	before = fingerprint();
+	for (size_t i = 0; i < count; i++)
+		for (size_t length = 0; length < MAD_SIZE; length++) {
+			struct host *host = host_at(&world.seen[i].to);
+			uint8_t *bytes = malloc(length + 1);
+
+			assert_non_null(bytes);
+			memcpy(bytes, world.seen[i].bytes, length);
+			soft_manager_receive(&host->transport, &host->socket, &world.seen[i].from, bytes, length,
+					     &icrc_good);
+			free(bytes);
+			assert_int_equal(host->outgoing_count, 0);
+		}
+	assert_int_equal(fingerprint(), before);
+	forget_all();
+}
+
+static void test_random_bytes(void **state)
+{
+	struct party *kept[10];
+	uint64_t before;
+
+	(void)state;
+	make_every_state(kept);
+	before = fingerprint();
+	for (unsigned i = 0; i < 30000; i++) {
+		struct flight flight = { world.hosts[i % 3].address, world.hosts[i / 3 % 2].address, { 0 } };
+		static const uint8_t header[8] = { 1, 7, 2, 3 };
+
+		for (unsigned byte = 0; byte < MAD_SIZE; byte += 8) {
+			uint64_t word = world_random();
+
+			memcpy(flight.bytes + byte, &word, 8);
+		}
+		/* Most of them with a header that is right, so that they get somewhere. */
+		if (i % 8) {
+			memcpy(flight.bytes, header, sizeof(header));
+			flight.bytes[16] = 0;
+			flight.bytes[17] = (uint8_t)(0x10 + world_random() % 8);
+		}
+		world_arrive(&flight);
+	}
+	assert_int_equal(fingerprint(), before);
+	forget_all();
+}
+
+/* Bytes changed in messages that do count: anything may happen, but nothing breaks, and nothing stays. */
+static void test_changed_bytes(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 60; round++) {
+		struct party *kept[10];
+		struct flight seen[LENGTH(world.seen)];
+		size_t count;
+
+		world.allowed = NULL;
+		make_every_state(kept);
+		memcpy(seen, world.seen, sizeof(seen));
+		count = world.seen_count < LENGTH(seen) ? world.seen_count : LENGTH(seen);
+		for (unsigned i = 0; i < 200; i++) {
+			struct flight flight = seen[world_random() % count];
+
+			for (unsigned changes = (unsigned)world_random() % 3 + 1; changes; changes--)
+				flight.bytes[world_random() % 20 ? 24 + world_random() % 100
+								 : world_random() % MAD_SIZE] = (uint8_t)world_random();
+			world_arrive(&flight);
+			world_flush();
+		}
+		world.allowed = NULL;
+		world_run(2 * CLOCK_NS_PER_S);
+		forget_all();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_wrong_source), WORLD_TEST(test_wrong_destination),  WORLD_TEST(test_wrong_identifiers),
+		WORLD_TEST(test_no_oracle),    WORLD_TEST(test_marks_of_strangers), WORLD_TEST(test_truncated),
+		WORLD_TEST(test_random_bytes), WORLD_TEST(test_changed_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

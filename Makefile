@@ -162,23 +162,23 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 # The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD.
 quick := layers unit
 fast := $(quick) cli fault soft fuzz walk style
-whole := $(fast) lab builds
+whole := lab $(fast) builds
 nightly := lab sanitized $(fast) memcheck builds load cluster completion cross packaging
 
-check-quick: setup-fast programs-fast ## half a minute, while editing: the layers and the unit tests
-	@BUILD=$(BUILD) test/run $(quick)
+check-quick: setup-fast ## half a minute, while editing: the layers and the unit tests
+	@BUILD=$(BUILD) test/run -b programs-quick $(quick)
 
-check-fast: setup-fast programs-fast ## two minutes, before a push: every test that needs no virtual machine
-	@BUILD=$(BUILD) test/run $(fast)
+check-fast: setup-fast ## two minutes, before a push: every test that needs no virtual machine
+	@BUILD=$(BUILD) test/run -b programs-fast $(fast)
 
-check: setup programs ## ten minutes: that, the core of the lab, and the builds that matter most
-	@BUILD=$(BUILD) test/run $(whole)
+check: setup ## ten minutes: that, the core of the lab, and the builds that matter most
+	@BUILD=$(BUILD) test/run -b programs $(whole)
 
-check-all: setup-all programs ## one to two hours, by night: everything
-	@BUILD=$(BUILD) test/run $(nightly)
+check-all: setup-all ## one to two hours, by night: everything
+	@BUILD=$(BUILD) test/run -b programs $(nightly)
 
-check-%: programs-fast ## one part of the tests, a folder of test/ with a program "run"
-	@BUILD=$(BUILD) test/run $*
+check-%: ## one part of the tests, a folder of test/ with a program "run"
+	@BUILD=$(BUILD) test/run -b programs-fast $*
 
 docs: all ## fill what manual pages and completions have from the option tables
 	@docs/update $(BUILD)/rdmatest

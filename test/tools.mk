@@ -90,8 +90,10 @@ conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 # Built before the parts start, as these run side by side.
-programs-fast:
-	+@$(build) all conformance faults-tools $(BUILD)/walk
+programs-quick: all
+	+@$(build) SANITIZE=1 units
+
+programs-fast: all conformance faults-tools $(BUILD)/walk
 	+@$(build) SANITIZE=1 all units conformance $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
 
 programs: programs-fast
@@ -187,6 +189,6 @@ bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
-.PHONY: units conformance faults-tools programs programs-fast fuzz fuzz-corpus walk load load-lab load-document soak coverage \
+.PHONY: units conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
 	setup-bench setup-deb setup-cross size bloatcheck bench

@@ -41,6 +41,17 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
+# What runs on the simulated provider, which takes the place of librdmacm and libibverbs. The suite's own main stays.
+verbs_tests := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/verbs/*.c)))
+$(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,$(wildcard test/verbs/provider/*.c)) \
+		$(archive)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,--wrap=opendir,--wrap=access -o $@ \
+		$(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
+
+$(BUILD)/test/verbs/suite: $(call object,$(suite))
+
 # The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
 $(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
 	$(call say,LINK)
@@ -83,9 +94,10 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)
 
--include $(patsubst %.o,%.d,$(call object,$(wildcard test/*/*.c)))
+-include $(patsubst %.o,%.d,$(call object,$(wildcard test/*/*.c test/verbs/provider/*.c)))
 
 units: $(units)
+verbs-tests: $(verbs_tests)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
 faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
@@ -189,6 +201,6 @@ bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
-.PHONY: units conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
+.PHONY: units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
 	setup-bench setup-deb setup-cross size bloatcheck bench

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Multicast groups: joining, attaching, and copies of datagrams. */
+#include "test/verbs/provider/provider.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <infiniband/ib.h>
+#include <string.h>
+
+enum {
+	GRH_SIZE = 40,
+	GROUP_LID = 0xc001,
+	GROUP_SERVICE_LEVEL = 3,
+};
+
+static union ibv_gid gid_of(const struct cm_id *id, const struct sockaddr *address)
+{
+	static const union ibv_gid assigned = { .raw = { 0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, [15] = 0x77 } };
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+	union ibv_gid gid = { .raw = { 0xff, 0x12, 0x40, 0x1b, 0xff, 0xff } };
+
+	if (address->sa_family == AF_IB) {
+		memcpy(gid.raw, &((const struct sockaddr_ib *)(const void *)address)->sib_addr, 16);
+		return gid.global.subnet_prefix || gid.global.interface_id ? gid : assigned;
+	}
+	if (!four->sin_addr.s_addr)
+		return assigned;
+	/* RoCE v2 maps the address into IPv6; else it is as on IPoIB. */
+	if (id->device->fabric == PROVIDER_ROCE)
+		gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	memcpy(&gid.raw[12], &four->sin_addr, 4);
+	return gid;
+}
+
+static void join_done(struct action *action)
+{
+	struct cm_id *id = cm_find(action->id);
+	struct cm_event *event;
+
+	if (!id || !id->groups)
+		return;
+	if (action->status) {
+		cm_raise(id, RDMA_CM_EVENT_MULTICAST_ERROR, action->status);
+		return;
+	}
+	event = cm_raise(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	event->base.param.ud = (struct rdma_ud_param){
+		.private_data = action->parameters.private_data,
+		.ah_attr = { .dlid = id->groups->lid,
+			     .sl = id->device->fabric == PROVIDER_INFINIBAND ? GROUP_SERVICE_LEVEL : 0,
+			     .is_global = 1,
+			     .port_num = id->base.port_num,
+			     .grh.dgid = id->groups->gid },
+		.qp_num = GROUP_QPN,
+		.qkey = UDP_QKEY,
+	};
+}
+
+static int join(struct cm_id *id, bool send_only, const struct sockaddr *address, void *context)
+{
+	struct membership *group;
+	struct action *action;
+
+	provider_trace("join %s as %s\n", cm_text(address), send_only ? "send-only full member" : "full member");
+	if (provider_fails("rdma_join_multicast"))
+		return -1;
+	group = provider_allocate(sizeof(*group));
+	memcpy(&group->address, address, sizeof(group->address));
+	group->gid = gid_of(id, address);
+	group->lid = id->device->fabric == PROVIDER_INFINIBAND ? GROUP_LID : 0;
+	group->send_only = send_only;
+	group->next = id->groups;
+	id->groups = group;
+	action = provider_action(join_done, id->number);
+	action->id = id->number;
+	action->status = provider_fails("join") ? -errno : 0;
+	action->parameters.private_data = context;
+	return 0;
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context)
+{
+	return join((struct cm_id *)id, false, address, context);
+}
+
+int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attributes, void *context)
+{
+	if (attributes->comp_mask != (RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS) ||
+	    attributes->join_flags != RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
+		provider_die("%s: not as a send-only full member", __func__);
+	return join((struct cm_id *)id, true, attributes->addr, context);
+}
+
+static int attach(struct queue_pair *qp, const union ibv_gid *gid)
+{
+	struct attachment *attachment;
+
+	if (qp->base.qp_type != IBV_QPT_UD)
+		return EINVAL;
+	attachment = provider_allocate(sizeof(*attachment));
+	attachment->gid = *gid;
+	attachment->qp = qp;
+	qp->attached++;
+	LIST_APPEND(provider.attachments, attachment);
+	return 0;
+}
+
+static int detach(struct queue_pair *qp, const union ibv_gid *gid)
+{
+	struct attachment *attachment = provider.attachments;
+
+	while (attachment && !(attachment->qp == qp && !memcmp(&attachment->gid, gid, sizeof(*gid))))
+		attachment = attachment->next;
+	if (!attachment)
+		return EINVAL;
+	qp->attached--;
+	LIST_REMOVE(provider.attachments, attachment);
+	free(attachment);
+	return 0;
+}
+
+/* The library attaches a queue pair that it knows. */
+void group_join_taken(struct cm_id *id)
+{
+	struct membership *group = id->groups;
+
+	if (group && id->base.qp && !group->send_only)
+		group->attached = !attach((struct queue_pair *)id->base.qp, &group->gid);
+}
+
+static void leave(struct cm_id *id, struct membership *group)
+{
+	if (group->attached && id->base.qp)
+		detach((struct queue_pair *)id->base.qp, &group->gid);
+	LIST_REMOVE(id->groups, group);
+	free(group);
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *address)
+{
+	struct cm_id *id = (struct cm_id *)base;
+	struct membership *group = id->groups;
+
+	provider_trace("leave %s\n", cm_text(address));
+	if (id->taken != id->acknowledged)
+		provider_die("%s: an event is not acknowledged: waits for ever", __func__);
+	while (group && memcmp(&group->address, address, sizeof(struct sockaddr_in)) != 0)
+		group = group->next;
+	if (!group) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	leave(id, group);
+	return provider_fails(__func__) ? -1 : 0;
+}
+
+void group_leave_all(struct cm_id *id)
+{
+	while (id->groups)
+		leave(id, id->groups);
+}
+
+int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	provider_trace("attach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
+	return provider_fails(__func__) ? errno : attach((struct queue_pair *)qp, gid);
+}
+
+int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	int error;
+
+	provider_trace("detach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
+	error = detach((struct queue_pair *)qp, gid);
+	return provider_fails(__func__) ? errno : error;
+}
+
+/* A copy for each queue pair that is attached, has the key and a receive; the others' are lost without a word. */
+void group_send(struct queue_pair *qp, const struct send_work *work, const uint8_t *data)
+{
+	const struct ibv_send_wr *request = &work->request;
+	const struct address_handle *handle = (const struct address_handle *)request->wr.ud.ah;
+	struct ibv_wc completion = {
+		.opcode = IBV_WC_RECV,
+		.byte_len = GRH_SIZE + work->length,
+		.imm_data = request->imm_data,
+		.src_qp = qp->base.qp_num,
+		.wc_flags = IBV_WC_GRH | (request->opcode == IBV_WR_SEND_WITH_IMM ? IBV_WC_WITH_IMM : 0u),
+	};
+	uint8_t *packet = provider_allocate(GRH_SIZE + work->length);
+
+	if (handle->base.pd != qp->base.pd)
+		provider_die("an address handle of another protection domain");
+	if (work->length)
+		memcpy(packet + GRH_SIZE, data, work->length);
+	memcpy(packet + 24, &handle->attributes.grh.dgid, 16);
+	memset(packet, 0x6b, 8);
+	for (struct attachment *to = provider.attachments; to; to = to->next)
+		if (!memcmp(&to->gid, &handle->attributes.grh.dgid, 16) && to->qp->receives &&
+		    request->wr.ud.remote_qpn == GROUP_QPN && to->qp->attributes.qkey == request->wr.ud.remote_qkey &&
+		    to->qp->base.state == IBV_QPS_RTS && !(to->qp->no_loopback && to->qp == qp))
+			qp_receive(to->qp, packet, GRH_SIZE + work->length, &completion,
+				   request->send_flags & IBV_SEND_SOLICITED);
+	free(packet);
+}

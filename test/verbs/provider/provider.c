@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/verbs/provider/provider.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct provider provider;
+
+void provider_die(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fputs("provider: ", stderr);
+	vfprintf(stderr, format, list);
+	fputc('\n', stderr);
+	va_end(list);
+	abort();
+}
+
+void provider_trace(const char *format, ...)
+{
+	size_t used = strlen(provider.trace);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(provider.trace + used, TRACE_SIZE - used, format, list);
+	va_end(list);
+}
+
+void *provider_allocate(size_t size)
+{
+	void *memory = calloc(1, size);
+
+	if (!memory)
+		provider_die("out of memory");
+	return memory;
+}
+
+bool provider_fails(const char *call)
+{
+	if (!provider.fails || strcmp(provider.fails, call) != 0 || provider.calls++ < provider.fails_after ||
+	    (provider.fails_once && provider.calls > provider.fails_after + 1))
+		return false;
+	errno = provider.fails_with;
+	return true;
+}
+
+void provider_fail(const char *call, int error, unsigned after)
+{
+	provider.fails = call;
+	provider.fails_with = error;
+	provider.fails_after = after;
+	provider.calls = 0;
+}
+
+/* ---- actions ---- */
+
+uint32_t provider_random(uint32_t below)
+{
+	uint32_t *state = &provider.random;
+
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state % below;
+}
+
+/* Whoever watches a channel comes back while there is something to do. */
+static void set_bells(void)
+{
+	for (struct cm_channel *channel = provider.channels; channel; channel = channel->next)
+		doorbell_set(&channel->bell,
+			     provider.actions || channel->waiting || (provider.events_without_end && provider.ids));
+}
+
+struct action *provider_action(action_run *run, unsigned lane)
+{
+	struct action *action = provider_allocate(sizeof(*action));
+
+	action->run = run;
+	action->lane = lane;
+	LIST_APPEND(provider.actions, action);
+	set_bells();
+	return action;
+}
+
+void provider_forget(const void *subject)
+{
+	struct action *action = provider.actions, *next;
+
+	for (; action; action = next) {
+		next = action->next;
+		if (action->subject != subject)
+			continue;
+		LIST_REMOVE(provider.actions, action);
+		free(action);
+	}
+}
+
+static bool is_first_of_its_lane(const struct action *action)
+{
+	const struct action *first = provider.actions;
+
+	while (first->lane != action->lane)
+		first = first->next;
+	return first == action;
+}
+
+static struct action *choose(void)
+{
+	struct action *action = provider.actions;
+	uint32_t count = 0, index;
+
+	if (!provider.seed)
+		return action;
+	for (; action; action = action->next)
+		count += is_first_of_its_lane(action);
+	index = provider_random(count);
+	for (action = provider.actions; index || !is_first_of_its_lane(action); action = action->next)
+		index -= is_first_of_its_lane(action);
+	return action;
+}
+
+void provider_pump(void)
+{
+	unsigned count = provider.seed ? provider_random(4) : 1000;
+
+	while (count-- && provider.actions) {
+		struct action *action = choose();
+
+		LIST_REMOVE(provider.actions, action);
+		action->run(action);
+		free(action);
+	}
+	set_bells();
+}
+
+/* ---- descriptors ---- */
+
+void doorbell_open(struct doorbell *bell)
+{
+	bell->fd = eventfd(0, EFD_CLOEXEC);
+	bell->raised = false;
+	if (bell->fd < 0)
+		provider_die("eventfd: %s", strerror(errno));
+}
+
+void doorbell_set(struct doorbell *bell, bool raised)
+{
+	uint64_t value = 1;
+
+	if (raised == bell->raised)
+		return;
+	bell->raised = raised;
+	if ((raised ? write(bell->fd, &value, sizeof(value)) : read(bell->fd, &value, sizeof(value))) != sizeof(value))
+		provider_die("a descriptor of the provider was closed by another");
+}
+
+int doorbell_empty(const struct doorbell *bell, const char *call)
+{
+	if (!(fcntl(bell->fd, F_GETFL) & O_NONBLOCK))
+		provider_die("%s: waits for ever", call);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* ---- the file system, as far as the backend looks at it ---- */
+
+static const char *elsewhere(const char *path, char buffer[256])
+{
+	if (!*provider.root || (strncmp(path, "/sys/class/", 11) != 0 && strncmp(path, "/dev/infiniband", 15) != 0))
+		return path;
+	snprintf(buffer, 256, "%s%s", provider.root, path);
+	return buffer;
+}
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path)
+{
+	char buffer[256];
+
+	return provider_fails("opendir") ? NULL : __real_opendir(elsewhere(path, buffer));
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	char buffer[256];
+
+	return provider_fails("access") ? -1 : __real_access(elsewhere(path, buffer), mode);
+}
+
+static void make_root(void)
+{
+	static const char *const folders[] = { "/sys",
+					       "/sys/class",
+					       "/sys/class/infiniband",
+					       "/sys/class/infiniband/ib0",
+					       "/sys/class/infiniband_verbs",
+					       "/sys/class/infiniband_verbs/uverbs0",
+					       "/dev",
+					       "/dev/infiniband",
+					       "/dev/infiniband/uverbs0",
+					       "/dev/infiniband/rdma_cm" };
+
+	strcpy(provider.root, "/tmp/provider.XXXXXX");
+	if (!mkdtemp(provider.root))
+		provider_die("mkdtemp: %s", strerror(errno));
+	for (size_t index = 0; index < sizeof(folders) / sizeof(*folders); index++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s%s", provider.root, folders[index]);
+		mkdir(path, 0755);
+	}
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	return remove(path);
+}
+
+/* ---- from begin to end ---- */
+
+void provider_begin(enum provider_fabric fabric, unsigned seed)
+{
+	memset(&provider, 0, sizeof(provider));
+	provider.fabric = fabric;
+	provider.seed = seed;
+	provider.random = 2463534242u ^ (seed * 2654435761u);
+	provider.keeps_completions = seed % 2;
+	provider.last_number = 16;
+	make_root();
+	for (unsigned index = 0; index < 2; index++)
+		provider.devices[index] = device_add(fabric, index);
+}
+
+void provider_end(void)
+{
+	unsigned left[] = { provider.channels != NULL,
+			    provider.ids != NULL,
+			    provider.qps != NULL,
+			    provider.cqs != NULL,
+			    provider.completion_channels != NULL,
+			    provider.regions != NULL,
+			    provider.attachments != NULL,
+			    provider.protection_domains,
+			    provider.handles };
+	static const char *const names[] = { "event channel",	 "identifier",	       "queue pair",
+					     "completion queue", "completion channel", "region",
+					     "attachment",	 "protection domain",  "address handle" };
+
+	if (!*provider.root)
+		return;
+	for (size_t index = 0; index < sizeof(left) / sizeof(*left); index++)
+		if (left[index])
+			provider_die("not given back: %s", names[index]);
+	while (provider.actions)
+		provider_forget(provider.actions->subject);
+	for (size_t index = 0; index < DEVICES_MOST; index++)
+		if (provider.devices[index])
+			device_free(provider.devices[index]);
+	nftw(provider.root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	memset(&provider, 0, sizeof(provider));
+}

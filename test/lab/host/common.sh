@@ -18,16 +18,18 @@ die() {
 	exit 1
 }
 
-# Makes a folder for one run in REPLY; those of runs that were killed go.
+# Makes a folder for one run in REPLY; those of runs that were killed go. A lock tells them apart, as a process ID means
+# nothing in another process namespace.
 make_run_folder() {
-	local folder
+	local folder lock
 	mkdir -p "$artefacts"
 	for folder in "$artefacts"/run.*; do
-		[ -f "$folder/pid" ] || continue
-		kill -0 "$(cat "$folder/pid")" 2>/dev/null || rm -rf "$folder"
+		[ ! -f "$folder/lock" ] || flock -n "$folder/lock" rm -rf "$folder" || :
 	done
 	REPLY=$(mktemp -d "$artefacts/run.XXXXXX")
-	echo $$ >"$REPLY/pid"
+	exec {lock}>"$REPLY/new"
+	flock "$lock"
+	mv "$REPLY/new" "$REPLY/lock"
 }
 
 # The names in a package list: comments and blank lines dropped.

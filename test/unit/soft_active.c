@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/cm.wrap */
-/* How a connection is asked for: REQ, and what answer_kinds it. */
+/* How a connection is asked for: REQ, and what answers it. */
 #include <errno.h>
 
 #include "test/network/cm.h"
@@ -90,13 +90,19 @@ static void test_options(void **state)
 						    .mtu = 1024,
 						    .type_of_service = 0x20 };
 	path.ack_timeout = 14;
+	path.retry = 2;
+	path.rnr_retry = 3;
 	active->endpoint.base.options.path = &path;
 	active->endpoint.base.peer.port = PORT;
 	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	world_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active));
 	assert_int_equal(active->queue.agreement.ack_timeout, 14);
+	assert_int_equal(active->queue.agreement.retry_count, 2);
+	assert_int_equal(active->queue.agreement.rnr_retry_count, 7); /* as the other end wants it */
 	assert_int_equal(guest()->queue.agreement.ack_timeout, 14);
+	assert_int_equal(guest()->queue.agreement.retry_count, 2);
+	assert_int_equal(guest()->queue.agreement.rnr_retry_count, 3);
 	assert_int_equal(guest()->queue.agreement.path.type_of_service, 0x20);
 	do_forget(active);
 	do_forget(guest());
@@ -320,6 +326,41 @@ static void test_peer_begins_anew(void **state)
 	forget_all();
 }
 
+/* Each field of a REP that counts, with values that no two of them share, and then beyond what this end can do. */
+static void test_reply_is_agreed_to(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	static const struct {
+		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
+	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 4, 4, 4, 4 }, { 5, 255, 4, 4 } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct party *active;
+		struct mad mad;
+
+		world.allowed = nothing_at_all;
+		active = connect_from(&world.hosts[1], server, PORT);
+		mad = captured("reply4", active);
+		mad.local_id += (uint32_t)row;
+		mad.rep.queue_number = 0x100 + (uint32_t)row;
+		mad.rep.starting_psn = 0x123456;
+		mad.rep.rnr_retry_count = 5;
+		mad.rep.responder_resources = rows[row].responder_resources;
+		mad.rep.initiator_depth = rows[row].initiator_depth;
+		world_inject(server, client, &mad);
+		assert_true(is_up(active));
+		assert_int_equal(active->queue.agreement.peer_queue, 0x100 + row);
+		assert_int_equal(active->queue.agreement.first_psn_sent, 0x123456);
+		assert_int_equal(active->queue.agreement.rnr_retry_count, 5);
+		assert_int_equal(active->queue.agreement.reads_out, rows[row].reads_out);
+		assert_int_equal(active->queue.agreement.reads_in, rows[row].reads_in);
+		do_forget(active);
+		world_flush();
+	}
+	forget_all();
+}
+
 static void test_real_server(void **state)
 {
 	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
@@ -387,6 +428,7 @@ int main(void)
 		WORLD_TEST(test_options),
 		WORLD_TEST(test_with_oneself),
 		WORLD_TEST(test_ip6),
+		WORLD_TEST(test_reply_is_agreed_to),
 		WORLD_TEST(test_real_server),
 		WORLD_TEST(test_real_refusals),
 		WORLD_TEST(test_senseless_reply),

@@ -198,6 +198,67 @@ static void test_repeated_request(void **state)
 	forget_all();
 }
 
+static struct path_options few_retries = PATH_OPEN;
+
+static void accept_with_few_retries(struct party *party)
+{
+	party->endpoint.base.options.path = &few_retries;
+	do_accept(party);
+}
+
+/* Each field of a REQ that counts, with values that no two of them share, and then beyond what this end can do. */
+static void test_request_is_agreed_to(void **state)
+{
+	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	static const struct {
+		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
+	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 16, 16, 16, 16 }, { 17, 255, 16, 16 } };
+
+	(void)state;
+	world.hosts[0].listens = true;
+	world.allowed = nothing_at_all;
+	few_retries.rnr_retry = 4;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct mad mad = captured("request4", NULL), answer;
+		const struct soft_agreement *agreement = NULL;
+
+		world.requested = row ? do_accept : accept_with_few_retries;
+		mad.local_id += (uint32_t)row;
+		mad.req.queue_number = 0x100 + (uint32_t)row;
+		mad.req.starting_psn = 0x123456;
+		mad.req.retry_count = 6;
+		mad.req.rnr_retry_count = 5;
+		mad.req.path.ack_timeout = 16;
+		mad.req.path_mtu = 2;
+		mad.req.responder_resources = rows[row].responder_resources;
+		mad.req.initiator_depth = rows[row].initiator_depth;
+		world_inject(client, server, &mad);
+		world_run(CLOCK_NS_PER_MS);
+		agreement = &guest()->queue.agreement;
+		assert_int_equal(agreement->peer_queue, 0x100 + row);
+		assert_int_equal(agreement->first_psn_sent, 0x123456);
+		assert_int_equal(agreement->retry_count, 6);
+		assert_int_equal(agreement->rnr_retry_count, 5);
+		assert_int_equal(agreement->ack_timeout, 16);
+		assert_int_equal(agreement->path.mtu, 512);
+		assert_int_equal(agreement->reads_out, rows[row].reads_out);
+		assert_int_equal(agreement->reads_in, rows[row].reads_in);
+		assert_non_null(last_of(MAD_REP, server, &answer));
+		assert_int_equal(answer.remote_id, mad.local_id);
+		assert_int_equal(answer.rep.queue_number, guest()->queue.number);
+		assert_int_equal(answer.rep.starting_psn, agreement->first_psn_expected);
+		assert_int_equal(answer.rep.responder_resources, rows[row].reads_in);
+		assert_int_equal(answer.rep.initiator_depth, rows[row].reads_out);
+		assert_int_equal(answer.rep.rnr_retry_count, row ? 7 : 4);
+		assert_int_equal(answer.rep.target_ack_delay, 15);
+		assert_int_equal(answer.rep.ca_guid, world.hosts[0].transport.guid);
+		assert_false(answer.rep.srq || answer.rep.flow_control);
+		do_forget(guest());
+		world_flush();
+	}
+	forget_all();
+}
+
 static void real_client(const char *request, const char *ready, const char *disconnect)
 {
 	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
@@ -399,6 +460,7 @@ int main(void)
 		WORLD_TEST(test_accepted_and_gone_unheard),
 		WORLD_TEST(test_confirmed_too_late),
 		WORLD_TEST(test_repeated_request),
+		WORLD_TEST(test_request_is_agreed_to),
 		WORLD_TEST(test_real_client),
 		WORLD_TEST(test_senseless_requests),
 		WORLD_TEST(test_stale_queue),

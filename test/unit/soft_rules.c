@@ -227,6 +227,30 @@ static void reads_beyond_the_agreement(void **state)
 	bench_close(&bench);
 }
 
+/* No message is longer than 1 GiB, whatever memory there is: PSNs would not tell its packets from repeated ones. */
+static void messages_beyond_the_limit(void **state)
+{
+	static const uint8_t opcodes[] = { OPCODE_WRITE_FIRST, OPCODE_READ_REQUEST };
+
+	(void)state;
+	for (unsigned turn = 0; turn < 3; turn++) {
+		struct bench bench;
+		struct packet packet;
+
+		rules_open(&bench, 4);
+		bench.region->length = (size_t)3 << 30; /* which there is not: nothing may touch it */
+		packet = bench_packet(&bench, opcodes[turn % 2], 100, turn % 2 ? 0 : 1024);
+		packet.remote.length = (1u << 30) + (turn < 2);
+		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		bench_run();
+		assert_int_equal(said_access, turn < 2);
+		assert_int_equal(said_data, 0);
+		assert_int_equal(bench.region->memory[0], turn < 2);
+		assert_int_equal(network->hosts[1].failures, turn < 2);
+		bench_close(&bench);
+	}
+}
+
 /* A READ again, with another key: who may guess as often as it likes finds the memory of other connections. */
 static void keys_are_tried_once(void **state)
 {
@@ -800,6 +824,7 @@ int main(void)
 		cmocka_unit_test(unknown_operations_are_refused),
 		cmocka_unit_test(write_is_held_to_its_length),
 		cmocka_unit_test(reads_beyond_the_agreement),
+		cmocka_unit_test(messages_beyond_the_limit),
 		cmocka_unit_test(keys_are_tried_once),
 		cmocka_unit_test(what_never_was_is_no_repeat),
 		cmocka_unit_test(other_sequence_numbers_are_not_heard),

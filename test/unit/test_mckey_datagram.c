@@ -304,21 +304,28 @@ static void order_and_repetition_are_told_apart(void **state)
 	assert_int_equal(stream.late, 2);
 }
 
-/* Every number of a window in every order that a stride makes, against a plain table. */
+/* Every number of a window in every order that a stride makes, the first of them anywhere, against a plain table. */
 static void the_window_agrees_with_a_table(void **state)
 {
 	(void)state;
 	for (uint32_t stride = 1; stride < 251; stride += 2) {
 		struct stream stream = { 0 };
 		bool came[256] = { false };
-		uint64_t different = 0;
+		uint64_t different = 0, behind = 0;
+		uint32_t lowest = 255, highest = 0;
 
 		for (uint32_t i = 0; i < 512; i++) {
-			uint32_t sequence = i * stride % 251;
+			uint32_t sequence = (i + stride) * stride % 251;
 
 			assert_int_equal(number(&stream, sequence, 256), !came[sequence]);
 			different += !came[sequence];
+			behind += !came[sequence] && different > 1 && sequence < highest;
 			came[sequence] = true;
+			lowest = sequence < lowest ? sequence : lowest;
+			highest = sequence > highest ? sequence : highest;
+			assert_int_equal(stream_gaps(&stream), highest - lowest + 1 - different);
+			assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 256 - different);
+			assert_int_equal(stream.out_of_order, behind);
 		}
 		assert_int_equal(stream.numbered, different);
 		assert_int_equal(stream.repeated, 512 - different);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/qp.wrap */
+/* What the requester takes of answers made by hand, packet by packet, and how often it tries. */
+#include "test/network/qp.h"
+
+static unsigned tries; /* of the packet with the PSN that is watched */
+static uint32_t watched;
+static int64_t tried_at[4]; /* the first of them */
+
+/* Host 0's packets go nowhere: the test answers them. */
+static bool count_tries(struct network *where, const struct host *from, struct packet *packet)
+{
+	if (from != &where->hosts[0])
+		return true;
+	if (packet->psn != watched)
+		return false;
+	if (tries < LENGTH(tried_at))
+		tried_at[tries] = where->now;
+	tries++;
+	return false;
+}
+
+static struct told last;
+static unsigned completions;
+
+static void keep_completion(void *owner, struct host *host, const struct told *told)
+{
+	(void)owner;
+	if (host != &network->hosts[0])
+		return;
+	last = *told;
+	completions++;
+}
+
+static void requester_open(struct bench *bench)
+{
+	bench_open(bench, 4);
+	network->tap = count_tries;
+	network->completed = keep_completion;
+	tries = completions = 0;
+	watched = bench->psn;
+}
+
+static void post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length)
+{
+	struct work work = {
+		.kind = kind,
+		.tag = 77,
+		.region = local,
+		.length = length,
+		.remote_address = (uintptr_t)bench->region->memory,
+		.remote_key = bench->region->remote_key,
+	};
+
+	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
+	network_run(10 * CLOCK_NS_PER_US);
+}
+
+static void answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
+{
+	struct packet packet = bench_packet(bench, opcode, psn, length);
+
+	packet.destination = soft_queue_number(queue_of(&bench->pair, 0));
+	packet.acknowledgement.syndrome = syndrome;
+	network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+	network_run(100 * CLOCK_NS_PER_US);
+}
+
+/* One response of all that was asked for, and the last of several: a byte less or more is none. */
+static void responses_are_held_to_their_length(void **state)
+{
+	static const uint32_t lengths[] = { 1, 100, 1023, 1024, 1025, 2048, 2500 };
+	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(lengths); row++) {
+		uint32_t packets = (lengths[row] + 1023) / 1024, rest = lengths[row] - (packets - 1) * 1024;
+		uint8_t final = packets > 1 ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_ONLY;
+		struct bench bench;
+		struct region *local;
+
+		requester_open(&bench);
+		local = region_of(0, 4096, 0);
+		memset(local->memory, 9, 4096);
+		post(&bench, WORK_READ, local, lengths[row]);
+		if (packets > 1) {
+			answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
+			answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
+			assert_int_equal(local->memory[0], 9);
+		}
+		for (uint32_t index = 0; index + 1 < packets; index++)
+			answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST, 100 + index,
+			       good, 1024);
+		answer(&bench, final, 99 + packets, good, rest - 1);
+		if (rest < 1024)
+			answer(&bench, final, 99 + packets, good, rest + 1);
+		assert_int_equal(local->memory[(packets - 1) * 1024], 9);
+		assert_int_equal(completions, 0);
+		answer(&bench, final, 99 + packets, good, rest);
+		assert_int_equal(completions, 1);
+		assert_int_equal(last.completion.status, COMPLETION_OK);
+		assert_int_equal(last.completion.tag, 77);
+		assert_int_equal(local->memory[lengths[row] - 1], 0);
+		assert_int_equal(local->memory[lengths[row]], 9);
+		soft_region_destroy(local);
+		bench_close(&bench);
+	}
+}
+
+/* An acknowledgement of a READ brings no data, and ends nothing. */
+static void reads_end_with_data_alone(void **state)
+{
+	struct bench bench;
+	struct region *local;
+
+	(void)state;
+	requester_open(&bench);
+	local = region_of(0, 4096, 0);
+	post(&bench, WORK_READ, local, 100);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	assert_int_equal(completions, 0);
+	answer(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
+	assert_int_equal(completions, 1);
+	soft_region_destroy(local);
+	bench_close(&bench);
+}
+
+/* The count is of retries: there is one try more. Seven stands for any number of them. */
+static void not_ready_retries_are_counted(void **state)
+{
+	(void)state;
+	for (unsigned count = 0; count <= 7; count++) {
+		struct bench bench;
+		struct region *local;
+
+		requester_open(&bench);
+		local = region_of(0, 4096, 0);
+		queue_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
+		post(&bench, WORK_SEND, local, 100);
+		for (unsigned round = 0; round < 30 && !completions; round++) {
+			assert_int_equal(tries, round + 1);
+			/* 10 us, in the specification's code. */
+			answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
+			network_run(10 * CLOCK_NS_PER_MS);
+		}
+		assert_int_equal(completions, count < 7);
+		assert_int_equal(tries, count < 7 ? count + 1 : 31);
+		if (count < 7) {
+			assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
+			assert_int_equal(last.raw, 13);
+			assert_int_equal(last.completion.kind, WORK_SEND);
+		}
+		soft_region_destroy(local);
+		bench_close(&bench);
+	}
+}
+
+/* The wait is the one that the peer asks for, by IBTA's table. */
+static void not_ready_waits_as_long_as_told(void **state)
+{
+	static const struct {
+		uint8_t code;
+		int64_t microseconds;
+	} rows[] = { { 1, 10 }, { 6, 80 }, { 14, 1280 }, { 20, 10240 }, { 31, 491520 }, { 0, 655360 } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct bench bench;
+		struct region *local;
+		int64_t told_at, wait = rows[row].microseconds * CLOCK_NS_PER_US;
+
+		requester_open(&bench);
+		local = region_of(0, 4096, 0);
+		post(&bench, WORK_SEND, local, 100);
+		told_at = network->now;
+		answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
+		network_run(CLOCK_NS_PER_S);
+		assert_true(tries >= 2);
+		assert_true(tried_at[1] - told_at > wait - 20 * CLOCK_NS_PER_US);
+		assert_true(tried_at[1] - told_at < wait + 50 * CLOCK_NS_PER_US);
+		soft_region_destroy(local);
+		bench_close(&bench);
+	}
+}
+
+/* What the peer refuses fails with the status that says why, and with the number that verbs has for it. */
+static void refusals_have_their_status(void **state)
+{
+	static const struct {
+		enum nak_code code;
+		enum completion_status status;
+		unsigned raw;
+	} rows[] = { { NAK_INVALID_REQUEST, COMPLETION_REMOTE_REQUEST, 9 },
+		     { NAK_REMOTE_ACCESS, COMPLETION_REMOTE_ACCESS, 10 },
+		     { NAK_REMOTE_OPERATION, COMPLETION_REMOTE_OPERATION, 11 } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct bench bench;
+		struct region *local;
+
+		requester_open(&bench);
+		local = region_of(0, 4096, 0);
+		post(&bench, WORK_WRITE, local, 100);
+		post(&bench, WORK_SEND, local, 100);
+		answer(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
+		/* The first was carried out. */
+		assert_int_equal(completions, 2);
+		assert_int_equal(last.completion.kind, WORK_SEND);
+		assert_int_equal(last.completion.status, rows[row].status);
+		assert_int_equal(last.raw, rows[row].raw);
+		soft_region_destroy(local);
+		bench_close(&bench);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(responses_are_held_to_their_length), cmocka_unit_test(reads_end_with_data_alone),
+		cmocka_unit_test(not_ready_retries_are_counted),      cmocka_unit_test(not_ready_waits_as_long_as_told),
+		cmocka_unit_test(refusals_have_their_status),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -231,7 +231,7 @@ static void add_data(struct cm_event *event, const struct action *action, size_t
 	struct rdma_conn_param *parameters = &event->base.param.conn;
 
 	*parameters = action->parameters;
-	if (event->counted->device->fabric != PROVIDER_IWARP)
+	if (((struct cm_id *)event->base.id)->device->fabric != PROVIDER_IWARP)
 		parameters->private_data_len = (uint8_t)padded;
 	memcpy(event->data, action->data, action->parameters.private_data_len);
 	parameters->private_data = parameters->private_data_len ? event->data : NULL;

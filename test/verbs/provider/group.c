@@ -175,6 +175,23 @@ int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	return provider_fails(__func__) ? errno : error;
 }
 
+/* The route header, or on RoCE v2 the IPv4 header at its end. */
+static void write_header(uint8_t packet[GRH_SIZE], const struct queue_pair *qp, const union ibv_gid *group)
+{
+	const struct port *port = &qp->device->ports[qp->attributes.port_num - 1];
+
+	memset(packet, 0, GRH_SIZE);
+	packet[0] = 0x60;
+	memcpy(packet + 8, &port->gids[port->gid_index].gid, 16);
+	memcpy(packet + 24, group, 16);
+	if (qp->device->fabric != PROVIDER_ROCE)
+		return;
+	memset(packet, 0xa5, 20);
+	packet[20] = 0x45;
+	memcpy(packet + 32, &port->address.sin_addr, 4);
+	memcpy(packet + 36, &group->raw[12], 4);
+}
+
 /* A copy for each queue pair that is attached, has the key and a receive; the others' are lost without a word. */
 void group_send(struct queue_pair *qp, const struct send_work *work, const uint8_t *data)
 {
@@ -193,8 +210,7 @@ void group_send(struct queue_pair *qp, const struct send_work *work, const uint8
 		provider_die("an address handle of another protection domain");
 	if (work->length)
 		memcpy(packet + GRH_SIZE, data, work->length);
-	memcpy(packet + 24, &handle->attributes.grh.dgid, 16);
-	memset(packet, 0x6b, 8);
+	write_header(packet, qp, &handle->attributes.grh.dgid);
 	for (struct attachment *to = provider.attachments; to; to = to->next)
 		if (!memcmp(&to->gid, &handle->attributes.grh.dgid, 16) && to->qp->receives &&
 		    request->wr.ud.remote_qpn == GROUP_QPN && to->qp->attributes.qkey == request->wr.ud.remote_qkey &&

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The commands against each other, in every variant that transport/verbs knows, on each fabric, in order and scrambled.
+ */
+#include "test/verbs/provider/pair.h"
+
+enum {
+	ROCE = 1 << PROVIDER_ROCE,
+	IB = 1 << PROVIDER_INFINIBAND,
+	IWARP = 1 << PROVIDER_IWARP,
+	ALL = ROCE | IB | IWARP,
+	SEEDS = 3,
+};
+
+static const struct {
+	unsigned fabrics;
+	const char *server, *client;
+	const char *verdict; /* a part of what the client prints, or behind "<" the server */
+} rows[] = {
+	{ ALL, "rping -s -V -a @address", "rping -c -V -C 10 -S 1000 -a @address", "10 pings of 1000 bytes" },
+	{ ALL, "rping -s -V", "rping -c -V -C 3 -S 65535 -a @address", "3 pings of 65535 bytes" },
+	{ ALL, "rping -s -a @address -q", "rping -c -V -q -C 10 -a @address", "answered and verified" },
+	{ ALL, "rping -s -a @address -q", "rping -c -V -C 10 -a @address", "answered and verified" },
+	{ ALL, "rping -s -a @address -P", "rping -c -V -C 10 -a @address -a @address -a @address", "answered" },
+	{ ALL, "rping -s -a @address --inline 32", "rping -c -V -C 10 -a @address --inline 64", "answered" },
+	{ ALL, "rping -s -a 10.0.0.2 --port-num 2", "rping -c -C 2 -a 10.0.0.2", "2 pings" },
+	{ ALL, "rping -s -a fd00::1", "rping -c -V -C 3 -a fd00::1 --tos 32", "answered and verified" },
+	{ ALL, "rping -s -a 10.0.1.1", "rping -c -V -C 3 -I @address -a 10.0.1.1", "answered and verified" },
+	{ ROCE | IB, "rping -s -a @address --rnr-retry 3", "rping -c -C 3 -a @address --retry 2 --rnr-retry 5 --tos 96",
+	  "3 pings" },
+	{ IB, "rping -s -a @address --service-level 5", "rping -c -V -C 3 -a @address --service-level 4", "answered" },
+	{ ALL, "ucmatose -b @address -c 4", "ucmatose -s @address -c 4", "40 messages of 100 bytes each way" },
+	{ ALL, "ucmatose -b @address -c 40 -C 30", "ucmatose -s @address -c 40 -C 30", "1200 messages" },
+	{ ALL, "ucmatose -b @address -c 2 -S 100000", "ucmatose -s @address -c 2 -S 100000", "of 100000 bytes" },
+	{ ALL, "ucmatose -b @address -c 3 -m", "ucmatose -s @address -c 3 -m", "30 messages" },
+	{ ALL, "ucmatose -b @address -c 3 -C 0", "ucmatose -s @address -c 3 -C 0", "3 connections" },
+	{ ALL, "ucmatose -b @address -P ib -t 32", "ucmatose -s @address -P ib -t 32", "10 messages" },
+	{ IB, "ucmatose -f gid -b fe80::2:c903:1 -P ib", "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib",
+	  "10 messages" },
+	{ ROCE | IB, "ucmatose -b @address -a 14 -S 64", "ucmatose -s @address -a 10 --inline 64 -S 64",
+	  "of 64 bytes" },
+	{ ROCE | IB, "mckey -m @group -b @address", "mckey -m @group -b @address -s --pause 5ms", "<10 of 10" },
+	{ ROCE | IB, "mckey -m @group -b @address -c 3 -S 2048",
+	  "mckey -m @group -b @address -s --pause 5ms -c 3 -S 2048", "<90 of 90" },
+	{ ROCE | IB, "mckey -m @group -b @address --own-qp", "mckey -m @group -b @address -s --pause 5ms --own-qp",
+	  "<10 of 10" },
+	{ ROCE | IB, "mckey -m @group -b @address", "mckey -m @group -b @address -s --pause 5ms -o", "<10 of 10" },
+	{ ROCE | IB, "mckey -m @group -b @address -S 60",
+	  "mckey -m @group -b @address -s --pause 5ms -o --own-qp --inline 64 -S 60", "<10 of 10" },
+	{ IB, "mckey -m @group -b @address", "mckey -m @group -b 10.0.0.2 -s --pause 5ms -l", "<10 of 10" },
+	{ IB, "mckey -m @group -b @address -p ipoib", "mckey -m @group -b @address -p ipoib -s --pause 5ms",
+	  "<10 of 10" },
+	{ IB, "mckey -M ff12:401b:ffff::5 -b @address", "mckey -M ff12:401b:ffff::5 -b @address -s --pause 5ms",
+	  "<10 of 10" },
+};
+
+/* One row in one order; says what was otherwise. */
+static bool is_good(size_t row)
+{
+	const char *verdict = rows[row].verdict;
+	struct pair pair = { .server_outcome = OUTCOME_OK };
+	bool good;
+
+	pair_run(&pair, rows[row].server, rows[row].client, NULL);
+	good = !pair.server_outcome && !pair.client_outcome &&
+	       strstr(*verdict == '<' ? pair.server_text : pair.client_text, verdict + (*verdict == '<'));
+	if (!good)
+		pair_print(&pair);
+	pair_free(&pair);
+	return good;
+}
+
+static void run_rows(enum provider_fabric fabric)
+{
+	unsigned failures = 0;
+
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (unsigned seed = 0; rows[row].fabrics & 1u << fabric && seed < SEEDS; seed++) {
+			provider_begin(fabric, seed);
+			failures += !is_good(row);
+			provider_end();
+		}
+	assert_int_equal(failures, 0);
+}
+
+static void on_roce(void **state)
+{
+	(void)state;
+	run_rows(PROVIDER_ROCE);
+}
+
+static void on_infiniband(void **state)
+{
+	(void)state;
+	run_rows(PROVIDER_INFINIBAND);
+}
+
+static void on_iwarp(void **state)
+{
+	(void)state;
+	run_rows(PROVIDER_IWARP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_roce),
+		cmocka_unit_test(on_infiniband),
+		cmocka_unit_test(on_iwarp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

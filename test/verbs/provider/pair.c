@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/verbs/provider/pair.h"
+
+#include "cmd/table.h"
+#include "core/clock.h"
+
+#define GRACE (150 * CLOCK_NS_PER_MS)
+
+static void interrupt(void *owner)
+{
+	struct pair *pair = owner;
+
+	end_interrupt(&pair->server, INTERRUPTION_SIGNAL);
+	end_interrupt(&pair->client, INTERRUPTION_SIGNAL);
+}
+
+static void stop_if_over(struct pair *pair)
+{
+	if (!pair->server.running && !pair->client.running)
+		loop_stop(pair->environment.loop);
+	else
+		loop_timer_start(pair->environment.loop, &pair->timer, GRACE, interrupt, pair);
+}
+
+static void over(struct end *end)
+{
+	stop_if_over(end->owner);
+}
+
+/* "COMMAND ARGUMENTS" */
+static void start(struct pair *pair, struct end *end, const char *role, const char *line)
+{
+	const struct command *const *row = command_table;
+	size_t length = strcspn(line, " ");
+
+	while (strncmp((*row)->name, line, length) != 0 || (*row)->name[length])
+		row++;
+	end->over = over;
+	end->owner = pair;
+	end_start(end, &pair->environment, *row, role, line + length + (line[length] == ' '), &pair->values);
+}
+
+static void later(void *owner)
+{
+	struct pair *pair = owner;
+
+	pair->later(pair);
+}
+
+static void start_client(struct end *server)
+{
+	struct pair *pair = server->owner;
+
+	if (pair->ready)
+		pair->ready(pair);
+	if (pair->later)
+		loop_timer_start(pair->environment.loop, &pair->moment, pair->later_ms * CLOCK_NS_PER_MS, later, pair);
+	if (!pair->client_line || pair->client.running)
+		return;
+	start(pair, &pair->client, "client", pair->client_line);
+	if (!pair->client.running)
+		stop_if_over(pair);
+}
+
+static char *take_text(struct end *end)
+{
+	char *text;
+
+	end_cut(end);
+	text = strdup(end->text ? end->text : "");
+	assert_non_null(text);
+	end_release(end);
+	return text;
+}
+
+void pair_run(struct pair *pair, const char *server_line, const char *client_line, const char *timeout)
+{
+	struct environment *environment = &pair->environment;
+
+	*environment = (struct environment){
+		.loop = loop_create(),
+		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL },
+	};
+	pair->values = (struct arguments){ .address = "10.0.0.1", .group = "239.1.2.3" };
+	snprintf(pair->values.timeout, sizeof(pair->values.timeout), "%s", timeout ? timeout : "5s");
+	if (!getenv("PROVIDER_DEBUG"))
+		capture_begin(&pair->capture);
+	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &environment->transport), 0);
+	pair->client_line = client_line;
+	pair->server.ready = start_client;
+	pair->server.owner = pair;
+	if (server_line)
+		start(pair, &pair->server, "server", server_line);
+	else
+		start_client(&pair->server);
+	if (pair->server.running || pair->client.running)
+		loop_run(environment->loop);
+	loop_timer_stop(&pair->timer);
+	loop_timer_stop(&pair->moment);
+	pair->server_outcome = pair->server.environment.outcome;
+	pair->client_outcome = pair->client.environment.outcome;
+	pair->server_text = take_text(&pair->server);
+	pair->client_text = take_text(&pair->client);
+	transport_close(environment->transport);
+	loop_destroy(environment->loop);
+	if (!getenv("PROVIDER_DEBUG"))
+		capture_end(&pair->capture);
+}
+
+void pair_free(struct pair *pair)
+{
+	free(pair->server_text);
+	free(pair->client_text);
+	memset(pair, 0, sizeof(*pair));
+}
+
+void pair_print(const struct pair *pair)
+{
+	print_message("# seed %u, server %d, client %s: %d\n# stderr:\n%s# server:\n%s# client:\n%s\n", provider.seed,
+		      (int)pair->server_outcome, pair->client_line, (int)pair->client_outcome, pair->capture.text,
+		      pair->server_text, pair->client_text);
+}
+
+void pair_expect(struct pair *pair, const char *server_line, const char *client_line, enum outcome server,
+		 enum outcome client)
+{
+	pair_run(pair, server_line, client_line, NULL);
+	if (pair->server_outcome != server || pair->client_outcome != client)
+		pair_print(pair);
+	assert_int_equal(pair->server_outcome, server);
+	assert_int_equal(pair->client_outcome, client);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two command lines against each other, or one alone, in one process and on one loop, on the provider. */
+#ifndef TEST_VERBS_PAIR_H
+#define TEST_VERBS_PAIR_H
+
+#include "cmd/end.h"
+#include "test/unit/unit.h"
+#include "test/verbs/provider/provider.h"
+
+struct pair {
+	struct environment environment;
+	struct arguments values;
+	struct end server, client;
+	const char *client_line;
+	void (*ready)(struct pair *pair); /* called once a client may come, before there is one */
+	void (*later)(struct pair *pair); /* and this so long after it */
+	int later_ms;
+	struct loop_timer timer, moment;
+	enum outcome server_outcome, client_outcome;
+	char *server_text, *client_text; /* what they printed */
+	struct capture capture;		 /* of stderr */
+};
+
+/*
+ * Runs both to their ends: "rping -s ..." and "rping -c ...". In them @address and @group are replaced, and "--timeout"
+ * is added (timeout: NULL for 5s). The client comes when the server is ready; when one has ended, the other has a
+ * moment and is then interrupted. A line may be NULL.
+ */
+void pair_run(struct pair *pair, const char *server_line, const char *client_line, const char *timeout);
+/* Frees what it printed. */
+void pair_free(struct pair *pair);
+
+/* All that is known of it, for a test that fails. */
+void pair_print(const struct pair *pair);
+
+/* Runs both, and their outcomes are as given. */
+void pair_expect(struct pair *pair, const char *server_line, const char *client_line, enum outcome server,
+		 enum outcome client);
+
+#endif

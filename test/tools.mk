@@ -110,6 +110,7 @@ programs-fast: all conformance faults-tools $(BUILD)/walk
 
 programs: programs-fast
 	+@$(build) static
+	+@$(build) SANITIZE=1 faults-tools
 
 # ---- long runs, which keep their results in docs ----
 

@@ -15,9 +15,20 @@ matrix_of() {
 	lab_row=$2
 	lab_function=$3
 	shift 3
+	# shellcheck disable=SC2086 # a list of words
+	[ "${LAB_MATRIX:-full}$lab_filter" != pairwise ] || lab_take_pairings $lab_pairings
 	for lab_pairing in $lab_pairings; do
 		try "$lab_pairing-$lab_row" "$lab_function" "${lab_pairing%-*}" "${lab_pairing#*-}" "$@"
 	done
+}
+
+# lab_take_pairings PAIRING...: all for the first row of a scenario, and for every other row one, each in its turn.
+lab_rows=0
+lab_take_pairings() {
+	lab_rows=$((lab_rows + 1))
+	[ "$lab_rows" -gt 1 ] || return 0
+	shift $((lab_rows % $#))
+	lab_pairings=$1
 }
 
 # What both ends of every pair must leave behind: nothing.

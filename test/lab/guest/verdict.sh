@@ -7,6 +7,8 @@ lab_cases=0
 lab_failed_cases=0
 lab_complete=no
 lab_case=
+lab_patterns=$(printf '%s' "$lab_filter" | tr , ' ')
+lab_unmatched=$lab_patterns
 lab_again=${LAB_AGAIN:-}
 lab_rebooted=
 
@@ -69,14 +71,33 @@ lab_at_exit() {
 		exit 1
 	fi
 	if [ "$lab_cases" -eq 0 ] && [ "$lab_checks" -eq 0 ]; then
-		if [ -n "$lab_filter" ]; then
-			echo "no case matches '$lab_filter'" >/run/lab/reason
-		else
-			echo "the scenario checked nothing" >/run/lab/reason
-		fi
-		exit 1
+		[ -n "$lab_unmatched" ] || echo "the scenario checked nothing" >/run/lab/reason
 	fi
+	[ -z "$lab_unmatched" ] || echo "no case matches: $lab_unmatched" >/run/lab/reason
+	[ ! -e /run/lab/reason ] || exit 1
 	exit 0
+}
+
+# lab_is_wanted CASE: one of the filter's patterns, which commas separate, matches it; each must match a case.
+lab_is_wanted() {
+	[ -n "$lab_filter" ] || return 0
+	lab_wanted=1 lab_still_unmatched=
+	set -f
+	for lab_pattern in $lab_patterns; do
+		# shellcheck disable=SC2254 # a pattern
+		case $1 in
+		$lab_pattern)
+			lab_wanted=0
+			continue
+			;;
+		esac
+		case " $lab_unmatched " in
+		*" $lab_pattern "*) lab_still_unmatched="$lab_still_unmatched${lab_still_unmatched:+ }$lab_pattern" ;;
+		esac
+	done
+	set +f
+	lab_unmatched=$lab_still_unmatched
+	return $lab_wanted
 }
 
 lab_case_end() {
@@ -107,13 +128,7 @@ lab_case_end() {
 try() {
 	lab_case=$1
 	shift
-	if [ -n "$lab_filter" ]; then
-		# shellcheck disable=SC2254 # the filter is a pattern
-		case $lab_case in
-		$lab_filter) ;;
-		*) return 0 ;;
-		esac
-	fi
+	lab_is_wanted "$lab_case" || return 0
 	# After a reboot in the middle of one case, those before it have their verdicts.
 	if [ -n "$lab_again" ] && [ "$lab_case" != "$lab_again" ]; then
 		return 0

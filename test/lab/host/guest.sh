@@ -31,7 +31,7 @@ guest_start() {
 	setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
 		-m "${LAB_MEMORY:-1024}" -smp 2 -display none -no-reboot \
 		-kernel "$run_folder/kernel" -initrd "$REPLY" \
-		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role ${LAB_KERNEL:-}" \
+		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
 		-serial "file:$folder/console" \
 		-device virtio-serial-pci \
 		-chardev "pipe,id=control,path=$folder/control" \

@@ -102,12 +102,6 @@ add_own_program() {
 	gcc -O2 -Wall -Wextra -Werror -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
 }
 
-# The kernel wants /dev/console before init has mounted anything.
-add_device_nodes() {
-	mknod "$1/dev/console" c 5 1
-	mknod "$1/dev/null" c 1 3
-}
-
 # Makes base.cpio in $1 from the unpacked packages below $2 and the modules in $3.
 make_image() {
 	local target=$1 from=$2 modules=$3 root=$1.root name
@@ -132,7 +126,6 @@ make_image() {
 	link_busybox "$root"
 	write_etc "$root"
 	cp -r "$modules" "$root/lib/modules"
-	add_device_nodes "$root"
 	pack "$root" >"$target/base.cpio"
 	rm -rf "$root"
 	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$modules" "$root"
@@ -148,7 +141,6 @@ make_bare_image() {
 	add_own_program "$root" launch
 	add_own_program "$root" add_rxe
 	cp -r "$modules" "$root/lib/modules"
-	add_device_nodes "$root"
 	pack "$root" >"$1"
 	rm -rf "$root"
 }

@@ -51,7 +51,7 @@ pack_run() {
 # Writes $1/run.cpio with the lab's own files, the scenarios and the program under test, and $1/run-bare.cpio with
 # the static one.
 make_run_archive() {
-	local work=$1 program=${RDMATEST:-$repo_dir/build/rdmatest} root=$1/root tool
+	local work=$1 program=${RDMATEST:-${BUILD:-$repo_dir/build}/rdmatest} root=$1/root tool
 	add_lab "$root"
 	if [ -x "$program" ]; then
 		add_program "$root" "$program"

@@ -9,6 +9,11 @@ print_result() {
 	printf '%-4s %6ss %s%s\n' "$1" "$2" "$3" "${4:+: $4}"
 }
 
+# Where the end of a first attempt that failed is kept.
+first_failure() {
+	echo "$run_folder/first-${1//\//-}"
+}
+
 # report_result VERDICT SECONDS NAME REASON [TRANSCRIPT FILE]: one line, and for a
 # failure its transcript, never mixed with another worker's. What fails while $tries_again is "yes" may yet pass.
 report_result() {
@@ -18,8 +23,12 @@ report_result() {
 	flock "$lock"
 	printf '%s %s %s %s\n' "$verdict" "$took" "$name" "$reason" >>"$results/summary"
 	print_result "$label" "$took" "$name" "$reason"
-	if [ "$verdict" = FAIL ] && [ -n "$transcript" ]; then
-		sed 's/^/    /' "$transcript"
+	if [ "$verdict" = FAIL ]; then
+		[ -z "$transcript" ] || sed 's/^/    /' "$transcript"
+		[ "$label" = FAIL ] || {
+			[ -z "$transcript" ] || tail -n 12 "$transcript"
+			echo "$reason"
+		} >"$(first_failure "${name%@decoded}")"
 	fi
 	exec {lock}<&-
 }
@@ -31,19 +40,25 @@ append_console() {
 	tail -n 5 "$1/qemu"
 }
 
+# has_result SCENARIO[@CASE] [VERDICT]: of the scenario any case's will do.
+has_result() {
+	awk -v name="$1" -v verdict="${2-}" '
+		(verdict == "" || $1 == verdict) && ($3 == name || index($3, name "@") == 1) { found = 1 }
+		END { exit !found }' "$results/summary"
+}
+
 # Every scenario asked for must have left a result: one that has none has failed. What failed is named once more at the
 # end, where it is looked for.
 report_totals() {
 	local name took reason passed failed skipped final=${LAB_RESULTS:-$artefacts/results}
 	for name in "$@"; do
-		if ! grep -qE "^[a-zA-Z]+ [0-9.]+ ${name%%@*}[@ ]" "$results/summary"; then
-			report_result FAIL 0.0 "$name" "the lab lost it: no result came"
-		fi
+		has_result "${name%%@*}" || report_result FAIL 0.0 "$name" "the lab lost it: no result came"
 	done
 	while read -r _ took name reason; do
 		print_result FAIL "$took" "$name" "$reason"
 	done < <(grep '^FAIL ' "$results/summary" || :)
-	passed=$(grep -c '^ok ' "$results/summary" || :)
+	# A second attempt at a scenario repeats cases that had passed.
+	passed=$(awk '$1 == "ok" && !seen[$3]++' "$results/summary" | wc -l)
 	failed=$(grep -c '^FAIL ' "$results/summary" || :)
 	skipped=$(grep -c '^skip ' "$results/summary" || :)
 	rm -rf "$final"

@@ -16,18 +16,27 @@ all_scenarios() {
 	(cd "$scenario_dir" && find . -mindepth 2 -type f ! -name '*.*' | sed 's#^\./##' | sort)
 }
 
+# list_scenarios HEADER: those that have it, each with what it says.
 list_scenarios() {
 	local name
 	for name in $(all_scenarios); do
-		scenario_header "$name" what '(says nothing of itself)'
-		printf '%-36s %s\n' "$name" "$REPLY"
+		scenario_header "$name" "$1" ''
+		[ -z "$REPLY" ] || printf '%-28s %s\n' "$name" "$REPLY"
 	done
 }
 
-# Those that a run without names takes: all but the long ones, unless they are asked for.
+# Those that a run without names takes: all but the long ones, unless they are asked for; or those of the core, with
+# their cases.
 default_scenarios() {
 	local name
 	for name in $(all_scenarios); do
+		if [ "$core" = yes ]; then
+			scenario_header "$name" core ''
+			[ -n "$REPLY" ] || continue
+			scenario_header "$name" 'core cases' ''
+			echo "$name${REPLY:+@${REPLY// /,}}"
+			continue
+		fi
 		scenario_header "$name" long no
 		[ "$REPLY" = no ] || [ "$long" = yes ] || continue
 		echo "$name"

@@ -140,7 +140,7 @@ load-document: ## what the last load, soak and load-lab left, into docs/reliabil
 	@BUILD=$(BUILD) test/load/document
 
 coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
-	@BUILD=$(BUILD) test/coverage/run
+	@BUILD=$(BUILD) test/apart test/coverage/run
 
 faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
 	+@$(build) all conformance faults-tools static

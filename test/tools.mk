@@ -106,7 +106,7 @@ programs-quick: all
 	+@$(build) SANITIZE=1 units
 
 programs-fast: all conformance faults-tools $(BUILD)/walk
-	+@$(build) SANITIZE=1 all units conformance $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
+	+@$(build) SANITIZE=1 all units conformance verbs-tests $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
 
 programs: programs-fast
 	+@$(build) static

@@ -180,11 +180,13 @@ static bool is_of_queue(const struct soft_link *link, uint32_t queue, const stru
 	return link->agreement.peer_queue == queue && is_peer(link, from);
 }
 
+/* By its hash too: a further link may lie in the same chain by chance. */
 static struct soft_link *find_any(const struct soft_manager *manager, uint32_t queue, const struct address *from)
 {
-	struct soft_link *link = first_of_queue(manager, NO_GUID, queue, from);
+	uint32_t hash = hash_of(manager, from, NO_GUID, queue);
+	struct soft_link *link = first_in(&manager->tables[LINK_BY_QUEUE], hash);
 
-	while (link && !is_of_queue(link, queue, from))
+	while (link && !(link->hash[LINK_BY_QUEUE] == hash && is_of_queue(link, queue, from)))
 		link = link->next_in[LINK_BY_QUEUE];
 	return link;
 }

@@ -18,11 +18,12 @@ BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
 
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 network := $(BUILD)/objects/test/network.a
+simulated := -Wl,@test/network/network.wrap -Wl,@test/network/log.wrap
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
 afl_flags := -O2 -g
-fuzz := $(patsubst %,test/fuzz/%.c,network world attack formats command_line peer targets)
+fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets) test/network/network.c test/network/log.c
 
 # The simulated network: a program takes from it what it names.
 $(network): $(call object,$(sort $(wildcard test/network/*.c)))
@@ -84,12 +85,12 @@ $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 # The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(call say,LINK)
-	$(Q)$(link) -Wl,@test/fuzz/world.wrap -o $@ $^ $(libraries)
+	$(Q)$(link) $(simulated) -o $@ $^ $(libraries)
 
 # Every interleaving of losses, copies, late packets and timers, up to a depth.
-$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/fuzz/network.c) $(archive)
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/network/network.c test/network/log.c) $(archive)
 	$(call say,LINK)
-	$(Q)$(link) -Wl,@test/fuzz/world.wrap -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
+	$(Q)$(link) $(simulated) -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
 
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "cmd/table.h"
-#include "test/fuzz/network.h"
 #include "test/fuzz/target.h"
+#include "test/network/log.h"
+#include "test/network/network.h"
 
 enum {
 	WORDS_MOST = 40,

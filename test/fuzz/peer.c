@@ -14,8 +14,9 @@
 #include "cmd/table.h"
 #include "core/payload.h"
 #include "test/fuzz/input.h"
-#include "test/fuzz/network.h"
 #include "test/fuzz/target.h"
+#include "test/network/log.h"
+#include "test/network/network.h"
 #include "transport/soft/soft.h"
 
 enum {

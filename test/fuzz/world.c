@@ -505,21 +505,9 @@ void world_inject_bare(struct world *world, const struct frame *frame)
 
 void world_inject(struct world *world, struct frame *frame)
 {
-	const struct icrc_table *table = &soft_of(world->hosts[HERE].transport)->icrc;
-	struct icrc_flow flow;
-	uint32_t icrc;
-
-	if (frame->from.family != frame->to.family || frame->length < PACKET_BASE_SIZE ||
-	    frame->length > NETWORK_FRAME_MOST - ICRC_SIZE) {
-		world_inject_bare(world, frame);
-		return;
-	}
-	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
-			  frame->to.bytes, frame->from.port, PACKET_PORT);
-	icrc = icrc_of(table, &flow, (struct icrc_mark){ frame->identification, false }, frame->bytes, frame->length,
-		       NULL, 0, 0);
-	icrc_store(frame->bytes + frame->length, icrc);
-	frame->length += ICRC_SIZE;
+	if (frame->from.family == frame->to.family && frame->length >= PACKET_BASE_SIZE &&
+	    frame->length <= NETWORK_FRAME_MOST - ICRC_SIZE)
+		network_seal(frame, &soft_of(world->hosts[HERE].transport)->icrc);
 	world_inject_bare(world, frame);
 }
 

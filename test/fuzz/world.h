@@ -14,7 +14,7 @@
 #ifndef TEST_FUZZ_WORLD_H
 #define TEST_FUZZ_WORLD_H
 
-#include "test/fuzz/network.h"
+#include "test/network/network.h"
 #include "transport/soft/soft.h"
 
 enum {

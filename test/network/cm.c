@@ -1,101 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/cm.h"
 
+#include "transport/soft/packets.h"
+
 struct world world;
+const struct icrc_case icrc_good = { .verdict = ICRC_GOOD };
 
-static struct log quiet = { .name = "test" };
+static const struct log quiet = { .name = "test" };
 
-uint64_t world_random(void)
+static struct host *host_of(const struct soft_transport *transport)
 {
-	world.die ^= world.die << 13;
-	world.die ^= world.die >> 7;
-	world.die ^= world.die << 17;
-	return world.die;
-}
-
-bool world_chance(unsigned per_cent)
-{
-	return world_random() % 100 < per_cent;
-}
-
-int64_t world_time(int64_t most)
-{
-	return most ? (int64_t)(world_random() % (uint64_t)most) : 0;
-}
-
-static size_t *place_of(struct thing *thing)
-{
-	return thing->timer ? (size_t *)(void *)thing->timer->storage : NULL;
-}
-
-static bool is_before(const struct thing *one, const struct thing *other)
-{
-	return one->due < other->due || (one->due == other->due && one->order < other->order);
-}
-
-/* A timer's storage holds its place in the agenda, counted from 1. */
-static void place(size_t index, struct thing thing)
-{
-	world.agenda[index] = thing;
-	if (place_of(&thing))
-		*place_of(&thing) = index + 1;
-}
-
-static void settle(size_t index)
-{
-	struct thing thing = world.agenda[index];
-
-	while (index && is_before(&thing, &world.agenda[(index - 1) / 2])) {
-		place(index, world.agenda[(index - 1) / 2]);
-		index = (index - 1) / 2;
-	}
-	for (;;) {
-		size_t child = 2 * index + 1;
-
-		if (child + 1 < world.count && is_before(&world.agenda[child + 1], &world.agenda[child]))
-			child++;
-		if (child >= world.count || !is_before(&world.agenda[child], &thing))
-			break;
-		place(index, world.agenda[child]);
-		index = child;
-	}
-	place(index, thing);
-}
-
-static void note(struct thing thing, int64_t delay)
-{
-	if (world.count == world.room) {
-		world.room = world.room ? 2 * world.room : 1024;
-		world.agenda = realloc(world.agenda, world.room * sizeof(*world.agenda));
-		assert_non_null(world.agenda);
-	}
-	thing.due = world.now + delay;
-	thing.order = world.order++;
-	world.agenda[world.count++] = thing;
-	settle(world.count - 1);
-}
-
-static struct thing strike(size_t index)
-{
-	struct thing thing = world.agenda[index];
-
-	if (place_of(&thing))
-		*place_of(&thing) = 0;
-	world.count--;
-	if (index < world.count) {
-		world.agenda[index] = world.agenda[world.count];
-		settle(index);
-	}
-	return thing;
-}
-
-void world_call(struct party *party, int64_t delay, void (*act)(struct party *party))
-{
-	struct intention *intention = malloc(sizeof(*intention));
-
-	assert_non_null(intention);
-	*intention = (struct intention){ party, act };
-	note((struct thing){ .intention = intention }, delay);
+	for (unsigned i = 0; i < HOSTS; i++)
+		if (world.hosts[i].transport == transport)
+			return &world.hosts[i];
+	fail();
+	return NULL;
 }
 
 struct host *host_at(const struct address *address)
@@ -106,87 +25,118 @@ struct host *host_at(const struct address *address)
 	return NULL;
 }
 
-const struct icrc_case icrc_good = { .verdict = ICRC_GOOD };
+bool world_chance(unsigned per_cent)
+{
+	return network_roll(100) < per_cent;
+}
+
+int64_t world_time(int64_t most)
+{
+	return most ? (int64_t)(network_random() % (uint64_t)most) : 0;
+}
+
+/* ---- what is to be done later ---- */
+
+struct call {
+	struct loop_timer timer;
+	struct party *party;
+	void (*act)(struct party *party);
+	struct call *next, **link_to_this;
+};
+
+static void call_free(struct call *call)
+{
+	*call->link_to_this = call->next;
+	if (call->next)
+		call->next->link_to_this = call->link_to_this;
+	loop_timer_stop(&call->timer);
+	free(call);
+}
+
+static void call_due(void *owner)
+{
+	struct call *call = owner;
+	struct party *party = call->party;
+	void (*act)(struct party *) = call->act;
+
+	call_free(call);
+	act(party);
+}
+
+void world_call(struct party *party, int64_t delay, void (*act)(struct party *party))
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	assert_non_null(call);
+	call->party = party;
+	call->act = act;
+	call->next = world.calls;
+	call->link_to_this = &world.calls;
+	if (call->next)
+		call->next->link_to_this = &call->next;
+	world.calls = call;
+	loop_timer_start(NULL, &call->timer, delay, call_due, call);
+}
+
+/* ---- messages ---- */
+
+static const struct packet mad_packet = {
+	.opcode = OPCODE_DATAGRAM,
+	.pkey = PACKET_PKEY,
+	.destination = MAD_QUEUE_NUMBER,
+	.datagram = { .key = MAD_QUEUE_KEY, .source = MAD_QUEUE_NUMBER },
+	.length = MAD_SIZE,
+};
 
 void world_arrive(const struct flight *flight)
 {
-	struct host *host = host_at(&flight->to);
-	/* Of exactly that size, so that a look beyond it is noticed. */
-	uint8_t *bytes = malloc(MAD_SIZE);
+	struct frame frame = { .from = flight->from, .to = flight->to };
+	size_t header = packet_write(&mad_packet, frame.bytes);
 
-	assert_non_null(host);
-	assert_non_null(bytes);
-	memcpy(bytes, flight->bytes, MAD_SIZE);
-	soft_enter(&host->transport);
-	if (host->transport.manager)
-		soft_manager_receive(&host->transport, &host->socket, &flight->from, bytes, MAD_SIZE, &icrc_good);
-	soft_leave(&host->transport);
-	free(bytes);
+	assert_non_null(host_at(&flight->to));
+	frame.length = header + MAD_SIZE;
+	memcpy(frame.bytes + header, flight->bytes, MAD_SIZE);
+	network_seal(&frame, &world.hosts[0].transport->icrc);
+	network_deliver(&frame);
+	network_read();
+}
+
+/* Every message that leaves a host. What leaves must be as the format of the connection manager has it. */
+static bool departs(void *owner, const struct frame *frame)
+{
+	struct flight *flight = &world.seen[world.seen_count++ % LENGTH(world.seen)];
+	const struct host *to = host_at(&frame->to);
+	struct packet packet;
+
+	(void)owner;
+	assert_true(packet_parse(frame->bytes, frame->length, &packet));
+	assert_int_equal(packet.opcode, mad_packet.opcode);
+	assert_int_equal(packet.pkey, mad_packet.pkey);
+	assert_int_equal(packet.destination, mad_packet.destination);
+	assert_int_equal(packet.datagram.key, mad_packet.datagram.key);
+	assert_int_equal(packet.datagram.source, mad_packet.datagram.source);
+	assert_int_equal(packet.length, MAD_SIZE);
+	*flight = (struct flight){ frame->from, frame->to, { 0 } };
+	memcpy(flight->bytes, packet.payload, MAD_SIZE);
+	return !(to && to->transport->manager) || (world.allowed && !world.allowed(flight));
 }
 
 void world_flush(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		soft_flush(&world.hosts[i].transport);
-}
-
-/* Does what is next. Returns false if nothing is. */
-static bool turn(void)
-{
-	struct thing thing;
-
-	world_flush();
-	if (!world.count)
-		return false;
-	thing = strike(0);
-	world.now = thing.due;
-	if (thing.timer) {
-		thing.timer->callback(thing.timer->owner);
-	} else if (thing.flight) {
-		world_arrive(thing.flight);
-		free(thing.flight);
-	} else {
-		thing.intention->act(thing.intention->party);
-		free(thing.intention);
-	}
-	for (unsigned i = 0; i < HOSTS; i++)
-		assert_int_equal(world.hosts[i].entered, 0);
-	world_flush();
-	return true;
-}
-
-void world_run(int64_t time)
-{
-	int64_t end = world.now + time;
-
-	world_flush();
-	while (world.count && world.agenda[0].due <= end)
-		turn();
-	world.now = end;
-}
-
-void world_drain(void)
-{
-	while (turn())
-		;
+		soft_flush(world.hosts[i].transport);
 }
 
 /* ---- the neighbours of the manager ---- */
 
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner);
-void __wrap_loop_timer_stop(struct loop_timer *timer);
-void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet);
-void __wrap_soft_flush(struct soft_transport *transport);
-uint64_t __wrap_soft_random(void);
-void __wrap_soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
+void __real_soft_enter(struct soft_transport *transport);
+void __real_soft_leave(struct soft_transport *transport);
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local);
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 						   const struct address *peer);
 void __wrap_soft_enter(struct soft_transport *transport);
 void __wrap_soft_leave(struct soft_transport *transport);
-void __wrap_soft_stir(struct soft_transport *transport);
 void __wrap_soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
 void __wrap_soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
@@ -198,93 +148,6 @@ void __wrap_soft_queue_stop(struct soft_queue *queue);
 bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue);
 void __wrap_soft_queue_probe(struct soft_queue *queue);
 void __wrap_soft_queue_doubt(struct soft_queue *queue);
-
-void __wrap_loop_timer_stop(struct loop_timer *timer)
-{
-	size_t *index = (size_t *)(void *)timer->storage;
-
-	if (*index)
-		strike(*index - 1);
-}
-
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner)
-{
-	(void)loop;
-	assert_true(nanoseconds >= 0);
-	__wrap_loop_timer_stop(timer);
-	timer->callback = callback;
-	timer->owner = owner;
-	note((struct thing){ .timer = timer }, nanoseconds);
-}
-
-static struct host *host_of(struct soft_transport *transport)
-{
-	return (struct host *)transport;
-}
-
-void __wrap_soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
-{
-	struct host *host = host_of(transport);
-
-	assert_int_equal(packet->opcode, OPCODE_DATAGRAM);
-	assert_int_equal(packet->pkey, PACKET_PKEY);
-	assert_int_equal(packet->destination, 1);
-	assert_int_equal(packet->datagram.key, 0x80010000u);
-	assert_int_equal(packet->datagram.source, 1);
-	assert_int_equal(packet->length, MAD_SIZE);
-	assert_ptr_equal(path->socket->host, host);
-	assert_true(host->outgoing_count < OUTGOING_MOST);
-	host->outgoing[host->outgoing_count].path = *path;
-	host->outgoing[host->outgoing_count++].payload = packet->payload;
-}
-
-static void fly(const struct flight *flight)
-{
-	unsigned copies = world_chance(world.drop) ? 0 : world_chance(world.twice) ? 2 : 1;
-
-	world.flown++;
-	world.seen[world.seen_count++ % LENGTH(world.seen)] = *flight;
-	if (world.allowed && !world.allowed(flight))
-		return;
-	while (copies--) {
-		struct flight *copy = malloc(sizeof(*copy));
-
-		assert_non_null(copy);
-		*copy = *flight;
-		note((struct thing){ .flight = copy }, world_time(world.slowest));
-	}
-}
-
-/* Payloads are read only here: they must have stayed. */
-void __wrap_soft_flush(struct soft_transport *transport)
-{
-	struct host *host = host_of(transport);
-	size_t count = host->outgoing_count;
-
-	host->outgoing_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct flight flight = { host->outgoing[i].path.local, host->outgoing[i].path.peer, { 0 } };
-
-		memcpy(flight.bytes, host->outgoing[i].payload, MAD_SIZE);
-		fly(&flight);
-	}
-}
-
-uint64_t __wrap_soft_random(void)
-{
-	return world_random() ^ world_random() << 32;
-}
-
-void __wrap_soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path)
-{
-	*path = (struct soft_path){
-		.socket = socket,
-		.local = socket->host->address,
-		.peer = *from,
-		.mtu = socket->host->mtu,
-	};
-}
 
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local)
@@ -310,7 +173,7 @@ struct party *party_create(struct host *host)
 	party->host = host;
 	party->next = world.parties;
 	world.parties = party;
-	party->endpoint.base.transport = &host->transport.base;
+	party->endpoint.base.transport = &host->transport->base;
 	party->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 	};
@@ -322,7 +185,7 @@ struct party *party_create(struct host *host)
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 						   const struct address *peer)
 {
-	struct party *party = party_create(path->socket->host);
+	struct party *party = party_create(host_of(path->socket->transport));
 
 	assert_true(listener == &party->host->listener || listener == &party->host->second);
 	party->endpoint.listener = listener;
@@ -335,17 +198,13 @@ struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listene
 void __wrap_soft_enter(struct soft_transport *transport)
 {
 	assert_int_equal(host_of(transport)->entered++, 0);
+	__real_soft_enter(transport);
 }
 
 void __wrap_soft_leave(struct soft_transport *transport)
 {
 	host_of(transport)->entered--;
-	__wrap_soft_flush(transport);
-}
-
-void __wrap_soft_stir(struct soft_transport *transport)
-{
-	(void)transport; /* every turn ends with a flush here */
+	__real_soft_leave(transport);
 }
 
 /* The order of news that any endpoint may see. */
@@ -443,24 +302,46 @@ void __wrap_soft_queue_doubt(struct soft_queue *queue)
 
 /* ---- beginning and ending of every test ---- */
 
+static struct soft_socket *socket_of(struct host *host, const struct address *address)
+{
+	struct soft_path path;
+
+	assert_int_equal(soft_path_find(host->transport, "test", address, address, &path), OUTCOME_OK);
+	return path.socket;
+}
+
+void host_move(struct host *host, const struct address *address)
+{
+	host->address = *address;
+	host->socket = socket_of(host, address);
+}
+
+void host_stop(struct host *host)
+{
+	soft_manager_close(host->transport->manager);
+	host->transport->manager = NULL;
+}
+
 int world_open(void **state)
 {
 	(void)state;
 	memset(&world, 0, sizeof(world));
-	world.die = 0x9e3779b97f4a7c15;
+	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
+	network->hold = departs;
 	world.next_queue = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {
+		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
 		struct host *host = &world.hosts[i];
+		struct transport *transport;
 
-		host->transport.base.log = &quiet;
-		host->transport.guid = __wrap_soft_random();
-		host->socket.host = host->other.host = host;
-		host->address = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
-		host->mtu = 1024;
-		host->listener.base.transport = &host->transport.base;
+		assert_int_equal(soft_backend.open(NULL, &quiet, &transport), OUTCOME_OK);
+		host->transport = soft_of(transport);
+		host_move(host, &address);
+		address.bytes[2] = 1;
+		host->other = socket_of(host, &address);
+		host->mtu = MTU;
+		host->listener.base.transport = transport;
 		host->listener.base.state = ENDPOINT_LISTENING;
-		host->transport.manager = soft_manager_open(&host->transport);
-		assert_non_null(host->transport.manager);
 	}
 	world.hosts[1].listens = true;
 	return 0;
@@ -479,14 +360,13 @@ void forget_parties(void)
 int world_close(void **state)
 {
 	(void)state;
+	while (world.calls)
+		call_free(world.calls);
 	for (unsigned i = 0; i < HOSTS; i++)
-		soft_manager_close(world.hosts[i].transport.manager);
-	for (size_t i = 0; i < world.count; i++) {
-		assert_null(world.agenda[i].timer);
-		free(world.agenda[i].flight);
-		free(world.agenda[i].intention);
-	}
-	free(world.agenda);
+		host_stop(&world.hosts[i]);
+	for (unsigned i = 0; i < HOSTS; i++)
+		soft_backend.close(&world.hosts[i].transport->base);
+	network_close();
 	forget_parties();
 	return 0;
 }

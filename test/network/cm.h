@@ -1,49 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection manager of the user-space backend with both ends in this process: the real one, with a network and a
- * clock that are played here. The network drops, doubles and reorders by a seeded die; time is what the next thing in
- * the agenda says. Queue pairs and the delivery of events are replaced at link time (cm.wrap).
+ * The connection manager of the user-space backend with both ends in this process, over the simulated network. Its
+ * queue pairs, endpoints and the delivery of events are replaced at link time (cm.wrap).
  */
 #ifndef TEST_NETWORK_CM_H
 #define TEST_NETWORK_CM_H
 
 #include "test/unit/unit.h"
 
-#include "core/clock.h"
+#include "test/network/network.h"
 #include "test/network/vectors.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
 
 enum {
 	HOSTS = 3, /* two that talk, one that is hostile */
-	OUTGOING_MOST = 4096,
 	PORT = 7174,
 	DATA_SIZE = 8,
+	MTU = 1024,
 };
 
 struct host;
 struct party;
 
-struct thing {
-	int64_t due;
-	uint64_t order;
-	struct loop_timer *timer; /* one of these three */
-	struct flight *flight;
-	struct intention *intention;
-};
-
 struct flight {
 	struct address from, to;
 	uint8_t bytes[MAD_SIZE];
-};
-
-struct intention {
-	struct party *party;
-	void (*act)(struct party *party);
-};
-
-struct soft_socket {
-	struct host *host;
 };
 
 struct soft_queue {
@@ -60,17 +42,12 @@ struct soft_queue {
 };
 
 struct host {
-	struct soft_transport transport;
-	struct soft_socket socket, other; /* other: of another address of this host's */
+	struct soft_transport *transport;
 	struct address address;
-	uint32_t mtu;
+	struct soft_socket *socket, *other;    /* other: of another address of this host's */
+	uint32_t mtu;			       /* of the paths that it asks for */
 	struct soft_endpoint listener, second; /* on PORT and PORT + 1 */
 	bool listens;
-	struct {
-		struct soft_path path;
-		const uint8_t *payload;
-	} outgoing[OUTGOING_MOST];
-	size_t outgoing_count;
 	unsigned entered;
 };
 
@@ -92,19 +69,12 @@ struct party {
 };
 
 struct world {
-	struct thing *agenda; /* a heap by time */
-	size_t count, room;
-	uint64_t order;
-	int64_t now;
-	uint64_t die;
-	unsigned drop, twice; /* per cent */
-	int64_t slowest;      /* of a flight; the fastest takes none */
-	bool (*allowed)(const struct flight *flight);
-	struct flight seen[64]; /* the last ones that left */
-	size_t seen_count;
-	unsigned flown;
 	struct host hosts[HOSTS];
+	bool (*allowed)(const struct flight *flight); /* to arrive; NULL: all are */
+	struct flight seen[64];			      /* the last ones that left */
+	size_t seen_count;
 	struct party *parties;
+	struct call *calls;
 	void (*requested)(struct party *party); /* the command's answer to a request */
 	void (*established)(struct party *party);
 	uint32_t next_queue;
@@ -113,15 +83,19 @@ struct world {
 extern struct world world; /* of the test at hand */
 extern const struct icrc_case icrc_good;
 
-uint64_t world_random(void);
 bool world_chance(unsigned per_cent);
 int64_t world_time(int64_t most);
+/* A command does that so much later. */
 void world_call(struct party *party, int64_t delay, void (*act)(struct party *party));
 struct host *host_at(const struct address *address);
+/* Is there at once, whatever else is under way. */
 void world_arrive(const struct flight *flight);
+/* All that was queued for sending leaves. */
 void world_flush(void);
-void world_run(int64_t time);
-void world_drain(void);
+/* An address of its own instead of the one it had. */
+void host_move(struct host *host, const struct address *address);
+/* Its manager is closed, as at the end of a process; nothing reaches it any more. */
+void host_stop(struct host *host);
 struct party *party_create(struct host *host);
 int world_open(void **state);
 void forget_parties(void);

@@ -10,7 +10,7 @@ struct party *connect_from(struct host *host, const struct host *to, uint16_t po
 	struct party *party = party_create(host);
 
 	party->endpoint.path = (struct soft_path){
-		.socket = &host->socket,
+		.socket = host->socket,
 		.local = host->address,
 		.peer = to->address,
 		.mtu = host->mtu,
@@ -156,7 +156,7 @@ bool nothing_at_all(const struct flight *flight)
 void check_nothing_left(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
-		const struct soft_manager *manager = world.hosts[i].transport.manager;
+		const struct soft_manager *manager = world.hosts[i].transport->manager;
 
 		assert_int_equal(world.hosts[i].listener.asked, 0);
 		assert_int_equal(world.hosts[i].second.asked, 0);
@@ -174,7 +174,7 @@ void forget_all(void)
 {
 	for (struct party *party = world.parties; party; party = party->next)
 		do_forget(party);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -193,7 +193,7 @@ struct party *connect_pair(struct party **other)
 
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	*other = guest();
 	assert_true(is_up(active) && is_up(*other));
 	return active;
@@ -229,7 +229,7 @@ void unreachable(struct host *host, const struct host *peer, int error, uint32_t
 	bytes_write(quoted + 5, 3, queue);
 	if (queue == MAD_QUEUE_NUMBER)
 		bytes_write(quoted + 44, 4, id);
-	soft_manager_unreachable(&host->transport, &host->socket, &peer->address, error, quoted, length);
+	soft_manager_unreachable(host->transport, host->socket, &peer->address, error, quoted, length);
 }
 
 void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
@@ -271,7 +271,7 @@ uint64_t fingerprint(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct soft_manager *manager = world.hosts[i].transport.manager;
+		const struct soft_manager *manager = world.hosts[i].transport->manager;
 
 		sum = sum * 31 + world.hosts[i].listener.asked;
 		sum = sum * 31 + manager->half_open;
@@ -310,7 +310,7 @@ struct mad mad_forge(enum mad_kind kind, const struct party *target, const struc
 	};
 
 	if (kind == MAD_REP)
-		mad.rep = (struct mad_rep){ .queue_number = 77, .ca_guid = peer->transport.guid };
+		mad.rep = (struct mad_rep){ .queue_number = 77, .ca_guid = peer->transport->guid };
 	if (kind == MAD_DREQ)
 		mad.dreq.remote_queue_number = target->queue.number;
 	if (kind == MAD_REJ)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/network.h"
+#include "test/network/network.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/log.h"
+#include "core/loop.h"
+#include "transport/soft/wire.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -34,9 +34,9 @@
 enum {
 	SOCKETS = 16,
 	FIRST_FD = 5000, /* far above the real ones */
-	TIMERS = 256,
 	INBOX_MOST = 4096,
-	STORM = 20000, /* calls without time passing: something answers itself for ever */
+	PACKET_AROUND = 42, /* bytes of the Ethernet, IPv4 and UDP headers */
+	STORM = 20000,	    /* calls without time passing: something answers itself for ever */
 };
 
 struct fake_socket {
@@ -46,36 +46,37 @@ struct fake_socket {
 	size_t quoted_length;
 	struct loop_io *io;
 	struct frame *first, **last;
-	size_t count;
+	size_t count, bytes;
+	int64_t wakes;	   /* when it is looked at, if it holds something */
+	int64_t busy;	   /* until then with what was taken */
+	int64_t line_free; /* when its line is done with what was sent so far */
 };
 
-struct fake_timer {
-	struct loop_timer *timer;
+/* A timer that runs, or a packet under way. */
+struct thing {
 	int64_t due;
 	uint64_t order;
+	struct loop_timer *timer;
+	struct frame *frame;
 };
 
-struct network {
-	int64_t now;
+/* The rest of it, for this file alone. */
+static struct {
+	struct network network;
 	uint64_t die;
 	uint64_t order;
 	int mtu, buffer;
 	bool coalesces; /* as kernels since release 5.0 do on request */
 	bool whole;	/* the interface takes no messages of several packets */
 	struct fake_socket sockets[SOCKETS];
-	struct fake_timer timers[TIMERS];
-	size_t timer_count;
+	struct thing *agenda; /* a heap by time */
+	size_t count, capacity;
 	unsigned lose;
-	bool (*hold)(void *owner, const struct frame *frame);
-	void *hold_owner;
 	struct address spared;
-	uint64_t sent;
 	struct frame trail[NETWORK_TRAIL];
-};
+} * inside;
 
-static struct network *network; /* NULL: the functions below are those of the system */
-static unsigned complaints;	/* told so far */
-static unsigned strangers;	/* of them about peers that never got connected */
+struct network *network;
 
 void violation(const char *format, ...)
 {
@@ -89,42 +90,137 @@ void violation(const char *format, ...)
 	abort();
 }
 
-/* ---- opening, closing ---- */
+/* ---- opening, closing, chance ---- */
+
+void network_seed(uint64_t seed)
+{
+	inside->die = seed * 2 + 1;
+}
 
 void network_open(uint64_t seed, int mtu, int buffer)
 {
-	network = calloc(1, sizeof(*network));
-	if (!network)
+	inside = calloc(1, sizeof(*inside));
+	if (!inside)
 		abort();
-	network->now = 1000 * CLOCK_NS_PER_S;
-	network->die = seed * 2 + 1;
-	network->coalesces = seed & 1;
-	network->whole = seed & 2;
-	network->mtu = mtu;
-	network->buffer = buffer;
+	network = &inside->network;
+	network->now = NETWORK_BEGIN;
+	network_seed(seed);
+	inside->coalesces = seed & 1;
+	inside->whole = seed & 2;
+	inside->mtu = mtu;
+	inside->buffer = buffer;
 }
 
-static void empty(struct fake_socket *fake)
+static struct frame *take_first(struct fake_socket *fake)
 {
-	while (fake->first) {
-		struct frame *frame = fake->first;
+	struct frame *frame = fake->first;
 
-		fake->first = frame->next;
-		free(frame);
-	}
-	fake->last = &fake->first;
-	fake->count = 0;
+	fake->first = frame->next;
+	if (!fake->first)
+		fake->last = &fake->first;
+	fake->count--;
+	fake->bytes -= frame->length;
+	return frame;
 }
 
 void network_close(void)
 {
 	for (size_t index = 0; index < SOCKETS; index++)
-		if (network->sockets[index].open)
+		if (inside->sockets[index].open)
 			violation("a socket is left open");
-	if (network->timer_count)
-		violation("a timer is left running");
-	free(network);
+	for (size_t index = 0; index < inside->count; index++) {
+		if (inside->agenda[index].timer)
+			violation("a timer is left running");
+		free(inside->agenda[index].frame);
+	}
+	free(inside->agenda);
+	free(inside);
+	inside = NULL;
 	network = NULL;
+}
+
+uint64_t network_random(void)
+{
+	inside->die ^= inside->die >> 12;
+	inside->die ^= inside->die << 25;
+	inside->die ^= inside->die >> 27;
+	return inside->die * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+uint32_t network_roll(uint32_t sides)
+{
+	return (uint32_t)(network_random() >> 32) % sides;
+}
+
+static bool chance(unsigned thousandths)
+{
+	return thousandths && network_roll(1000) < thousandths;
+}
+
+/* ---- the agenda: timers, and packets under way ---- */
+
+static bool is_before(const struct thing *one, const struct thing *other)
+{
+	return one->due < other->due || (one->due == other->due && one->order < other->order);
+}
+
+/* A timer's storage holds its place, counted from 1. */
+static size_t *place_of(struct loop_timer *timer)
+{
+	return (size_t *)(void *)timer->storage;
+}
+
+static void place(size_t index, struct thing thing)
+{
+	inside->agenda[index] = thing;
+	if (thing.timer)
+		*place_of(thing.timer) = index + 1;
+}
+
+static void settle_at(size_t index)
+{
+	const struct thing *agenda = inside->agenda;
+	struct thing thing = agenda[index];
+
+	for (; index && is_before(&thing, &agenda[(index - 1) / 2]); index = (index - 1) / 2)
+		place(index, agenda[(index - 1) / 2]);
+	for (;;) {
+		size_t child = 2 * index + 1;
+
+		if (child + 1 < inside->count && is_before(&agenda[child + 1], &agenda[child]))
+			child++;
+		if (child >= inside->count || !is_before(&agenda[child], &thing))
+			break;
+		place(index, agenda[child]);
+		index = child;
+	}
+	place(index, thing);
+}
+
+static void note(struct thing thing)
+{
+	if (inside->count == inside->capacity) {
+		inside->capacity = inside->capacity ? 2 * inside->capacity : 64;
+		inside->agenda = realloc(inside->agenda, inside->capacity * sizeof(*inside->agenda));
+		if (!inside->agenda)
+			abort();
+	}
+	thing.order = inside->order++;
+	inside->agenda[inside->count++] = thing;
+	settle_at(inside->count - 1);
+}
+
+static struct thing strike(size_t index)
+{
+	struct thing thing = inside->agenda[index];
+
+	if (thing.timer)
+		*place_of(thing.timer) = 0;
+	if (index < --inside->count) {
+		inside->agenda[index] = inside->agenda[inside->count];
+		settle_at(index);
+	}
+	return thing;
 }
 
 /* ---- packets ---- */
@@ -135,147 +231,234 @@ static void trace(const struct frame *frame)
 
 	if (!getenv("FUZZ_TRACE"))
 		return;
-	fprintf(stderr, "%12.6f %s > %s, %zu:", (double)network->now / 1e9 - 1000, address_host(&frame->from, from),
-		address_host(&frame->to, to), frame->length);
+	fprintf(stderr, "%12.6f %s > %s, %zu:", (double)(network->now - NETWORK_BEGIN) / 1e9,
+		address_host(&frame->from, from), address_host(&frame->to, to), frame->length);
 	for (size_t index = 0; index < frame->length && index < 48; index++)
 		fprintf(stderr, "%s%02x", index % 4 ? "" : " ", frame->bytes[index]);
 	fputc('\n', stderr);
+}
+
+/* Of exactly its length, so that a look beyond it is noticed. */
+static struct frame *copy_of(const struct frame *frame)
+{
+	size_t size = offsetof(struct frame, bytes) + frame->length;
+	struct frame *copy = malloc(size);
+
+	if (!copy)
+		abort();
+	memcpy(copy, frame, size);
+	copy->next = NULL;
+	return copy;
+}
+
+static int64_t wake_of(const struct fake_socket *fake)
+{
+	int64_t soon = network->now + network->wake_time;
+
+	return soon > fake->busy ? soon : fake->busy;
 }
 
 void network_deliver(const struct frame *frame)
 {
 	trace(frame);
 	for (size_t index = 0; index < SOCKETS; index++) {
-		struct fake_socket *fake = &network->sockets[index];
-		struct frame *copy;
+		struct fake_socket *fake = &inside->sockets[index];
 
-		if (!fake->open || !fake->bound || !fake->io || fake->count == INBOX_MOST ||
-		    !address_same_host(&fake->address, &frame->to))
+		if (!fake->open || !fake->bound || !fake->io || !address_same_host(&fake->address, &frame->to))
 			continue;
-		copy = malloc(sizeof(*copy));
-		if (!copy)
-			abort();
-		copy->next = NULL;
-		copy->from = frame->from;
-		copy->to = frame->to;
-		copy->length = frame->length;
-		memcpy(copy->bytes, frame->bytes, frame->length);
-		*fake->last = copy;
-		fake->last = &copy->next;
+		if (network->room ? fake->bytes + frame->length > network->room : fake->count == INBOX_MOST) {
+			network->overflowed++;
+			continue;
+		}
+		if (!fake->count)
+			fake->wakes = wake_of(fake);
+		*fake->last = copy_of(frame);
+		fake->last = &(*fake->last)->next;
 		fake->count++;
+		fake->bytes += frame->length;
 	}
 }
 
-static void transmit(const struct frame *frame)
+static struct fake_socket *socket_at(const struct address *address)
 {
-	struct frame *kept = &network->trail[network->sent++ % NETWORK_TRAIL];
+	for (size_t index = 0; index < SOCKETS; index++)
+		if (inside->sockets[index].bound && address_same_host(&inside->sockets[index].address, address))
+			return &inside->sockets[index];
+	return NULL;
+}
+
+/* Damage shortens a packet, or changes it. */
+static void damage(struct frame *frame)
+{
+	if (!chance(network->damage))
+		return;
+	frame->length = network_roll((uint32_t)frame->length + 1);
+	if (frame->length)
+		frame->bytes[network_roll((uint32_t)frame->length)] ^= 0x10;
+}
+
+/* When the line of its sender is done with it. */
+static int64_t line_time(const struct frame *frame)
+{
+	struct fake_socket *from = network->byte_time ? socket_at(&frame->from) : NULL;
+	int64_t start = network->now;
+
+	if (!from)
+		return start;
+	if (from->line_free > start)
+		start = from->line_free;
+	from->line_free = start + (int64_t)(frame->length + PACKET_AROUND) * network->byte_time / 1000;
+	return from->line_free;
+}
+
+static void travel(const struct frame *frame)
+{
+	unsigned copies = 1 + chance(network->repeat);
+	int64_t due = line_time(frame) + network->delay;
+
+	while (copies--) {
+		struct frame *copy;
+		int64_t late = 0;
+
+		if (chance(network->loss)) {
+			network->lost++;
+			continue;
+		}
+		if (copies || chance(network->reorder))
+			late = network_roll((uint32_t)network->jitter + 1);
+		if (due + late == network->now && !network->damage) {
+			network_deliver(frame);
+			continue;
+		}
+		copy = copy_of(frame);
+		damage(copy);
+		note((struct thing){ .due = due + late, .frame = copy });
+	}
+}
+
+void network_send(const struct frame *frame)
+{
+	struct frame *kept = &inside->trail[network->sent++ % NETWORK_TRAIL];
 
 	memcpy(kept, frame, offsetof(struct frame, bytes) + frame->length);
 	if (network->hold && network->hold(network->hold_owner, frame))
 		return;
-	if (network->lose && !address_same_host(&network->spared, &frame->from) &&
-	    !address_same_host(&network->spared, &frame->to)) {
-		network->lose--;
+	if (inside->lose && !address_same_host(&inside->spared, &frame->from) &&
+	    !address_same_host(&inside->spared, &frame->to)) {
+		inside->lose--;
 		return;
 	}
-	network_deliver(frame);
+	travel(frame);
+}
+
+void network_seal(struct frame *frame, const struct icrc_table *table)
+{
+	struct icrc_mark mark = { frame->identification, false };
+	struct icrc_flow flow;
+
+	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
+			  frame->to.bytes, frame->from.port, PACKET_PORT);
+	icrc_store(frame->bytes + frame->length, icrc_of(table, &flow, mark, frame->bytes, frame->length, NULL, 0, 0));
+	frame->length += ICRC_SIZE;
 }
 
 void network_lose(unsigned packets, const struct address *spared)
 {
-	network->lose = packets;
-	network->spared = *spared;
+	inside->lose = packets;
+	inside->spared = *spared;
 }
 
 void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length)
 {
 	for (size_t index = 0; index < SOCKETS; index++) {
-		network->sockets[index].refused = network->sockets[index].open;
-		network->sockets[index].refuser = *peer;
-		network->sockets[index].quoted_length = length;
-		memcpy(network->sockets[index].quoted, quoted, length);
+		inside->sockets[index].refused = inside->sockets[index].open;
+		inside->sockets[index].refuser = *peer;
+		inside->sockets[index].quoted_length = length;
+		memcpy(inside->sockets[index].quoted, quoted, length);
 	}
-}
-
-void network_hold(bool (*hold)(void *owner, const struct frame *frame), void *owner)
-{
-	network->hold = hold;
-	network->hold_owner = owner;
-}
-
-uint64_t network_sent(void)
-{
-	return network->sent;
 }
 
 const struct frame *network_trail(unsigned back)
 {
-	return back < NETWORK_TRAIL && back < network->sent
-		       ? &network->trail[(network->sent - 1 - back) % NETWORK_TRAIL]
-		       : NULL;
+	return back < NETWORK_TRAIL && back < network->sent ? &inside->trail[(network->sent - 1 - back) % NETWORK_TRAIL]
+							    : NULL;
 }
 
 /* ---- time ---- */
-
-int64_t network_now(void)
-{
-	return network->now;
-}
-
-static size_t first_timer(void)
-{
-	size_t first = 0;
-
-	for (size_t index = 1; index < network->timer_count; index++) {
-		const struct fake_timer *one = &network->timers[index], *other = &network->timers[first];
-
-		if (one->due < other->due || (one->due == other->due && one->order < other->order))
-			first = index;
-	}
-	return first;
-}
 
 static bool read_sockets(void)
 {
 	bool any = false;
 
 	for (size_t index = 0; index < SOCKETS; index++) {
-		struct fake_socket *fake = &network->sockets[index];
+		struct fake_socket *fake = &inside->sockets[index];
 
-		if (!fake->open || !fake->io || !(fake->count || fake->refused))
+		if (!fake->open || !fake->io || !((fake->count && fake->wakes <= network->now) || fake->refused))
 			continue;
+		fake->busy = network->now;
 		fake->io->callback(fake->io->owner);
+		fake->wakes = wake_of(fake);
 		any = true;
 	}
 	return any;
 }
 
-static bool run_timer(void)
+void network_read(void)
 {
-	size_t first = first_timer();
-	struct loop_timer *timer;
+	while (read_sockets())
+		;
+}
 
-	if (!network->timer_count || network->timers[first].due > network->now)
+static bool run_due(void)
+{
+	struct thing thing;
+
+	if (!inside->count || inside->agenda[0].due > network->now)
 		return false;
-	timer = network->timers[first].timer;
-	network->timers[first] = network->timers[--network->timer_count];
-	timer->callback(timer->owner);
+	thing = strike(0);
+	if (thing.timer) {
+		thing.timer->callback(thing.timer->owner);
+	} else {
+		network_deliver(thing.frame);
+		free(thing.frame);
+	}
 	return true;
+}
+
+/* INT64_MAX: nothing will ever happen. */
+static int64_t next_time(void)
+{
+	int64_t next = inside->count ? inside->agenda[0].due : INT64_MAX;
+
+	for (size_t index = 0; index < SOCKETS; index++) {
+		const struct fake_socket *fake = &inside->sockets[index];
+
+		if (fake->open && fake->io && fake->count && fake->wakes < next)
+			next = fake->wakes;
+	}
+	return next;
 }
 
 void network_settle(void)
 {
-	for (unsigned steps = 0; read_sockets() || run_timer(); steps++)
+	for (unsigned steps = 0; read_sockets() || run_due(); steps++)
 		if (steps == STORM)
 			violation("no end of packets and timers while no time passes");
 }
 
+static void pass_to(int64_t time)
+{
+	if (time > network->now)
+		network->now = time;
+}
+
 bool network_tick(void)
 {
-	if (!network->timer_count)
+	int64_t next = next_time();
+
+	if (next == INT64_MAX)
 		return false;
-	if (network->timers[first_timer()].due > network->now)
-		network->now = network->timers[first_timer()].due;
+	pass_to(next);
 	network_settle();
 	return true;
 }
@@ -285,12 +468,42 @@ void network_pass(int64_t nanoseconds, unsigned timers)
 	int64_t end = network->now + nanoseconds;
 
 	network_settle();
-	while (timers-- && network->timer_count && network->timers[first_timer()].due <= end) {
-		network->now = network->timers[first_timer()].due;
-		network_settle();
-	}
-	if (!network->timer_count || network->timers[first_timer()].due > end)
+	while (timers-- && next_time() <= end)
+		network_tick();
+	if (next_time() > end)
 		network->now = end;
+}
+
+/* Lets one thing happen; false if nothing will up to that time. */
+static bool step(int64_t end)
+{
+	int64_t next;
+
+	if (read_sockets() || run_due())
+		return true;
+	next = next_time();
+	if (next == INT64_MAX || next > end)
+		return false;
+	pass_to(next);
+	return true;
+}
+
+bool network_run(int64_t nanoseconds)
+{
+	int64_t end = network->now + nanoseconds;
+
+	network->done = false;
+	while (!network->done && step(end))
+		;
+	if (!network->done)
+		network->now = end;
+	return network->done;
+}
+
+void network_drain(void)
+{
+	while (step(INT64_MAX))
+		;
 }
 
 /* ---- the loop ---- */
@@ -303,11 +516,8 @@ void __wrap_loop_io_stop(struct loop_io *io);
 
 void __wrap_loop_timer_stop(struct loop_timer *timer)
 {
-	for (size_t index = 0; index < network->timer_count; index++)
-		if (network->timers[index].timer == timer) {
-			network->timers[index] = network->timers[--network->timer_count];
-			return;
-		}
+	if (*place_of(timer))
+		strike(*place_of(timer) - 1);
 }
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
@@ -315,17 +525,11 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 {
 	(void)loop;
 	__wrap_loop_timer_stop(timer);
-	if (network->timer_count == TIMERS)
-		violation("more than %d timers", TIMERS);
 	if (nanoseconds < 0)
 		violation("a timer of negative time");
 	timer->callback = callback;
 	timer->owner = owner;
-	network->timers[network->timer_count++] = (struct fake_timer){
-		.timer = timer,
-		.due = network->now + nanoseconds,
-		.order = network->order++,
-	};
+	note((struct thing){ .due = network->now + nanoseconds, .timer = timer });
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
@@ -333,14 +537,14 @@ void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_ca
 	(void)loop;
 	io->callback = callback;
 	io->owner = owner;
-	network->sockets[fd - FIRST_FD].io = io;
+	inside->sockets[fd - FIRST_FD].io = io;
 }
 
 void __wrap_loop_io_stop(struct loop_io *io)
 {
 	for (size_t index = 0; index < SOCKETS; index++)
-		if (network->sockets[index].io == io)
-			network->sockets[index].io = NULL;
+		if (inside->sockets[index].io == io)
+			inside->sockets[index].io = NULL;
 }
 
 /* Nothing is asked whether there is something: what comes is told of. */
@@ -376,7 +580,7 @@ void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
 
 static struct fake_socket *fake_of(int fd)
 {
-	return network && fd >= FIRST_FD && fd < FIRST_FD + SOCKETS ? &network->sockets[fd - FIRST_FD] : NULL;
+	return network && fd >= FIRST_FD && fd < FIRST_FD + SOCKETS ? &inside->sockets[fd - FIRST_FD] : NULL;
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -398,12 +602,8 @@ ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 
 	if (!network)
 		return __real_getrandom(buffer, length, flags);
-	for (size_t index = 0; index < length; index++) {
-		network->die ^= network->die >> 12;
-		network->die ^= network->die << 25;
-		network->die ^= network->die >> 27;
-		bytes[index] = (uint8_t)((network->die * UINT64_C(0x2545f4914f6cdd1d)) >> 56);
-	}
+	for (size_t index = 0; index < length; index++)
+		bytes[index] = (uint8_t)(network_random() >> 56);
 	return (ssize_t)length;
 }
 
@@ -414,9 +614,9 @@ int __wrap_socket(int domain, int type, int protocol)
 	if (!network)
 		return __real_socket(domain, type, protocol);
 	for (int index = 0; index < SOCKETS; index++)
-		if (!network->sockets[index].open) {
-			network->sockets[index] = (struct fake_socket){ .open = true };
-			network->sockets[index].last = &network->sockets[index].first;
+		if (!inside->sockets[index].open) {
+			inside->sockets[index] = (struct fake_socket){ .open = true };
+			inside->sockets[index].last = &inside->sockets[index].first;
 			return FIRST_FD + index;
 		}
 	errno = EMFILE;
@@ -433,7 +633,8 @@ int __wrap_close(int fd)
 		return __real_close(fd);
 	if (fake->io)
 		violation("a socket is closed while the loop watches it");
-	empty(fake);
+	while (fake->count)
+		free(take_first(fake));
 	fake->open = false;
 	return 0;
 }
@@ -496,7 +697,7 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 		return __real_setsockopt(fd, level, option, value, length);
 	if (level == IPPROTO_UDP && option == UDP_GRO) {
 		/* An old kernel refuses it. */
-		if (!network->coalesces) {
+		if (!inside->coalesces) {
 			errno = ENOPROTOOPT;
 			return -1;
 		}
@@ -511,7 +712,7 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 {
 	if (!fake_of(fd))
 		return __real_getsockopt(fd, level, option, value, length);
-	memcpy(value, &network->buffer, sizeof(network->buffer));
+	memcpy(value, &inside->buffer, sizeof(inside->buffer));
 	return 0;
 }
 
@@ -523,7 +724,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 	if (!fake_of(fd))
 		return __real_ioctl(fd, request, argument);
-	interface->ifr_mtu = network->mtu;
+	interface->ifr_mtu = inside->mtu;
 	return 0;
 }
 
@@ -544,7 +745,7 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	if (!entries)
 		abort();
 	for (size_t index = 0; index < SOCKETS; index++) {
-		const struct fake_socket *fake = &network->sockets[index];
+		const struct fake_socket *fake = &inside->sockets[index];
 
 		if (!fake->open || !fake->bound)
 			continue;
@@ -609,13 +810,13 @@ static void send_message(const struct fake_socket *fake, struct msghdr *header)
 			bytes += share;
 			left -= share;
 			if (segment && frame.length == segment) {
-				transmit(&frame);
+				network_send(&frame);
 				frame.length = 0;
 			}
 		}
 	}
 	if (frame.length)
-		transmit(&frame);
+		network_send(&frame);
 }
 
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
@@ -627,7 +828,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 	if (!fake)
 		return __real_sendmmsg(fd, messages, count, flags);
 	for (unsigned index = 0; index < count; index++) {
-		if (network->whole && segment_of(&messages[index].msg_hdr)) {
+		if (inside->whole && segment_of(&messages[index].msg_hdr)) {
 			errno = EIO;
 			return index ? (int)index : -1;
 		}
@@ -647,17 +848,6 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 		return __real_sendmsg(fd, message, flags);
 	send_message(fake, &header);
 	return 0;
-}
-
-static struct frame *take_first(struct fake_socket *fake)
-{
-	struct frame *frame = fake->first;
-
-	fake->first = frame->next;
-	if (!fake->first)
-		fake->last = &fake->first;
-	fake->count--;
-	return frame;
 }
 
 /* Whether the kernel may put a frame behind others that it coalesced, whose last one had that length. */
@@ -728,8 +918,10 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 		errno = ECONNREFUSED;
 		return -1;
 	}
-	for (; taken < count && fake->first; taken++)
+	for (; taken < count && fake->first; taken++) {
 		fill(&messages[taken], fake);
+		fake->busy += network->packet_time;
+	}
 	errno = EAGAIN;
 	return taken ? (int)taken : -1;
 }
@@ -761,75 +953,4 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 	length = fake->quoted_length < header->msg_iov[0].iov_len ? fake->quoted_length : header->msg_iov[0].iov_len;
 	memcpy(header->msg_iov[0].iov_base, fake->quoted, length);
 	return (ssize_t)length;
-}
-
-/* ---- messages ---- */
-
-unsigned network_complaints(void)
-{
-	return complaints;
-}
-
-unsigned network_strangers(void)
-{
-	return strangers;
-}
-
-void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-void __wrap_log_hint(const struct log *log, const char *format, ...);
-void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-__attribute__((format(printf, 3, 0))) static void show(bool is_complaint, const char *object, const char *format,
-						       va_list arguments)
-{
-	char text[512];
-
-	vsnprintf(text, sizeof(text), format, arguments);
-	if (getenv("FUZZ_TRACE"))
-		fprintf(stderr, "%12.6f %s%s%s\n", network ? (double)network->now / 1e9 - 1000 : 0,
-			object ? object : "", object ? ": " : "", text);
-	complaints += is_complaint;
-	strangers += is_complaint && !strncmp(text, "accepting: ", strlen("accepting: "));
-	/* In our own words, not in what is quoted. */
-	if (strstr(format, "defect"))
-		violation("%s: %s", object ? object : "", text);
-}
-
-void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	show(!log->quiet, object, format, arguments);
-	va_end(arguments);
-}
-
-void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
-{
-	va_list arguments;
-
-	(void)error;
-	va_start(arguments, format);
-	show(!log->quiet, object, format, arguments);
-	va_end(arguments);
-}
-
-void __wrap_log_hint(const struct log *log, const char *format, ...)
-{
-	(void)log;
-	(void)format;
-}
-
-/* Formatted even if nobody looks, so that its arguments are checked as well. */
-void __wrap_log_debug(const struct log *log, const char *format, ...)
-{
-	va_list arguments;
-
-	(void)log;
-	va_start(arguments, format);
-	show(false, NULL, format, arguments);
-	va_end(arguments);
 }

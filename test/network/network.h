@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The machine under the soft transport as the fuzzer plays it: sockets, interfaces, random numbers, time and the loop,
- * all replaced at link time (world.wrap). Everything above them is the real thing, so a packet enters through
- * recvmmsg(2) as in life. Nothing here depends on the day or the machine: the same input does the same again.
+ * The simulated network of the tests: sockets, interfaces, random numbers, time and the loop, all replaced at link time
+ * (network.wrap). What stands above them in the program is the real thing: a packet enters through recvmmsg(2) and
+ * leaves through sendmmsg(2). Nothing here depends on the day or the machine: the same seed does the same again.
+ *
+ * unit tests: around the connection manager (cm.h) and around queue pairs (qp.h); walk and fuzz: two whole transports.
  */
-#ifndef TEST_FUZZ_NETWORK_H
-#define TEST_FUZZ_NETWORK_H
+#ifndef TEST_NETWORK_NETWORK_H
+#define TEST_NETWORK_NETWORK_H
+
+#include <stddef.h>
 
 #include "core/address.h"
+#include "core/clock.h"
+#include "transport/soft/icrc.h"
 
 enum {
 	NETWORK_FRAME_MOST = 4400,
 	NETWORK_TRAIL = 64, /* packets remembered */
 	NETWORK_QUOTED_MOST = 128,
 };
+
+#define NETWORK_BEGIN (1000 * CLOCK_NS_PER_S) /* the time at first */
 
 struct frame {
 	struct frame *next;
@@ -23,40 +31,65 @@ struct frame {
 	uint8_t bytes[NETWORK_FRAME_MOST];
 };
 
+/* After network_open() every packet arrives at once, and is looked at as soon as time may pass. */
+struct network {
+	int64_t now;
+	/* Thousandths of all packets. */
+	unsigned loss, repeat, reorder, damage;
+	int64_t delay;	     /* one way */
+	int64_t jitter;	     /* at most, of a reordered or repeated packet */
+	int64_t byte_time;   /* picoseconds on the line of the sender */
+	int64_t wake_time;   /* from a packet's arrival to the look at its socket */
+	int64_t packet_time; /* that it costs to take one */
+	size_t room;	     /* bytes that a socket holds; 0: any */
+	uint64_t sent, lost, overflowed;
+	/* Sees each packet that a transport sends; if it returns true, the packet goes no further. */
+	bool (*hold)(void *owner, const struct frame *frame);
+	void *hold_owner;
+	bool done; /* ends network_run() */
+};
+
+extern struct network *network; /* NULL: the functions of network.wrap are those of the system */
+
 /* mtu: of all interfaces. buffer: bytes that a socket's buffer is said to hold. */
 void network_open(uint64_t seed, int mtu, int buffer);
 void network_close(void);
 
+/* From here on chance is as after network_open() with that seed. */
+void network_seed(uint64_t seed);
+uint64_t network_random(void);
+/* Less than sides, which is not 0. */
+uint32_t network_roll(uint32_t sides);
+
+/* Appends the ICRC of a packet made by hand. */
+void network_seal(struct frame *frame, const struct icrc_table *table);
 /* Puts a packet into the sockets bound to frame->to; it is copied. */
 void network_deliver(const struct frame *frame);
+/* As a transport would: counted, lost, late, ... */
+void network_send(const struct frame *frame);
 /* The next packets that a transport sends are lost, but for those from and to the spared address. */
 void network_lose(unsigned packets, const struct address *spared);
-/* Shows each packet that a transport sends to hold(): if that returns true, it is not delivered. */
-void network_hold(bool (*hold)(void *owner, const struct frame *frame), void *owner);
 /*
  * An ICMP error comes back to every socket: nothing holds the port at that address. It quotes at most
  * NETWORK_QUOTED_MOST bytes of what was sent there, true or not.
  */
 void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length);
 
-/* How many packets the transports have sent, and the one that was sent that many before the last; NULL: too old. */
-uint64_t network_sent(void);
+/* The packet that was sent that many before the last; NULL: too old. */
 const struct frame *network_trail(unsigned back);
 
+/* Has every socket read that holds something. */
+void network_read(void);
 /* Lets everything happen that is due now. */
 void network_settle(void);
 /* Lets nanoseconds pass, but no more than so many timers. */
 void network_pass(int64_t nanoseconds, unsigned timers);
 /* Lets time pass up to the next timer; false if there is none. */
 bool network_tick(void);
-int64_t network_now(void);
-
-/* Errors that were told in all, but for those of a quiet log. */
-unsigned network_complaints(void);
-
-/* Those of them that are about who asked for a connection and never had it, which are no failure of a server that
- * stays. */
-unsigned network_strangers(void);
+/* Lets nanoseconds pass, or less if somebody sets network->done. Returns that. */
+bool network_run(int64_t nanoseconds);
+/* Lets time pass until nothing is due any more. */
+void network_drain(void);
 
 /* What must never happen: says so and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/cm.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* How a connection is asked for: REQ, and what answers it. */
 #include <errno.h>
 
@@ -22,7 +22,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.local_id, active->endpoint.link->id);
 	assert_int_equal(mad.remote_id, 0);
 	assert_int_equal(mad.req.service_id, 0x01060000 + PORT);
-	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport.guid);
+	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport->guid);
 	assert_int_equal(mad.req.queue_number, active->queue.number);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
 	assert_int_equal(mad.req.local_response_timeout, 18);
@@ -59,18 +59,18 @@ static void test_connect_and_disconnect(void **state)
 	assert_int_equal(active->data_length, MAD_REP_PRIVATE);
 	assert_memory_equal(active->data, "accept!", DATA_SIZE);
 	assert_int_equal(passive->endpoint.base.peer.port, 40000);
-	assert_int_equal(world.flown, 3);
+	assert_int_equal(network->sent, 3);
 	do_disconnect(active);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	assert_int_equal(world.flown, 5);
+	assert_int_equal(network->sent, 5);
 	/* Late: the command is still about to disconnect. */
 	assert_int_equal(soft_manager_disconnect(&passive->endpoint), OUTCOME_OK);
 	do_forget(active);
 	do_forget(passive);
-	world_drain();
-	assert_int_equal(world.flown, 5);
+	network_drain();
+	assert_int_equal(network->sent, 5);
 	check_nothing_left();
 }
 
@@ -84,7 +84,7 @@ static void test_options(void **state)
 	active = connect_one();
 	do_forget(active);
 	active = party_create(&world.hosts[0]);
-	active->endpoint.path = (struct soft_path){ .socket = &world.hosts[0].socket,
+	active->endpoint.path = (struct soft_path){ .socket = world.hosts[0].socket,
 						    .local = world.hosts[0].address,
 						    .peer = world.hosts[1].address,
 						    .mtu = 1024,
@@ -95,7 +95,7 @@ static void test_options(void **state)
 	active->endpoint.base.options.path = &path;
 	active->endpoint.base.peer.port = PORT;
 	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active));
 	assert_int_equal(active->queue.agreement.ack_timeout, 14);
 	assert_int_equal(active->queue.agreement.retry_count, 2);
@@ -117,7 +117,7 @@ static void test_smaller_mtu(void **state)
 	world.hosts[0].mtu = 4096;
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active) && is_up(guest()));
 	check_agreement(active, guest());
 	assert_int_equal(active->queue.agreement.path.mtu, 1024);
@@ -127,12 +127,12 @@ static void test_smaller_mtu(void **state)
 	/* And the other way round. */
 	world.hosts[0].mtu = 256;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	check_agreement(active, guest());
 	assert_int_equal(active->queue.agreement.path.mtu, 256);
 	do_forget(active);
 	do_forget(guest());
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -143,16 +143,16 @@ static void test_with_oneself(void **state)
 	(void)state;
 	world.requested = do_accept;
 	active = connect_from(&world.hosts[1], &world.hosts[1], PORT);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	passive = guest();
 	assert_true(is_up(active) && is_up(passive));
 	check_agreement(active, passive);
 	do_disconnect(passive);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_forget(active);
 	do_forget(passive);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -162,14 +162,14 @@ static void test_ip6(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		world.hosts[i].address = (struct address){ .family = ADDRESS_IP6,
-							   .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
-							   .scope = 4 };
+		host_move(&world.hosts[i], &(struct address){ .family = ADDRESS_IP6,
+							      .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
+							      .scope = 4 });
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
 	do_forget(active);
 	do_forget(passive);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -179,7 +179,7 @@ static void test_nobody_listens(void **state)
 
 	(void)state;
 	active = connect_from(&world.hosts[0], &world.hosts[1], PORT + 2);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
 	assert_null(guest());
@@ -193,12 +193,12 @@ static void test_silence(void **state)
 	(void)state;
 	world.allowed = nothing_at_all;
 	active = connect_one();
-	world_run(3 * CLOCK_NS_PER_S);
+	network_run(3 * CLOCK_NS_PER_S);
 	assert_true(count_of(MAD_REQ) >= 5 && count_of(MAD_REQ) <= 7);
-	world_run(57 * CLOCK_NS_PER_S);
+	network_run(57 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), LINK_REQ_SENT);
-	world_drain();
-	assert_true(world.now < 100 * CLOCK_NS_PER_S);
+	network_drain();
+	assert_true(network->now - NETWORK_BEGIN < 100 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, ETIMEDOUT);
 	do_forget(active);
@@ -212,17 +212,17 @@ static void test_patience(void **state)
 
 	(void)state;
 	active = connect_one();
-	world_run(200 * CLOCK_NS_PER_MS);
+	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(guest()), LINK_REQ_RECEIVED);
 	assert_non_null(last_of(MAD_MRA, &world.hosts[1], &mad));
 	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(count_of(MAD_REQ), 2);
-	world_run(1500 * CLOCK_NS_PER_MS);
+	network_run(1500 * CLOCK_NS_PER_MS);
 	assert_int_equal(count_of(MAD_REQ), 2);
-	world_run(60 * CLOCK_NS_PER_S);
+	network_run(60 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), LINK_REQ_SENT);
 	do_accept(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active) && is_up(guest()));
 	do_forget(active);
 	do_forget(guest());
@@ -236,19 +236,19 @@ static void test_reply_too_late(void **state)
 
 	(void)state;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	world.allowed = no_refusal;
 	do_forget(active);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	world.allowed = NULL;
 	do_accept(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
 	assert_non_null(last_of(MAD_REJ, &world.hosts[0], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
 	assert_int_equal(mad.remote_id, guest()->endpoint.link->id);
 	do_forget(guest());
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -259,13 +259,13 @@ static void test_reply_much_too_late(void **state)
 
 	(void)state;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	world.allowed = no_refusal;
 	do_forget(active);
-	world_run(60 * CLOCK_NS_PER_S);
+	network_run(60 * CLOCK_NS_PER_S);
 	world.allowed = NULL;
 	do_accept(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
 	do_forget(guest());
 }
@@ -279,11 +279,11 @@ static void test_reply_after_the_end(void **state)
 	world.requested = do_accept;
 	world.allowed = no_reply;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	refuse_message(&world.hosts[0], active);
 	assert_int_equal(state_of(active), LINK_ENDED);
 	world.allowed = NULL;
-	world_run(CLOCK_NS_PER_S);
+	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
 	forget_all();
@@ -307,7 +307,7 @@ static void test_senseless_reply(void **state)
 	forget_all();
 }
 
-/* A host that started anew answer_kinds with a queue pair that it had before: the older connection is lost. */
+/* A host that started anew answers with a queue pair that it had before: the older connection is lost. */
 static void test_peer_begins_anew(void **state)
 {
 	struct party *older, *newer, *passive;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/cm.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* The tables of connections, by identifier and queue pair. */
 #include "test/network/cm.h"
 
@@ -40,7 +40,7 @@ static void test_identifiers(void **state)
 	for (unsigned i = 1; i < MANY_CONNECTIONS; i++)
 		assert_int_not_equal(ids[i], ids[i - 1]);
 	free(ids);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 

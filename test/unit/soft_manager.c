@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/cm.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* The connection manager: many connections over a bad network, and what ICMP says of a peer. */
 #include <errno.h>
 
@@ -79,7 +79,7 @@ static void test_unreachable_half_open(void **state)
 	world.requested = do_accept;
 	world.allowed = no_ready;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(guest()), LINK_REP_SENT);
 	refuse(&world.hosts[1], &world.hosts[0], active->queue.number, 0, 64);
 	assert_int_equal(state_of(guest()), LINK_REP_SENT);
@@ -99,9 +99,9 @@ static void test_many_at_once(void **state)
 	world.requested = do_accept;
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(count_up(), 2 * CONNECTIONS);
-	assert_int_equal(world.flown, 3 * CONNECTIONS);
+	assert_int_equal(network->sent, 3 * CONNECTIONS);
 	forget_all();
 }
 
@@ -118,7 +118,7 @@ static void do_begin(struct party *party)
 
 static void do_leave(struct party *party)
 {
-	switch (world_random() % 3) {
+	switch (network_random() % 3) {
 	case 0:
 		do_disconnect(party);
 		break;
@@ -136,7 +136,7 @@ static void storm_requested(struct party *party)
 								       do_forget };
 
 	world_call(party, world_time(2 * CLOCK_NS_PER_S),
-		   answers_of_commands[world_random() % LENGTH(answers_of_commands)]);
+		   answers_of_commands[network_random() % LENGTH(answers_of_commands)]);
 }
 
 static void storm_established(struct party *party)
@@ -159,14 +159,15 @@ static unsigned count_told(enum soft_event_kind kind)
 
 static void storm(unsigned drop, unsigned twice, int64_t slowest)
 {
-	world.drop = drop;
-	world.twice = twice;
-	world.slowest = slowest;
+	network->loss = 10 * drop;
+	network->repeat = 10 * twice;
+	network->reorder = 1000;
+	network->jitter = slowest;
 	world.requested = storm_requested;
 	world.established = storm_established;
 	for (unsigned i = 0; i < STORM_CONNECTIONS; i++)
 		world_call(NULL, world_time(3 * CLOCK_NS_PER_S), do_begin);
-	world_drain();
+	network_drain();
 	/* Everybody has an answer; who is still up has a peer that is still up, or one that left unheard. */
 	for (struct party *party = world.parties; party; party = party->next) {
 		if (party->gone)
@@ -179,7 +180,7 @@ static void storm(unsigned drop, unsigned twice, int64_t slowest)
 	for (struct party *party = world.parties; party; party = party->next)
 		do_disconnect(party);
 	world.established = NULL;
-	world_drain();
+	network_drain();
 	assert_int_equal(count_up(), 0);
 	forget_all();
 	/* Three of five requests are accepted: both ends were told, and those that stayed were told of the end. */
@@ -200,7 +201,7 @@ static void test_storms(void **state)
 {
 	(void)state;
 	for (unsigned seed = 1; seed <= 120; seed++) {
-		world.die = seed * UINT64_C(0x9e3779b97f4a7c15);
+		network_seed(seed);
 		storm(seed % 4 * 10, seed % 3 * 20, (int64_t)(seed % 5) * 150 * CLOCK_NS_PER_MS);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/cm.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* How a request is answered: REP, REJ and MRA, and what confirms a connection. */
 #include "test/network/cm.h"
 
@@ -9,17 +9,17 @@ static void test_private_data_of_the_request(void **state)
 
 	(void)state;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->data_length, PRIVATE_DATA_MOST);
 	assert_memory_equal(guest()->data, "connect", DATA_SIZE);
 	do_forget(active);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(guest()->code, MAD_REASON_TIMEOUT);
 	/* The command has not heard of it yet. */
 	assert_int_equal(soft_manager_accept(&guest()->endpoint, NULL, 0), OUTCOME_OK);
 	do_forget(guest());
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -31,7 +31,7 @@ static void test_reject(void **state)
 	(void)state;
 	world.requested = do_reject;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_string_equal(active->code_name, "reject reason");
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
@@ -40,8 +40,8 @@ static void test_reject(void **state)
 	assert_int_equal(mad.local_id, 0);
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	do_forget(active);
-	world_drain();
-	assert_int_equal(world.flown, 2);
+	network_drain();
+	assert_int_equal(network->sent, 2);
 	check_nothing_left();
 }
 
@@ -54,9 +54,9 @@ static void test_lost_reject(void **state)
 	world.requested = do_reject;
 	world.allowed = no_refusal;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	world.allowed = NULL;
-	world_run(CLOCK_NS_PER_S);
+	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "not you", DATA_SIZE);
 	do_forget(active);
@@ -70,14 +70,14 @@ static void test_lost_ready(void **state)
 	world.requested = do_accept;
 	world.allowed = no_ready;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	assert_true(is_up(active));
 	assert_int_equal(state_of(guest()), LINK_REP_SENT);
 	do_hear(guest());
 	assert_true(is_up(guest()));
 	do_hear(guest());
 	do_forget(active);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->last, SOFT_EVENT_DISCONNECTED);
 	do_forget(guest());
 }
@@ -91,14 +91,14 @@ static void test_ready_again(void **state)
 	world.requested = do_accept;
 	world.allowed = no_ready;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	world.allowed = NULL;
-	world_run(100 * CLOCK_NS_PER_MS);
+	network_run(100 * CLOCK_NS_PER_MS);
 	assert_true(is_up(guest()));
 	assert_int_equal(count_of(MAD_RTU), 2);
 	do_forget(active);
 	do_forget(guest());
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -111,13 +111,13 @@ static void test_accepted_and_gone(void **state)
 	world.allowed = no_reply;
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	do_forget(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	do_forget(active);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -131,20 +131,20 @@ static void test_accepted_and_gone_unheard(void **state)
 	world.allowed = no_reply;
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	world.allowed = nothing_at_all;
 	do_forget(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_non_null(last_of(MAD_REJ, &world.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_OTHER);
 	world.allowed = NULL;
-	world_run(CLOCK_NS_PER_S);
+	network_run(CLOCK_NS_PER_S);
 	assert_non_null(last_of(MAD_REJ, &world.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(mad.local_id, 0);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	do_forget(active);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -158,18 +158,18 @@ static void test_confirmed_too_late(void **state)
 	world.allowed = no_ready;
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(50 * CLOCK_NS_PER_MS);
+	network_run(50 * CLOCK_NS_PER_MS);
 	assert_true(is_up(active));
 	assert_non_null(last_of(MAD_RTU, &world.hosts[0], &ready));
 	world.allowed = no_refusal;
 	do_forget(guest());
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	world.allowed = NULL;
 	world_inject(&world.hosts[0], &world.hosts[1], &ready);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	do_forget(active);
-	world_drain();
+	network_drain();
 	check_nothing_left();
 }
 
@@ -183,18 +183,18 @@ static void test_repeated_request(void **state)
 	world.allowed = no_reply;
 	world.requested = do_accept;
 	active = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
 	world.allowed = NULL;
 	world_inject(&world.hosts[0], &world.hosts[1], &mad);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active) && is_up(guest()));
 	assert_int_equal(count_of(MAD_REP), 2);
 	/* And with nothing at all once it is connected. */
 	world_inject(&world.hosts[0], &world.hosts[1], &mad);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active) && is_up(guest()));
-	assert_int_equal(world.flown, 4);
+	assert_int_equal(network->sent, 4);
 	forget_all();
 }
 
@@ -233,7 +233,7 @@ static void test_request_is_agreed_to(void **state)
 		mad.req.responder_resources = rows[row].responder_resources;
 		mad.req.initiator_depth = rows[row].initiator_depth;
 		world_inject(client, server, &mad);
-		world_run(CLOCK_NS_PER_MS);
+		network_run(CLOCK_NS_PER_MS);
 		agreement = &guest()->queue.agreement;
 		assert_int_equal(agreement->peer_queue, 0x100 + row);
 		assert_int_equal(agreement->first_psn_sent, 0x123456);
@@ -251,7 +251,7 @@ static void test_request_is_agreed_to(void **state)
 		assert_int_equal(answer.rep.initiator_depth, rows[row].reads_out);
 		assert_int_equal(answer.rep.rnr_retry_count, row ? 7 : 4);
 		assert_int_equal(answer.rep.target_ack_delay, 15);
-		assert_int_equal(answer.rep.ca_guid, world.hosts[0].transport.guid);
+		assert_int_equal(answer.rep.ca_guid, world.hosts[0].transport->guid);
 		assert_false(answer.rep.srq || answer.rep.flow_control);
 		do_forget(guest());
 		world_flush();
@@ -269,7 +269,7 @@ static void real_client(const char *request, const char *ready, const char *disc
 	world.allowed = nothing_at_all;
 	world.requested = do_accept;
 	world_inject(client, server, &mad);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	passive = guest();
 	assert_non_null(passive);
 	assert_int_equal(passive->queue.agreement.peer_queue, mad.req.queue_number);
@@ -298,8 +298,8 @@ static void test_real_client(void **state)
 	(void)state;
 	real_client("request4", "ready4", "disconnect4");
 	for (unsigned i = 0; i < 2; i++)
-		world.hosts[i].address =
-			(struct address){ .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = (uint8_t)(i + 1) } };
+		host_move(&world.hosts[i],
+			  &(struct address){ .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = (uint8_t)(i + 1) } });
 	real_client("request6", "ready6", "disconnect6");
 }
 
@@ -433,7 +433,7 @@ static void test_stale_queue(void **state)
 	assert_int_equal(active->last, SOFT_EVENT_ESTABLISHED);
 	/* Once it has ended, the queue pair may be used again; the identifiers may not. */
 	do_disconnect(active);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	do_forget(active);
 	do_forget(passive);
 	mad.local_id ^= 1;

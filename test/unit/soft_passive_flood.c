@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/cm.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* Requests without end, under the addresses of others. */
 #include "test/network/cm.h"
 
-/* Requests under the address of the third host, which knows nothing of them and answer_kinds nothing. */
+/* Requests under the address of the third host, which knows nothing of them and answers nothing. */
 struct flood {
 	struct mad request;
 	uint8_t private_data[MAD_REQ_PRIVATE];
@@ -43,7 +43,7 @@ static void flood_say(struct flood *flood)
 static void test_flood_of_a_slow_command(void **state)
 {
 	struct host *server = &world.hosts[1];
-	const struct soft_manager *manager = server->transport.manager;
+	const struct soft_manager *manager = server->transport->manager;
 	struct flood flood;
 
 	(void)state;
@@ -82,7 +82,7 @@ static void test_flood(void **state)
 {
 	struct path_options path = PATH_OPEN;
 	struct host *server = &world.hosts[1];
-	const struct soft_manager *manager = server->transport.manager;
+	const struct soft_manager *manager = server->transport->manager;
 	struct party *active, *passive, *first = NULL, *late;
 	struct flood flood;
 	struct capture capture;
@@ -100,7 +100,7 @@ static void test_flood(void **state)
 	world.requested = do_accept;
 	for (unsigned i = 0; i < 200; i++) {
 		flood_say(&flood);
-		world_run(0);
+		network_run(0);
 		if (!i)
 			first = guest();
 	}
@@ -109,7 +109,7 @@ static void test_flood(void **state)
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 5000; i++) {
 		flood_say(&flood);
-		world_run(0);
+		network_run(0);
 		assert_int_equal(manager->half_open, 200);
 		assert_int_equal(failures(), i + 1 + real);
 		if (!i)
@@ -117,12 +117,12 @@ static void test_flood(void **state)
 		if (i % 1000 == 500) {
 			world.requested = do_accept;
 			late = connect_one();
-			world_run(CLOCK_NS_PER_MS);
+			network_run(CLOCK_NS_PER_MS);
 			assert_true(is_up(late) && is_up(guest()));
 			do_disconnect(late);
-			world_run(CLOCK_NS_PER_MS);
+			network_run(CLOCK_NS_PER_MS);
 			flood_say(&flood);
-			world_run(0);
+			network_run(0);
 			real++;
 		}
 	}
@@ -150,18 +150,18 @@ static void test_flood_takes_a_slow_one(void **state)
 	world.requested = do_accept;
 	world.allowed = no_ready;
 	slow = connect_one();
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(slow));
 	assert_non_null(last_of(MAD_RTU, &world.hosts[0], &ready));
 	world.allowed = not_to_the_third;
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 2 * MANAGER_BACKLOG; i++) {
 		flood_say(&flood);
-		world_run(0);
+		network_run(0);
 	}
 	capture_end(&capture);
 	world_inject(&world.hosts[0], &world.hosts[1], &ready);
-	world_run(CLOCK_NS_PER_MS);
+	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(slow->last, SOFT_EVENT_FAILED);
 	assert_int_equal(slow->code, MAD_REASON_NO_RESOURCES);
 	forget_all();
@@ -172,23 +172,23 @@ static void test_flood_is_not_amplified(void **state)
 {
 	const unsigned floods[] = { MANAGER_REPEATED_MOST, 2000 };
 	struct flood flood;
-	unsigned flown;
+	uint64_t flown;
 
 	(void)state;
 	flood_prepare(&flood);
 	world.requested = do_accept;
 	for (size_t i = 0; i < LENGTH(floods); i++) {
-		flown = world.flown;
+		flown = network->sent;
 		for (unsigned count = 0; count < floods[i]; count++) {
 			flood_say(&flood);
-			world_run(0);
+			network_run(0);
 		}
-		assert_int_equal(world.flown - flown, floods[i]);
-		world_run(10 * CLOCK_NS_PER_S);
+		assert_int_equal(network->sent - flown, floods[i]);
+		network_run(10 * CLOCK_NS_PER_S);
 		if (i)
-			assert_int_equal(world.flown - flown, floods[i]);
+			assert_int_equal(network->sent - flown, floods[i]);
 		else
-			assert_in_range(world.flown - flown, 5 * floods[i], 10 * floods[i]);
+			assert_in_range(network->sent - flown, 5 * floods[i], 10 * floods[i]);
 		world.allowed = nothing_at_all;
 		forget_all();
 		flood_prepare(&flood);
@@ -236,10 +236,10 @@ static void test_flood_of_one_queue(void **state)
 		flood.request.local_id++;
 		flood.request.req.ca_guid++;
 		world_inject(client, server, &flood.request);
-		world_run(0);
+		network_run(0);
 	}
-	assert_int_equal(server->transport.manager->half_open, LINKS);
-	assert_in_range(longest_chain(server->transport.manager), 1, LONGEST);
+	assert_int_equal(server->transport->manager->half_open, LINKS);
+	assert_in_range(longest_chain(server->transport->manager), 1, LONGEST);
 	refuse(server, client, active->queue.number, 0, 12);
 	assert_int_equal(passive->queue.doubts, 1);
 	/* Each GUID has that queue pair once; the first is the connection's. */
@@ -252,7 +252,7 @@ static void test_flood_of_one_queue(void **state)
 		flood.request.req.ca_guid -= LINKS / 20;
 	}
 	assert_int_equal(passive->queue.probes, 1);
-	assert_int_equal(server->transport.manager->half_open, LINKS);
+	assert_int_equal(server->transport->manager->half_open, LINKS);
 	forget_all();
 }
 

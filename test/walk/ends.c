@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "test/fuzz/network.h"
+#include "test/network/network.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
 
@@ -210,7 +210,7 @@ static void ended(struct side *side, enum ending ending)
 	if (side->ending)
 		violation("an end is told twice");
 	side->ending = ending;
-	side->ended_at = network_now();
+	side->ended_at = network->now;
 }
 
 static void leave(struct side *side)
@@ -367,7 +367,7 @@ static void requested(struct scene *scene, struct endpoint *request)
 	request->handlers = &handlers;
 	request->owner = server;
 	if (server->endpoint || server->ending) {
-		if (!server->ending || network_now() - server->ended_at < MEMORY)
+		if (!server->ending || network->now - server->ended_at < MEMORY)
 			violation("one request is told twice");
 		endpoint_reject(request, NULL, 0);
 		return;
@@ -487,7 +487,7 @@ static void tick(const struct scene *scene)
 	if (!network_tick() && !scene->under_way_count)
 		violation("nothing will ever happen, and an end does not know the end (%d, %d)",
 			  (int)scene->client.ending, (int)scene->server.ending);
-	if (network_now() - scene->began > most)
+	if (network->now - scene->began > most)
 		violation("no end in %lld s (%d, %d)", (long long)(most / CLOCK_NS_PER_S), (int)scene->client.ending,
 			  (int)scene->server.ending);
 }
@@ -573,8 +573,9 @@ static void open_scene(struct scene *scene)
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 
 	network_open(1, MTU, BUFFER);
-	network_hold(catch_frame, scene);
-	scene->began = network_now();
+	network->hold = catch_frame;
+	network->hold_owner = scene;
+	scene->began = network->now;
 	open_side(&scene->server, scene, scene->scenario->server, scene->scenario->client);
 	open_side(&scene->client, scene, scene->scenario->client, scene->scenario->server);
 	if (endpoint_create(ENDPOINT_LISTENER, scene->server.channel, &options, &handlers, scene, &scene->listener) ||
@@ -658,7 +659,7 @@ void scenario_run(const struct scenario *scenario, struct choices *choices)
 	loop_timer_stop(&scene.late);
 	close_side(&scene.client);
 	close_side(&scene.server);
-	network_hold(NULL, NULL);
+	network->hold = NULL;
 	network_pass(TIME_FORGOTTEN, UINT32_MAX);
 	check_forgotten(&scene.client, "client");
 	check_forgotten(&scene.server, "server");

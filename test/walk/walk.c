@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/fuzz/network.h"
+#include "test/network/network.h"
 #include "test/walk/memory.h"
 
 struct walk {

@@ -4,9 +4,6 @@
 #include "transport/soft/packets.h"
 
 struct world world;
-const struct icrc_case icrc_good = { .verdict = ICRC_GOOD };
-
-static const struct log quiet = { .name = "test" };
 
 static struct host *host_of(const struct soft_transport *transport)
 {
@@ -302,18 +299,10 @@ void __wrap_soft_queue_doubt(struct soft_queue *queue)
 
 /* ---- beginning and ending of every test ---- */
 
-static struct soft_socket *socket_of(struct host *host, const struct address *address)
-{
-	struct soft_path path;
-
-	assert_int_equal(soft_path_find(host->transport, "test", address, address, &path), OUTCOME_OK);
-	return path.socket;
-}
-
 void host_move(struct host *host, const struct address *address)
 {
 	host->address = *address;
-	host->socket = socket_of(host, address);
+	host->socket = stack_socket(host->transport, address);
 }
 
 void host_stop(struct host *host)
@@ -332,15 +321,13 @@ int world_open(void **state)
 	for (unsigned i = 0; i < HOSTS; i++) {
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
 		struct host *host = &world.hosts[i];
-		struct transport *transport;
 
-		assert_int_equal(soft_backend.open(NULL, &quiet, &transport), OUTCOME_OK);
-		host->transport = soft_of(transport);
+		host->transport = stack_open();
 		host_move(host, &address);
 		address.bytes[2] = 1;
-		host->other = socket_of(host, &address);
+		host->other = stack_socket(host->transport, &address);
 		host->mtu = MTU;
-		host->listener.base.transport = transport;
+		host->listener.base.transport = &host->transport->base;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}
 	world.hosts[1].listens = true;
@@ -365,7 +352,7 @@ int world_close(void **state)
 	for (unsigned i = 0; i < HOSTS; i++)
 		host_stop(&world.hosts[i]);
 	for (unsigned i = 0; i < HOSTS; i++)
-		soft_backend.close(&world.hosts[i].transport->base);
+		stack_close(world.hosts[i].transport);
 	network_close();
 	forget_parties();
 	return 0;

@@ -9,6 +9,7 @@
 #include "test/unit/unit.h"
 
 #include "test/network/network.h"
+#include "test/network/stack.h"
 #include "test/network/vectors.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
@@ -81,7 +82,6 @@ struct world {
 };
 
 extern struct world world; /* of the test at hand */
-extern const struct icrc_case icrc_good;
 
 bool world_chance(unsigned per_cent);
 int64_t world_time(int64_t most);

@@ -36,6 +36,7 @@ enum {
 	FIRST_FD = 5000, /* far above the real ones */
 	INBOX_MOST = 4096,
 	PACKET_AROUND = 42, /* bytes of the Ethernet, IPv4 and UDP headers */
+	BEYOND = 8192,	    /* bytes of a buffer behind a packet that are out of bounds */
 	STORM = 20000,	    /* calls without time passing: something answers itself for ever */
 };
 
@@ -73,6 +74,7 @@ static struct {
 	size_t count, capacity;
 	unsigned lose;
 	struct address spared;
+	struct frame leaving;
 	struct frame trail[NETWORK_TRAIL];
 } * inside;
 
@@ -120,6 +122,7 @@ static struct frame *take_first(struct fake_socket *fake)
 		fake->last = &fake->first;
 	fake->count--;
 	fake->bytes -= frame->length;
+	fake->busy += network->packet_time;
 	return frame;
 }
 
@@ -790,33 +793,35 @@ static uint16_t segment_of(struct msghdr *header)
 /* Each packet of a message, which the kernel would cut at the segment's size. */
 static void send_message(const struct fake_socket *fake, struct msghdr *header)
 {
-	struct frame frame = { .from = fake->address };
+	struct frame *frame = &inside->leaving;
 	uint16_t segment = segment_of(header);
 
-	address_of(header->msg_name, header->msg_namelen, &frame.to);
-	frame.to.port = 0;
+	frame->from = fake->address;
+	frame->length = 0;
+	address_of(header->msg_name, header->msg_namelen, &frame->to);
+	frame->to.port = 0;
 	for (size_t element = 0; element < header->msg_iovlen; element++) {
 		const uint8_t *bytes = header->msg_iov[element].iov_base;
 		size_t left = header->msg_iov[element].iov_len;
 
 		while (left) {
-			size_t share = segment ? segment - frame.length : left;
+			size_t share = segment ? segment - frame->length : left;
 
 			share = share < left ? share : left;
-			if (frame.length + share > NETWORK_FRAME_MOST)
+			if (frame->length + share > NETWORK_FRAME_MOST)
 				violation("a packet of more than %d bytes is sent", NETWORK_FRAME_MOST);
-			memcpy(frame.bytes + frame.length, bytes, share);
-			frame.length += share;
+			memcpy(frame->bytes + frame->length, bytes, share);
+			frame->length += share;
 			bytes += share;
 			left -= share;
-			if (segment && frame.length == segment) {
-				network_send(&frame);
-				frame.length = 0;
+			if (segment && frame->length == segment) {
+				network_send(frame);
+				frame->length = 0;
 			}
 		}
 	}
-	if (frame.length)
-		network_send(&frame);
+	if (frame->length)
+		network_send(frame);
 }
 
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
@@ -884,17 +889,18 @@ static void fill(struct mmsghdr *message, struct fake_socket *fake)
 	size_t used = first->length < room ? first->length : room;
 	size_t last = first->length;
 
-	ASAN_UNPOISON_MEMORY_REGION(buffer, room);
+	ASAN_UNPOISON_MEMORY_REGION(buffer, used);
 	memcpy(buffer, first->bytes, used);
 	while (fake->coalesces && may_join(fake->first, first, last, used, room)) {
 		struct frame *next = take_first(fake);
 
+		ASAN_UNPOISON_MEMORY_REGION(buffer + used, next->length);
 		memcpy(buffer + used, next->bytes, next->length);
 		used += next->length;
 		last = next->length;
 		free(next);
 	}
-	ASAN_POISON_MEMORY_REGION(buffer + used, room - used);
+	ASAN_POISON_MEMORY_REGION(buffer + used, room - used < BEYOND ? room - used : BEYOND);
 	header->msg_flags = first->length > room ? MSG_TRUNC : 0;
 	if (used > first->length)
 		describe_segments(header, (int)first->length);
@@ -918,10 +924,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 		errno = ECONNREFUSED;
 		return -1;
 	}
-	for (; taken < count && fake->first; taken++) {
+	for (; taken < count && fake->first; taken++)
 		fill(&messages[taken], fake);
-		fake->busy += network->packet_time;
-	}
 	errno = EAGAIN;
 	return taken ? (int)taken : -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A network of two hosts in one process, on a clock of its own, around the real queue pairs of transport/soft. What
- * queue pairs ask of the rest of the backend is replaced at link time (qp.wrap); every packet goes through its wire
- * format. A seed decides what is lost, repeated, delayed and damaged, so that a run can be had again.
+ * The real queue pairs of two hosts over the simulated network. What they ask of the connection manager and of the
+ * delivery of completions is replaced at link time (qp.wrap). A seed decides what is lost, repeated, delayed and
+ * damaged, so that a run can be had again.
  */
 #ifndef TEST_NETWORK_QP_H
 #define TEST_NETWORK_QP_H
@@ -10,26 +10,16 @@
 #include "test/unit/unit.h"
 
 #include "core/clock.h"
+#include "core/loop.h"
+#include "test/network/network.h"
+#include "test/network/stack.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/queue.h"
 #include "transport/soft/region.h"
 
 enum {
 	HOSTS = 2,
-	FRAME_MOST = PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + 3,
-	FRAMES_MOST = 32768, /* under way at once */
-	TIMERS_MOST = 4096,
 	COMPLETIONS_MOST = 65536,
-	BATCH_MOST = 256,
-};
-
-struct frame {
-	int64_t time; /* of arrival */
-	uint64_t order;
-	uint8_t from, to;
-	uint16_t length;
-	bool damaged;
-	uint8_t bytes[FRAME_MOST];
 };
 
 struct told {
@@ -39,58 +29,30 @@ struct told {
 };
 
 struct host {
-	struct network *network;
-	struct soft_transport transport;
+	struct soft_transport *transport;
 	struct address address;
-	struct frame *inbox[FRAMES_MOST]; /* a ring of what waits in the socket */
-	size_t inbox_head, inbox_count, inbox_bytes;
-	int64_t busy;	   /* until then with what it took */
-	int64_t wakes;	   /* when it looks at the inbox; 0 if it is empty */
-	int64_t line_free; /* when its line is done with what was sent so far */
+	struct soft_socket *socket;
 	struct told *told;
 	size_t told_count, told_taken;
+	struct loop_timer telling;
 	unsigned failures; /* told through soft_tell_failure() */
 	const char *failure;
 	unsigned heard;
 	bool dead; /* nothing leaves or enters it */
 };
 
-struct network {
-	int64_t now;
-	uint64_t die;
-	uint64_t order;
+struct qp_hosts {
 	struct host hosts[HOSTS];
-	struct address group;
-	struct frame *heap[FRAMES_MOST];
-	size_t heap_count;
-	struct frame *spare[FRAMES_MOST];
-	size_t spare_count;
-	struct loop_timer *timers[TIMERS_MOST];
-	int64_t timer_times[TIMERS_MOST];
-	size_t timer_count;
-
-	/* Thousandths of all packets. */
-	unsigned loss, repeat, reorder, damage;
-	int64_t delay;	     /* one way */
-	int64_t jitter;	     /* of a reordered or repeated packet */
-	int64_t byte_time;   /* picoseconds on the line */
-	int64_t wake_time;   /* from a packet's arrival to the host's look at its inbox */
-	int64_t packet_time; /* that it costs a host to take one */
-	size_t inbox_most;   /* bytes in a socket's buffer */
-	size_t window;	     /* what the sockets say of it */
-
-	uint64_t sent, lost, overflowed;
-	/* Sees every packet on its way out, and may drop it (returns false) or send others. */
+	size_t window; /* bytes that the sockets are said to hold */
+	/* Sees every packet of a transport on its way out, and may drop it (returns false). */
 	bool (*tap)(struct network *network, const struct host *from, struct packet *packet);
 	/* A host's completions since the last time. */
 	void (*completed)(void *owner, struct host *host, const struct told *told);
 	void *owner;
-	bool done;
+	bool by_hand; /* what is sent just now */
 };
 
-extern struct network *network; /* the one of the test at hand */
-
-extern const struct icrc_case sound;
+extern struct qp_hosts qp; /* of the test at hand */
 
 /* What two ends agree on; what is left out of a test is filled in by pair_open(). */
 struct terms {
@@ -120,15 +82,15 @@ struct bench {
 	uint32_t psn;
 };
 
-uint32_t network_roll(uint32_t sides);
-struct soft_socket *socket_of(struct host *host);
-/* Puts any bytes on the wire to a host, from another's address. */
-void network_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length);
-void network_send_packet(struct host *from, struct host *to, const struct packet *packet);
-/* Runs until somebody sets network->done, or for that long. Returns whether it was done. */
-bool network_run(int64_t nanoseconds);
-void network_open(uint64_t seed);
-void network_close(void);
+/* Puts any bytes on the wire to a host, from another's address; their ICRC is appended. */
+void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length);
+void host_send_packet(struct host *from, struct host *to, const struct packet *packet);
+/* What was queued for sending leaves. */
+void hosts_flush(void);
+/* An address of its own instead of the one it had. */
+void qp_move(struct host *host, const struct address *address);
+void qp_open(uint64_t seed);
+void qp_close(void);
 struct soft_queue *queue_of(struct pair *pair, size_t end);
 void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum endpoint_kind kind, uint32_t sends,
 		      uint32_t receives);

@@ -179,7 +179,7 @@ static bool run_is_done(const struct run *run)
 static void run_completed(void *owner, struct host *host, const struct told *told)
 {
 	struct run *run = owner;
-	size_t end = (size_t)(host - network->hosts);
+	size_t end = (size_t)(host - qp.hosts);
 
 	if (told->endpoint != &run->pair.ends[end])
 		return;
@@ -217,8 +217,8 @@ void run_prepare(struct run *run)
 			memset(target_of(way, plan), 0, plan->length);
 		}
 	}
-	network->completed = run_completed;
-	network->owner = run;
+	qp.completed = run_completed;
+	qp.owner = run;
 }
 
 void run_begin(struct run *run)
@@ -277,7 +277,7 @@ void run_through(struct run *run)
 	run_begin(run);
 	run_finish(run);
 	run->taken = network->now - run->taken;
-	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
 	/* Late packets change nothing. */
 	network_run(CLOCK_NS_PER_S / 2);
 	run_check_end(run);
@@ -296,7 +296,7 @@ struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
 {
 	struct run *run = run_new();
 
-	network_open(count + held);
+	qp_open(count + held);
 	run->terms.rnr_retry_count = rnr_retry_count;
 	run->terms.no_rnr_retry = !rnr_retry_count;
 	run->held_receives = held;
@@ -310,5 +310,5 @@ void run_end(struct run *run)
 {
 	run_close(run);
 	free(run);
-	network_close();
+	qp_close();
 }

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/qp.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* Datagrams to groups over a simulated network. */
 #include "test/network/qp.h"
+#include "transport/soft/socket.h"
+
+enum {
+	KEY = 0x01234567
+};
+
+static struct address group;
 
 struct datagrams {
 	struct soft_endpoint ends[2];
@@ -21,30 +28,43 @@ static void datagram_completed(void *owner, struct host *host, const struct told
 		datagrams->sent[datagrams->sent_count++] = told->completion;
 }
 
+/* Where an end sends to. */
+static void aim(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
+{
+	const struct host *host = &qp.hosts[end];
+	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to, .mtu = 1024 };
+
+	soft_queue_aim(datagrams->ends[end].queue, &path, key);
+}
+
+static struct soft_socket *join(size_t end, const struct address *to)
+{
+	struct soft_socket *socket;
+
+	assert_int_equal(soft_group_socket_join(qp.hosts[end].transport, "peer", qp.hosts[end].socket, to, &socket),
+			 OUTCOME_OK);
+	return socket;
+}
+
 static void datagrams_open(struct datagrams *datagrams, enum address_family family)
 {
 	memset(datagrams, 0, sizeof(*datagrams));
-	network_open(1);
-	network->group = (struct address){ .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
+	qp_open(1);
+	group = (struct address){ .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 	if (family == ADDRESS_IP6) {
-		network->group = (struct address){ .family = ADDRESS_IP6, .bytes = { 0xff, 0x15, [15] = 9 } };
+		group = (struct address){ .family = ADDRESS_IP6, .bytes = { 0xff, 0x15, [15] = 9 } };
 		for (size_t end = 0; end < 2; end++)
-			network->hosts[end].address =
-				(struct address){ .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = (uint8_t)(end + 1) } };
+			qp_move(&qp.hosts[end], &(struct address){ .family = ADDRESS_IP6,
+								   .bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
 	}
 	for (size_t end = 0; end < 2; end++) {
-		struct host *host = &network->hosts[end];
-		struct soft_path path = {
-			.socket = socket_of(host), .local = host->address, .peer = network->group, .mtu = 1024
-		};
-
-		endpoint_prepare(&datagrams->ends[end], host, ENDPOINT_GROUP, 16, 16);
-		datagrams->ends[end].group_socket = socket_of(host);
+		endpoint_prepare(&datagrams->ends[end], &qp.hosts[end], ENDPOINT_GROUP, 16, 16);
+		datagrams->ends[end].group_socket = join(end, &group);
 		datagrams->regions[end] = region_of(end, 65536, 0);
-		soft_queue_aim(datagrams->ends[end].queue, &path, 0x01234567);
+		aim(datagrams, end, &group, KEY);
 	}
-	network->completed = datagram_completed;
-	network->owner = datagrams;
+	qp.completed = datagram_completed;
+	qp.owner = datagrams;
 }
 
 static void datagrams_close(struct datagrams *datagrams)
@@ -53,7 +73,7 @@ static void datagrams_close(struct datagrams *datagrams)
 		soft_queue_destroy(datagrams->ends[end].queue);
 		soft_region_destroy(datagrams->regions[end]);
 	}
-	network_close();
+	qp_close();
 }
 
 static void datagram_post_one(struct datagrams *datagrams, size_t end, enum work_kind kind, uint32_t tag,
@@ -103,13 +123,13 @@ static void datagrams_arrive(void **state)
 			assert_int_equal(header[40 + lengths[tag]], 0);
 			if (family == ADDRESS_IP6) {
 				assert_int_equal(header[0], 0x60);
-				assert_memory_equal(header + 8, network->hosts[0].address.bytes, 16);
-				assert_memory_equal(header + 24, network->group.bytes, 16);
+				assert_memory_equal(header + 8, qp.hosts[0].address.bytes, 16);
+				assert_memory_equal(header + 24, group.bytes, 16);
 			} else {
 				assert_int_equal(header[0], 0);
 				assert_int_equal(header[20], 0x45);
-				assert_memory_equal(header + 32, network->hosts[0].address.bytes, 4);
-				assert_memory_equal(header + 36, network->group.bytes, 4);
+				assert_memory_equal(header + 32, qp.hosts[0].address.bytes, 4);
+				assert_memory_equal(header + 36, group.bytes, 4);
 				assert_int_equal(header[22] << 8 | header[23],
 						 52 + (tag & 1 ? 4u : 0u) + ((lengths[tag] + 3) & ~3u));
 			}
@@ -126,25 +146,28 @@ static void receives_come_first(void **state)
 	struct region *region;
 
 	(void)state;
-	network_open(1);
+	qp_open(1);
 	region = region_of(0, 100, 0);
 	work.region = region;
-	endpoint_prepare(&endpoint, &network->hosts[0], ENDPOINT_GROUP, 1, 1);
+	endpoint_prepare(&endpoint, &qp.hosts[0], ENDPOINT_GROUP, 1, 1);
 	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
 	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_OK);
 	soft_queue_destroy(endpoint.queue);
 	soft_region_destroy(region);
-	network_close();
+	qp_close();
 }
 
 static void datagrams_that_are_lost(void **state)
 {
 	struct datagrams datagrams;
 	struct work work = { .kind = WORK_SEND, .length = 1025 };
+	struct address other = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 4 } };
+	struct soft_socket *socket;
 
 	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
+	join(1, &other);
 	work.region = datagrams.regions[0];
 	assert_int_equal(post_silently(datagrams.ends[0].queue, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_WRITE;
@@ -156,29 +179,19 @@ static void datagrams_that_are_lost(void **state)
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.received_count, 0);
-	soft_queue_aim(datagrams.ends[0].queue,
-		       &(struct soft_path){ .socket = socket_of(&network->hosts[0]),
-					    .local = network->hosts[0].address,
-					    .peer = network->group,
-					    .mtu = 1024 },
-		       5);
+	aim(&datagrams, 0, &group, 5);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
-	soft_queue_aim(datagrams.ends[0].queue,
-		       &(struct soft_path){ .socket = socket_of(&network->hosts[0]),
-					    .local = network->hosts[0].address,
-					    .peer = network->group,
-					    .mtu = 1024 },
-		       0x01234567);
-	network->group.bytes[3]++;
+	aim(&datagrams, 0, &other, KEY);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
-	network->group.bytes[3]--;
+	aim(&datagrams, 0, &group, KEY);
+	socket = datagrams.ends[1].group_socket;
 	datagrams.ends[1].group_socket = NULL;
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.received_count, 0);
-	datagrams.ends[1].group_socket = socket_of(&network->hosts[1]);
+	datagrams.ends[1].group_socket = socket;
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.received_count, 1);
@@ -193,9 +206,10 @@ static void datagrams_go_in_turns(void **state)
 
 	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
-	network->window = 3000;
+	qp.window = 3000;
 	for (uint32_t tag = 0; tag < 16; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 1000);
+	hosts_flush();
 	assert_in_range(network->sent, 3, 4);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.sent_count, 16);
@@ -214,6 +228,7 @@ static void datagrams_that_do_not_leave(void **state)
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
+	hosts_flush();
 	datagrams.ends[0].queue->unsent = (struct soft_unsent){ .count = 3 };
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(datagrams.sent_count, 5);
@@ -225,6 +240,7 @@ static void datagrams_that_do_not_leave(void **state)
 
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
+	hosts_flush();
 	datagrams.ends[0].queue->unsent = (struct soft_unsent){ .count = 3, .error = 1 };
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.sent_count, 8 + 6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/qp.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* Connections over a simulated network: what arrives, how fast, and how it ends if it does not. */
 #include <errno.h>
 
@@ -18,7 +18,7 @@ static void every_kind_and_size(void **state)
 						     mtu + 1, 2 * mtu, 3 * mtu, 65535, 65536, 100 * mtu };
 			struct run *run = run_new();
 
-			network_open(mtu);
+			qp_open(mtu);
 			run->terms.mtu = mtu;
 			for (size_t index = 0; index < LENGTH(lengths); index++)
 				for (size_t direction = 0; direction < 2; direction++)
@@ -30,7 +30,7 @@ static void every_kind_and_size(void **state)
 			run_through(run);
 			assert_int_equal(network->lost, 0);
 			free(run);
-			network_close();
+			qp_close();
 		}
 	}
 }
@@ -42,7 +42,7 @@ static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
 	struct run *run = run_new();
 
-	network_open(seed);
+	qp_open(seed);
 	network->loss = loss;
 	network->repeat = network->reorder = network->damage = other;
 	run->terms = (struct terms){
@@ -54,11 +54,11 @@ static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
 		.ack_timeout = 14 + network_roll(6),
 	};
 	if (!network_roll(4))
-		network->window = (4 + network_roll(16)) * run->terms.mtu;
+		qp.window = (4 + network_roll(16)) * run->terms.mtu;
 	run_plan_randomly(run, works);
 	run_through(run);
 	free(run);
-	network_close();
+	qp_close();
 }
 
 static void many_runs(const char *what, unsigned loss, unsigned other, unsigned count)
@@ -110,7 +110,7 @@ static double speed(enum work_kind kind, uint32_t length, size_t works, unsigned
 	struct run *run = run_new();
 	double megabytes;
 
-	network_open(loss + 1);
+	qp_open(loss + 1);
 	network->loss = loss;
 	for (size_t index = 0; index < works; index++)
 		run_add(run, 0, (struct plan){ .kind = kind, .length = length });
@@ -121,7 +121,7 @@ static double speed(enum work_kind kind, uint32_t length, size_t works, unsigned
 			work_kind_text(kind), length, loss, megabytes, (unsigned long long)network->sent,
 			(unsigned long long)network->overflowed);
 	free(run);
-	network_close();
+	qp_close();
 	return megabytes;
 }
 
@@ -150,7 +150,7 @@ static uint32_t psn_after_all;
 
 static bool count_repeats(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &where->hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
+	if (from != &qp.hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
 		return true;
 	if (requests++ && psn_before(packet->psn, psn_after_all))
 		repeated++;
@@ -165,8 +165,8 @@ static void busy_peer_is_not_hurried(void **state)
 	struct run *run = run_new();
 
 	(void)state;
-	network_open(1);
-	network->tap = count_repeats;
+	qp_open(1);
+	qp.tap = count_repeats;
 	requests = repeated = 0;
 	run->terms.ack_timeout = 19;
 	for (size_t index = 0; index < 100; index++)
@@ -176,7 +176,7 @@ static void busy_peer_is_not_hurried(void **state)
 	assert_int_equal(repeated, 0);
 	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
 	free(run);
-	network_close();
+	qp_close();
 }
 
 /* ---- a peer that has become slow, as when thousands of others came to it ---- */
@@ -194,8 +194,8 @@ static void slow_peer_is_learned(void **state)
 	struct run *run = run_new();
 
 	(void)state;
-	network_open(1);
-	network->tap = slow_down;
+	qp_open(1);
+	qp.tap = slow_down;
 	requests = repeated = 0;
 	run->terms.ack_timeout = 19;
 	run->terms.depth = 1;
@@ -204,7 +204,7 @@ static void slow_peer_is_learned(void **state)
 	run_through(run);
 	assert_in_range(repeated, 1, 15);
 	free(run);
-	network_close();
+	qp_close();
 }
 
 /* ---- a receiver that is slow to post ---- */
@@ -255,7 +255,7 @@ static void dead_peer_is_noticed(void **state)
 
 	(void)state;
 	run->may_fail = true;
-	network->hosts[1].dead = true;
+	qp.hosts[1].dead = true;
 	run_begin(run);
 	run->taken = network->now;
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
@@ -278,11 +278,11 @@ static void idle_connection_is_probed(void **state)
 	/* The probes cost nothing: no work, no receive, few packets. */
 	assert_false(network_run(60 * CLOCK_NS_PER_S));
 	assert_in_range(network->sent - sent, 10, 80);
-	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
-	network->hosts[1].dead = true;
+	assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
+	qp.hosts[1].dead = true;
 	assert_false(network_run(20 * CLOCK_NS_PER_S));
-	assert_int_equal(network->hosts[0].failures, 1);
-	assert_string_equal(network->hosts[0].failure, "the peer does not answer");
+	assert_int_equal(qp.hosts[0].failures, 1);
+	assert_string_equal(qp.hosts[0].failure, "the peer does not answer");
 	run_end(run);
 }
 
@@ -294,13 +294,13 @@ static void work_behind_a_probe_fails(void **state)
 	(void)state;
 	run->may_fail = true;
 	run_prepare(run);
-	network->hosts[1].dead = true;
+	qp.hosts[1].dead = true;
 	soft_queue_probe(queue_of(&run->pair, 0));
 	soft_queue_probe(queue_of(&run->pair, 0));
 	run_post(run, 0);
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	assert_int_equal(run->failed_status, COMPLETION_RETRY_EXCEEDED);
-	assert_int_equal(network->hosts[0].failures, 0);
+	assert_int_equal(qp.hosts[0].failures, 0);
 	run_end(run);
 }
 
@@ -319,11 +319,12 @@ static void doubted_peer_answers(void **state)
 		queue_of(&run->pair, 0)->endpoint->no_way = EHOSTUNREACH;
 		soft_queue_doubt(queue_of(&run->pair, 0));
 		soft_queue_doubt(queue_of(&run->pair, 0));
+		hosts_flush();
 		assert_true(network->sent > sent);
 		assert_false(network_run(3 * CLOCK_NS_PER_S));
 		assert_int_equal(queue_of(&run->pair, 0)->endpoint->no_way, 0);
 	}
-	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
 	run_end(run);
 }
 
@@ -337,7 +338,8 @@ static void doubt(struct soft_queue *queue)
 
 static bool lose_requests(struct network *where, const struct host *from, struct packet *packet)
 {
-	return from != &where->hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE);
+	(void)where;
+	return from != &qp.hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE);
 }
 
 /* Work that was agreed to wait for ever does so again, and what was counted during the doubt is forgotten. */
@@ -352,8 +354,8 @@ static void doubted_peer_speaks(void **state)
 	bench_open(&bench, 4);
 	queue = queue_of(&bench.pair, 0);
 	other = queue_of(&bench.pair, 1);
-	network->completed = count_completions;
-	network->owner = &counted;
+	qp.completed = count_completions;
+	qp.owner = &counted;
 	queue->ack_timeout = 0;
 	queue->retry_count = 0;
 	other->patience = 3600 * CLOCK_NS_PER_S;
@@ -365,7 +367,7 @@ static void doubted_peer_speaks(void **state)
 	bench_run();
 	assert_int_equal(counted.good, 1);
 
-	network->tap = lose_requests;
+	qp.tap = lose_requests;
 	assert_int_equal(soft_queue_post(queue, &work, 1), OUTCOME_OK);
 	for (unsigned round = 0; round < 2; round++) {
 		network_run(10 * CLOCK_NS_PER_S);
@@ -376,10 +378,10 @@ static void doubted_peer_speaks(void **state)
 		soft_queue_probe(other);
 	}
 	network_run(10 * CLOCK_NS_PER_S);
-	network->tap = NULL;
+	qp.tap = NULL;
 	doubt(queue);
 	assert_true(network_run(CLOCK_NS_PER_S));
-	assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+	assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
 	bench_close(&bench);
 }
 
@@ -400,7 +402,7 @@ static void doubted_peer_is_gone(void **state)
 		else
 			run_prepare(run);
 		network_run(CLOCK_NS_PER_S / 10);
-		network->hosts[1].dead = true;
+		qp.hosts[1].dead = true;
 		queue->ack_timeout = way == 2 || way == 4 ? 0 : CLOCK_NS_PER_S * 4;
 		if (way == 1 || way == 2 || way == 4)
 			run_post(run, 0);
@@ -410,10 +412,10 @@ static void doubted_peer_is_gone(void **state)
 		}
 		doubt(queue);
 		network_run(CLOCK_NS_PER_S * 9 / 10);
-		assert_int_equal(network->hosts[0].failures, 0);
+		assert_int_equal(qp.hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
-		assert_int_equal(network->hosts[0].failures, 1);
-		assert_string_equal(network->hosts[0].failure,
+		assert_int_equal(qp.hosts[0].failures, 1);
+		assert_string_equal(qp.hosts[0].failure,
 				    "the peer is gone: nothing holds UDP port 4791 there (no RoCE v2)");
 		run_end(run);
 	}
@@ -431,23 +433,23 @@ static void doubted_peers_of_many_are_gone(void **state)
 
 	(void)state;
 	assert_non_null(pairs);
-	network_open(1);
+	qp_open(1);
 	for (size_t index = 0; index < PAIRS; index++) {
 		pair_open(&pairs[index], &terms);
 		soft_queue_stop(queue_of(&pairs[index], 1));
 	}
-	network->hosts[1].dead = true;
+	qp.hosts[1].dead = true;
 	network_run(CLOCK_NS_PER_S * 6 / 10);
-	soft_queue_batch_end(&network->hosts[0].transport);
+	soft_queue_batch_end(qp.hosts[0].transport);
 	for (size_t index = 0; index < PAIRS; index += PAIRS / DOUBTED)
 		soft_queue_doubt(queue_of(&pairs[index], 0));
 	network_run(CLOCK_NS_PER_S * 9 / 10);
-	assert_int_equal(network->hosts[0].failures, 0);
+	assert_int_equal(qp.hosts[0].failures, 0);
 	network_run(CLOCK_NS_PER_S * 7 / 10);
-	assert_int_equal(network->hosts[0].failures, DOUBTED);
+	assert_int_equal(qp.hosts[0].failures, DOUBTED);
 	for (size_t index = 0; index < PAIRS; index++)
 		pair_close(&pairs[index]);
-	network_close();
+	qp_close();
 	free(pairs);
 }
 
@@ -463,23 +465,23 @@ static void probe_without_ack_timeout(void **state)
 	queue->ack_timeout = 0;
 	network->loss = 200;
 	assert_false(network_run(60 * CLOCK_NS_PER_S));
-	assert_int_equal(network->hosts[0].failures, 0);
-	network->hosts[1].dead = true;
+	assert_int_equal(qp.hosts[0].failures, 0);
+	qp.hosts[1].dead = true;
 	assert_false(network_run(60 * CLOCK_NS_PER_S));
-	assert_int_equal(network->hosts[0].failures, 1);
-	assert_string_equal(network->hosts[0].failure, "the peer does not answer");
+	assert_int_equal(qp.hosts[0].failures, 1);
+	assert_string_equal(qp.hosts[0].failure, "the peer does not answer");
 	run_end(run);
 }
 
 /* ---- access violations ---- */
 
-static void violation(struct work work, unsigned access, unsigned loss, uint32_t key_error, uint64_t address_error)
+static void try_violation(struct work work, unsigned access, unsigned loss, uint32_t key_error, uint64_t address_error)
 {
 	struct run *run = run_new();
 	uint8_t before[9000];
 	struct region *region, *source;
 
-	network_open(work.length + loss + key_error + address_error + 1);
+	qp_open(work.length + loss + key_error + address_error + 1);
 	network->loss = loss;
 	run->may_fail = true;
 	pair_open(&run->pair, &run->terms);
@@ -495,7 +497,7 @@ static void violation(struct work work, unsigned access, unsigned loss, uint32_t
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);
 	assert_memory_equal(before, region->memory, sizeof(before));
-	assert_int_equal(network->hosts[1].failures, 1);
+	assert_int_equal(qp.hosts[1].failures, 1);
 	/* Nothing is taken any more. */
 	work.remote_address -= address_error;
 	work.remote_key -= key_error;
@@ -517,13 +519,13 @@ static void violations_change_nothing(void **state)
 			unsigned right = kinds[kind] == WORK_READ ? REGION_REMOTE_READ : REGION_REMOTE_WRITE;
 			unsigned wrong = kinds[kind] == WORK_READ ? REGION_REMOTE_WRITE : REGION_REMOTE_READ;
 
-			violation((struct work){ .kind = kinds[kind], .length = 16 }, wrong, loss, 0, 0);
-			violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 1, 0);
-			violation((struct work){ .kind = kinds[kind], .length = 9000 }, right, loss, 0, 1);
-			violation((struct work){ .kind = kinds[kind], .length = 1 }, right, loss, 0, 9000);
-			violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0, UINT64_MAX);
-			violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
-				  UINT64_MAX - 8000);
+			try_violation((struct work){ .kind = kinds[kind], .length = 16 }, wrong, loss, 0, 0);
+			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 1, 0);
+			try_violation((struct work){ .kind = kinds[kind], .length = 9000 }, right, loss, 0, 1);
+			try_violation((struct work){ .kind = kinds[kind], .length = 1 }, right, loss, 0, 9000);
+			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0, UINT64_MAX);
+			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
+				      UINT64_MAX - 8000);
 		}
 }
 
@@ -536,7 +538,7 @@ static void note_end(void *owner, struct host *host, const struct told *told)
 {
 	struct ends *ends = owner;
 
-	if (host == &network->hosts[0] && ends->count < LENGTH(ends->statuses))
+	if (host == &qp.hosts[0] && ends->count < LENGTH(ends->statuses))
 		ends->statuses[ends->count++] = told->completion.status;
 }
 
@@ -553,8 +555,8 @@ static void works_before_a_violation_are_done(void **state)
 	run_prepare(run);
 	run_post_receives(run, 0);
 	network->wake_time = CLOCK_NS_PER_MS; /* all in one batch */
-	network->completed = note_end;
-	network->owner = &ends;
+	qp.completed = note_end;
+	qp.owner = &ends;
 	for (size_t index = 0; index < LENGTH(works); index++) {
 		works[index].region = run->directions[0].local;
 		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
@@ -577,8 +579,8 @@ static void nothing_needs_no_key(void **state)
 
 	(void)state;
 	run_prepare(run);
-	network->completed = count_completions;
-	network->owner = &counted;
+	qp.completed = count_completions;
+	qp.owner = &counted;
 	works[0].region = works[1].region = run->directions[0].local;
 	assert_int_equal(soft_queue_post(queue_of(&run->pair, 0), works, 2), OUTCOME_OK);
 	assert_true(network_run(CLOCK_NS_PER_S));
@@ -606,8 +608,8 @@ static void region_goes_under_way(void **state)
 		assert_int_equal(soft_queue_post(queue_of(&run->pair, 0), &work, 1), OUTCOME_OK);
 		network_run(CLOCK_NS_PER_MS);
 		soft_region_destroy(target);
-		assert_ptr_equal(network->hosts[1].transport.unwanted, target);
-		network->hosts[1].transport.unwanted = NULL;
+		assert_ptr_equal(qp.hosts[1].transport->unwanted, target);
+		qp.hosts[1].transport->unwanted = NULL;
 		soft_region_free((struct soft_region *)target);
 		assert_true(network_run(60 * CLOCK_NS_PER_S));
 		assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);
@@ -633,18 +635,18 @@ static void strange_answers_are_dropped(void **state)
 		packet.opcode = (uint8_t)(OPCODE_READ_RESPONSE_FIRST + psn % 5);
 		packet.psn = psn;
 		packet.acknowledgement.syndrome = (uint8_t)psn;
-		network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+		host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
 		network_run(CLOCK_NS_PER_US * 10);
 	}
 	/* Inside the window, but not what was asked for. */
 	packet.opcode = OPCODE_READ_RESPONSE_ONLY;
 	packet.psn = 0;
-	network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
 	packet.opcode = OPCODE_ACKNOWLEDGE;
 	packet.acknowledgement.syndrome = 0x5f;
-	network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
 	packet.acknowledgement.syndrome = syndrome_make(SYNDROME_NAK, 9);
-	network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(run->directions[0].finished, 0);
 	run->held_receives = 0;
@@ -665,7 +667,7 @@ static void random_packets(void **state)
 		struct bench bench = { .psn = 0 };
 		uint32_t number;
 
-		network_open(seed);
+		qp_open(seed);
 		run->terms = (struct terms){ .mtu = 1024, .depth = 8, .reads = 4 };
 		run_plan_randomly(run, 20);
 		pair_open(&run->pair, &run->terms);
@@ -676,7 +678,7 @@ static void random_packets(void **state)
 		pair_open(&bench.pair, &bench.terms);
 		bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
 		number = soft_queue_number(bench.pair.ends[1].queue);
-		network->completed = NULL;
+		qp.completed = NULL;
 		for (unsigned count = 0; count < 200; count++) {
 			struct packet packet = bench_packet(&bench, (uint8_t)network_roll(0x12),
 							    (PSN_MASK - 20 + network_roll(40)) & PSN_MASK,
@@ -692,7 +694,7 @@ static void random_packets(void **state)
 			packet.pad = packet_pad(packet.length);
 			if (!(opcode_form(packet.opcode) & FORM_PAYLOAD))
 				packet.length = packet.pad = 0;
-			network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+			host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 			if (!network_roll(4))
 				soft_queue_post(bench.pair.ends[1].queue, &receive, network_roll(2));
 			if (!network_roll(4))
@@ -720,7 +722,7 @@ static void queues_do_not_disturb_each_other(void **state)
 		struct bench benches[3] = { { .psn = 0 } };
 		struct region *source;
 
-		network_open(seed);
+		qp_open(seed);
 		network->loss = network_roll(60);
 		run->terms = (struct terms){ .mtu = 1024, .depth = 8 };
 		run_plan_randomly(run, 30);
@@ -766,12 +768,12 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 	int64_t began;
 
 	assert_true(count_of_pairs <= PAIRS);
-	network_open(3);
-	network->inbox_most = 212992;
+	qp_open(3);
+	network->room = 212992;
 	network->packet_time = 2 * CLOCK_NS_PER_US;
-	network->window = network->inbox_most / 2;
-	network->completed = count_completions;
-	network->owner = &counted;
+	qp.window = network->room / 2;
+	qp.completed = count_completions;
+	qp.owner = &counted;
 	source = region_of(0, SIZE, 0);
 	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
@@ -798,7 +800,7 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 		pair_close(&pairs[index]);
 	soft_region_destroy(source);
 	soft_region_destroy(target);
-	network_close();
+	qp_close();
 	return overflowed;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/qp.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* What the requester takes of answers made by hand, packet by packet, and how often it tries. */
 #include "test/network/qp.h"
 
@@ -10,7 +10,7 @@ static int64_t tried_at[4]; /* the first of them */
 /* Host 0's packets go nowhere: the test answers them. */
 static bool count_tries(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &where->hosts[0])
+	if (from != &qp.hosts[0])
 		return true;
 	if (packet->psn != watched)
 		return false;
@@ -26,7 +26,7 @@ static unsigned completions;
 static void keep_completion(void *owner, struct host *host, const struct told *told)
 {
 	(void)owner;
-	if (host != &network->hosts[0])
+	if (host != &qp.hosts[0])
 		return;
 	last = *told;
 	completions++;
@@ -35,8 +35,8 @@ static void keep_completion(void *owner, struct host *host, const struct told *t
 static void requester_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	network->tap = count_tries;
-	network->completed = keep_completion;
+	qp.tap = count_tries;
+	qp.completed = keep_completion;
 	tries = completions = 0;
 	watched = bench->psn;
 }
@@ -62,7 +62,7 @@ static void answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t sy
 
 	packet.destination = soft_queue_number(queue_of(&bench->pair, 0));
 	packet.acknowledgement.syndrome = syndrome;
-	network_send_packet(&network->hosts[1], &network->hosts[0], &packet);
+	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
 	network_run(100 * CLOCK_NS_PER_US);
 }
 

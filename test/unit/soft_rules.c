@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,@test/network/qp.wrap */
+/* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* The rules that a queue pair of a connection holds its peer and its command to, packet by packet. */
 #include "test/network/qp.h"
 
@@ -9,7 +9,8 @@ static uint32_t said_psn;
 
 static bool listen_to_answers(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &where->hosts[1])
+	(void)where;
+	if (from != &qp.hosts[1])
 		return true;
 	said_psn = packet->psn;
 	if (packet->opcode != OPCODE_ACKNOWLEDGE) {
@@ -38,7 +39,7 @@ static unsigned length_errors, other_errors;
 static void count_errors(void *owner, struct host *host, const struct told *told)
 {
 	(void)owner;
-	if (told->completion.status == COMPLETION_LENGTH && host == &network->hosts[1])
+	if (told->completion.status == COMPLETION_LENGTH && host == &qp.hosts[1])
 		length_errors++;
 	else if (told->completion.status != COMPLETION_OK)
 		other_errors += told->completion.status == COMPLETION_REMOTE_REQUEST;
@@ -47,10 +48,10 @@ static void count_errors(void *owner, struct host *host, const struct told *told
 static void rules_open(struct bench *bench, unsigned reads)
 {
 	bench_open(bench, reads);
-	network->tap = listen_to_answers;
+	qp.tap = listen_to_answers;
 	said_sequence = said_invalid = said_access = said_rnr = said_good = said_data = 0;
 	length_errors = other_errors = 0;
-	network->completed = count_errors;
+	qp.completed = count_errors;
 }
 
 static void longer_than_the_receive(void **state)
@@ -71,7 +72,7 @@ static void longer_than_the_receive(void **state)
 		bench_run();
 		assert_int_equal(length_errors, 1);
 		assert_int_equal(other_errors, 1);
-		assert_int_equal(network->hosts[0].failures + network->hosts[1].failures, 0);
+		assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
 		assert_int_equal(bench.region->memory[length - 1], 1);
 		soft_region_destroy(source);
 		bench_close(&bench);
@@ -121,13 +122,13 @@ static void wrong_orders_are_refused(void **state)
 		if (said_invalid != 1)
 			fail_msg("row %zu: %u refusals", row, said_invalid);
 		assert_int_equal(said_sequence + said_access + said_rnr, 0);
-		assert_int_equal(network->hosts[1].failures, 1);
+		assert_int_equal(qp.hosts[1].failures, 1);
 		/* Another try gets the same answer, and only that. */
 		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count, 4);
 		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count + 1, 4);
 		bench_run();
 		assert_int_equal(said_invalid, 2);
-		assert_int_equal(network->hosts[1].failures, 1);
+		assert_int_equal(qp.hosts[1].failures, 1);
 		bench_close(&bench);
 	}
 }
@@ -141,31 +142,31 @@ static void unknown_operations_are_refused(void **state)
 			bool request = opcode != 0x12; /* the answer to an atomic operation, for which nobody asked */
 			struct bench bench;
 			struct packet packet;
-			uint8_t bytes[FRAME_MOST] = { 0 };
+			uint8_t bytes[NETWORK_FRAME_MOST] = { 0 };
 			size_t header;
 
 			rules_open(&bench, 4);
 			packet = bench_packet(&bench, OPCODE_SEND_ONLY, bench.psn + 1, length);
 			header = packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
-			network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+			host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
 			packet.psn = bench.psn - 1;
 			packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
-			network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+			host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
 			bench_run();
 			assert_int_equal(said_invalid + said_sequence + said_access + said_rnr + said_good, 0);
-			assert_int_equal(network->hosts[1].failures, 0);
+			assert_int_equal(qp.hosts[1].failures, 0);
 
 			packet.psn = bench.psn;
 			packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
 			for (unsigned time = 1; time <= 2; time++) {
-				network_send(&network->hosts[0], &network->hosts[1], bytes, header + length);
+				host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
 				bench_run();
 				assert_int_equal(said_invalid, request ? time : 0);
 			}
-			assert_int_equal(network->hosts[1].failures, request ? 1 : 0);
+			assert_int_equal(qp.hosts[1].failures, request ? 1 : 0);
 			assert_int_equal(said_sequence + said_access + said_rnr + said_good, 0);
 			if (request)
 				assert_int_equal(said_psn, bench.psn);
@@ -184,7 +185,7 @@ static void write_is_held_to_its_length(void **state)
 		rules_open(&bench, 4);
 		packet = bench_packet(&bench, OPCODE_WRITE_FIRST, 100, 1024);
 		packet.remote.length = turn == 0 ? 1000 : turn == 1 ? 1500 : 2000;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		if (turn)
 			bench_say(&bench, turn == 1 ? OPCODE_WRITE_MIDDLE : OPCODE_WRITE_LAST, 101,
 				  turn == 1 ? 1024 : 900);
@@ -241,12 +242,12 @@ static void messages_beyond_the_limit(void **state)
 		bench.region->length = (size_t)3 << 30; /* which there is not: nothing may touch it */
 		packet = bench_packet(&bench, opcodes[turn % 2], 100, turn % 2 ? 0 : 1024);
 		packet.remote.length = (1u << 30) + (turn < 2);
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		bench_run();
 		assert_int_equal(said_access, turn < 2);
 		assert_int_equal(said_data, 0);
 		assert_int_equal(bench.region->memory[0], turn < 2);
-		assert_int_equal(network->hosts[1].failures, turn < 2);
+		assert_int_equal(qp.hosts[1].failures, turn < 2);
 		bench_close(&bench);
 	}
 }
@@ -265,12 +266,12 @@ static void keys_are_tried_once(void **state)
 	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
 	packet.pad = 0;
 	packet.remote.key++;
-	network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(said_data, 1);
 	assert_int_equal(said_access, 1);
 	assert_int_equal(said_psn, 100);
-	assert_int_equal(network->hosts[1].failures, 1);
+	assert_int_equal(qp.hosts[1].failures, 1);
 	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
 	bench_say(&bench, OPCODE_READ_REQUEST, 101, 16);
 	bench_run();
@@ -298,13 +299,13 @@ static void what_never_was_is_no_repeat(void **state)
 
 		packet.pad = 0;
 		packet.remote.key++;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		bench_say(&bench, OPCODE_WRITE_ONLY, packet.psn, 16);
 		bench_run();
 	}
 	assert_int_equal(said_data, 1);
 	assert_int_equal(said_good + said_access + said_sequence, 0);
-	assert_int_equal(network->hosts[1].failures, 0);
+	assert_int_equal(qp.hosts[1].failures, 0);
 	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
 	assert_int_equal(said_data, 2);
@@ -327,13 +328,12 @@ static void other_sequence_numbers_are_not_heard(void **state)
 		for (uint32_t ahead = PSN_AHEAD_MOST + 1; ahead <= PSN_MASK; ahead += 99991) {
 			struct packet packet =
 				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
-			struct host *host = &network->hosts[1];
+			struct host *host = &qp.hosts[1];
 
-			soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet,
-					   &sound);
+			soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
 		}
 	assert_memory_equal(&before, queue, sizeof(before));
-	assert_int_equal(network->hosts[1].heard, 0);
+	assert_int_equal(qp.hosts[1].heard, 0);
 	assert_int_equal(bench.region->memory[0], 1);
 	bench_run();
 	assert_int_equal(said_good + said_sequence + said_data + said_invalid + said_access, 0);
@@ -350,7 +350,7 @@ static void gaps_are_told_once(void **state)
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = false;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 	}
 	assert_int_equal(said_sequence, 1);
@@ -389,7 +389,7 @@ static void gaps_come_with_an_acknowledgement(void **state)
 
 		packet.psn += is_missing;
 		packet.ack_request = false;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 		if (!is_missing)
 			continue;
@@ -399,7 +399,7 @@ static void gaps_come_with_an_acknowledgement(void **state)
 		assert_int_equal(said_psn, psn);
 		/* It comes now. */
 		packet.psn = psn;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 	}
 	assert_int_equal(index, LENGTH(missing));
 	bench_close(&bench);
@@ -454,7 +454,7 @@ static unsigned sends, asked;
 
 static bool listen_to_both(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from == &where->hosts[0] && packet->opcode == OPCODE_SEND_ONLY) {
+	if (from == &qp.hosts[0] && packet->opcode == OPCODE_SEND_ONLY) {
 		sends++;
 		asked += packet->ack_request;
 	}
@@ -467,6 +467,7 @@ static void send_one(struct bench *bench, const struct work *work)
 
 	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 1), &receive, 1), OUTCOME_OK);
 	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), work, 1), OUTCOME_OK);
+	hosts_flush();
 }
 
 /*
@@ -483,7 +484,7 @@ static void silent_work_does_not_ask(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	network->tap = listen_to_both;
+	qp.tap = listen_to_both;
 	sends = asked = 0;
 	requester = &queue_of(&bench.pair, 0)->requester;
 	silent.region = reported.region = bench.region;
@@ -550,7 +551,7 @@ static void a_smaller_window_waits_for_no_silence(void **state)
 	(void)state;
 	for (unsigned reading = 0; reading < 2; reading++) {
 		rules_open(&bench, 16);
-		network->tap = listen_to_both;
+		qp.tap = listen_to_both;
 		requester = &queue_of(&bench.pair, 0)->requester;
 		silent.region = reads.region = bench.region;
 		reads.remote_address = (uintptr_t)bench.region->memory;
@@ -565,7 +566,7 @@ static void a_smaller_window_waits_for_no_silence(void **state)
 		assert_int_equal(asked, 0);
 		assert_int_equal(requester->count, 12);
 
-		network->hosts[0].transport.busy_queues += 1000;
+		qp.hosts[0].transport->busy_queues += 1000;
 		if (reading)
 			assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &reads, 1), OUTCOME_OK);
 		else
@@ -587,8 +588,8 @@ static void write_with_immediate(void **state)
 	(void)state;
 	rules_open(&bench, 4);
 	receive.region = bench.region;
-	network->completed = keep_completion;
-	network->owner = &taken;
+	qp.completed = keep_completion;
+	qp.owner = &taken;
 	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(said_rnr, 1);
@@ -615,23 +616,24 @@ static void strangers_are_not_heard(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	host = &network->hosts[1];
+	host = &qp.hosts[1];
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	soft_queue_receive(&host->transport, socket_of(host), &stranger, &packet, &sound);
-	soft_queue_receive(&host->transport, socket_of(&network->hosts[0]), &network->hosts[0].address, &packet,
-			   &sound);
+	soft_queue_receive(host->transport, host->socket, &stranger, &packet, &icrc_good);
+	soft_queue_receive(host->transport, qp.hosts[0].socket, &qp.hosts[0].address, &packet, &icrc_good);
 	packet.pkey = 0x1234;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
+	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
 	packet.pkey = PACKET_PKEY;
 	packet.opcode = OPCODE_DATAGRAM;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
-	soft_queue_batch_end(&host->transport);
+	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
+	soft_queue_batch_end(host->transport);
+	hosts_flush();
 	assert_int_equal(host->heard, 0);
 	assert_int_equal(said_good + said_sequence, 0);
 	assert_int_equal(bench.region->memory[0], 1);
 	packet.opcode = OPCODE_WRITE_ONLY;
-	soft_queue_receive(&host->transport, socket_of(host), &network->hosts[0].address, &packet, &sound);
-	soft_queue_batch_end(&host->transport);
+	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
+	soft_queue_batch_end(host->transport);
+	hosts_flush();
 	assert_int_equal(host->heard, 1);
 	assert_int_equal(said_good, 1);
 	bench_close(&bench);
@@ -647,7 +649,7 @@ static void arrive_marked(struct bench *bench, struct icrc_judge *judge, const s
 				  .mark.identification = (uint16_t)(100 + ahead) };
 
 	packet.destination = destination;
-	soft_queue_receive(&network->hosts[1].transport, socket_of(&network->hosts[1]), from, &packet, &open);
+	soft_queue_receive(qp.hosts[1].transport, qp.hosts[1].socket, from, &packet, &open);
 }
 
 /* Whoever sends in a peer's name cannot have the peer's own packets refused. */
@@ -661,20 +663,20 @@ static void strangers_teach_the_judge_nothing(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	peer = &network->hosts[0].address;
+	peer = &qp.hosts[0].address;
 	number = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16).destination;
 	for (uint16_t ahead = 0; ahead < 40000; ahead += 100) {
 		arrive_marked(&bench, &judge, peer, ahead, number + 1);
 		arrive_marked(&bench, &judge, &stranger, ahead, number);
 	}
 	assert_memory_equal(&judge, &before, sizeof(judge));
-	assert_int_equal(network->hosts[1].heard, 0);
+	assert_int_equal(qp.hosts[1].heard, 0);
 	/* The peer's own do count, and one that is damaged is found. */
 	arrive_marked(&bench, &judge, peer, 20000, number);
-	assert_int_equal(network->hosts[1].heard, 0);
+	assert_int_equal(qp.hosts[1].heard, 0);
 	assert_true(judge.doubted);
 	arrive_marked(&bench, &judge, peer, 1, number);
-	assert_int_equal(network->hosts[1].heard, 1);
+	assert_int_equal(qp.hosts[1].heard, 1);
 	assert_int_equal(judge.last.identification, 101);
 	bench_close(&bench);
 }
@@ -690,6 +692,7 @@ static void who_left_still_acknowledges(void **state)
 	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
 	soft_queue_stop(bench.pair.ends[1].queue);
+	hosts_flush();
 	last_words = said_good;
 	assert_in_range(last_words, 2, 4);
 	memset(bench.region->memory, 5, 16);
@@ -707,7 +710,7 @@ static void who_left_still_acknowledges(void **state)
 	bench_run();
 	assert_int_equal(said_good + said_sequence + said_data + said_invalid, 0);
 	assert_int_equal(bench.region->memory[0], 5);
-	assert_int_equal(network->hosts[1].failures, 0);
+	assert_int_equal(qp.hosts[1].failures, 0);
 	bench_close(&bench);
 }
 
@@ -720,19 +723,19 @@ static void numbers_come_once(void **state)
 	struct soft_endpoint endpoint;
 
 	(void)state;
-	network_open(5);
+	qp_open(5);
 	memset(seen, 0, sizeof(seen));
 	for (unsigned count = 0; count < (is_valgrind() ? 500u : (unsigned)COUNT); count++) {
 		uint32_t number;
 
-		endpoint_prepare(&endpoint, &network->hosts[0], ENDPOINT_CONNECTION, 1, 1);
+		endpoint_prepare(&endpoint, &qp.hosts[0], ENDPOINT_CONNECTION, 1, 1);
 		number = soft_queue_number(endpoint.queue);
 		assert_in_range(number, 2, 0xfffffe);
 		assert_false(seen[number / 8] & 1 << number % 8);
 		seen[number / 8] |= (uint8_t)(1 << number % 8);
 		soft_queue_destroy(endpoint.queue);
 	}
-	network_close();
+	qp_close();
 }
 
 /* The command leaves in the call-back that brings it the last message: its peer still learns that it arrived. */
@@ -742,7 +745,7 @@ static void leave_at_the_last_message(void *owner, struct host *host, const stru
 
 	if (told->completion.kind == WORK_RECEIVE)
 		soft_queue_stop(told->endpoint->queue);
-	else if (host == &network->hosts[0])
+	else if (host == &qp.hosts[0])
 		counted->good += told->completion.status == COMPLETION_OK;
 }
 
@@ -759,8 +762,8 @@ static void last_message_is_acknowledged(void **state)
 	source = region_of(0, 100, 0);
 	receive.region = bench.region;
 	send.region = source;
-	network->completed = leave_at_the_last_message;
-	network->owner = &counted;
+	qp.completed = leave_at_the_last_message;
+	qp.owner = &counted;
 	assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
 	assert_int_equal(soft_queue_post(bench.pair.ends[0].queue, &send, 1), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_S);
@@ -781,7 +784,7 @@ static void what_cannot_be_posted(void **state)
 
 	(void)state;
 	rules_open(&bench, 0);
-	network->hosts[0].dead = true;
+	qp.hosts[0].dead = true;
 	queue = bench.pair.ends[0].queue;
 	large = region_of(0, SOFT_LONGEST_MESSAGE + 1, 0);
 	work.region = large;
@@ -807,7 +810,7 @@ static void what_cannot_be_posted(void **state)
 	soft_queue_stop(queue);
 	assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
 
-	endpoint_prepare(&fresh, &network->hosts[0], ENDPOINT_CONNECTION, 1, 1);
+	endpoint_prepare(&fresh, &qp.hosts[0], ENDPOINT_CONNECTION, 1, 1);
 	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
 	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_OK);

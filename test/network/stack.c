@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/network/stack.h"
+
+#include "test/unit/unit.h"
+
+const struct icrc_case icrc_good = { .verdict = ICRC_GOOD };
+
+struct soft_transport *stack_open(void)
+{
+	static const struct log quiet = { .name = "test" };
+	struct transport *transport;
+
+	assert_int_equal(soft_backend.open(NULL, &quiet, &transport), OUTCOME_OK);
+	return soft_of(transport);
+}
+
+void stack_close(struct soft_transport *transport)
+{
+	soft_backend.close(&transport->base);
+}
+
+struct soft_socket *stack_socket(struct soft_transport *transport, const struct address *address)
+{
+	struct soft_path path;
+
+	assert_int_equal(soft_path_find(transport, "test", address, address, &path), OUTCOME_OK);
+	return path.socket;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One soft transport on the simulated network, for tests of its parts. */
+#ifndef TEST_NETWORK_STACK_H
+#define TEST_NETWORK_STACK_H
+
+#include "transport/soft/soft.h"
+
+struct soft_transport *stack_open(void);
+void stack_close(struct soft_transport *transport);
+/* Its socket at an address, opened if need be. */
+struct soft_socket *stack_socket(struct soft_transport *transport, const struct address *address);
+
+extern const struct icrc_case icrc_good;
+
+#endif

@@ -115,11 +115,11 @@ static void draw_line(const struct histogram *histogram, const char *prefix, uns
 {
 	uint64_t count = samples_between(histogram, first, end);
 	char low[QUANTITY_TEXT_SIZE], high[QUANTITY_TEXT_SIZE];
-	int length = (int)((double)count / (double)most * BAR_MOST + 0.5);
+	unsigned length = (unsigned)((count * BAR_MOST + most / 2) / most);
 
 	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, quantity_time(histogram_bucket_start(first), low),
 		quantity_time(histogram_bucket_start(end), high), count);
-	for (int i = 0; i < length || (!i && count); i++)
+	for (unsigned i = 0; i < length || (!i && count); i++)
 		fputc('#', stream);
 	fputc('\n', stream);
 }

@@ -68,8 +68,8 @@ enum {
 	DEBUG = -2,
 };
 
-static void __attribute__((format(printf, 4, 0)))
-say(const struct log *log, const char *object, int error, const char *format, va_list list)
+static void __attribute__((format(printf, 4, 0))) say(const struct log *log, const char *object, int error,
+						      const char *format, va_list list)
 {
 	int kept = errno;
 	struct line line;

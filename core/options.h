@@ -71,26 +71,19 @@ struct option {
 
 /* A row: kind, letter, long name, options struct and member, then the other fields by name. */
 #define OPTION_ROW(kind, short_letter, long_name, struct_type, member, ...)                                            \
-	{                                                                                                              \
-		.letter = short_letter, .name = long_name, .type = kind, .offset = offsetof(struct_type, member),      \
-		__VA_ARGS__                                                                                            \
-	}
+	{ .letter = short_letter,                                                                                      \
+	  .name = long_name,                                                                                           \
+	  .type = kind,                                                                                                \
+	  .offset = offsetof(struct_type, member),                                                                     \
+	  __VA_ARGS__ }
 
 /* A row that says what another one says. */
 #define OPTION_ALIAS_ROW(long_name, other, ...)                                                                        \
-	{                                                                                                              \
-		.name = long_name, .type = OPTION_ALIAS, .same_as = other, __VA_ARGS__                                 \
-	}
+	{ .name = long_name, .type = OPTION_ALIAS, .same_as = other, __VA_ARGS__ }
 
 /* What a table ends with: nothing, or another table whose offsets are right in the same struct. */
-#define OPTION_END                                                                                                     \
-	{                                                                                                              \
-		.name = NULL                                                                                           \
-	}
-#define OPTION_REST(table)                                                                                             \
-	{                                                                                                              \
-		.name = NULL, .rest = table                                                                            \
-	}
+#define OPTION_END	   { .name = NULL }
+#define OPTION_REST(table) { .name = NULL, .rest = table }
 
 /* A relation between two options of one table, by long name. */
 enum option_relation {

@@ -15,8 +15,8 @@ enum {
 };
 
 /* What does not fit leads nowhere, rather than elsewhere. */
-static const char *__attribute__((format(printf, 2, 0)))
-make_path(char path[MACHINE_PATH_SIZE], const char *format, va_list list)
+static const char *__attribute__((format(printf, 2, 0))) make_path(char path[MACHINE_PATH_SIZE], const char *format,
+								   va_list list)
 {
 	if (vsnprintf(path, MACHINE_PATH_SIZE, format, list) >= MACHINE_PATH_SIZE)
 		*path = 0;

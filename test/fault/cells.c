@@ -20,14 +20,9 @@
 #define MCKEY_SENDER	"mckey -m 239.1.%.1 -b ^ -s -C 2 --pause 20ms" CLIENT_LIMITS
 #define FILES		" --json --pidfile &/pid.% --prometheus &/prometheus.%"
 
-#define SERVER(role, own, other, ...)                                                                                  \
-	{                                                                                                              \
-		.name = role, .line = own, .peer = other, .passive = true, __VA_ARGS__                                 \
-	}
-#define CLIENT(role, own, other, ...)                                                                                  \
-	{                                                                                                              \
-		.name = role, .line = own, .peer = other, __VA_ARGS__                                                  \
-	}
+/* What follows the peer are more fields by name. */
+#define SERVER(role, own, ...) { .name = role, .line = own, .passive = true, .peer = __VA_ARGS__ }
+#define CLIENT(role, own, ...) { .name = role, .line = own, .peer = __VA_ARGS__ }
 
 /* clang-format off */
 const struct role roles[] = {

@@ -22,7 +22,7 @@ static int split(char *text, size_t length, char *words[WORDS_MOST + 1])
 	int count = 0;
 	char *start = text;
 
-	words[count++] = (char *)(uintptr_t) "fuzz";
+	words[count++] = (char *)(uintptr_t)"fuzz";
 	for (size_t at = 0; at < length && count < WORDS_MOST; at++)
 		if (!text[at] || text[at] == '\n') {
 			text[at] = 0;

@@ -739,7 +739,7 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	struct entry {
 		struct ifaddrs base;
 		struct sockaddr_storage address;
-	} * entries;
+	} *entries;
 	size_t count = 0;
 
 	if (!network)

@@ -792,7 +792,7 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	if (getenv("SOFT_QUEUE_TRACE"))
 		fprintf(stderr, "%zu senders: %.1f MB/s, %llu packets, %llu overflowed\n", count_of_pairs,
-			(double)counted.wanted * SIZE / 1e6 / ((double)(network->now - began) / 1e9),
+			(double)(counted.wanted * SIZE) / 1e6 / ((double)(network->now - began) / 1e9),
 			(unsigned long long)network->sent, (unsigned long long)network->overflowed);
 	assert_true(network->now - began < CLOCK_NS_PER_S);
 	overflowed = network->overflowed;

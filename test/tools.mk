@@ -44,14 +44,14 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 
 # What runs on the simulated provider, which takes the place of librdmacm and libibverbs. The suite's own main stays.
 verbs_tests := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/verbs/*.c)))
-$(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,$(wildcard test/verbs/provider/*.c)) \
+$(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,test/conformance/pair.c $(wildcard test/verbs/provider/*.c)) \
 		$(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,--wrap=opendir,--wrap=access -o $@ \
+	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,--wrap=opendir,--wrap=access,--wrap=interface_addresses -o $@ \
 		$(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
-$(BUILD)/test/verbs/suite: $(call object,$(suite))
+$(BUILD)/test/verbs/suite: $(call object,$(filter-out %/pair.c,$(suite)))
 
 # The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
 $(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)

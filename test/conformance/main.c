@@ -5,10 +5,8 @@
  * CONFORMANCE_SPIN=USEC in the environment: spinning, so long before it sleeps; -1 for ever.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "test/conformance/pair.h"
 
 struct exclusion {
@@ -41,35 +39,6 @@ static const char *excluded(const char *transport, const struct bench *bench, co
 	return NULL;
 }
 
-/* A fresh transport for each case: what one leaves behind must not help or hurt the next. */
-static bool open_bench(struct bench *bench, const char *transport, const char *address, const char *remove_command)
-{
-	const char *spin = getenv("CONFORMANCE_SPIN");
-
-	memset(bench, 0, sizeof(*bench));
-	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
-	bench->remove_command = remove_command;
-	bench->accept = bench->answer_requests = true;
-	bench->region_size = 4096;
-	bench->access = REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK;
-	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
-	bench->loop = loop_create();
-	if (!bench->loop || transport_open(transport, bench->loop, &bench->log, &bench->transport))
-		return false;
-	if (spin)
-		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_FOR_EVER : atol(spin) * CLOCK_NS_PER_US);
-	return address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
-	       address_parse(bench->address.family == ADDRESS_IP6 ? "ff15::4791" : "239.1.2.3", ADDRESS_FORMAT_IP,
-			     &bench->group) &&
-	       !channel_create(bench->transport, &bench->channel);
-}
-
-static void close_bench(struct bench *bench)
-{
-	transport_close(bench->transport);
-	loop_destroy(bench->loop);
-}
-
 /* What the device can do, learnt from an endpoint that resolves it. */
 static bool probe(struct bench *bench)
 {
@@ -95,23 +64,23 @@ int main(int argc, char **argv)
 
 			if (row->removal != (remove_command != NULL))
 				continue;
-			if (!open_bench(&bench, argv[1], argv[2], remove_command) || !probe(&bench)) {
+			if (!bench_open(&bench, argv[1], argv[2], remove_command) || !probe(&bench)) {
 				printf("FAIL %s: cannot reach %s over %s\n", row->name, argv[2], argv[1]);
 				return 1;
 			}
 			reason = excluded(argv[1], &bench, row);
 			bench_clear(&bench);
-			close_bench(&bench);
+			bench_close(&bench);
 			if (reason) {
 				printf("skip %s: %s\n", row->name, reason);
 				skipped++;
 				continue;
 			}
-			if (!open_bench(&bench, argv[1], argv[2], remove_command))
+			if (!bench_open(&bench, argv[1], argv[2], remove_command))
 				return 1;
 			row->run(&bench);
 			bench_clear(&bench);
-			close_bench(&bench);
+			bench_close(&bench);
 			printf("%s %s%s%s\n", bench.why ? "FAIL" : "ok", row->name, bench.why ? ": " : "",
 			       bench.why ? bench.why : "");
 			bench.why ? failed++ : passed++;

@@ -2,6 +2,7 @@
 #include "test/conformance/pair.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -264,4 +265,32 @@ void bench_clear(struct bench *bench)
 	region_destroy(bench->client_region);
 	region_destroy(bench->server_region);
 	bench_linger(bench, 5);
+}
+
+bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command)
+{
+	const char *spin = getenv("CONFORMANCE_SPIN");
+
+	memset(bench, 0, sizeof(*bench));
+	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
+	bench->remove_command = remove_command;
+	bench->accept = bench->answer_requests = true;
+	bench->region_size = 4096;
+	bench->access = REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK;
+	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
+	bench->loop = loop_create();
+	if (!bench->loop || transport_open(transport, bench->loop, &bench->log, &bench->transport))
+		return false;
+	if (spin)
+		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_FOR_EVER : atol(spin) * CLOCK_NS_PER_US);
+	return address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
+	       address_parse(bench->address.family == ADDRESS_IP6 ? "ff15::4791" : "239.1.2.3", ADDRESS_FORMAT_IP,
+			     &bench->group) &&
+	       !channel_create(bench->transport, &bench->channel);
+}
+
+void bench_close(struct bench *bench)
+{
+	transport_close(bench->transport);
+	loop_destroy(bench->loop);
 }

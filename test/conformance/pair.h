@@ -72,6 +72,10 @@ extern const struct conformance_case group_cases[];
 			return;                                                                                        \
 	} while (0)
 
+/* A fresh transport for each case: what one leaves behind must not help or hurt the next. */
+bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command);
+void bench_close(struct bench *bench);
+
 bool bench_require(struct bench *bench, bool condition, const char *text, const char *file, int line);
 
 struct endpoint_options bench_options(const struct bench *bench);

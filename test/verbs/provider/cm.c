@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/ib.h>
 #include <stdio.h>
 #include <string.h>
@@ -341,8 +342,12 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **re
 	provider_pump();
 	if (provider_fails(__func__))
 		return -1;
-	if (!channel->waiting && provider.events_without_end && provider.ids)
-		cm_raise(provider.ids, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	if (provider.events_without_end && provider.ids) {
+		event = cm_raise(provider.ids, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+		LIST_REMOVE(channel->waiting, event);
+		event->next = channel->waiting;
+		channel->waiting = event;
+	}
 	event = channel->waiting;
 	if (!event)
 		return doorbell_empty(&channel->bell, __func__);
@@ -931,4 +936,47 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attributes, i
 		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 	return 0;
+}
+
+/* ---- a client for the tests ---- */
+
+static void take(struct cm_id *id, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+
+	while (rdma_get_cm_event(id->base.channel, &event))
+		;
+	if (event->event != type)
+		provider_die("cm_ask: event %d, not %d", (int)event->event, (int)type);
+	rdma_ack_cm_event(event);
+}
+
+struct cm_id *cm_ask(const struct sockaddr *source, const struct sockaddr *destination,
+		     const struct rdma_conn_param *parameters)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_conn_param copied = *parameters;
+	size_t traced = strlen(provider.trace);
+	struct rdma_cm_id *id;
+
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, (struct sockaddr *)(uintptr_t)source, (struct sockaddr *)(uintptr_t)destination,
+			      1000))
+		provider_die("cm_ask: %s", strerror(errno));
+	take(cm(id), RDMA_CM_EVENT_ADDR_RESOLVED);
+	rdma_resolve_route(id, 1000);
+	take(cm(id), RDMA_CM_EVENT_ROUTE_RESOLVED);
+	if (rdma_connect(id, &copied))
+		provider_die("cm_ask: %s", strerror(errno));
+	provider.trace[traced] = '\0';
+	return cm(id);
+}
+
+void cm_ask_end(struct cm_id *id)
+{
+	struct rdma_event_channel *channel = id->base.channel;
+
+	rdma_destroy_id(&id->base);
+	rdma_destroy_event_channel(channel);
 }

@@ -70,7 +70,7 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 		fill_port(device, index, number);
 	doorbell_open(&device->bell);
 	device->verbs.sz = sizeof(device->verbs);
-	device->verbs.create_qp_ex = qp_create_extended;
+	device->verbs.create_qp_ex = qp_create_own;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->device = &device->base;
 	context->async_fd = device->bell.fd;

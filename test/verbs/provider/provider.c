@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/interface.h"
+
 struct provider provider;
 
 void provider_die(const char *format, ...)
@@ -201,6 +203,22 @@ int __wrap_access(const char *path, int mode)
 	return provider_fails("access") ? -1 : __real_access(elsewhere(path, buffer), mode);
 }
 
+/* Of the interface "lo", which every machine has. */
+size_t __wrap_interface_addresses(struct interface_address *list);
+size_t __wrap_interface_addresses(struct interface_address *list)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < DEVICES_MOST; index++)
+		for (int port = 0; provider.devices[index] && port < PORTS; port++) {
+			const struct sockaddr_in *address = &provider.devices[index]->ports[port].address;
+
+			list[count] = (struct interface_address){ .address.family = ADDRESS_IP4, .name = "lo" };
+			memcpy(list[count++].address.bytes, &address->sin_addr, 4);
+		}
+	return count;
+}
+
 static void make_root(void)
 {
 	static const char *const folders[] = { "/sys",
@@ -212,6 +230,7 @@ static void make_root(void)
 					       "/dev",
 					       "/dev/infiniband",
 					       "/dev/infiniband/uverbs0",
+					       "/dev/infiniband/uverbs1",
 					       "/dev/infiniband/rdma_cm" };
 
 	strcpy(provider.root, "/tmp/provider.XXXXXX");

@@ -243,18 +243,19 @@ struct provider {
 	char root[64]; /* a folder in place of / for /sys/class and /dev/infiniband */
 
 	/* Misbehaviour. */
-	const char *fails;    /* the call of that name ... */
-	int fails_with;	      /* ... with this errno value ... */
-	unsigned fails_after; /* ... when it was called so often, ... */
-	bool fails_once;      /* ... and then works again */
-	unsigned calls;	      /* of that name */
-	bool events_without_end;
-	bool silent_flush;		     /* flushed work raises no event */
-	bool no_withdrawal;		     /* a request of a client that gives up stays */
-	bool retries_end;		     /* at once, where the other queue pair does not answer */
-	bool keeps_completions;		     /* of a destroyed queue pair, as rxe does */
-	enum ibv_wc_status breaks_with;	     /* the next send */
-	void (*listening)(struct cm_id *id); /* called in rdma_listen() */
+	const char *fails;			   /* the call of that name ... */
+	int fails_with;				   /* ... with this errno value ... */
+	unsigned fails_after;			   /* ... when it was called so often, ... */
+	bool fails_once;			   /* ... and then works again */
+	unsigned calls;				   /* of that name */
+	bool events_without_end;		   /* instead of any other */
+	bool silent_flush;			   /* flushed work raises no event */
+	bool no_withdrawal;			   /* a request of a client that gives up stays */
+	bool retries_end;			   /* at once, where the other queue pair does not answer */
+	bool keeps_completions;			   /* of a destroyed queue pair, as rxe does */
+	enum ibv_wc_status breaks_with;		   /* the next send */
+	void (*listening)(struct cm_id *id);	   /* called in rdma_listen() */
+	void (*destroying)(struct queue_pair *qp); /* and in ibv_destroy_qp() */
 };
 
 extern struct provider provider;
@@ -303,6 +304,10 @@ void device_remove(struct device *device, unsigned ways);
 
 /* cm.c */
 struct cm_event *cm_raise(struct cm_id *id, enum rdma_cm_event_type type, int status);
+/* A client that is no endpoint, and has asked to connect: its identifier, on a channel of its own. */
+struct cm_id *cm_ask(const struct sockaddr *source, const struct sockaddr *destination,
+		     const struct rdma_conn_param *parameters);
+void cm_ask_end(struct cm_id *id);
 struct cm_id *cm_find(unsigned number);
 /* TCP has broken the connection of that queue pair: iWARP. */
 void cm_lost(const struct queue_pair *qp);
@@ -318,6 +323,7 @@ struct queue_pair *qp_find(uint32_t number);
 int qp_post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad);
 int qp_post_receive(struct ibv_qp *qp, struct ibv_recv_wr *request, struct ibv_recv_wr **bad);
 struct ibv_qp *qp_create_extended(struct ibv_context *context, struct ibv_qp_init_attr_ex *attributes);
+struct ibv_qp *qp_create_own(struct ibv_context *context, struct ibv_qp_init_attr_ex *attributes);
 int qp_modify(struct queue_pair *qp, const struct ibv_qp_attr *attributes, int mask);
 void qp_schedule(struct queue_pair *qp);
 /* Puts a message into the next receive, which there is. */

@@ -71,6 +71,13 @@ struct ibv_qp *qp_create_extended(struct ibv_context *context, struct ibv_qp_ini
 	return &qp->base;
 }
 
+/* By the program itself, not by the connection manager. */
+struct ibv_qp *qp_create_own(struct ibv_context *context, struct ibv_qp_init_attr_ex *attributes)
+{
+	provider_trace("create_qp %s of our own\n", attributes->qp_type == IBV_QPT_UD ? "UD" : "RC");
+	return qp_create_extended(context, attributes);
+}
+
 struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *attributes)
 {
 	struct ibv_qp_init_attr_ex extended;
@@ -78,7 +85,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *att
 	memcpy(&extended, attributes, sizeof(*attributes));
 	extended.comp_mask = IBV_QP_INIT_ATTR_PD;
 	extended.pd = domain;
-	return qp_create_extended(domain->context, &extended);
+	return qp_create_own(domain->context, &extended);
 }
 
 static void free_send(struct queue_pair *qp)
@@ -102,6 +109,8 @@ int ibv_destroy_qp(struct ibv_qp *base)
 {
 	struct queue_pair *qp = qp_of(base);
 
+	if (provider.destroying)
+		provider.destroying(qp);
 	if (qp->attached)
 		provider_die("%s: it is still attached to a group", __func__);
 	if (qp->asynchronous)

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the command line to the library call: what reaches librdmacm and libibverbs on an InfiniBand fabric, which no
+ * software device can play. Every call of interest is written down as a line by the provider.
+ */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+
+#include "cmd/run.h"
+#include "cmd/table.h"
+#include "core/clock.h"
+#include "test/verbs/provider/provider.h"
+#include "transport/verbs/verbs.h"
+
+#define ARGUMENTS_MOST 16
+
+/* Runs a command line on a provider that a test has set up, checks its exit code, and that the calls were these. */
+static void expect_from(const struct command *command, const char *line, enum outcome outcome, const char *calls)
+{
+	char words[256], *argv[ARGUMENTS_MOST + 1] = { 0 }, *rest = words;
+	struct capture capture;
+	int argc = 0, out, kept = dup(STDOUT_FILENO);
+	enum outcome ended;
+
+	snprintf(words, sizeof(words), "%s", line);
+	while ((argv[argc] = strsep(&rest, " ")))
+		assert_true(++argc < ARGUMENTS_MOST);
+	out = memfd_create("stdout", 0);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	capture_begin(&capture);
+	ended = command_run(command, command->name, argc, argv);
+	capture_end(&capture);
+	fflush(stdout);
+	dup2(kept, STDOUT_FILENO);
+	close(out);
+	close(kept);
+	if (ended != outcome)
+		print_message("%s\n", capture.text);
+	assert_int_equal(ended, outcome);
+	assert_string_equal(provider.trace, calls);
+}
+
+static void expect_calls(const struct command *command, const char *line, enum outcome outcome, const char *calls)
+{
+	provider_begin(PROVIDER_INFINIBAND, 0);
+	expect_from(command, line, outcome, calls);
+	provider_end();
+}
+
+static void mckey_native_gid(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "bind 10.0.0.1:0\n"
+		     "create_qp UD by the manager\n"
+		     "join gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000 as full member\n"
+		     "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n");
+}
+
+static void mckey_assigned_gid(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "bind 10.0.0.1:0\n"
+		     "create_qp UD by the manager\n"
+		     "join gid :: sid 1110000 mask ffffffffffff0000 as full member\n"
+		     "leave gid :: sid 1110000 mask ffffffffffff0000\n");
+}
+
+static void mckey_assigned_address(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 0.0.0.0:0 from 10.0.0.1:0 in 10000 ms\n"
+		     "create_qp UD by the manager\n"
+		     "join 0.0.0.0:0 as full member\n"
+		     "leave 0.0.0.0:0\n");
+}
+
+static void mckey_ipoib_space(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++)
+		expect_calls(&mckey_command,
+			     way ? "mckey -m 239.1.2.3 -p ipoib -C 0" : "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK,
+			     "create_id space 0x0002\n"
+			     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+			     "create_qp UD by the manager\n"
+			     "join 239.1.2.3:0 as full member\n"
+			     "leave 239.1.2.3:0\n");
+}
+
+static void mckey_send_only(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD by the manager, no loopback\n"
+		     "join 239.1.2.3:0 as send-only full member\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+static void mckey_own_queue(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD of our own\n"
+		     "modify_qp to 1\n"
+		     "modify_qp to 2\n"
+		     "modify_qp to 3\n"
+		     "join 239.1.2.3:0 as full member\n"
+		     "attach ff..03 lid 0xc001\n"
+		     "detach ff..03 lid 0xc001\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+/* A send-only member's queue is not attached, also when it is our own. */
+static void mckey_own_queue_send_only(void **state)
+{
+	(void)state;
+	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -o -s -C 0", OUTCOME_OK,
+		     "create_id space 0x0111\n"
+		     "resolve 239.1.2.3:0 from none in 10000 ms\n"
+		     "create_qp UD of our own\n"
+		     "modify_qp to 1\n"
+		     "modify_qp to 2\n"
+		     "modify_qp to 3\n"
+		     "join 239.1.2.3:0 as send-only full member\n"
+		     "leave 239.1.2.3:0\n");
+}
+
+static void ucmatose_native_gid_client(void **state)
+{
+	(void)state;
+	expect_calls(&ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 2",
+		     OUTCOME_NO_CONNECTION,
+		     "create_id space 0x013f\n"
+		     "resolve gid fe80::2:c903:1 sid 13f1d2f mask ffffffffffffffff from "
+		     "gid fe80::2:c903:2 sid 13f0000 mask ffffffffffff0000 in 2000 ms\n"
+		     "create_qp RC by the manager\n"
+		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
+}
+
+static void ucmatose_native_gid_server(void **state)
+{
+	(void)state;
+	provider_begin(PROVIDER_INFINIBAND, 0);
+	provider_fail("rdma_listen", EADDRINUSE, 0);
+	expect_from(&ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
+		    "create_id space 0x0106\n"
+		    "bind gid fe80::2:c903:1 sid 1061388 mask ffffffffffffffff\n");
+	provider_end();
+}
+
+static void ucmatose_options(void **state)
+{
+	(void)state;
+	expect_calls(&ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
+		     "create_id space 0x013f\n"
+		     "resolve 10.0.0.2:7471 from none in 10000 ms\n"
+		     "option tos 96\n"
+		     "option ack 14\n"
+		     "create_qp RC by the manager\n"
+		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
+}
+
+/* The loop has its turns all the same: the deadline comes. */
+static void news_do_not_keep_the_loop(void **state)
+{
+	(void)state;
+	provider_begin(PROVIDER_INFINIBAND, 0);
+	provider.events_without_end = true;
+	expect_from(&ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_FAILED,
+		    "create_id space 0x0106\n"
+		    "resolve 10.0.0.2:7471 from none in 10000 ms\n");
+	provider_end();
+}
+
+static struct cm_id *somebody;
+
+static void ask(struct cm_id *listener)
+{
+	const struct rdma_conn_param parameters = { .qp_num = 99 };
+	struct sockaddr_in to = provider.devices[0]->ports[0].address;
+
+	to.sin_port = listener->base.route.addr.src_sin.sin_port;
+	somebody = cm_ask(NULL, (const struct sockaddr *)&to, &parameters);
+}
+
+/* A listener has a client, and the device no protection domain for it. */
+static void expect_no_domain(const struct command *command, const char *line, const char *calls)
+{
+	provider_begin(PROVIDER_INFINIBAND, 0);
+	provider.listening = ask;
+	provider_fail("ibv_alloc_pd", ENOMEM, 0);
+	expect_from(command, line, OUTCOME_INTERNAL, calls);
+	cm_ask_end(somebody);
+	provider_end();
+}
+
+/* What comes before there is a connection to fail is the server's failure. */
+static void servers_without_a_domain(void **state)
+{
+	(void)state;
+	expect_no_domain(&rping_command, "rping -s -P --idle-timeout 20ms",
+			 "create_id space 0x0106\n"
+			 "bind 0.0.0.0:7174\n"
+			 "reject\n");
+	expect_no_domain(&rping_command, "rping -s",
+			 "create_id space 0x0106\n"
+			 "bind 0.0.0.0:7174\n"
+			 "reject\n");
+	expect_no_domain(&ucmatose_command, "ucmatose",
+			 "create_id space 0x0106\n"
+			 "bind 0.0.0.0:7471\n"
+			 "reject\n");
+}
+
+/* ---- a device that fails ---- */
+
+static void count_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)endpoint;
+	assert_int_equal(event->kind, EVENT_FAILED);
+	++*(unsigned *)owner;
+}
+
+static void stop(void *loop)
+{
+	loop_stop(loop);
+}
+
+static void fail_channel(struct verbs_transport *transport)
+{
+	struct loop_timer timer = { 0 };
+
+	provider_fail("rdma_get_cm_event", EIO, 0);
+	doorbell_set(&provider.channels->bell, true);
+	loop_timer_start(transport->base.loop, &timer, 2 * CLOCK_NS_PER_MS, stop, transport->base.loop);
+	loop_run(transport->base.loop);
+}
+
+/*
+ * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
+ * channel when all has ended; else it fails all that need it, with a reason.
+ */
+static void a_failure_nobody_needs_to_know(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = count_event };
+	static const struct {
+		enum endpoint_state states[2];
+		bool done;
+		bool channel;
+		unsigned failures;
+	} rounds[] = {
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, false, 0 },
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, false, 2 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_RESOLVING_ROUTE }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, false, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DESTROYED }, false, true, 0 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, true, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DISCONNECTING }, false, true, 1 },
+	};
+
+	(void)state;
+	for (size_t round = 0; round < sizeof(rounds) / sizeof(*rounds); round++) {
+		struct log log = { .name = "test" };
+		struct verbs_endpoint endpoints[2] = { 0 };
+		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
+		struct verbs_transport transport = {
+			.base = { .loop = loop_create(), .log = &log },
+			.slots = slots,
+			.slot_count = 2,
+		};
+		struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" } };
+		struct channel *channel;
+		struct capture capture;
+		unsigned failures = 0;
+
+		provider_begin(PROVIDER_INFINIBAND, 0);
+		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
+		for (size_t index = 0; index < 2; index++) {
+			endpoints[index].base.transport = &transport.base;
+			endpoints[index].base.channel = channel;
+			endpoints[index].base.domain = &domain.base;
+			endpoints[index].base.state = rounds[round].states[index];
+			endpoints[index].base.done = rounds[round].done;
+			endpoints[index].base.handlers = &handlers;
+			endpoints[index].base.owner = &failures;
+		}
+		capture_begin(&capture);
+		if (rounds[round].channel)
+			fail_channel(&transport);
+		else
+			verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+		capture_end(&capture);
+		assert_int_equal(failures, rounds[round].failures);
+		assert_int_equal(strstr(capture.text, rounds[round].channel
+							      ? "event channel: reading an event: Input/output error"
+							      : "ib0: arming a completion queue: Invalid argument") !=
+					 NULL,
+				 failures > 0);
+		verbs_channel_free((struct verbs_channel *)channel);
+		loop_destroy(transport.base.loop);
+		provider_end();
+	}
+}
+
+/* Nothing would tell it of its completions. */
+static void a_failed_device_takes_nobody(void **state)
+{
+	struct log log = { .name = "test" };
+	struct ibv_context context = { 0 };
+	struct rdma_cm_id id = { .verbs = &context };
+	struct verbs_transport transport = { .base = { .log = &log } };
+	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" }, .context = &context };
+	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base, .kind = ENDPOINT_CONNECTION },
+					   .id = &id };
+	struct capture capture;
+
+	(void)state;
+	transport.domains = &domain;
+	capture_begin(&capture);
+	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_OK);
+	verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_FAILED);
+	capture_end(&capture);
+	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
+}
+
+static void hear_nothing(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)owner;
+	(void)endpoint;
+	assert_int_equal(event->kind, EVENT_FAILED);
+}
+
+/* Peers that ask and take it back, again and again, do not fill a server's log; what fails the listener is told. */
+static void strangers_do_not_fill_the_log(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = hear_nothing };
+	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
+	struct log log = { .name = "test" };
+	struct transport transport = { .log = &log };
+	struct verbs_endpoint endpoint = {
+		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
+	};
+	struct capture capture;
+	unsigned lines = 0;
+
+	(void)state;
+	capture_begin(&capture);
+	for (unsigned i = 0; i < 50; i++) {
+		endpoint.base.state = ENDPOINT_ACCEPTING;
+		verbs_endpoint_event(&endpoint, &event, NULL);
+		assert_int_equal(endpoint.base.state, ENDPOINT_FAILED);
+	}
+	endpoint.base.kind = ENDPOINT_LISTENER;
+	endpoint.base.state = ENDPOINT_LISTENING;
+	verbs_endpoint_event(&endpoint, &event, NULL);
+	capture_end(&capture);
+	for (const char *at = capture.text; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 11);
+	assert_non_null(strstr(capture.text, "listening: "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mckey_native_gid),
+		cmocka_unit_test(mckey_assigned_gid),
+		cmocka_unit_test(mckey_assigned_address),
+		cmocka_unit_test(mckey_ipoib_space),
+		cmocka_unit_test(mckey_send_only),
+		cmocka_unit_test(mckey_own_queue),
+		cmocka_unit_test(mckey_own_queue_send_only),
+		cmocka_unit_test(ucmatose_native_gid_client),
+		cmocka_unit_test(ucmatose_native_gid_server),
+		cmocka_unit_test(ucmatose_options),
+		cmocka_unit_test(news_do_not_keep_the_loop),
+		cmocka_unit_test(servers_without_a_domain),
+		cmocka_unit_test(a_failure_nobody_needs_to_know),
+		cmocka_unit_test(a_failed_device_takes_nobody),
+		cmocka_unit_test(strangers_do_not_fill_the_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

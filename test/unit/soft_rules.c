@@ -374,6 +374,26 @@ static void gaps_are_told_once(void **state)
 	bench_close(&bench);
 }
 
+/* The peer asks before its window ends, and is told again; but not for each question. */
+static void gaps_are_told_again_if_asked(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	for (uint32_t psn = 101; psn < 120; psn++) {
+		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
+
+		packet.ack_request = psn % 4 == 0;
+		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		network_run(CLOCK_NS_PER_MS);
+		/* At once, and at the first two questions. */
+		assert_int_equal(said_sequence, psn < 104 ? 1 : psn < 108 ? 2 : 3);
+		assert_int_equal(said_good, 0);
+	}
+	bench_close(&bench);
+}
+
 /* Each gap behind some progress: the kernel's soft-RoCE goes back once, and again only after an acknowledgement. */
 static void gaps_come_with_an_acknowledgement(void **state)
 {
@@ -832,6 +852,7 @@ int main(void)
 		cmocka_unit_test(what_never_was_is_no_repeat),
 		cmocka_unit_test(other_sequence_numbers_are_not_heard),
 		cmocka_unit_test(gaps_are_told_once),
+		cmocka_unit_test(gaps_are_told_again_if_asked),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),
 		cmocka_unit_test(acknowledgements_are_coalesced),
 		cmocka_unit_test(write_with_immediate),

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=loop_timer_start,--wrap=loop_timer_stop,--wrap=clock_gettime */
+/* The life of an endpoint, the same on every backend, on one that does nothing but answer. */
+#include "test/unit/unit.h"
+
+#include <netinet/in.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "transport/backend.h"
+
+/* What the backend was last asked for, and its answer. */
+static const char *called;
+static enum outcome answer;
+static unsigned destroyed;
+
+static enum outcome fake_create(struct channel *channel, enum endpoint_kind kind,
+				const struct endpoint_options *options, struct endpoint **endpoint)
+{
+	if (answer)
+		return answer;
+	*endpoint = calloc(1, sizeof(**endpoint));
+	endpoint_initialise(*endpoint, channel, kind, options);
+	return OUTCOME_OK;
+}
+
+static void fake_destroy(struct endpoint *endpoint)
+{
+	(void)endpoint;
+	destroyed++;
+}
+
+#define FAKE(name, ...)                                                                                                \
+	static enum outcome fake_##name(struct endpoint *endpoint __VA_ARGS__)                                         \
+	{                                                                                                              \
+		(void)endpoint;                                                                                        \
+		called = #name;                                                                                        \
+		return answer;                                                                                         \
+	}
+#define UNUSED __attribute__((unused))
+FAKE(listen, , const struct address *address UNUSED)
+FAKE(resolve, , const struct address *source UNUSED, const struct address *destination UNUSED)
+FAKE(connect, , const void *data UNUSED, size_t length UNUSED)
+FAKE(accept, , const void *data UNUSED, size_t length UNUSED)
+FAKE(reject, , const void *data UNUSED, size_t length UNUSED)
+FAKE(disconnect)
+FAKE(join, , void *context UNUSED)
+FAKE(leave)
+FAKE(migrate, , struct channel *channel UNUSED)
+
+static const struct backend backend = {
+	.name = "fake",
+	.endpoint_create = fake_create,
+	.endpoint_destroy = fake_destroy,
+	.listen = fake_listen,
+	.resolve = fake_resolve,
+	.connect = fake_connect,
+	.accept = fake_accept,
+	.reject = fake_reject,
+	.disconnect = fake_disconnect,
+	.join = fake_join,
+	.leave = fake_leave,
+	.migrate = fake_migrate,
+};
+
+/* The one timer that there is, and the clock. */
+static struct {
+	bool runs;
+	int64_t nanoseconds;
+	loop_callback *callback;
+	void *owner;
+} timer;
+static int64_t now = CLOCK_NS_PER_S;
+
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
+			     loop_callback *callback, void *owner);
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
+			     loop_callback *callback, void *owner)
+{
+	(void)loop;
+	(void)started;
+	timer.runs = true;
+	timer.nanoseconds = nanoseconds;
+	timer.callback = callback;
+	timer.owner = owner;
+}
+
+void __wrap_loop_timer_stop(struct loop_timer *stopped);
+void __wrap_loop_timer_stop(struct loop_timer *stopped)
+{
+	(void)stopped;
+	timer.runs = false;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = clock_timespec(now);
+	return 0;
+}
+
+static const struct log log_ = { .name = "tool" };
+static struct transport transport = { .backend = &backend, .log = &log_ };
+static struct channel channel = { .transport = &transport };
+
+/* What the command heard. */
+static struct {
+	unsigned events, completions;
+	struct endpoint_event event;
+	struct completion completion;
+} heard;
+
+static void event_came(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	assert_ptr_equal(owner, &heard);
+	(void)endpoint;
+	heard.events++;
+	heard.event = *event;
+}
+
+static void completion_came(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)owner;
+	(void)endpoint;
+	heard.completions++;
+	heard.completion = *completion;
+}
+
+static const struct endpoint_handlers handlers = { .event = event_came, .completion = completion_came };
+static struct capture capture;
+
+static struct endpoint *create(enum endpoint_kind kind, const struct path_options *path)
+{
+	const struct endpoint_options options = { .timeout = 5 * CLOCK_NS_PER_S, .path = path };
+	struct endpoint *endpoint;
+
+	answer = OUTCOME_OK;
+	called = "";
+	destroyed = 0;
+	timer.runs = false;
+	memset(&heard, 0, sizeof(heard));
+	assert_int_equal(endpoint_create(kind, &channel, &options, &handlers, &heard, &endpoint), OUTCOME_OK);
+	strcpy(endpoint->name, "peer");
+	capture_begin(&capture);
+	return endpoint;
+}
+
+/* Returns what was written to stderr. */
+static const char *finish(struct endpoint *endpoint)
+{
+	endpoint_destroy(endpoint);
+	endpoint_destroy(endpoint);
+	assert_int_equal(destroyed, 1);
+	assert_false(timer.runs);
+	free(endpoint);
+	return capture_end(&capture);
+}
+
+#define STATES (ENDPOINT_DESTROYED + 1)
+
+/* Those that may follow each, besides FAILED and DESTROYED, and whether it waits. */
+static const struct {
+	enum endpoint_state next[3];
+	bool waits;
+} states[STATES] = {
+	[ENDPOINT_IDLE] = { { ENDPOINT_RESOLVING_ADDRESS, ENDPOINT_LISTENING, ENDPOINT_REQUESTED }, false },
+	[ENDPOINT_RESOLVING_ADDRESS] = { { ENDPOINT_ADDRESS_RESOLVED }, true },
+	[ENDPOINT_ADDRESS_RESOLVED] = { { ENDPOINT_RESOLVING_ROUTE, ENDPOINT_JOINING }, false },
+	[ENDPOINT_RESOLVING_ROUTE] = { { ENDPOINT_ROUTE_RESOLVED }, true },
+	[ENDPOINT_ROUTE_RESOLVED] = { { ENDPOINT_CONNECTING }, false },
+	[ENDPOINT_CONNECTING] = { { ENDPOINT_ESTABLISHED }, true },
+	[ENDPOINT_REQUESTED] = { { ENDPOINT_ACCEPTING }, false },
+	[ENDPOINT_ACCEPTING] = { { ENDPOINT_ESTABLISHED }, true },
+	[ENDPOINT_ESTABLISHED] = { { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTED }, false },
+	[ENDPOINT_DISCONNECTING] = { { ENDPOINT_DISCONNECTED }, true },
+	[ENDPOINT_JOINING] = { { ENDPOINT_JOINED }, true },
+	[ENDPOINT_JOINED] = { { ENDPOINT_ADDRESS_RESOLVED }, false },
+};
+
+static bool may_follow(enum endpoint_state from, enum endpoint_state to)
+{
+	if (to == ENDPOINT_DESTROYED)
+		return true;
+	if (to == ENDPOINT_FAILED)
+		return from < ENDPOINT_FAILED;
+	for (size_t index = 0; index < LENGTH(states[from].next); index++)
+		if (to != ENDPOINT_IDLE && states[from].next[index] == to)
+			return true;
+	return false;
+}
+
+static void every_pair_of_states(void **state)
+{
+	(void)state;
+	for (enum endpoint_state from = 0; from < STATES; from++)
+		for (enum endpoint_state to = 0; to < STATES; to++) {
+			struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+			bool may = may_follow(from, to);
+
+			endpoint->state = from;
+			assert_int_equal(endpoint_enter(endpoint, to), may);
+			assert_int_equal(endpoint->state, may ? to : from);
+			assert_int_equal(timer.runs, may && states[to].waits);
+			if (timer.runs)
+				assert_int_equal(timer.nanoseconds, 5 * CLOCK_NS_PER_S);
+			endpoint->state = ENDPOINT_IDLE;
+			if (may)
+				assert_string_equal(finish(endpoint), "");
+			else
+				assert_non_null(strstr(finish(endpoint), "defect"));
+		}
+}
+
+static bool is_over(enum endpoint_state state)
+{
+	return state == ENDPOINT_ESTABLISHED || state == ENDPOINT_DISCONNECTING || state == ENDPOINT_DISCONNECTED ||
+	       state == ENDPOINT_JOINED || state == ENDPOINT_LISTENING;
+}
+
+/* A phase that takes too long fails the endpoint, in words; before there was a connection nobody may be there. */
+static void deadlines(void **state)
+{
+	(void)state;
+	for (enum endpoint_state at = 0; at < STATES; at++) {
+		struct endpoint *endpoint;
+
+		if (!states[at].waits)
+			continue;
+		endpoint = create(ENDPOINT_CONNECTION, NULL);
+		for (enum endpoint_state from = 0; from < STATES; from++)
+			if (may_follow(from, at))
+				endpoint->state = from;
+		assert_true(endpoint_enter(endpoint, at));
+		timer.callback(timer.owner);
+		assert_int_equal(heard.events, 1);
+		assert_int_equal(heard.event.kind, EVENT_FAILED);
+		assert_int_equal(heard.event.outcome, is_over(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
+		assert_int_equal(endpoint->absent, at <= ENDPOINT_CONNECTING);
+		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
+		assert_non_null(strstr(finish(endpoint), ": timed out after 5 s\n"));
+		/* Without a limit it may take for ever. */
+		endpoint = create(ENDPOINT_CONNECTION, NULL);
+		endpoint->options.timeout = 0;
+		for (enum endpoint_state from = 0; from < STATES; from++)
+			if (may_follow(from, at))
+				endpoint->state = from;
+		assert_true(endpoint_enter(endpoint, at));
+		assert_false(timer.runs);
+		finish(endpoint);
+	}
+}
+
+static void failures_are_told_once(void **state)
+{
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+
+	(void)state;
+	endpoint->state = ENDPOINT_ESTABLISHED;
+	endpoint_fail(endpoint, OUTCOME_INTERNAL);
+	assert_int_equal(endpoint->state, ENDPOINT_FAILED);
+	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
+	endpoint_fail(endpoint, OUTCOME_FAILED);
+	endpoint_refused(endpoint, (const uint8_t *)"no", 2);
+	endpoint_established(endpoint, NULL, 0);
+	assert_int_equal(heard.events, 1);
+	endpoint_destroy(endpoint);
+	endpoint_fail(endpoint, OUTCOME_FAILED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+	assert_int_equal(heard.events, 1);
+	assert_string_equal(finish(endpoint), "");
+}
+
+static void refusals_bring_their_words(void **state)
+{
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+
+	(void)state;
+	endpoint->state = ENDPOINT_CONNECTING;
+	endpoint_refused(endpoint, (const uint8_t *)"busy", 4);
+	assert_int_equal(heard.event.kind, EVENT_FAILED);
+	assert_int_equal(heard.event.outcome, OUTCOME_NO_CONNECTION);
+	assert_int_equal(heard.event.private_length, 4);
+	assert_memory_equal(heard.event.private_data, "busy", 4);
+	finish(endpoint);
+}
+
+static void refusal_texts(void **state)
+{
+	char text[ENDPOINT_REFUSAL_SIZE], longest[PRIVATE_DATA_MOST + 40], expected[sizeof(longest)];
+
+	(void)state;
+	assert_string_equal(endpoint_refusal_text(NULL, 10, text), "");
+	assert_string_equal(endpoint_refusal_text((const uint8_t *)"", 1, text), "");
+	assert_string_equal(endpoint_refusal_text((const uint8_t *)"busy", 0, text), "");
+	assert_string_equal(endpoint_refusal_text((const uint8_t *)"busy", 3, text), ": \"bus\"");
+	assert_string_equal(endpoint_refusal_text((const uint8_t *)"bu\nsy", 5, text), ": \"bu\"");
+	memset(longest, 'x', sizeof(longest));
+	snprintf(expected, sizeof(expected), ": \"%.*s\"", PRIVATE_DATA_MOST, longest);
+	assert_string_equal(endpoint_refusal_text((const uint8_t *)longest, sizeof(longest), text), expected);
+}
+
+/* Of a connection while it is established; of a group until it failed. The first message establishes an acceptor. */
+static void completions_in_every_state(void **state)
+{
+	static const enum endpoint_kind kinds[] = { ENDPOINT_CONNECTION, ENDPOINT_GROUP };
+
+	(void)state;
+	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
+		for (unsigned status = 0; status <= COMPLETION_OTHER; status++)
+			for (enum endpoint_state at = 0; at < STATES; at++) {
+				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };
+				struct endpoint *endpoint = create(kinds[kind], NULL);
+				bool establishes = at == ENDPOINT_ACCEPTING && !status;
+				bool comes = kinds[kind] == ENDPOINT_GROUP ? at < ENDPOINT_FAILED
+									   : establishes || at == ENDPOINT_ESTABLISHED;
+
+				endpoint->state = at;
+				endpoint_complete(endpoint, &completion, 12,
+						  status == COMPLETION_OTHER ? "words" : NULL);
+				assert_int_equal(heard.completions, comes);
+				assert_int_equal(heard.events, establishes);
+				assert_int_equal(endpoint->state, establishes ? ENDPOINT_ESTABLISHED : at);
+				if (comes)
+					assert_int_equal(heard.completion.tag, 5);
+				endpoint->state = ENDPOINT_IDLE;
+				if (!comes || !status)
+					assert_string_equal(finish(endpoint), "");
+				else
+					assert_non_null(strstr(finish(endpoint),
+							       status == COMPLETION_OTHER
+								       ? "send failed: words (completion status 12)"
+								       : "(completion status 12)"));
+			}
+}
+
+/* Lines about peers that never got connected: ten in ten seconds. Of others each counts. */
+static void strangers_fill_no_log(void **state)
+{
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+
+	(void)state;
+	transport.strangers_since = 0;
+	for (unsigned period = 0; period < 3; period++) {
+		endpoint->state = period == 1 ? ENDPOINT_LISTENING : ENDPOINT_ACCEPTING;
+		for (unsigned count = 0; count < 30; count++)
+			assert_int_equal(endpoint_is_worth_telling(endpoint), count < 10);
+		endpoint->state = ENDPOINT_ESTABLISHED;
+		assert_true(endpoint_is_worth_telling(endpoint));
+		endpoint->state = ENDPOINT_CONNECTING;
+		assert_true(endpoint_is_worth_telling(endpoint));
+		now += 10 * CLOCK_NS_PER_S - 1;
+		endpoint->state = ENDPOINT_ACCEPTING;
+		assert_false(endpoint_is_worth_telling(endpoint));
+		now++;
+	}
+	endpoint->state = ENDPOINT_IDLE;
+	finish(endpoint);
+}
+
+static void listeners_hear_of_lost_requests(void **state)
+{
+	struct endpoint *endpoint = create(ENDPOINT_LISTENER, NULL);
+
+	(void)state;
+	endpoint->state = ENDPOINT_LISTENING;
+	transport.strangers_since = 0;
+	endpoint_turned_away(endpoint, OUTCOME_NO_CONNECTION);
+	assert_int_equal(heard.events, 0);
+	endpoint_turned_away(endpoint, OUTCOME_FAILED);
+	assert_int_equal(heard.event.kind, EVENT_REFUSED);
+	assert_int_equal(heard.event.outcome, OUTCOME_FAILED);
+	endpoint_starved(endpoint);
+	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
+	assert_int_equal(heard.events, 2);
+	assert_string_equal(finish(endpoint), "tool: peer: a request is refused: out of memory\n");
+}
+
+/* A request belongs to the listener's command until that gives it handlers of its own. */
+static void requests_come_to_the_listener(void **state)
+{
+	struct endpoint *listener = create(ENDPOINT_LISTENER, NULL), request = { 0 };
+
+	(void)state;
+	listener->state = ENDPOINT_LISTENING;
+	endpoint_initialise(&request, &channel, ENDPOINT_CONNECTION, &listener->options);
+	request.state = ENDPOINT_REQUESTED;
+	endpoint_requested(listener, &request, (const uint8_t *)"hello", 5);
+	assert_int_equal(heard.event.kind, EVENT_REQUEST);
+	assert_ptr_equal(heard.event.request, &request);
+	assert_int_equal(heard.event.private_length, 5);
+	assert_memory_equal(heard.event.private_data, "hello", 5);
+	assert_ptr_equal(request.handlers, &handlers);
+	assert_ptr_equal(request.owner, &heard);
+	finish(listener);
+}
+
+static enum outcome resolve_any(struct endpoint *endpoint)
+{
+	const struct address to = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7 };
+
+	return endpoint_resolve(endpoint, NULL, &to);
+}
+
+static enum outcome listen_any(struct endpoint *endpoint)
+{
+	const struct address at = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 9 };
+
+	return endpoint_listen(endpoint, &at);
+}
+
+static enum outcome connect_it(struct endpoint *endpoint)
+{
+	return endpoint_connect(endpoint, NULL, 0);
+}
+
+static enum outcome accept_it(struct endpoint *endpoint)
+{
+	return endpoint_accept(endpoint, NULL, 0);
+}
+
+static enum outcome join_it(struct endpoint *endpoint)
+{
+	return endpoint_join(endpoint, NULL);
+}
+
+/* What a call makes of the state: only if the backend took it, but a group is left in any case. */
+static void calls_change_the_state(void **state)
+{
+	static const struct {
+		const char *name;
+		enum outcome (*call)(struct endpoint *endpoint);
+		enum endpoint_kind kind;
+		enum endpoint_state before, after, failed;
+	} rows[] = {
+		{ "listen", listen_any, ENDPOINT_LISTENER, ENDPOINT_IDLE, ENDPOINT_LISTENING, ENDPOINT_IDLE },
+		{ "resolve", resolve_any, ENDPOINT_CONNECTION, ENDPOINT_IDLE, ENDPOINT_RESOLVING_ADDRESS,
+		  ENDPOINT_IDLE },
+		{ "connect", connect_it, ENDPOINT_CONNECTION, ENDPOINT_ROUTE_RESOLVED, ENDPOINT_CONNECTING,
+		  ENDPOINT_ROUTE_RESOLVED },
+		{ "accept", accept_it, ENDPOINT_CONNECTION, ENDPOINT_REQUESTED, ENDPOINT_ACCEPTING,
+		  ENDPOINT_REQUESTED },
+		{ "disconnect", endpoint_disconnect, ENDPOINT_CONNECTION, ENDPOINT_ESTABLISHED, ENDPOINT_DISCONNECTING,
+		  ENDPOINT_ESTABLISHED },
+		{ "join", join_it, ENDPOINT_GROUP, ENDPOINT_ADDRESS_RESOLVED, ENDPOINT_JOINING,
+		  ENDPOINT_ADDRESS_RESOLVED },
+		{ "leave", endpoint_leave, ENDPOINT_GROUP, ENDPOINT_JOINED, ENDPOINT_ADDRESS_RESOLVED,
+		  ENDPOINT_ADDRESS_RESOLVED },
+		{ "", endpoint_leave, ENDPOINT_GROUP, ENDPOINT_JOINING, ENDPOINT_JOINING, ENDPOINT_JOINING },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (unsigned turn = 0; turn < 2; turn++) {
+			struct endpoint *endpoint = create(rows[row].kind, NULL);
+
+			endpoint->state = rows[row].before;
+			answer = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
+			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? answer : OUTCOME_OK);
+			assert_string_equal(called, rows[row].name);
+			assert_int_equal(endpoint->state, turn ? rows[row].failed : rows[row].after);
+			if (rows[row].call == listen_any)
+				assert_string_equal(endpoint->name, "10.0.0.2:9");
+			if (rows[row].call == resolve_any)
+				assert_string_equal(endpoint->name, "10.0.0.1:7");
+			assert_string_equal(finish(endpoint), "");
+		}
+}
+
+static void other_calls(void **state)
+{
+	struct channel other = { .transport = &transport };
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL), *none = NULL;
+	const struct endpoint_options options = { .timeout = 0 };
+
+	(void)state;
+	answer = OUTCOME_FAILED;
+	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_FAILED);
+	assert_ptr_equal(endpoint->channel, &channel);
+	assert_int_equal(endpoint_create(ENDPOINT_GROUP, &channel, &options, &handlers, NULL, &none), OUTCOME_FAILED);
+	assert_null(none);
+	answer = OUTCOME_OK;
+	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_OK);
+	assert_ptr_equal(endpoint->channel, &other);
+	endpoint->state = ENDPOINT_REQUESTED;
+	endpoint_reject(endpoint, NULL, 0);
+	assert_string_equal(called, "reject");
+	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
+	finish(endpoint);
+}
+
+static void type_of_service(void **state)
+{
+	struct path_options path = PATH_OPEN;
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, &path);
+
+	(void)state;
+	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
+	path.type_of_service = 0x61;
+	assert_int_equal(endpoint_type_of_service(endpoint), 0x61);
+	path.type_of_service = PATH_UNSET;
+	path.dscp = 46;
+	assert_int_equal(endpoint_type_of_service(endpoint), 0xb8);
+	endpoint->options.path = NULL;
+	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
+	finish(endpoint);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_of_states),
+		cmocka_unit_test(deadlines),
+		cmocka_unit_test(failures_are_told_once),
+		cmocka_unit_test(refusals_bring_their_words),
+		cmocka_unit_test(refusal_texts),
+		cmocka_unit_test(completions_in_every_state),
+		cmocka_unit_test(strangers_fill_no_log),
+		cmocka_unit_test(listeners_hear_of_lost_requests),
+		cmocka_unit_test(requests_come_to_the_listener),
+		cmocka_unit_test(calls_change_the_state),
+		cmocka_unit_test(other_calls),
+		cmocka_unit_test(type_of_service),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

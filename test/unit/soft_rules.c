@@ -5,7 +5,7 @@
 
 /* The acknowledgements that host 1 says. */
 static unsigned said_sequence, said_invalid, said_access, said_rnr, said_good, said_data;
-static uint32_t said_psn;
+static uint32_t said_psn, said_msn;
 
 static bool listen_to_answers(struct network *where, const struct host *from, struct packet *packet)
 {
@@ -13,6 +13,7 @@ static bool listen_to_answers(struct network *where, const struct host *from, st
 	if (from != &qp.hosts[1])
 		return true;
 	said_psn = packet->psn;
+	said_msn = packet->acknowledgement.msn;
 	if (packet->opcode != OPCODE_ACKNOWLEDGE) {
 		said_data++;
 		return true;
@@ -385,7 +386,7 @@ static void gaps_are_told_again_if_asked(void **state)
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = psn % 4 == 0;
-		network_send_packet(&network->hosts[0], &network->hosts[1], &packet);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 		/* At once, and at the first two questions. */
 		assert_int_equal(said_sequence, psn < 104 ? 1 : psn < 108 ? 2 : 3);
@@ -458,6 +459,36 @@ static void acknowledgements_are_coalesced(void **state)
 	bench_say(&bench, OPCODE_READ_REQUEST, 210, 65536);
 	bench_run();
 	assert_int_equal(said_data, 68);
+	bench_close(&bench);
+}
+
+/* An answer says how many messages were finished, however many packets they have. */
+static void messages_are_counted(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t length, messages;
+	} rows[] = {
+		{ OPCODE_WRITE_ONLY, 16, 1 },	{ OPCODE_WRITE_FIRST, 1024, 1 },  { OPCODE_WRITE_MIDDLE, 1024, 1 },
+		{ OPCODE_WRITE_LAST, 1024, 2 }, { OPCODE_READ_REQUEST, 3000, 3 }, { OPCODE_WRITE_ONLY, 0, 4 },
+	};
+	struct bench bench;
+	uint32_t psn = 100;
+
+	(void)state;
+	rules_open(&bench, 4);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct packet packet = bench_packet(&bench, rows[row].opcode, psn, rows[row].length);
+
+		if (rows[row].opcode == OPCODE_WRITE_FIRST)
+			packet.remote.length = 3072;
+		packet.pad = packet_pad(packet.length);
+		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		bench_run();
+		assert_int_equal(said_msn, rows[row].messages);
+		psn += rows[row].opcode == OPCODE_READ_REQUEST ? 3 : 1;
+		assert_int_equal(said_psn, psn - 1);
+	}
 	bench_close(&bench);
 }
 
@@ -855,6 +886,7 @@ int main(void)
 		cmocka_unit_test(gaps_are_told_again_if_asked),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),
 		cmocka_unit_test(acknowledgements_are_coalesced),
+		cmocka_unit_test(messages_are_counted),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(strangers_are_not_heard),
 		cmocka_unit_test(strangers_teach_the_judge_nothing),

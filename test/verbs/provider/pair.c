@@ -4,8 +4,6 @@
 #include "cmd/table.h"
 #include "core/clock.h"
 
-#define GRACE (150 * CLOCK_NS_PER_MS)
-
 static void interrupt(void *owner)
 {
 	struct pair *pair = owner;
@@ -19,7 +17,8 @@ static void stop_if_over(struct pair *pair)
 	if (!pair->server.running && !pair->client.running)
 		loop_stop(pair->environment.loop);
 	else
-		loop_timer_start(pair->environment.loop, &pair->timer, GRACE, interrupt, pair);
+		loop_timer_start(pair->environment.loop, &pair->timer,
+				 (pair->grace_ms ? pair->grace_ms : 150) * CLOCK_NS_PER_MS, interrupt, pair);
 }
 
 static void over(struct end *end)

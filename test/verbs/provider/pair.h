@@ -15,6 +15,7 @@ struct pair {
 	void (*ready)(struct pair *pair); /* called once a client may come, before there is one */
 	void (*later)(struct pair *pair); /* and this so long after it */
 	int later_ms;
+	int grace_ms; /* of the one whose peer has ended; 0: 150 */
 	struct loop_timer timer, moment;
 	enum outcome server_outcome, client_outcome;
 	char *server_text, *client_text; /* what they printed */

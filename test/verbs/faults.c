@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that fail, devices that are not there, and peers that go: told with their cause, and nothing is left behind. */
+#include "test/verbs/provider/pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "cmd/run.h"
+#include "cmd/table.h"
+
+static const struct pair_lines {
+	const char *server, *client;
+} rping = { "rping -s -a @address", "rping -c -C 3 -a @address" },
+  own = { "rping -s -q -a @address", "rping -c -q -C 3 -a @address" },
+  ucmatose = { "ucmatose -b @address -c 2 -m -t 32", "ucmatose -s @address -c 2 -m -t 32 -a 14" },
+  mckey = { "mckey -m @group -b @address -C 5", "mckey -m @group -b @address -s --pause 1ms -C 5" },
+  own_group = { "mckey -m @group -b @address -C 5 --own-qp",
+		"mckey -m @group -b @address -s --pause 1ms -C 5 --own-qp" };
+
+static const struct {
+	const char *call;
+	int error;
+	const struct pair_lines *lines;
+	const char *cause; /* is told when the first call fails; NULL: it does no harm */
+} rows[] = {
+	{ "rdma_create_event_channel", EMFILE, &rping, "creating an event channel" },
+	{ "rdma_create_event_channel", EMFILE, &ucmatose, "creating an event channel" },
+	{ "rdma_create_id", ENOMEM, &rping, "creating a connection identifier" },
+	{ "rdma_create_id", EAGAIN, &mckey, "creating a connection identifier" },
+	{ "rdma_bind_addr", EADDRNOTAVAIL, &rping, "binding: not an address of this host" },
+	{ "rdma_listen", EADDRINUSE, &rping, "listening: the port is in use" },
+	{ "rdma_resolve_addr", ENETUNREACH, &rping, "no route to the host" },
+	{ "rdma_resolve_addr", ENOMEM, &mckey, "resolving the address" },
+	{ "ucma_get_device", ENOMEM, &rping, "Cannot allocate memory" },
+	{ "ucma_get_device", EACCES, &ucmatose, "status -13" },
+	{ "rdma_resolve_route", EINVAL, &rping, "resolving the route" },
+	{ "rdma_set_option", EINVAL, &ucmatose, "setting the type of service to 32" },
+	{ "rdma_connect", ECONNREFUSED, &rping, "connecting: nobody listens there" },
+	{ "rdma_accept", EINVAL, &rping, "accepting: Invalid argument" },
+	{ "rdma_establish", EINVAL, &own, "establishing: Invalid argument" },
+	{ "rdma_disconnect", EINVAL, &rping, "disconnecting: Invalid argument" },
+	{ "rdma_migrate_id", ENOMEM, &ucmatose, "migrating to another event channel" },
+	{ "rdma_init_qp_attr", EINVAL, &own, "moving the queue pair to state" },
+	{ "rdma_get_cm_event", EIO, &rping, "event channel: reading an event" },
+	{ "rdma_create_qp_ex", ENOMEM, &rping, "creating a queue pair" },
+	{ "ibv_create_qp", ENOMEM, &own, "creating a queue pair" },
+	{ "ibv_modify_qp", EINVAL, &own, "moving the queue pair to state" },
+	{ "ibv_modify_qp", EINVAL, &own_group, "moving the queue pair to state" },
+	{ "ibv_modify_qp", EINVAL, &rping, NULL },
+	{ "ibv_query_device", EIO, &rping, "asking for the device's limits" },
+	{ "ibv_query_port", EIO, &rping, "asking for the device's limits" },
+	{ "ibv_query_port", EIO, &mckey, "asking for the device's limits" },
+	{ "ibv_alloc_pd", EPERM, &rping, "creating a protection domain" },
+	{ "ibv_create_comp_channel", EMFILE, &rping, "creating a protection domain and completion channel" },
+	{ "ibv_create_cq", ENOMEM, &rping, "creating a completion queue" },
+	{ "ibv_req_notify_cq", EIO, &rping, "arming a completion queue" },
+	{ "ibv_reg_mr", ENOMEM, &rping, "registering memory" },
+	{ "ibv_post_send", ENOMEM, &rping, "posting a send" },
+	{ "ibv_post_recv", ENOMEM, &rping, "posting a receive" },
+	{ "ibv_poll_cq", EIO, &rping, "polling a completion queue" },
+	{ "ibv_get_cq_event", EIO, &rping, "the device was removed" },
+	{ "ibv_get_cq_event", EBADF, &rping, "reading a completion event" },
+	{ "ibv_get_cq_event", EINTR, &rping, NULL },
+	{ "ibv_query_qp", EIO, &rping, NULL },
+	{ "ibv_create_ah", ENOMEM, &mckey, "creating the group's address handle" },
+	{ "rdma_join_multicast", ENODEV, &mckey, "joining the group" },
+	{ "ibv_attach_mcast", ENOMEM, &own_group, "attaching the queue" },
+	{ "rdma_leave_multicast", EINVAL, &mckey, "leaving the group" },
+};
+
+static void calls_that_fail(void **state)
+{
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (unsigned after = 0; after < 4; after++) {
+			struct pair pair = { .grace_ms = 20 };
+			bool failed;
+
+			provider_begin(PROVIDER_ROCE, 0);
+			provider_fail(rows[row].call, rows[row].error, after);
+			provider.fails_once = rows[row].error == EINTR;
+			pair_run(&pair, rows[row].lines->server, rows[row].lines->client, "500ms");
+			failed = pair.server_outcome || pair.client_outcome;
+			if (!after && (failed != (rows[row].cause != NULL) ||
+				       (failed && !strstr(pair.capture.text, rows[row].cause)))) {
+				print_message("# %s\n", rows[row].call);
+				pair_print(&pair);
+				fail();
+			}
+			/* Nobody fails without a word. */
+			if (failed && !*pair.capture.text) {
+				pair_print(&pair);
+				fail();
+			}
+			pair_free(&pair);
+			provider_end();
+		}
+}
+
+static const char *in_root(const char *path)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text), "%s%s", provider.root, path);
+	return text;
+}
+
+/* What is missing on a machine, in the order in which it is looked for. */
+static void machines_without(void **state)
+{
+	static const struct {
+		const char *removed, *added, *call, *cause;
+		int error;
+		enum outcome outcome;
+	} lacks[] = {
+		{ "/sys/class/infiniband/ib0", NULL, NULL, "no RDMA device on this machine", 0, OUTCOME_NO_DEVICE },
+		{ "/sys/class/infiniband_verbs/uverbs0", NULL, NULL, "modprobe ib_uverbs", 0, OUTCOME_NO_DEVICE },
+		{ "/dev/infiniband/rdma_cm", NULL, NULL, "modprobe rdma_ucm", 0, OUTCOME_NO_DEVICE },
+		{ "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm", NULL, "the device file is missing", 0,
+		  OUTCOME_NO_DEVICE },
+		{ NULL, NULL, "access", "opening the RDMA connection manager: Permission denied", EACCES,
+		  OUTCOME_NO_DEVICE },
+		{ NULL, NULL, "opendir", "looking for RDMA devices: Too many open files", EMFILE, OUTCOME_INTERNAL },
+		{ NULL, NULL, "opendir", "looking for RDMA devices: Permission denied", EACCES, OUTCOME_NO_DEVICE },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(lacks); row++) {
+		struct pair pair = { .grace_ms = 20 };
+
+		provider_begin(PROVIDER_ROCE, 0);
+		if (lacks[row].removed)
+			assert_int_equal(remove(in_root(lacks[row].removed)), 0);
+		if (lacks[row].added) {
+			mkdir(in_root("/sys/class/misc"), 0755);
+			assert_int_equal(mkdir(in_root(lacks[row].added), 0755), 0);
+		}
+		provider_fail(lacks[row].call, lacks[row].error, 0);
+		pair_run(&pair, NULL, rping.client, "500ms");
+		if (pair.client_outcome != lacks[row].outcome || !strstr(pair.capture.text, lacks[row].cause)) {
+			pair_print(&pair);
+			fail();
+		}
+		pair_free(&pair);
+		provider_end();
+	}
+	/* A device's file that may not be opened comes from librdmacm as no device at all. */
+	provider_begin(PROVIDER_ROCE, 0);
+	{
+		struct pair pair = { .grace_ms = 20 };
+
+		assert_int_equal(remove(in_root("/dev/infiniband/uverbs0")), 0);
+		provider_fail("rdma_resolve_addr", ENODEV, 0);
+		pair_run(&pair, NULL, rping.client, "500ms");
+		assert_int_equal(pair.client_outcome, OUTCOME_NO_DEVICE);
+		assert_non_null(strstr(pair.capture.text, "roce0: opening the device: No such file or directory"));
+		pair_free(&pair);
+	}
+	provider_end();
+}
+
+/* The limit of locked memory, which is what most often is short, and a device that has less than is asked for. */
+static void limits(void **state)
+{
+	const struct rlimit little = { 65536, 65536 };
+	struct pair pair = { .grace_ms = 20 };
+	struct rlimit before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	provider_begin(PROVIDER_ROCE, 0);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ little.rlim_cur, before.rlim_max }), 0);
+	provider_fail("ibv_reg_mr", ENOMEM, 0);
+	pair_run(&pair, rping.server, rping.client, "500ms");
+	assert_non_null(strstr(pair.capture.text, "at most 64 KiB of memory may be locked"));
+	setrlimit(RLIMIT_MEMLOCK, &before);
+	pair_free(&pair);
+	provider_end();
+	provider_begin(PROVIDER_ROCE, 0);
+	provider.devices[0]->inline_most = 16;
+	pair.grace_ms = 20;
+	pair_run(&pair, rping.server, "rping -c -C 3 -a @address --inline 64", "500ms");
+	assert_int_equal(pair.client_outcome, OUTCOME_INTERNAL);
+	assert_non_null(strstr(pair.capture.text, "creating a queue pair"));
+	pair_free(&pair);
+	provider_end();
+	provider_begin(PROVIDER_ROCE, 0);
+	provider.devices[0]->limits.max_qp_wr = 2;
+	pair.grace_ms = 20;
+	pair_run(&pair, rping.server, rping.client, "500ms");
+	assert_true(pair.client_outcome || pair.server_outcome);
+	pair_free(&pair);
+	provider_end();
+}
+
+static void remove_device(struct pair *pair)
+{
+	(void)pair;
+	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
+}
+
+/* In the middle of a run: both ends fail, and say why. */
+static void a_device_that_goes(void **state)
+{
+	static const struct pair_lines lines[] = {
+		{ "rping -s -a @address", "rping -c -C 100000 -a @address" },
+		{ "ucmatose -b @address -C 100000", "ucmatose -s @address -C 100000" },
+		{ "mckey -m @group -b @address", "mckey -m @group -b @address -s --pause 1ms --rate 100 -C 1000" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(lines); row++)
+		for (unsigned seed = 0; seed < 3; seed++) {
+			struct pair pair = { .later = remove_device, .later_ms = 10, .grace_ms = 50 };
+
+			provider_begin(PROVIDER_INFINIBAND, seed);
+			pair_run(&pair, lines[row].server, lines[row].client, NULL);
+			if (!pair.server_outcome || !pair.client_outcome ||
+			    !strstr(pair.capture.text, "ib0: the device was removed")) {
+				pair_print(&pair);
+				fail();
+			}
+			pair_free(&pair);
+			provider_end();
+		}
+}
+
+static void break_send(struct pair *pair)
+{
+	(void)pair;
+	provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
+}
+
+static void a_completion_that_fails(void **state)
+{
+	static const struct pair_lines lines[] = {
+		{ "rping -s -a @address", "rping -c -C 100000 -a @address" },
+		{ "ucmatose -b @address -C 100000", "ucmatose -s @address -C 100000" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(lines); row++)
+		for (unsigned seed = 0; seed < 3; seed++) {
+			struct pair pair = { .later = break_send, .later_ms = 10, .grace_ms = 50 };
+
+			provider_begin(PROVIDER_ROCE, seed);
+			provider.silent_flush = seed == 2;
+			pair_run(&pair, lines[row].server, lines[row].client, NULL);
+			assert_true(pair.server_outcome == OUTCOME_FAILED || pair.client_outcome == OUTCOME_FAILED);
+			assert_non_null(strstr(pair.capture.text, "the peer does not answer, retries exceeded"));
+			pair_free(&pair);
+			provider_end();
+		}
+}
+
+/* selftest runs all of it by itself. */
+static void selftest(void **state)
+{
+	static const char *const fabrics[] = { "roce0", "ib0", "iw0" };
+
+	(void)state;
+	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
+		char *argv[] = { (char *)(uintptr_t) "selftest", (char *)(uintptr_t) "--transport",
+				 (char *)(uintptr_t) "verbs", NULL };
+		int out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
+		char text[4096] = "";
+		enum outcome outcome;
+
+		provider_begin((enum provider_fabric)fabric, 1);
+		fflush(stdout);
+		dup2(out, STDOUT_FILENO);
+		outcome = command_run(&selftest_command, "selftest", 3, argv);
+		fflush(stdout);
+		dup2(kept, STDOUT_FILENO);
+		assert_true(pread(out, text, sizeof(text) - 1, 0) > 0);
+		close(out);
+		close(kept);
+		assert_int_equal(outcome, OUTCOME_OK);
+		assert_non_null(strstr(text, fabrics[fabric]));
+		provider_end();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_that_fail),
+		cmocka_unit_test(machines_without),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(a_device_that_goes),
+		cmocka_unit_test(a_completion_that_fails),
+		cmocka_unit_test(selftest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -125,6 +125,37 @@ static void reads_end_with_data_alone(void **state)
 	bench_close(&bench);
 }
 
+/* An acknowledgement is of the packet it names and all before it, and of nothing behind it. */
+static void acknowledgements_cover_what_they_name(void **state)
+{
+	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
+	struct bench bench;
+	struct region *local;
+
+	(void)state;
+	requester_open(&bench);
+	local = region_of(0, 4096, 0);
+	post(&bench, WORK_SEND, local, 3000); /* 100 to 102 */
+	post(&bench, WORK_SEND, local, 1);    /* 103 */
+	post(&bench, WORK_WRITE, local, 1);   /* 104 */
+	post(&bench, WORK_SEND, local, 1);    /* 105 */
+	answer(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
+	assert_int_equal(completions, 0);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
+	assert_int_equal(completions, 1);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
+	assert_int_equal(completions, 3);
+	assert_int_equal(last.completion.kind, WORK_WRITE);
+	/* Of what was not sent. */
+	answer(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
+	assert_int_equal(completions, 3);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
+	assert_int_equal(completions, 4);
+	soft_region_destroy(local);
+	bench_close(&bench);
+}
+
 /* The count is of retries: there is one try more. Seven stands for any number of them. */
 static void not_ready_retries_are_counted(void **state)
 {

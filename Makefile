@@ -179,8 +179,10 @@ check-fast: setup-fast ## two minutes, before a push: every test that needs no v
 check: setup ## ten minutes: that, the core of the lab, and the builds that matter most
 	@BUILD=$(BUILD) test/run -b programs $(whole)
 
+# Mutants come last and alone: they run tests themselves, as many at once as there are processors.
 check-all: setup-all ## one to two hours, by night: everything
 	@BUILD=$(BUILD) test/run -b programs $(nightly)
+	@BUILD=$(BUILD) test/run mutants
 
 check-%: ## one part of the tests, a folder of test/ with a program "run"
 	@BUILD=$(BUILD) test/run -b programs-fast $*

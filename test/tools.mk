@@ -13,6 +13,7 @@ TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if em
 ENGINE ?= libfuzzer#    what tries it; or afl
 DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
+MUTANTS ?=#             the rows of `make mutants`, as a shell pattern of their first lines; all if empty
 
 # ---- programs of the tests ----
 
@@ -192,6 +193,9 @@ setup-cross:
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
+mutants: setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so? Half an hour
+	@BUILD=$(BUILD) test/mutants/run $(MUTANTS)
+
 # ---- sizes and speed ----
 
 size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
@@ -205,4 +209,4 @@ bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as d
 
 .PHONY: units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
-	setup-bench setup-deb setup-cross size bloatcheck bench
+	setup-bench setup-deb setup-cross mutants size bloatcheck bench

@@ -156,6 +156,27 @@ static void acknowledgements_cover_what_they_name(void **state)
 	bench_close(&bench);
 }
 
+/* Work that was posted silently is covered by the report of what comes behind it. */
+static void silent_work_is_not_reported(void **state)
+{
+	struct bench bench;
+	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .silent = true },
+				{ .kind = WORK_WRITE, .tag = 2 },
+				{ .kind = WORK_SEND, .tag = 3, .silent = true } };
+
+	(void)state;
+	requester_open(&bench);
+	for (size_t index = 0; index < LENGTH(works); index++)
+		works[index].region = bench.region;
+	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
+	network_run(10 * CLOCK_NS_PER_US);
+	answer(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	assert_int_equal(completions, 1);
+	assert_int_equal(last.completion.tag, 2);
+	assert_int_equal(queue_of(&bench.pair, 0)->requester.count, 0);
+	bench_close(&bench);
+}
+
 /* The count is of retries: there is one try more. Seven stands for any number of them. */
 static void not_ready_retries_are_counted(void **state)
 {
@@ -248,8 +269,12 @@ static void refusals_have_their_status(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(responses_are_held_to_their_length), cmocka_unit_test(reads_end_with_data_alone),
-		cmocka_unit_test(not_ready_retries_are_counted),      cmocka_unit_test(not_ready_waits_as_long_as_told),
+		cmocka_unit_test(responses_are_held_to_their_length),
+		cmocka_unit_test(reads_end_with_data_alone),
+		cmocka_unit_test(acknowledgements_cover_what_they_name),
+		cmocka_unit_test(silent_work_is_not_reported),
+		cmocka_unit_test(not_ready_retries_are_counted),
+		cmocka_unit_test(not_ready_waits_as_long_as_told),
 		cmocka_unit_test(refusals_have_their_status),
 	};
 

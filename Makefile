@@ -122,6 +122,8 @@ object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
 settings := $(BUILD)/objects/settings
+members := $(BUILD)/objects/members
+headers := $(if $(filter 1,$(WITH_VERBS)),infiniband/verbs.h rdma/rdma_cma.h) ev.h stdio.h
 
 all: $(BUILD)/rdmatest ## build the program
 
@@ -129,10 +131,10 @@ $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(archive): $(filter-out $(main),$(call object,$(sources))) $(libev)
+$(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
 	$(call say,AR)
 	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 $(BUILD)/objects/%.o: %.c $(settings)
 	$(call say,CC)
@@ -145,11 +147,20 @@ $(libev): $(LIBEV)/ev.c $(settings)
 	$(Q)$(compile) -w -c -o $@ $<
 endif
 
-# What it is built with: all is built anew when that changes.
+# remember TEXT: the target changes with it
+remember = text='$(subst ','\'',$(1))'; [ "$$text" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$text" >$@
+find_headers = printf '\#include <%s>\n' $(headers) | $(compile) -E -x c - >/dev/null
+
+# What it is built with: all is built anew when that changes. The first build looks for the compiler and the headers.
 $(settings): FORCE
-	@mkdir -p $(@D)
-	@settings='$(subst ','\'',$(compile) $(link) $(libraries))'; \
-		[ "$$settings" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$settings" >$@
+	@mkdir -p $(@D) 2>/dev/null && [ -w $(@D) ] || \
+		{ echo "make: cannot write to $(BUILD); choose another folder: make BUILD=/tmp/rdmatest" >&2; exit 1; }
+	@[ -e $@ ] || $(find_headers) 2>&1 || { test/setup -n test/packages/build && $(find_headers); }
+	@$(call remember,$(compile) $(link) $(libraries))
+
+# The archives' sources: a file that is removed must go from its archive.
+$(members): FORCE $(settings)
+	@$(call remember,$(sources) $(wildcard test/network/*.c))
 FORCE:
 
 -include $(patsubst %.o,%.d,$(call object,$(sources)))
@@ -217,13 +228,22 @@ $(BUILD)/commands: cmd/table.c
 	@mkdir -p $(@D)
 	@sed -n 's/^\t&\(.*\)_command,$$/\1/p' $< >$@
 
-# The same commit makes the same bytes, whoever and wherever one is.
-dist: ## the source of the last commit as $(BUILD)/rdmatest-VERSION.tar.gz
+# The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.
+archived := rdmatest-$(VERSION)
+dist: ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
 	@mkdir -p $(BUILD)
-	git -c tar.umask=0022 archive --format=tar --prefix=rdmatest-$(VERSION)/ HEAD | gzip -9 -n >$(BUILD)/rdmatest-$(VERSION).tar.gz
+	@if [ ! -e .git ]; then \
+		tar -c -f $(BUILD)/$(archived).tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w \
+			--mtime="@$$(stat -c %Y README.md)" --transform='s,^\.,$(archived),S' --exclude=./build --exclude=./$(BUILD) .; \
+	elif command -v git >/dev/null; then \
+		git -c tar.umask=0022 archive --format=tar --prefix=$(archived)/ -o $(BUILD)/$(archived).tar HEAD; \
+	else \
+		echo "dist: packing a commit needs git: apt-get install git" >&2; exit 1; \
+	fi
+	@gzip -9 -n -f $(BUILD)/$(archived).tar
 
 deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb
-	docs/packaging/deb $(BUILD)/rdmatest-$(VERSION).tar.gz $(BUILD)/deb
+	docs/packaging/deb $(BUILD)/$(archived).tar.gz $(BUILD)/deb
 
 clean: ## remove what was built
 	rm -rf $(BUILD)

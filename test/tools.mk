@@ -27,10 +27,10 @@ afl_flags := -O2 -g
 fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets) test/network/network.c test/network/log.c
 
 # The simulated network: a program takes from it what it names.
-$(network): $(call object,$(sort $(wildcard test/network/*.c)))
+$(network): $(call object,$(sort $(wildcard test/network/*.c))) $(members)
 	$(call say,AR)
 	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 # A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
 $(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(network) $(archive)
@@ -173,7 +173,7 @@ lab-shell: all conformance faults-tools static ## a shell in a lab guest with ev
 setup: ## install what building and testing need, if it is missing
 	@test/setup test/packages/build test/packages/check test/lab/packages
 
-setup-all: setup setup-cross setup-deb setup-fuzz
+setup-all: setup setup-cross setup-packaging setup-fuzz setup-debian
 
 setup-fast:
 	@test/setup test/packages/build test/packages/check
@@ -186,6 +186,12 @@ setup-bench:
 
 setup-deb:
 	@test/setup test/packages/build test/packages/deb
+
+setup-packaging:
+	@test/setup test/packages/build test/packages/deb test/packages/lintian
+
+setup-debian:
+	@test/setup test/packages/debian
 
 setup-cross:
 	@test/setup test/packages/build test/packages/cross
@@ -209,4 +215,4 @@ bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as d
 
 .PHONY: units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
-	setup-bench setup-deb setup-cross mutants size bloatcheck bench
+	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants size bloatcheck bench

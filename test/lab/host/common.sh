@@ -4,7 +4,7 @@
 # Wants lab_dir (the folder test/lab) to be set by the script that reads it.
 
 repo_dir=$(cd "$lab_dir/../.." && pwd)
-artefacts=${LAB_BUILD:-$repo_dir/build/lab}
+artefacts=${LAB_BUILD:-$(realpath -m "${BUILD:-$repo_dir/build}")/lab}
 
 # The lab's own test has scenarios that fail on purpose, elsewhere.
 scenario_dir=${LAB_SCENARIOS:-$lab_dir/scenarios}
@@ -32,7 +32,16 @@ make_run_folder() {
 	mv "$REPLY/new" "$REPLY/lock"
 }
 
-# The names in a package list: comments and blank lines dropped.
+# The packages of a list, of each line the first that this release has; comments stand behind '#'.
 package_names() {
-	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' -e 's/[[:space:]]//g' "$1"
+	sed 's/#.*//' "$1" | xargs apt-cache madison 2>/dev/null | awk '
+		FILENAME == "-" { known[$1]; next }
+		{ sub(/#.*/, "") }
+		NF {
+			name = $1
+			for (i = NF; i > 0; i--)
+				if ($i in known)
+					name = $i
+			print name
+		}' - "$1"
 }

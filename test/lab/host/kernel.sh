@@ -9,14 +9,12 @@ kernel_package() {
 		awk '!found && /Depends: linux-image-[0-9]/ { print $2; found = 1 }'
 }
 
-# Every package the kernel part is made of; $1 is the image package.
+# Every package the kernel part is made of; $1 is the image package. What builds modules has other names in each release.
 kernel_packages() {
 	local release=${1#linux-image-}
-	local series
-	series=$(printf '%s' "$release" | cut -d. -f1,2)
-	printf '%s\n' "$1" "linux-headers-$release" \
-		"linux-headers-${release%-amd64}-common" \
-		"linux-kbuild-$series" "linux-source-$series"
+	printf '%s\n' "$1" "linux-headers-$release" "linux-source-$(printf '%s' "$release" | cut -d. -f1,2)"
+	apt-cache depends "linux-headers-$release" 2>/dev/null |
+		awk '/Depends: linux-(headers-.*-common|kbuild-)/ { print $2 }'
 }
 
 unpack_only() {

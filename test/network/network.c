@@ -76,7 +76,7 @@ static struct {
 	struct address spared;
 	struct frame leaving;
 	struct frame trail[NETWORK_TRAIL];
-} * inside;
+} *inside;
 
 struct network *network;
 

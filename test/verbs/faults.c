@@ -262,8 +262,8 @@ static void selftest(void **state)
 
 	(void)state;
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
-		char *argv[] = { (char *)(uintptr_t) "selftest", (char *)(uintptr_t) "--transport",
-				 (char *)(uintptr_t) "verbs", NULL };
+		char *argv[] = { (char *)(uintptr_t)"selftest", (char *)(uintptr_t)"--transport",
+				 (char *)(uintptr_t)"verbs", NULL };
 		int out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
 		char text[4096] = "";
 		enum outcome outcome;

@@ -92,8 +92,9 @@ void environment_note(struct environment *environment, enum outcome outcome);
 void environment_finish(struct environment *environment, enum outcome outcome);
 
 /*
- * A peer may come there: the server listens, the receiver has joined. Says so in every way that was asked for: line is
- * printed, in that order behind the pidfile and before the descriptor. If one fails the run ends.
+ * A peer may come there: the server listens, the receiver has joined. Writes the pidfile, gives up what
+ * environment_settled() does, then says so in every way that was asked for: line is printed, before the descriptor gets
+ * its own. If one fails the run ends.
  */
 void environment_ready(struct environment *environment, const struct address *address, const char *line);
 

@@ -32,11 +32,22 @@ static void say_ready(struct environment *environment, const struct address *add
 	fflush(environment->output);
 }
 
+static enum outcome settle(struct environment *environment)
+{
+	const struct common_options *options = environment->confined;
+
+	environment->confined = NULL;
+	return options ? confinement_enter(options, &environment->log) : OUTCOME_OK;
+}
+
+/* Privileges go before anybody is told to come. */
 void environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	bool serves = WITH_SERVICE && environment->life;
 	enum outcome outcome = serves ? life_register(environment->life) : OUTCOME_OK;
 
+	if (!outcome)
+		outcome = settle(environment);
 	if (!outcome)
 		say_ready(environment, address, line);
 	if (!outcome && serves)
@@ -45,19 +56,12 @@ void environment_ready(struct environment *environment, const struct address *ad
 		environment_finish(environment, outcome);
 	else if (environment->ready)
 		environment->ready(environment->owner);
-	else
-		environment_settled(environment);
 }
 
 void environment_settled(struct environment *environment)
 {
-	const struct common_options *options = environment->confined;
-	enum outcome outcome;
+	enum outcome outcome = settle(environment);
 
-	if (!options)
-		return;
-	environment->confined = NULL;
-	outcome = confinement_enter(options, &environment->log);
 	if (outcome)
 		environment_finish(environment, outcome);
 }

@@ -162,18 +162,23 @@ static enum outcome tell_descriptor(const struct life *life, const struct addres
 	return OUTCOME_OK;
 }
 
-/* Who reads a pipe or looks at a terminal is not to wait for the daemon; in a file its lines are of use. */
-static void leave_terminal(void)
+/* What a sandbox does not let through any more; the rest is for leave_terminal(). */
+static void begin_session(struct life *life)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	setsid();
+	life->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+/* Who reads a pipe or looks at a terminal is not to wait for the daemon; in a file its lines are of use. */
+static void leave_terminal(const struct life *life)
+{
 	struct stat status;
 
-	setsid();
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && life->null > STDERR_FILENO; fd++)
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-			dup2(null, fd);
-	if (null > STDERR_FILENO)
-		close(null);
+			dup3(life->null, fd, 0);
+	if (life->null > STDERR_FILENO)
+		close(life->null);
 }
 
 static enum outcome release_parent(struct life *life)
@@ -183,7 +188,7 @@ static enum outcome release_parent(struct life *life)
 	close(life->parent);
 	life->parent = 0;
 	if (length == 1) {
-		leave_terminal();
+		leave_terminal(life);
 		return OUTCOME_OK;
 	}
 	log_error(life->log, "--daemon", "the process that started this one is gone");
@@ -192,6 +197,8 @@ static enum outcome release_parent(struct life *life)
 
 enum outcome life_register(struct life *life)
 {
+	if (life->parent)
+		begin_session(life);
 	return life->options->pidfile ? write_pidfile(life) : OUTCOME_OK;
 }
 

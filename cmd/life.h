@@ -22,6 +22,7 @@ struct life {
 	const struct life_options *options;
 	const struct log *log;
 	int parent; /* the pipe to the one that waits; 0 without one */
+	int null;   /* /dev/null, for a daemon's standard descriptors */
 	bool has_pidfile;
 };
 
@@ -32,7 +33,7 @@ struct life {
  */
 enum outcome life_begin(struct life *life, const struct life_options *options, const struct log *log);
 
-/* A peer can come: writes the pidfile, before anybody is told. */
+/* A peer can come: writes the pidfile, before anybody is told, and does what no sandbox allows. */
 enum outcome life_register(struct life *life);
 
 /* Tells the descriptor to which address and port, and leaves the terminal. */

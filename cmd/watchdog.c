@@ -16,10 +16,18 @@ static void bite(int number)
 	abrupt_end(ABRUPT_STUCK);
 }
 
-/* Who was stopped for so long (Ctrl-Z) hears of it before the loop has had its turn, so that the second ring counts. */
-static void growl(int number)
+static void bark(int number)
 {
 	signal(number, bite);
+}
+
+/*
+ * A process that was stopped (Ctrl-Z) or had no processor gets this signal before its loop has had a turn, and perhaps
+ * right behind it that of the next interval: it has a whole one before the third.
+ */
+static void growl(int number)
+{
+	signal(number, bark);
 }
 
 /* Without a timer there is no last resort, but the run is none the worse. */

@@ -23,7 +23,7 @@ struct target;
 
 /* They come from the loop, or out of target_interrupt(). */
 enum target_news {
-	TARGET_CONNECTED, /* it pings */
+	TARGET_CONNECTED, /* and pings from now on */
 	TARGET_PAUSES,	  /* nobody is there: it will try again */
 	TARGET_TRIES,	  /* and now it would: target_start() */
 	TARGET_ENDED,	  /* target->outcome says how */

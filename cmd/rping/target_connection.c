@@ -49,9 +49,8 @@ static void established(struct target *target, const struct endpoint_event *even
 	}
 	log_debug(target->phase.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
+	target_tell(target, TARGET_CONNECTED);
 	target_cycle_begin(target);
-	if (!target->ended)
-		target_tell(target, TARGET_CONNECTED);
 }
 
 static void server_left(struct target *target)

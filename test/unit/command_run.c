@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=clock_gettime,--wrap=loop_timer_start */
+/* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=confinement_enter */
+/* link: -Wl,--wrap=setitimer,--wrap=timer_settime */
 /*
  * The run of a command from its arguments to its exit code: limits, signals, output that cannot be written. The
  * commands are made up and write a trace on stdout; each runs in a process of its own.
@@ -11,23 +12,28 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
+#include "cmd/confinement.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
+#include "test/unit/fake_clock.h"
 
 enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner);
-int __real_clock_gettime(clockid_t clock, struct timespec *time);
-void __real_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner);
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
+int __wrap_setitimer(int which, const struct itimerval *value, struct itimerval *old);
+int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
+int __real_setitimer(int which, const struct itimerval *value, struct itimerval *old);
+int __real_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
 
-/* So much faster time passes: what is to come after 15 s need not take them. */
+/* So much faster the kernel's own timers run, which a process that does not come back to the loop has left. */
 static int64_t haste = 1;
+
+/* What a command that raises signals sends itself when it starts, one behind the other. */
+static int raised[2];
 
 /* An options struct that every made-up command shares. */
 struct settings {
@@ -78,22 +84,32 @@ void __wrap_transport_close(struct transport *transport)
 	trace("close");
 }
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
 {
-	static int64_t since;
-	int result = __real_clock_gettime(clock, time);
-	int64_t now = time->tv_sec * CLOCK_NS_PER_S + time->tv_nsec;
-
-	if (!since)
-		since = now;
-	*time = clock_timespec(since + haste * (now - since));
-	return result;
+	(void)options;
+	(void)log;
+	trace("confined");
+	return OUTCOME_OK;
 }
 
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner)
+int __wrap_setitimer(int which, const struct itimerval *value, struct itimerval *old)
 {
-	__real_loop_timer_start(loop, timer, nanoseconds / haste, callback, owner);
+	struct itimerval sooner = { .it_value.tv_usec = value->it_value.tv_usec / haste };
+
+	return __real_setitimer(which, &sooner, old);
+}
+
+static struct timespec hastened(struct timespec time)
+{
+	return clock_timespec((time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec) / haste);
+}
+
+int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old)
+{
+	const struct itimerspec sooner = { .it_value = hastened(value->it_value),
+					   .it_interval = hastened(value->it_interval) };
+
+	return __real_timer_settime(timer, flags, &sooner, old);
 }
 
 static enum outcome check(struct environment *environment, const void *options)
@@ -132,11 +148,11 @@ static void stop(void *owner)
 	trace("stop");
 }
 
-/* Clean-up that takes its time, or never returns. */
-static void stop_slowly(void *owner)
+/* Clean-up during which a signal comes, or that never returns. */
+static void stop_and_be_interrupted(void *owner)
 {
 	trace("stopping");
-	poll(NULL, 0, 200);
+	raise(SIGINT);
 	stop(owner);
 }
 
@@ -175,6 +191,28 @@ static enum outcome start_and_wait(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
+static enum outcome start_and_raise(struct environment *environment, const void *options, void **owner)
+{
+	(void)options;
+	make_state(environment, owner);
+	for (size_t i = 0; i < LENGTH(raised) && raised[i]; i++)
+		raise(raised[i]);
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_be_ready(struct environment *environment, const void *options, void **owner)
+{
+	const struct address nowhere = { .family = ADDRESS_NONE };
+
+	(void)options;
+	make_state(environment, owner);
+	environment_ready(environment, &nowhere, "ready");
+	/* Nothing is given up twice. */
+	environment_settled(environment);
+	environment_finish(environment, OUTCOME_OK);
+	return OUTCOME_OK;
+}
+
 static void finish_now(void *owner)
 {
 	struct state *state = owner;
@@ -182,19 +220,28 @@ static void finish_now(void *owner)
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
+static void finish_and_say(void *owner)
+{
+	fprintf(stderr, "finished\n");
+	finish_now(owner);
+}
+
+/* When the reader of standard output has gone. */
 static enum outcome start_and_finish_later(struct environment *environment, const void *options, void **owner)
 {
 	struct state *state = make_state(environment, owner);
+	struct pollfd reader = { .fd = STDOUT_FILENO };
 
 	(void)options;
-	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_now, state);
+	poll(&reader, 1, -1);
+	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_and_say, state);
 	return OUTCOME_OK;
 }
 
 static void stand_still(void *owner)
 {
 	(void)owner;
-	poll(NULL, 0, 60);
+	fake_clock_pass(60 * CLOCK_NS_PER_MS);
 }
 
 static enum outcome start_and_finish_with_the_deadline(struct environment *environment, const void *options,
@@ -368,11 +415,6 @@ static void expect(const struct command *row, const char *arguments, int status,
 	assert_int_equal(result.status, status);
 }
 
-static void wait_a_little(int64_t nanoseconds)
-{
-	poll(NULL, 0, (int)(nanoseconds / CLOCK_NS_PER_MS));
-}
-
 static void ends_by_itself(void **state)
 {
 	const struct command at_once = { .start = start_and_finish };
@@ -387,6 +429,15 @@ static void start_fails(void **state)
 
 	(void)state;
 	expect(&fails, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "");
+}
+
+/* Who reads "ready" finds a process that has given its privileges up. */
+static void confined_before_ready(void **state)
+{
+	const struct command serves = { .start = start_and_be_ready };
+
+	(void)state;
+	expect(&serves, "--transport soft", 0, "open\nstart\nconfined\nready\nstop\nclose\n", "");
 }
 
 static void options_are_checked_before_a_device_is_touched(void **state)
@@ -420,7 +471,7 @@ static void deadline_ends_the_run(void **state)
  */
 static void end_that_takes_too_long_is_cut(void **state)
 {
-	const struct command waits = { .start = start_and_wait, .interrupt = end_never };
+	const struct command raises = { .start = start_and_raise, .interrupt = end_never };
 	static const struct {
 		const char *arguments, *err;
 		const char *out;
@@ -436,36 +487,19 @@ static void end_that_takes_too_long_is_cut(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		int64_t began = clock_now();
-		struct child child = spawn(&waits, rows[i].arguments);
-		struct result result = { 0 };
-
-		if (rows[i].number) {
-			read_until(child.out, result.out, sizeof(result.out), "start\n");
-			kill(child.pid, rows[i].number);
-		}
-		finish(&child, &result);
-		assert_string_equal(result.err, rows[i].err);
-		assert_string_equal(result.out, rows[i].out);
-		assert_int_equal(result.status, OUTCOME_FAILED);
-		assert_true(clock_now() - began < 8 * CLOCK_NS_PER_S /* --timeout is 10 s */);
+		raised[0] = rows[i].number;
+		expect(&raises, rows[i].arguments, OUTCOME_FAILED, rows[i].out, rows[i].err);
 	}
 }
 
 /* A step of the end that comes to its own limit, which is the same, says more than that there is a limit. */
 static void steps_of_the_end_come_first(void **state)
 {
-	const struct command waits = { .start = start_and_wait, .interrupt = end_at_its_limit };
-	struct child child = spawn(&waits, "--timeout 30ms");
-	struct result result = { 0 };
+	const struct command raises = { .start = start_and_raise, .interrupt = end_at_its_limit };
 
 	(void)state;
-	read_until(child.out, result.out, sizeof(result.out), "start\n");
-	kill(child.pid, SIGINT);
-	finish(&child, &result);
-	assert_string_equal(result.err, "");
-	assert_string_equal(result.out, "open\nstart\nsignal\nlimit\nstop\nclose\n");
-	assert_int_equal(result.status, OUTCOME_FAILED);
+	raised[0] = SIGINT;
+	expect(&raises, "--timeout 30ms", OUTCOME_FAILED, "open\nstart\nsignal\nlimit\nstop\nclose\n", "");
 }
 
 /* The deadline and the end are both due when the loop gets to look. */
@@ -499,18 +533,39 @@ static void signal_ends_the_run_in_order(void **state)
 /* As timeout(1) does it: to the child, then to its group. */
 static void one_request_in_two_signals(void **state)
 {
-	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
-	struct child child = spawn(&waits, "");
-	struct result result = { 0 };
+	const struct command raises = { .start = start_and_raise, .interrupt = end_in_order };
 
 	(void)state;
-	read_until(child.out, result.out, sizeof(result.out), "start\n");
-	kill(child.pid, SIGINT);
-	wait_a_little(10 * CLOCK_NS_PER_MS);
-	kill(child.pid, SIGINT);
-	finish(&child, &result);
-	assert_string_equal(result.out, "open\nstart\nsignal\nstop\nclose\n");
-	assert_int_equal(result.status, OUTCOME_OK);
+	raised[0] = raised[1] = SIGINT;
+	expect(&raises, "", OUTCOME_OK, "open\nstart\nsignal\nstop\nclose\n", "");
+}
+
+/* A process that had no processor for long gets two of the watchdog's signals before it can do anything. */
+static void watchdog_leaves_time_for_the_end(void **state)
+{
+	const struct command raises = { .start = start_and_raise, .interrupt = end_in_order };
+
+	(void)state;
+	raised[0] = raised[1] = SIGRTMIN + 1;
+	expect(&raises, "--deadline 1s", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
+	       "tool: the deadline passed: the run is not done after 1 s\n");
+}
+
+static int hasten(void **state)
+{
+	(void)state;
+	haste = 10;
+	fake_clock.real = true;
+	return 0;
+}
+
+static int restore(void **state)
+{
+	(void)state;
+	haste = 1;
+	fake_clock.real = false;
+	memset(raised, 0, sizeof(raised));
+	return 0;
 }
 
 static void second_signal_ends_at_once(const struct command *row, const char *arguments, const char *before,
@@ -524,7 +579,7 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 	kill(child.pid, SIGINT);
 	/* Some come within the grace; on a busy machine who knows how many. */
 	do {
-		wait_a_little(100 * CLOCK_NS_PER_MS);
+		poll(NULL, 0, 10);
 		kill(child.pid, SIGTERM);
 	} while (!waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid);
 	finish(&child, &result);
@@ -539,7 +594,7 @@ static void second_signal_while_the_end_takes_long(void **state)
 	const struct command row = { .start = start_and_wait, .interrupt = end_never };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "", "start\n", NULL);
+	second_signal_ends_at_once(&row, "--timeout 1m", "start\n", NULL);
 }
 
 static void second_signal_while_the_end_blocks(void **state)
@@ -560,17 +615,11 @@ static void second_signal_while_the_run_blocks(void **state)
 
 static void signal_during_the_clean_up(void **state)
 {
-	const struct command slow = { .start = start_and_finish, .stop = stop_slowly };
+	const struct command once = { .start = start_and_finish, .stop = stop_and_be_interrupted };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
-	struct child child = spawn(&slow, "");
-	struct result result = { 0 };
 
 	(void)state;
-	read_until(child.out, result.out, sizeof(result.out), "stopping\n");
-	kill(child.pid, SIGINT);
-	finish(&child, &result);
-	assert_string_equal(result.out, "open\nstart\nstopping\nstop\nclose\n");
-	assert_int_equal(result.status, OUTCOME_OK);
+	expect(&once, "", OUTCOME_OK, "open\nstart\nstopping\nstop\nclose\n", "");
 	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
@@ -653,23 +702,13 @@ static void silent_run_needs_no_reader(void **state)
 	const struct command row = { .start = start_and_finish_later, .interrupt = end_in_order };
 	struct child child = spawn(&row, "");
 	struct result result = { 0 };
-	int64_t start = clock_now();
 
 	(void)state;
 	read_until(child.out, result.out, sizeof(result.out), "start\n");
 	close(child.out);
 	child.out = -1;
 	finish(&child, &result);
-	assert_true(clock_now() - start > 3 * CLOCK_NS_PER_S / 2);
-}
-
-/* A busy host, as seen from the loop. */
-static void block(int64_t nanoseconds)
-{
-	int64_t end = clock_now() + nanoseconds;
-
-	while (clock_now() < end)
-		continue;
+	assert_string_equal(result.err, "finished\ntool: standard output: write failed: Broken pipe (32)\n");
 }
 
 static void finish_with_summary(void *owner)
@@ -691,7 +730,7 @@ static void finish_without_summary(void *owner)
 static void work(void *owner)
 {
 	(void)owner;
-	block(50 * CLOCK_NS_PER_MS);
+	fake_clock_pass(50 * CLOCK_NS_PER_MS);
 }
 
 /* The end is due before the interval's, and the loop comes to both in the same turn. */
@@ -741,7 +780,7 @@ static void finish_soon(void *owner)
 {
 	struct state *state = owner;
 
-	block(70 * CLOCK_NS_PER_MS);
+	fake_clock_pass(70 * CLOCK_NS_PER_MS);
 	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_with_summary, state);
 }
 
@@ -775,8 +814,8 @@ static void intervals_do_not_overlap(void **state)
 	assert_true(count >= 2);
 }
 
-static const char folder[] = "/tmp/run.test";
-static const char figures[] = "/tmp/run.test/figures";
+static char folder[] = "/tmp/run.XXXXXX";
+static char figures[sizeof(folder) + 8];
 
 /* The figures have been written once by now. */
 static enum outcome start_and_lose_the_folder(struct environment *environment, const void *options, void **owner)
@@ -798,28 +837,23 @@ static void trace_interval(void *owner)
 	trace("interval");
 }
 
-static int restore(void **state)
-{
-	(void)state;
-	haste = 1;
-	unlink(figures);
-	rmdir(folder);
-	return 0;
-}
-
 static void no_interval_without_a_file_to_write(void **state)
 {
 	const struct command row = { .start = start_and_lose_the_folder,
 				     .interrupt = end_at_once,
 				     .interval_over = trace_interval };
 
+	char arguments[64], err[256];
+
 	(void)state;
-	assert_int_equal(mkdir(folder, 0700), 0);
-	haste = 100;
-	expect(&row, "--deadline 100 --prometheus /tmp/run.test/figures", OUTCOME_INTERNAL,
-	       "open\nstart\ninterval\ndeadline\nstop\nclose\n",
-	       "tool: /tmp/run.test/figures: --prometheus: the file cannot be written: No such file or directory (2)\n"
-	       "tool: the deadline passed: the run is not done after 100 s\n");
+	assert_non_null(mkdtemp(folder));
+	snprintf(figures, sizeof(figures), "%s/figures", folder);
+	snprintf(arguments, sizeof(arguments), "--deadline 100 --prometheus %s", figures);
+	snprintf(err, sizeof(err),
+		 "tool: %s: --prometheus: the file cannot be written: No such file or directory (2)\n"
+		 "tool: the deadline passed: the run is not done after 100 s\n",
+		 figures);
+	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\nstop\nclose\n", err);
 }
 
 int main(void)
@@ -827,27 +861,29 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_by_itself),
 		cmocka_unit_test(start_fails),
+		cmocka_unit_test(confined_before_ready),
 		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
 		cmocka_unit_test(no_device),
 		cmocka_unit_test(deadline_ends_the_run),
-		cmocka_unit_test(end_that_takes_too_long_is_cut),
-		cmocka_unit_test(steps_of_the_end_come_first),
+		cmocka_unit_test_teardown(end_that_takes_too_long_is_cut, restore),
+		cmocka_unit_test_teardown(steps_of_the_end_come_first, restore),
 		cmocka_unit_test(what_is_done_is_not_overdue),
 		cmocka_unit_test(signal_ends_the_run_in_order),
-		cmocka_unit_test(one_request_in_two_signals),
-		cmocka_unit_test(second_signal_while_the_end_takes_long),
-		cmocka_unit_test(second_signal_while_the_end_blocks),
-		cmocka_unit_test(second_signal_while_the_run_blocks),
-		cmocka_unit_test(signal_during_the_clean_up),
-		cmocka_unit_test(deadline_holds_though_a_call_blocks),
-		cmocka_unit_test(an_abrupt_end_prints_json_too),
+		cmocka_unit_test_teardown(one_request_in_two_signals, restore),
+		cmocka_unit_test_teardown(watchdog_leaves_time_for_the_end, restore),
+		cmocka_unit_test_setup_teardown(second_signal_while_the_end_takes_long, hasten, restore),
+		cmocka_unit_test_setup_teardown(second_signal_while_the_end_blocks, hasten, restore),
+		cmocka_unit_test_setup_teardown(second_signal_while_the_run_blocks, hasten, restore),
+		cmocka_unit_test_setup_teardown(signal_during_the_clean_up, hasten, restore),
+		cmocka_unit_test_setup_teardown(deadline_holds_though_a_call_blocks, hasten, restore),
+		cmocka_unit_test_setup_teardown(an_abrupt_end_prints_json_too, hasten, restore),
 		cmocka_unit_test(the_summary_has_the_exit_code),
 		cmocka_unit_test(run_without_a_reader_ends),
 		cmocka_unit_test(silent_run_needs_no_reader),
 		cmocka_unit_test(nothing_comes_behind_the_verdict),
 		cmocka_unit_test(nothing_comes_behind_a_verdict_without_figures),
 		cmocka_unit_test(intervals_do_not_overlap),
-		cmocka_unit_test_teardown(no_interval_without_a_file_to_write, restore),
+		cmocka_unit_test(no_interval_without_a_file_to_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

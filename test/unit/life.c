@@ -10,7 +10,8 @@
 
 static const struct log tool_log = { .name = "tool" };
 static const struct address somewhere = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7174 };
-static const char pidfile[] = "/tmp/life.test.pid";
+static char folder[] = "/tmp/life.XXXXXX";
+static char pidfile[sizeof(folder) + 4];
 
 static enum outcome be_ready(struct life *life)
 {
@@ -56,6 +57,15 @@ static void assert_begin_refused(const struct life_options *options, enum outcom
 	if (!strstr(capture_end(&errors), words))
 		fail_msg("\"%s\" is not in: %s", words, errors.text);
 	life_end(&life);
+}
+
+static int exit_status(pid_t process)
+{
+	int status;
+
+	assert_int_equal(waitpid(process, &status, 0), process);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
 
 /* The process of a child that has ended. */
@@ -206,49 +216,61 @@ static void reader_that_is_gone_is_told(void **state)
 	close(ends[1]);
 }
 
-/* Runs a daemon that becomes ready or not and then ends with that code; returns what the caller's process ends with. */
-static int daemon_status(bool ready, int code)
+/*
+ * Runs a daemon that ends with that code: as soon as hold, if it is not 0, ends, and then it has become ready. Returns
+ * what the caller's process ends with.
+ */
+static int daemon_status(int hold, int code)
 {
 	static const struct life_options options = { .daemon = true, .pidfile = pidfile };
-	int status;
 	pid_t caller = fork();
 
 	if (!caller) {
 		struct life life = { 0 };
+		char byte;
 
 		if (life_begin(&life, &options, &tool_log))
 			_exit(99);
-		if (ready)
-			be_ready(&life);
-		/* Long enough for a caller that does not wait to be found out, and for a look at the file. */
-		usleep(300 * 1000);
+		if (hold && (be_ready(&life) || read(hold, &byte, sizeof(byte))))
+			_exit(98);
 		life_end(&life);
 		_exit(code);
 	}
-	assert_int_equal(waitpid(caller, &status, 0), caller);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	return exit_status(caller);
 }
 
 static void caller_of_a_daemon_ends_when_it_is_ready(void **state)
 {
+	int hold[2], end[2];
 	pid_t process;
+	char byte;
 
 	(void)state;
-	assert_int_equal(daemon_status(true, 7), 0);
+	/* The daemon's copy of the end to be read from is its hold; that of the other pipe's tells of its end. */
+	assert_int_equal(pipe(end), 0);
+	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	process = fork();
+	if (!process) {
+		close(hold[1]);
+		_exit(daemon_status(hold[0], 7));
+	}
+	close(end[1]);
+	assert_int_equal(exit_status(process), 0);
 	process = (pid_t)number_in_file();
 	assert_int_not_equal(process, getpid());
 	assert_int_equal(getsid(process), process);
-	for (int tries = 0; tries < 500 && !access(pidfile, F_OK); tries++)
-		usleep(10 * 1000);
+	close(hold[1]);
+	assert_int_equal(read(end[0], &byte, sizeof(byte)), 0);
 	assert_int_equal(access(pidfile, F_OK), -1);
+	close(hold[0]);
+	close(end[0]);
 }
 
 static void caller_of_a_daemon_that_fails_has_its_exit_code(void **state)
 {
 	(void)state;
-	assert_int_equal(daemon_status(false, 3), 3);
-	assert_int_equal(daemon_status(false, 4), 4);
+	assert_int_equal(daemon_status(0, 3), 3);
+	assert_int_equal(daemon_status(0, 4), 4);
 }
 
 /* A process that is killed says nothing, so that its caller has to. */
@@ -274,6 +296,21 @@ static void caller_of_a_daemon_that_is_killed_says_so(void **state)
 	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERNAL);
 }
 
+static int begin(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(pidfile, sizeof(pidfile), "%s/pid", folder);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,5 +328,5 @@ int main(void)
 		cmocka_unit_test(caller_of_a_daemon_that_is_killed_says_so),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, begin, end);
 }

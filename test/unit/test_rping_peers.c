@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=confinement_enter */
 /*
  * Both ends of rping against peers that break the rules, which no stock tool does: through the real life of endpoints
  * and a backend that only writes down what it is asked for. The test plays the device and the peer.
  */
 #include "test/unit/unit.h"
 
+#include "cmd/confinement.h"
 #include "cmd/hello.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "cmd/table.h"
 #include "core/payload.h"
+#include "test/unit/fake_clock.h"
 #include "transport/backend.h"
 
 enum {
@@ -41,6 +44,8 @@ struct fake {
 	void *state;
 	struct capture errors;
 	unsigned regions_destroyed;
+	bool confined;
+	bool sent_before_confined;
 	/* What the peer of a server has: memory to be read, and to be written. */
 	uint8_t source[256];
 	uint8_t sink[256];
@@ -178,6 +183,18 @@ static const struct backend fake_backend = {
 	.disconnect = fake_disconnect,
 	.post = fake_post,
 };
+
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
+{
+	struct fake *fake = (struct fake *)((uintptr_t)options - offsetof(struct fake, options.common));
+
+	(void)log;
+	fake->confined = true;
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		fake->sent_before_confined |= fake->endpoints[i]->send_count > 0;
+	return OUTCOME_OK;
+}
 
 static int set_up(void **state)
 {
@@ -363,6 +380,22 @@ static void client_is_done_after_its_last_news(void **state)
 	assert_false(of(endpoint)->disconnected);
 	sink_sent(endpoint);
 	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_gives_up_privileges_before_its_first_ping(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->environment.confined = &fake->options.common;
+	fake->options.count = 1;
+	endpoint = connected_client(fake, NULL);
+	assert_true(fake->confined);
+	assert_false(fake->sent_before_confined);
+	assert_true(of(endpoint)->send_count > 0);
+	pings(endpoint, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
@@ -1379,6 +1412,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(client_is_done_after_its_last_answer),
 		TEST(client_is_done_after_its_last_news),
+		TEST(client_gives_up_privileges_before_its_first_ping),
 		TEST(client_finds_the_wrong_byte),
 		TEST(client_notices_that_nothing_was_written),
 		TEST(client_refuses_a_message_of_another_length),

@@ -49,7 +49,7 @@ $(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call ob
 		$(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,--wrap=opendir,--wrap=access,--wrap=interface_addresses -o $@ \
+	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,@test/verbs/provider/wrap -o $@ \
 		$(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
 $(BUILD)/test/verbs/suite: $(call object,$(filter-out %/pair.c,$(suite)))

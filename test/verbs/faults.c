@@ -99,6 +99,49 @@ static void calls_that_fail(void **state)
 		}
 }
 
+static unsigned memory_after;
+static const char *memory_call;
+
+static void run_short(struct pair *pair)
+{
+	(void)pair;
+	provider_fail(memory_call, ENOMEM, memory_after);
+	provider.fails_once = true;
+}
+
+/* Each allocation fails once, until there are no more of them. */
+static void memory_runs_short(void **state)
+{
+	static const char *const calls[] = { "calloc", "malloc", "realloc" };
+	static const struct {
+		enum provider_fabric fabric;
+		const struct pair_lines *lines;
+	} runs[] = { { PROVIDER_IWARP, &rping }, { PROVIDER_ROCE, &ucmatose }, { PROVIDER_ROCE, &mckey } };
+
+	(void)state;
+	for (size_t run = 0; run < LENGTH(runs); run++)
+		for (size_t call = 0; call < LENGTH(calls); call++) {
+			bool reached = true;
+
+			memory_call = calls[call];
+			for (memory_after = 0; reached; memory_after++) {
+				struct pair pair = { .begun = run_short, .grace_ms = 20 };
+
+				provider_begin(runs[run].fabric, 0);
+				pair_run(&pair, runs[run].lines->server, runs[run].lines->client, "500ms");
+				reached = provider.calls > memory_after;
+				if ((pair.server_outcome || pair.client_outcome) && !*pair.capture.text) {
+					print_message("# %s %u\n", memory_call, memory_after);
+					pair_print(&pair);
+					fail();
+				}
+				pair_free(&pair);
+				provider_end();
+			}
+			assert_true(call > 0 || memory_after > 5);
+		}
+}
+
 static const char *in_root(const char *path)
 {
 	static char text[256];
@@ -262,8 +305,8 @@ static void selftest(void **state)
 
 	(void)state;
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
-		char *argv[] = { (char *)(uintptr_t)"selftest", (char *)(uintptr_t)"--transport",
-				 (char *)(uintptr_t)"verbs", NULL };
+		char *argv[] = { (char *)(uintptr_t) "selftest", (char *)(uintptr_t) "--transport",
+				 (char *)(uintptr_t) "verbs", NULL };
 		int out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
 		char text[4096] = "";
 		enum outcome outcome;
@@ -289,6 +332,7 @@ int main(void)
 		cmocka_unit_test(calls_that_fail),
 		cmocka_unit_test(machines_without),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(memory_runs_short),
 		cmocka_unit_test(a_device_that_goes),
 		cmocka_unit_test(a_completion_that_fails),
 		cmocka_unit_test(selftest),

@@ -330,6 +330,28 @@ static void receiver_never_ready(void **state)
 	end();
 }
 
+/* One that is gone answers nothing. */
+static void a_peer_without_a_queue(void **state)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
+	struct capture capture;
+	struct work work;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	provider.retries_end = true;
+	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->queue, &attributes, IBV_QP_STATE), 0);
+	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .silent = true };
+	capture_begin(&capture);
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
+	assert_non_null(strstr(capture_end(&capture), "retries exceeded"));
+	assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->status, COMPLETION_RETRY_EXCEEDED);
+	/* The peer's receives were flushed, which is no news. */
+	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+	end();
+}
+
 static const struct {
 	enum provider_fabric fabric;
 	enum rdma_cm_event_type type;
@@ -533,6 +555,26 @@ static void service_level_of_a_group(void **state)
 		assert_int_equal(provider.last_handle.dlid, 0xc001);
 		end();
 	}
+}
+
+static void a_datagram_without_immediate(void **state)
+{
+	const struct completion *completion;
+	struct work work;
+
+	(void)state;
+	join_one(PROVIDER_ROCE);
+	finish_join();
+	work = (struct work){ .kind = WORK_RECEIVE, .region = bench.client_region, .length = 1000 };
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .offset = 2000, .length = 300 };
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_true(bench_await_completions(&bench, &bench.client, WORK_RECEIVE, 1));
+	completion = end_last_completion(&bench.client, WORK_RECEIVE);
+	assert_int_equal(completion->length, 300);
+	assert_false(completion->has_immediate);
+	assert_int_equal(completion->source_queue_number, bench.client.endpoint->queue_number);
+	end();
 }
 
 static void service_level_of_a_connection(void **state)
@@ -930,6 +972,7 @@ static void a_membership_that_fails(void **state)
 		{ "join", "joining: ", ENETUNREACH, false },
 		{ "ibv_create_ah", "creating the group's address handle", ENOMEM, false },
 		{ "ibv_attach_mcast", "attaching the queue to the group", ENOMEM, true },
+		{ "ibv_attach_mcast", "the device does not attach this queue to the group", ENOMEM, false },
 	};
 
 	(void)state;
@@ -1021,6 +1064,7 @@ int main(void)
 		cmocka_unit_test(reads_are_limited_by_the_device),
 		cmocka_unit_test(how_often_to_try_again),
 		cmocka_unit_test(receiver_never_ready),
+		cmocka_unit_test(a_peer_without_a_queue),
 		cmocka_unit_test(why_it_did_not_connect),
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(the_last_message_before_the_end),
@@ -1028,6 +1072,7 @@ int main(void)
 		cmocka_unit_test(an_answer_to_nobody),
 		cmocka_unit_test(rights_of_a_region),
 		cmocka_unit_test(service_level_of_a_group),
+		cmocka_unit_test(a_datagram_without_immediate),
 		cmocka_unit_test(service_level_of_a_connection),
 		cmocka_unit_test(the_path_that_was_taken),
 		cmocka_unit_test(the_path_that_was_asked_for),

@@ -327,7 +327,7 @@ static void event_taken(struct cm_id *id, struct rdma_cm_event *event)
 			move(id, qp, IBV_QPS_ERR);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		group_join_taken(id);
+		group_join_taken(id, event);
 		break;
 	default:
 		break;
@@ -389,8 +389,6 @@ static void reject_arrives(struct action *action)
 	struct cm_event *event;
 
 	if (!id || id->state < CM_REQ_SENT || id->state == CM_CLOSED)
-		return;
-	if (provider.no_withdrawal && id->state == CM_REQ_RECEIVED)
 		return;
 	id->state = CM_CLOSED;
 	event = cm_raise(id, RDMA_CM_EVENT_REJECTED, action->status);

@@ -120,12 +120,17 @@ static int detach(struct queue_pair *qp, const union ibv_gid *gid)
 }
 
 /* The library attaches a queue pair that it knows. */
-void group_join_taken(struct cm_id *id)
+void group_join_taken(struct cm_id *id, struct rdma_cm_event *event)
 {
 	struct membership *group = id->groups;
 
-	if (group && id->base.qp && !group->send_only)
-		group->attached = !attach((struct queue_pair *)id->base.qp, &group->gid);
+	if (!group || !id->base.qp || group->send_only)
+		return;
+	group->attached = !provider_fails("ibv_attach_mcast") && !attach((struct queue_pair *)id->base.qp, &group->gid);
+	if (group->attached)
+		return;
+	event->event = RDMA_CM_EVENT_MULTICAST_ERROR;
+	event->status = -1;
 }
 
 static void leave(struct cm_id *id, struct membership *group)

@@ -85,6 +85,8 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_begin(&pair->capture);
 	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &environment->transport), 0);
+	if (pair->begun)
+		pair->begun(pair);
 	pair->client_line = client_line;
 	pair->server.ready = start_client;
 	pair->server.owner = pair;

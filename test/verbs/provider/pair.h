@@ -12,6 +12,7 @@ struct pair {
 	struct arguments values;
 	struct end server, client;
 	const char *client_line;
+	void (*begun)(struct pair *pair); /* called before the server */
 	void (*ready)(struct pair *pair); /* called once a client may come, before there is one */
 	void (*later)(struct pair *pair); /* and this so long after it */
 	int later_ms;

@@ -38,9 +38,31 @@ void provider_trace(const char *format, ...)
 	va_end(list);
 }
 
+/* The program's own: what it cannot do without memory it must say. */
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return provider_fails("calloc") ? NULL : __real_calloc(count, size);
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return provider_fails("malloc") ? NULL : __real_malloc(size);
+}
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size)
+{
+	return provider_fails("realloc") ? NULL : __real_realloc(memory, size);
+}
+
 void *provider_allocate(size_t size)
 {
-	void *memory = calloc(1, size);
+	void *memory = __real_calloc(1, size);
 
 	if (!memory)
 		provider_die("out of memory");

@@ -250,7 +250,6 @@ struct provider {
 	unsigned calls;				   /* of that name */
 	bool events_without_end;		   /* instead of any other */
 	bool silent_flush;			   /* flushed work raises no event */
-	bool no_withdrawal;			   /* a request of a client that gives up stays */
 	bool retries_end;			   /* at once, where the other queue pair does not answer */
 	bool keeps_completions;			   /* of a destroyed queue pair, as rxe does */
 	enum ibv_wc_status breaks_with;		   /* the next send */
@@ -314,7 +313,7 @@ void cm_lost(const struct queue_pair *qp);
 const char *cm_text(const struct sockaddr *address);
 
 /* group.c */
-void group_join_taken(struct cm_id *id);
+void group_join_taken(struct cm_id *id, struct rdma_cm_event *event);
 void group_leave_all(struct cm_id *id);
 void group_send(struct queue_pair *qp, const struct send_work *work, const uint8_t *data);
 

@@ -42,6 +42,7 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, joined(bench, &bench->client));
 	REQUIRE(bench, bench->client.group.context == &bench->client);
 	REQUIRE(bench, bench->client.group.queue_number == 0xffffff);
+	REQUIRE(bench, bench->client.group.queue_key == 0x01234567);
 	payload_pattern_fill(bench->client_region->memory, 500, 4, 1);
 	work = (struct work){
 		.kind = WORK_SEND,

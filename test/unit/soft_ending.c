@@ -22,6 +22,29 @@ static void test_goodbye_without_ready(void **state)
 	do_forget(guest());
 }
 
+/* A DREQ for another queue pair, of an older connection with the same identifiers, is not answered either. */
+static void test_goodbye_of_another_queue(void **state)
+{
+	struct party *active, *passive;
+	struct mad mad;
+
+	(void)state;
+	active = connect_pair(&passive);
+	mad = mad_forge(MAD_DREQ, passive, &world.hosts[0]);
+	mad.dreq.remote_queue_number++;
+	world_inject(&world.hosts[0], &world.hosts[1], &mad);
+	network_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active) && is_up(passive));
+	assert_int_equal(count_of(MAD_DREP), 0);
+	do_disconnect(active);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
+	do_forget(active);
+	do_forget(passive);
+	network_drain();
+	check_nothing_left();
+}
+
 static void test_crossing_goodbyes(void **state)
 {
 	struct party *active, *passive;
@@ -236,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_goodbye_without_ready),
+		WORLD_TEST(test_goodbye_of_another_queue),
 		WORLD_TEST(test_crossing_goodbyes),
 		WORLD_TEST(test_repeated_goodbye),
 		WORLD_TEST(test_last_words),

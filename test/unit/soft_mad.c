@@ -323,6 +323,96 @@ static void fields_do_not_overlap(void **state)
 	}
 }
 
+struct place {
+	uint8_t byte; /* behind the header */
+	uint8_t value;
+};
+
+static void check_places(const struct mad *mad, const struct place *places, size_t count)
+{
+	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
+	struct mad parsed;
+
+	mad_write(mad, bytes);
+	for (size_t i = 0; i < count; i++)
+		if (bytes[24 + places[i].byte] != places[i].value)
+			fail_msg("byte %u: 0x%02x instead of 0x%02x", places[i].byte, bytes[24 + places[i].byte],
+				 places[i].value);
+	assert_true(mad_parse(bytes, sizeof(bytes), &parsed));
+	mad_write(&parsed, again);
+	assert_memory_equal(bytes, again, sizeof(bytes));
+}
+
+/* IBTA, volume 1, 12.6: no two fields have the same value here, as they have in most real messages. */
+static void fields_lie_where_the_specification_says(void **state)
+{
+	static const struct place request[] = {
+		{ 8, 0x01 },  { 15, 0x08 }, { 16, 0x11 }, { 23, 0x18 }, { 28, 0x21 }, { 31, 0x24 }, { 32, 0x31 },
+		{ 34, 0x33 }, { 35, 2 },    { 39, 3 },	  { 43, 0xa7 }, { 44, 0x41 }, { 46, 0x43 }, { 47, 0x95 },
+		{ 48, 0xff }, { 49, 0xfe }, { 50, 0x36 }, { 51, 0x90 }, { 52, 0x51 }, { 55, 0x54 }, { 56, 0x61 },
+		{ 71, 0x62 }, { 72, 0x63 }, { 87, 0x64 }, { 88, 0x12 }, { 89, 0x34 }, { 90, 0x50 }, { 91, 3 },
+		{ 92, 0x71 }, { 93, 64 },   { 94, 0x58 }, { 95, 0x80 },
+	};
+	static const struct place reply[] = {
+		{ 8, 0x01 }, { 11, 0x04 }, { 12, 0x11 }, { 14, 0x13 }, { 20, 0x21 }, { 22, 0x23 },
+		{ 24, 2 },   { 25, 3 },	   { 26, 0x7b }, { 27, 0xb0 }, { 28, 0x31 }, { 35, 0x38 },
+	};
+	const struct mad req = {
+		.kind = MAD_REQ,
+		.req = { .service_id = UINT64_C(0x0102030405060708),
+			 .ca_guid = UINT64_C(0x1112131415161718),
+			 .queue_key = 0x21222324,
+			 .queue_number = 0x313233,
+			 .responder_resources = 2,
+			 .initiator_depth = 3,
+			 .remote_response_timeout = 20,
+			 .transport = 3,
+			 .flow_control = true,
+			 .starting_psn = 0x414243,
+			 .local_response_timeout = 18,
+			 .retry_count = 5,
+			 .pkey = 0xfffe,
+			 .path_mtu = 3,
+			 .rnr_retry_count = 6,
+			 .max_cm_retries = 9,
+			 .path = { .local_lid = 0x5152,
+				   .remote_lid = 0x5354,
+				   .local_gid = { 0x61, [15] = 0x62 },
+				   .remote_gid = { 0x63, [15] = 0x64 },
+				   .flow_label = 0x12345,
+				   .packet_rate = 3,
+				   .traffic_class = 0x71,
+				   .hop_limit = 64,
+				   .service_level = 5,
+				   .subnet_local = true,
+				   .ack_timeout = 16 } },
+	};
+	const struct mad rep = {
+		.kind = MAD_REP,
+		.rep = { .queue_key = 0x01020304,
+			 .queue_number = 0x111213,
+			 .starting_psn = 0x212223,
+			 .responder_resources = 2,
+			 .initiator_depth = 3,
+			 .target_ack_delay = 15,
+			 .failover = 1,
+			 .flow_control = true,
+			 .rnr_retry_count = 5,
+			 .srq = true,
+			 .ca_guid = UINT64_C(0x3132333435363738) },
+	};
+
+	(void)state;
+	check_places(&req, request, LENGTH(request));
+	check_places(&rep, reply, LENGTH(reply));
+	check_places(&(struct mad){ .kind = MAD_MRA, .mra = { .answered = 2, .service_timeout = 20 } },
+		     (const struct place[]){ { 8, 0x80 }, { 9, 0xa0 } }, 2);
+	check_places(&(struct mad){ .kind = MAD_REJ, .rej = { .answered = 1, .reason = 0x0102 } },
+		     (const struct place[]){ { 8, 0x40 }, { 9, 0 }, { 10, 1 }, { 11, 2 } }, 4);
+	check_places(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_queue_number = 0x010203 } },
+		     (const struct place[]){ { 8, 1 }, { 9, 2 }, { 10, 3 }, { 11, 0 } }, 4);
+}
+
 static void too_long_is_cut(void **state)
 {
 	uint8_t data[300], bytes[MAD_SIZE];
@@ -408,6 +498,7 @@ int main(void)
 		cmocka_unit_test(other_messages_are_refused),
 		cmocka_unit_test(random_messages_are_harmless),
 		cmocka_unit_test(fields_do_not_overlap),
+		cmocka_unit_test(fields_lie_where_the_specification_says),
 		cmocka_unit_test(too_long_is_cut),
 		cmocka_unit_test(address_headers_are_checked),
 		cmocka_unit_test(service_ids),

@@ -207,6 +207,60 @@ static void slow_peer_is_learned(void **state)
 	qp_close();
 }
 
+/* ---- a loss long ago ---- */
+
+static const struct requester *watched;
+static unsigned losses_at_once;
+
+static bool lose_the_third(struct network *where, const struct host *from, struct packet *packet)
+{
+	(void)where;
+	if (from != &qp.hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
+		return true;
+	requests++;
+	if (requests == 10)
+		losses_at_once = watched->losses;
+	return requests != 3;
+}
+
+/* After 64 round trips without another one. */
+static void loss_is_forgotten(void **state)
+{
+	struct run *run = run_new();
+
+	(void)state;
+	qp_open(1);
+	run->terms.depth = 1;
+	for (size_t index = 0; index < 100; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
+	pair_open(&run->pair, &run->terms);
+	watched = &queue_of(&run->pair, 0)->requester;
+	requests = losses_at_once = 0;
+	qp.tap = lose_the_third;
+	run_begin(run);
+	run_finish(run);
+	assert_int_equal(requests, 101);
+	assert_int_equal(losses_at_once, 1);
+	assert_int_equal(watched->losses, 0);
+	run_check_end(run);
+	run_end(run);
+}
+
+/* A clock that has not moved on: the least there is, as 0 stands for not measured. */
+static void answers_may_take_no_time(void **state)
+{
+	struct run *run = run_of_sends(10, 0, 7);
+
+	(void)state;
+	network->delay = network->byte_time = network->wake_time = 0;
+	watched = &queue_of(&run->pair, 0)->requester;
+	run_begin(run);
+	run_finish(run);
+	assert_int_equal(watched->round_trip, 1);
+	run_check_end(run);
+	run_end(run);
+}
+
 /* ---- a receiver that is slow to post ---- */
 
 static void not_ready_waits_for_ever(void **state)
@@ -831,6 +885,8 @@ int main(void)
 		cmocka_unit_test(speed_survives_loss),
 		cmocka_unit_test(busy_peer_is_not_hurried),
 		cmocka_unit_test(slow_peer_is_learned),
+		cmocka_unit_test(loss_is_forgotten),
+		cmocka_unit_test(answers_may_take_no_time),
 		cmocka_unit_test(not_ready_waits_for_ever),
 		cmocka_unit_test(not_ready_is_given_up),
 		cmocka_unit_test(dead_peer_is_noticed),

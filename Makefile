@@ -234,7 +234,8 @@ dist: ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or w
 	@mkdir -p $(BUILD)
 	@if [ ! -e .git ]; then \
 		tar -c -f $(BUILD)/$(archived).tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w \
-			--mtime="@$$(stat -c %Y README.md)" --transform='s,^\.,$(archived),S' --exclude=./build --exclude=./$(BUILD) .; \
+			--mtime="@$$(stat -c %Y README.md)" --transform='s,^\.,$(archived),S' --exclude=./build --exclude=./$(BUILD) \
+			--exclude=./compile_commands.json .; \
 	elif command -v git >/dev/null; then \
 		git -c tar.umask=0022 archive --format=tar --prefix=$(archived)/ -o $(BUILD)/$(archived).tar HEAD; \
 	else \
@@ -249,7 +250,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@sed -n 's/^\([a-z][a-z% -]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r names text; do \
+	@sed -n 's/^\([a-z][a-z%._ -]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r names text; do \
 		[ $${#names} -le 16 ] || { echo "  $$names"; names=; }; printf '  %-16s %s\n' "$$names" "$$text"; done
 	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' $(MAKEFILE_LIST) | \
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done

@@ -202,6 +202,15 @@ setup-demo:
 mutants: setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so? Half an hour
 	@BUILD=$(BUILD) test/mutants/run $(MUTANTS)
 
+# ---- editors ----
+
+known_sources = $(sort $(sources) $(wildcard test/*/*.c test/*/*/*.c))
+compile_commands.json: ## the compiler's command line of each source, for clangd and other editors' helpers
+	@mark='['; for file in $(known_sources); do \
+		printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$mark" '$(CURDIR)' "$$file" \
+			'$(subst ','\'',$(subst ",\",$(compile)))' "$$file"; mark=,; \
+	done >$@; echo ']' >>$@
+
 # ---- sizes and speed ----
 
 size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
@@ -215,4 +224,4 @@ bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as d
 
 .PHONY: units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
-	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants size bloatcheck bench
+	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench

@@ -198,11 +198,12 @@ int cq_poll(struct ibv_cq *base, int most, struct ibv_wc *completions)
 	return count;
 }
 
-/* What is in the queue already raises no event. */
+/* What is in the queue already raises no event, and some comes in between the last look at it and this call. */
 int cq_notify(struct ibv_cq *base, int solicited)
 {
 	struct completion_queue *cq = cq_of(base);
 
+	provider_pump();
 	if (provider_fails("ibv_req_notify_cq"))
 		return errno;
 	cq->armed_solicited = solicited && (!cq->armed || cq->armed_solicited);

@@ -19,12 +19,16 @@ enum {
 
 struct vector {
 	const char *name;
+	const char *text;     /* its bytes in hexadecimal */
+	struct packet packet; /* as another program decodes it, without the payload's place */
 	const uint8_t *bytes;
 	size_t length;
-	struct packet packet; /* as another program decodes it, without the payload's place */
 };
 
-extern const struct vector vectors[VECTORS];
+/* index: less than VECTORS. */
+const struct vector *vector_at(size_t index);
+/* NULL: there is none of that name. */
+const struct vector *vector_named(const char *name);
 
 /* What a vector's IP and UDP headers say, and the UDP payload behind them. */
 struct vector_datagram {
@@ -35,7 +39,5 @@ struct vector_datagram {
 };
 
 void vector_open(const struct vector *vector, struct vector_datagram *datagram);
-/* NULL: there is none of that name. */
-const struct vector *vector_named(const char *name);
 
 #endif

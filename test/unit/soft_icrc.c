@@ -71,12 +71,12 @@ static void real_packets_are_good(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		enum icrc_verdict verdict;
 		struct icrc_mark mark;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		verdict = icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &mark);
 		assert_int_equal(verdict, datagram.flow.family == ICRC_IP4 ? ICRC_SOLVED : ICRC_GOOD);
 		assert_int_equal(mark.identification, datagram.mark.identification);
@@ -90,12 +90,12 @@ static void real_icrcs_are_made_again(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		struct packet packet;
 		uint8_t icrc[ICRC_SIZE];
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
 		icrc_store(icrc, icrc_of(&table, &datagram.flow, datagram.mark, datagram.bytes,
 					 (size_t)(packet.payload - datagram.bytes), packet.payload, packet.length,
@@ -115,12 +115,12 @@ static void any_wrong_bit_is_noticed(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		uint8_t bytes[2048];
 		struct icrc_mark mark;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		memcpy(bytes, datagram.bytes, datagram.length);
 		for (size_t bit = 0; bit < datagram.length * 8; bit++) {
 			struct icrc_judge judge = { .known = true, .last = datagram.mark };
@@ -148,11 +148,11 @@ static void wrong_headers_are_noticed(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		struct icrc_mark mark;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		for (size_t byte = 0; byte < sizeof(datagram.flow.header); byte++) {
 			struct icrc_judge judge = { .known = true, .last = datagram.mark };
 			struct icrc_flow flow = datagram.flow;

@@ -193,8 +193,8 @@ static void real_messages_are_written_again(void **state)
 	unsigned seen = 0, count = 0;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
-		const uint8_t *bytes = mad_of(&vectors[i]);
+	for (size_t i = 0; i < VECTORS; i++) {
+		const uint8_t *bytes = mad_of(vector_at(i));
 		uint8_t written[MAD_SIZE];
 		struct mad mad;
 

@@ -32,13 +32,13 @@ static void assert_packets_equal(const struct packet *one, const struct packet *
 static void real_packets_parse(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		struct packet packet;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
-		assert_packets_equal(&packet, &vectors[i].packet);
+		assert_packets_equal(&packet, &vector_at(i)->packet);
 		assert_ptr_equal(packet.payload + packet.length + packet.pad + PACKET_ICRC_SIZE,
 				 datagram.bytes + datagram.length);
 	}
@@ -47,13 +47,13 @@ static void real_packets_parse(void **state)
 static void real_headers_are_written_again(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		uint8_t header[PACKET_HEADER_MOST];
 		struct packet packet;
 		size_t length;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
 		packet.pad = 0; /* follows from the length */
 		length = packet_write(&packet, header);
@@ -87,10 +87,10 @@ static void touch(const struct packet *packet)
 static void truncated_packets_are_harmless(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LENGTH(vectors); i++) {
+	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 
-		vector_open(&vectors[i], &datagram);
+		vector_open(vector_at(i), &datagram);
 		for (size_t length = 0; length < datagram.length; length++) {
 			uint8_t *bytes = exact_copy(datagram.bytes, length);
 			struct packet packet;

@@ -39,6 +39,13 @@ skip() {
 	exit 77
 }
 
+# skip_sanitized REASON: where the program under test has AddressSanitizer.
+skip_sanitized() {
+	for lab_file in /usr/lib/x86_64-linux-gnu/libasan.so*; do
+		[ ! -e "$lab_file" ] || skip "AddressSanitizer: $1"
+	done
+}
+
 # What running programs wrote and no verb has shown yet, for the reader of a failure.
 lab_show_unseen() {
 	for lab_unseen in $lab_started; do

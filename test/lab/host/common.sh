@@ -32,6 +32,11 @@ make_run_folder() {
 	mv "$REPLY/new" "$REPLY/lock"
 }
 
+# An archive of the files whose names come in, as a kernel unpacks them.
+pack_files() {
+	cpio --quiet --create --format=newc --owner=0:0 --reproducible
+}
+
 # The packages of a list, of each line the first that this release has; comments stand behind '#'.
 package_names() {
 	sed 's/#.*//' "$1" | xargs apt-cache madison 2>/dev/null | awk '

@@ -93,8 +93,7 @@ link_busybox() {
 }
 
 pack() {
-	(cd "$1" && find . -print0 | sort -z |
-		cpio --null --quiet --create --format=newc --owner=0:0 --reproducible)
+	(cd "$1" && find . | sort | pack_files)
 }
 
 # The lab's own programs have all in them, so that they run in the bare image as well.
@@ -102,9 +101,9 @@ add_own_program() {
 	gcc -O2 -Wall -Wextra -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
 }
 
-# Makes base.cpio in $1 from the unpacked packages below $2 and the modules in $3.
+# Makes base.cpio and bare.cpio in $1 from the unpacked packages below $2.
 make_image() {
-	local target=$1 from=$2 modules=$3 root=$1.root name
+	local target=$1 from=$2 root=$1.root name
 	mkdir -p "$target" "$root"/{usr/bin,$library_path/libibverbs,usr/lib64,dev,proc,sys,tmp,run,root,lab}
 	for name in bin sbin; do
 		ln -s usr/bin "$root/$name"
@@ -125,22 +124,20 @@ make_image() {
 	add_own_program "$root" launch
 	link_busybox "$root"
 	write_etc "$root"
-	cp -r "$modules" "$root/lib/modules"
 	pack "$root" >"$target/base.cpio"
 	rm -rf "$root"
-	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$modules" "$root"
+	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$root"
 }
 
 # The image in which there is no library, no interpreter of programs and no tool but busybox.
 make_bare_image() {
-	local busybox=$2 modules=$3 root=$4
+	local busybox=$2 root=$3
 	mkdir -p "$root"/{bin,usr/bin,dev,etc,proc,sys,tmp,run,root,lab,lib}
 	cp "$busybox" "$root/usr/bin/busybox"
 	link_busybox "$root"
 	ln -s ../usr/bin/sh "$root/bin/sh"
 	add_own_program "$root" launch
 	add_own_program "$root" add_rxe
-	cp -r "$modules" "$root/lib/modules"
 	pack "$root" >"$1"
 	rm -rf "$root"
 }

@@ -18,8 +18,8 @@ add_program_libraries() {
 # Links the artefacts into the run's own folder: another run may replace them while
 # this one still boots guests.
 take_artefacts() {
-	ln "$artefacts/kernel/kernel" "$artefacts/image/base.cpio" "$artefacts/image/bare.cpio" \
-		"$artefacts/valgrind/valgrind.cpio" "$1/"
+	ln "$artefacts"/kernel/{kernel,modules.cpio} "$artefacts"/image/{base,bare}.cpio "$1/"
+	[ ! -e "$artefacts/valgrind" ] || ln "$artefacts/valgrind/valgrind.cpio" "$1/"
 }
 
 # add_lab ROOT: the lab's own files and the scenarios.
@@ -44,7 +44,7 @@ add_program() {
 }
 
 pack_run() {
-	(cd "$1" && find . -print0 | cpio --null --quiet --create --format=newc --owner=0:0) >"$2"
+	(cd "$1" && find . | pack_files) >"$2"
 	rm -rf "$1"
 }
 
@@ -76,9 +76,9 @@ make_run_archive() {
 initrd_for() {
 	local work=$1 overlay=$2 file=$1/initrd.$2 mine=$1/initrd.$2.$BASHPID
 	if [ ! -e "$file" ]; then
-		local parts=("$work/base.cpio" "$work/run.cpio")
+		local parts=("$work"/{base,modules,run}.cpio)
 		if [ "$overlay" = bare ]; then
-			parts=("$work/bare.cpio" "$work/run-bare.cpio")
+			parts=("$work"/{bare,modules,run-bare}.cpio)
 		elif [ "$overlay" != none ]; then
 			[ -e "$work/$overlay.cpio" ] || die "there is no overlay $overlay"
 			parts+=("$work/$overlay.cpio")

@@ -23,13 +23,26 @@ unpack_only() {
 	dpkg-deb --fsys-tarfile "$archive" | tar -x -C "$target" --wildcards "${@:3}"
 }
 
-# Only siw's own folder of the kernel source is unpacked, straight from the package.
+# Only siw's own folder of the kernel source is unpacked, straight from the package. What is behind it need not even be
+# read, which is more than half: the archive is sorted, and drivers/infiniband/ulp comes next.
 unpack_siw() {
-	local archive=$1 target=$2
-	dpkg-deb --fsys-tarfile "$archive" |
-		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
-		tar -xJ -C "$target" --strip-components=5 --wildcards \
-			'linux-source-*/drivers/infiniband/sw/siw/*'
+	local archive=$1 work=$2 unpacking name
+	mkfifo "$work/names"
+	tar -xvJ -C "$work" --strip-components=4 --wildcards \
+		'linux-source-*/drivers/infiniband/sw/siw/*' 'linux-source-*/drivers/infiniband/ulp/*' \
+		< <(dpkg-deb --fsys-tarfile "$archive" 2>/dev/null | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' 2>/dev/null) \
+		>"$work/names" &
+	unpacking=$!
+	while read -r name; do
+		case $name in
+		*/drivers/infiniband/ulp/*)
+			kill "$unpacking" 2>/dev/null || :
+			break
+			;;
+		esac
+	done <"$work/names"
+	wait "$unpacking" || :
+	[ -s "$work/siw/siw_main.c" ]
 }
 
 # Headers are used where they were unpacked: their one absolute path is redirected.
@@ -61,26 +74,34 @@ unpack_kernel() {
 	fi
 }
 
-# Makes kernel and modules/ in $1 from the packages in $2, for image package $3.
+# Of the modules only those that a guest could want, of the headers those of this processor: unpacking takes longer than
+# building. A file for each setting of the kernel's is only there for make to look whether it is new.
+no_modules=(--exclude='./lib/modules/*/kernel/'{sound,drivers/{gpu,media,scsi,iio,usb},drivers/net/{ethernet,wireless}})
+no_headers=(--exclude='*/arch/[a-wyz]*' --exclude='*/include/config/[A-Z0-9]*' --exclude='*/include/dt-bindings' --exclude='Kconfig*')
+
+# Makes kernel and modules.cpio in $1 from the packages in $2, for image package $3.
 make_kernel() {
 	local target=$1 downloads=$2 release=${3#linux-image-}
 	local work=$target.work archive kernel_version source_version
-	mkdir -p "$target/modules" "$work/siw" "$work/headers" "$work/image"
+	local modules=$work/root/lib/modules
+	mkdir -p "$target" "$modules" "$work/headers" "$work/image"
 	kernel_version=$(dpkg-deb -f "$downloads/$3".deb Version)
 	archive=$downloads/linux-source-$(printf '%s' "$release" | cut -d. -f1,2).deb
 	source_version=$(dpkg-deb -f "$archive" Version)
 	[ "$kernel_version" = "$source_version" ] ||
 		die "kernel is $kernel_version but its source is $source_version"
 
-	unpack_siw "$archive" "$work/siw" &
+	unpack_siw "$archive" "$work" &
 	local unpacking=$!
-	unpack_only "$downloads/$3.deb" "$work/image" './boot/vmlinuz-*' './lib/modules/*'
+	unpack_only "$downloads/$3.deb" "$work/image" "${no_modules[@]}" './boot/vmlinuz-*' './lib/modules/*'
 	unpack_kernel "$work/image/boot/vmlinuz-$release" "$target/kernel"
-	collect_modules "$work/image/lib/modules/$release" "$target/modules"
+	collect_modules "$work/image/lib/modules/$release" "$modules"
 	for archive in "$downloads"/linux-headers-*.deb "$downloads"/linux-kbuild-*.deb; do
-		dpkg-deb -x "$archive" "$work/headers"
+		unpack_only "$archive" "$work/headers" "${no_headers[@]}" '*'
 	done
 	wait "$unpacking" || die "unpacking siw's source failed"
-	build_siw "$work" "$release" "$target/modules"
+	build_siw "$work" "$release" "$modules"
+	# Without an entry for lib, which is a link in one of the images and a folder in the other.
+	(cd "$work/root" && find lib/modules | sort | pack_files) >"$target/modules.cpio"
 	rm -rf "$work"
 }

@@ -74,6 +74,14 @@ select_scenarios() {
 	done | sort -r -s -k1,1)
 }
 
+wanted_overlays() {
+	local name
+	for name in "${single_scenarios[@]}" "${pair_scenarios[@]}"; do
+		scenario_header "$name" overlay none
+		echo "$REPLY"
+	done | sort -u
+}
+
 queue_write() {
 	local file=$1
 	shift

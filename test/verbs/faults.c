@@ -305,8 +305,8 @@ static void selftest(void **state)
 
 	(void)state;
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
-		char *argv[] = { (char *)(uintptr_t) "selftest", (char *)(uintptr_t) "--transport",
-				 (char *)(uintptr_t) "verbs", NULL };
+		char words[][12] = { "selftest", "--transport", "verbs" };
+		char *argv[] = { words[0], words[1], words[2], NULL };
 		int out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
 		char text[4096] = "";
 		enum outcome outcome;

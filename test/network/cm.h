@@ -129,6 +129,8 @@ void forget_all(void);
 unsigned count_up(void);
 /* A pair that is connected, over a perfect network. */
 struct party *connect_pair(struct party **other);
+/* Asks for a connection, which the other end accepts, while only some messages arrive: 50 ms of that. */
+struct party *connect_without(bool (*allowed)(const struct flight *flight));
 void check_agreement(const struct party *one, const struct party *other);
 /* What ICMP quotes of a packet to that queue pair of the peer: a message from that identifier if it is 1. */
 void unreachable(struct host *host, const struct host *peer, int error, uint32_t queue, uint32_t id, size_t length);

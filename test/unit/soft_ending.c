@@ -9,10 +9,7 @@ static void test_goodbye_without_ready(void **state)
 	struct party *active;
 
 	(void)state;
-	world.requested = do_accept;
-	world.allowed = no_ready;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_ready);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(guest()->told[SOFT_EVENT_ESTABLISHED], 1);

@@ -67,10 +67,7 @@ static void test_lost_ready(void **state)
 	struct party *active;
 
 	(void)state;
-	world.requested = do_accept;
-	world.allowed = no_ready;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_ready);
 	assert_true(is_up(active));
 	assert_int_equal(state_of(guest()), LINK_REP_SENT);
 	do_hear(guest());
@@ -88,10 +85,7 @@ static void test_ready_again(void **state)
 	struct party *active;
 
 	(void)state;
-	world.requested = do_accept;
-	world.allowed = no_ready;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_ready);
 	world.allowed = NULL;
 	network_run(100 * CLOCK_NS_PER_MS);
 	assert_true(is_up(guest()));
@@ -108,10 +102,7 @@ static void test_accepted_and_gone(void **state)
 	struct party *active;
 
 	(void)state;
-	world.allowed = no_reply;
-	world.requested = do_accept;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_reply);
 	do_forget(guest());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
@@ -128,10 +119,7 @@ static void test_accepted_and_gone_unheard(void **state)
 	struct mad mad;
 
 	(void)state;
-	world.allowed = no_reply;
-	world.requested = do_accept;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_reply);
 	world.allowed = nothing_at_all;
 	do_forget(guest());
 	network_run(CLOCK_NS_PER_MS);
@@ -155,10 +143,7 @@ static void test_confirmed_too_late(void **state)
 	struct mad ready;
 
 	(void)state;
-	world.allowed = no_ready;
-	world.requested = do_accept;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
+	active = connect_without(no_ready);
 	assert_true(is_up(active));
 	assert_non_null(last_of(MAD_RTU, &world.hosts[0], &ready));
 	world.allowed = no_refusal;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What comes while a completion queue is being armed: between the last look at it and the arming there is no event. */
+/* Completion queues: what comes while one is being armed, and how many of them there are. */
 #include "test/unit/unit.h"
 
 #include "test/conformance/pair.h"
@@ -10,7 +10,7 @@
 static struct completion_entry late = { .base = { .opcode = IBV_WC_RECV, .byte_len = 8 } };
 static unsigned arms;
 
-/* The completion comes just before the first arming takes effect. */
+/* The completion comes just before the first arming takes effect: it raises no event. */
 static int notify_late(struct ibv_cq *cq, int solicited)
 {
 	if (!arms++)
@@ -24,7 +24,7 @@ static void arming_loses_nothing(void **state)
 
 	(void)state;
 	for (size_t index = 0; index < LENGTH(spins); index++) {
-		struct bench bench;
+		static struct bench bench;
 		struct endpoint_options options;
 		struct path_options path = PATH_OPEN;
 		const struct verbs_endpoint *endpoint;
@@ -61,10 +61,39 @@ static void arming_loses_nothing(void **state)
 	}
 }
 
+/* What a connection had reserved of a queue is there for the next one. */
+static void queues_are_used_again(void **state)
+{
+	static struct bench bench;
+	struct endpoint_options options;
+	struct path_options path = PATH_OPEN;
+	unsigned count = 0;
+
+	(void)state;
+	provider_begin(PROVIDER_ROCE, 0);
+	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
+	options = bench_options(&bench);
+	options.path = &path;
+	options.send_depth = options.receive_depth = 60;
+	for (unsigned turn = 0; turn < 10; turn++) {
+		assert_true(bench_connect(&bench, &options));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+		bench_clear(&bench);
+		bench.client = bench.server = bench.listening = (struct end){ .bench = &bench };
+		bench.client_region = bench.server_region = NULL;
+	}
+	for (const struct completion_queue *queue = provider.cqs; queue; queue = queue->next)
+		count++;
+	assert_int_equal(count, 1);
+	bench_close(&bench);
+	provider_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arming_loses_nothing),
+		cmocka_unit_test(queues_are_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

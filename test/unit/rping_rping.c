@@ -658,6 +658,52 @@ static void client_ends_in_order_after_its_duration(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+/* Whatever the pings take, n of them take n beats, and their rate is that of the beats. */
+static void client_pings_at_its_pace_for_its_duration(void **state)
+{
+	static const struct {
+		int64_t interval, duration, count;
+		unsigned pings;
+		const char *rate;
+	} rows[] = {
+		{ 100 * CLOCK_NS_PER_MS, 950 * CLOCK_NS_PER_MS, 0, 10, "\"rate_per_second\":10.000" },
+		{ 200 * CLOCK_NS_PER_MS, 0, 2, 2, "\"rate_per_second\":5.000" },
+		{ CLOCK_NS_PER_S, 5 * CLOCK_NS_PER_S / 2, 0, 3, "\"rate_per_second\":1.000" },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct fake *fake = *state;
+		struct endpoint *endpoint;
+		unsigned count = 0;
+
+		fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+		fake->options.interval = rows[i].interval;
+		fake->options.duration = rows[i].duration;
+		fake->options.count = rows[i].count;
+		endpoint = connected_client(fake, NULL);
+		rping_command.interval_over(fake->state);
+		while (!of(endpoint)->disconnected) {
+			fake_clock_pass(rows[i].interval / 4);
+			pings(endpoint, 1);
+			count++;
+			if (!of(endpoint)->disconnected)
+				run_for(fake, 3 * rows[i].interval / 4);
+			/* An interval that ends between two beats has the whole ones. */
+			if (count % 4 == 0) {
+				assert_reports_of(fake, REPORT_INTERVAL, rows[i].rate);
+				rping_command.interval_over(fake->state);
+			}
+		}
+		assert_int_equal(count, rows[i].pings);
+		assert_reports(fake, rows[i].rate);
+		disconnect(endpoint);
+		assert_ended(fake, OUTCOME_OK, "");
+		tear_down(state);
+		set_up(state);
+	}
+	capture_end(&((struct fake *)*state)->errors);
+}
+
 static void start_targets(struct fake *fake, const char *first, const char *second)
 {
 	fake->options.client = true;
@@ -1427,6 +1473,7 @@ int main(void)
 		TEST(client_counts_the_lost_ping),
 		TEST(client_keeps_its_interval),
 		TEST(client_ends_in_order_after_its_duration),
+		TEST(client_pings_at_its_pace_for_its_duration),
 		TEST(bad_target_disturbs_no_other),
 		TEST(error_is_of_the_target_that_had_it),
 		TEST(total_claims_no_more_than_was_verified),

@@ -16,6 +16,8 @@ static const struct pair_lines {
   own = { "rping -s -q -a @address", "rping -c -q -C 3 -a @address" },
   ucmatose = { "ucmatose -b @address -c 2 -m -t 32", "ucmatose -s @address -c 2 -m -t 32 -a 14" },
   mckey = { "mckey -m @group -b @address -C 5", "mckey -m @group -b @address -s --pause 1ms -C 5" },
+  native_group = { "mckey -M ff12:401b:ffff::5 -b @address -C 5",
+		   "mckey -M ff12:401b:ffff::5 -b @address -s --pause 1ms -C 5" },
   own_group = { "mckey -m @group -b @address -C 5 --own-qp",
 		"mckey -m @group -b @address -s --pause 1ms -C 5 --own-qp" };
 
@@ -30,6 +32,7 @@ static const struct {
 	{ "rdma_create_id", ENOMEM, &rping, "creating a connection identifier" },
 	{ "rdma_create_id", EAGAIN, &mckey, "creating a connection identifier" },
 	{ "rdma_bind_addr", EADDRNOTAVAIL, &rping, "binding: not an address of this host" },
+	{ "rdma_bind_addr", EADDRNOTAVAIL, &native_group, "binding: not an address of this host" },
 	{ "rdma_listen", EADDRINUSE, &rping, "listening: the port is in use" },
 	{ "rdma_resolve_addr", ENETUNREACH, &rping, "no route to the host" },
 	{ "rdma_resolve_addr", ENOMEM, &mckey, "resolving the address" },

@@ -723,6 +723,46 @@ static void queues_are_shared(void **state)
 	end();
 }
 
+/* A queue pair that could not be made keeps no entries. */
+static void what_failed_takes_no_room(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(bench_listen(&bench, &options));
+	provider_fail("ibv_create_qp", ENOMEM, 0);
+	capture_begin(&capture);
+	assert_false(bench_resolve(&bench, &options));
+	capture_end(&capture);
+	provider_fail(NULL, 0, 0);
+	endpoint_destroy(bench.client.endpoint);
+	region_destroy(bench.client_region);
+	bench_linger(&bench, 5);
+	bench.client.count = 0;
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(verbs(bench.client.endpoint)->completions->reserved, 2 * PAIR_DEPTH);
+	end();
+}
+
+/* A native group is reached from an address of a device. */
+static void a_group_without_a_device(void **state)
+{
+	struct address any, gid = { .family = ADDRESS_GID, .bytes = { 0xff, 0x12, 0x40, 0x1b, [15] = 5 } };
+	struct capture capture;
+
+	(void)state;
+	join_one(PROVIDER_INFINIBAND);
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &any));
+	assert_int_equal(endpoint_create(ENDPOINT_GROUP, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.client, &bench.client.endpoint),
+			 0);
+	capture_begin(&capture);
+	assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION);
+	assert_non_null(strstr(capture_end(&capture), "the address does not belong to an RDMA device"));
+	end();
+}
+
 /* Events of completion queues are paid back, and the last before a queue goes: the provider sees to the sum. */
 static void events_are_paid_back(void **state)
 {
@@ -1078,6 +1118,8 @@ int main(void)
 		cmocka_unit_test(the_path_that_was_asked_for),
 		cmocka_unit_test(a_request_by_another_way),
 		cmocka_unit_test(queues_are_shared),
+		cmocka_unit_test(what_failed_takes_no_room),
+		cmocka_unit_test(a_group_without_a_device),
 		cmocka_unit_test(events_are_paid_back),
 		cmocka_unit_test(a_flood_of_completions),
 		cmocka_unit_test(news_are_kept_back),

@@ -1175,6 +1175,27 @@ static void server_does_not_wait_for_ever_for_a_beginning(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "waiting for it to begin: timed out after 0.4 s");
 }
 
+static void server_does_not_wait_for_ever_for_a_source(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	offer(endpoint, fake->source, 32);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: reading it: timed out after 0.4 s");
+}
+
+static void server_takes_no_failed_work_for_done(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	offer(endpoint, fake->source, 32);
+	endpoint->handlers->completion(endpoint->owner, endpoint,
+				       &(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
+	assert_ended(fake, OUTCOME_FAILED, "");
+}
+
 static void server_does_not_wait_for_ever_for_a_sink(void **state)
 {
 	struct fake *fake = *state;
@@ -1498,6 +1519,8 @@ int main(void)
 		TEST(server_expects_what_was_promised),
 		TEST(server_of_one_client_expects_a_ping),
 		TEST(server_does_not_wait_for_ever_for_a_beginning),
+		TEST(server_does_not_wait_for_ever_for_a_source),
+		TEST(server_takes_no_failed_work_for_done),
 		TEST(server_does_not_wait_for_ever_for_a_sink),
 		TEST(server_serves_one_at_a_time),
 		TEST(request_that_fails_is_no_client),

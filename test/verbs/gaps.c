@@ -745,6 +745,24 @@ static void what_failed_takes_no_room(void **state)
 	end();
 }
 
+/* librdmacm counts milliseconds, and 0 would be none at all. */
+static void time_limits_of_the_library(void **state)
+{
+	static const struct {
+		int64_t timeout;
+		const char *limit;
+	} rows[] = { { 1000, " in 1 ms\n" }, { 0, " in 2147483647 ms\n" }, { 3 * CLOCK_NS_PER_S, " in 3000 ms\n" } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		begin(PROVIDER_ROCE);
+		options.timeout = rows[row].timeout;
+		assert_true(bench_start_client(&bench, &options));
+		assert_non_null(strstr(provider.trace, rows[row].limit));
+		end();
+	}
+}
+
 /* A native group is reached from an address of a device. */
 static void a_group_without_a_device(void **state)
 {
@@ -1119,6 +1137,7 @@ int main(void)
 		cmocka_unit_test(a_request_by_another_way),
 		cmocka_unit_test(queues_are_shared),
 		cmocka_unit_test(what_failed_takes_no_room),
+		cmocka_unit_test(time_limits_of_the_library),
 		cmocka_unit_test(a_group_without_a_device),
 		cmocka_unit_test(events_are_paid_back),
 		cmocka_unit_test(a_flood_of_completions),

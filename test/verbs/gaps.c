@@ -290,9 +290,11 @@ static void how_often_to_try_again(void **state)
 				path.rnr_retry = 5;
 				path.ack_timeout = 14;
 				path.type_of_service = 96;
+				path.backlog = 5;
 			}
 			assert_true(bench_connect(&bench, &options));
 			assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+			assert_int_equal(id_of(bench.listener)->backlog, asked ? 5 : 1024);
 			for (int side = 0; side < 2; side++) {
 				const struct endpoint *endpoint = side ? bench.server.endpoint : bench.client.endpoint;
 

@@ -68,6 +68,8 @@ harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
 # What makes a program smaller than -Os alone, as far as the compiler knows it.
 known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+# An empty argument of a macro, by clang 19's name.
+WARNINGS += $(call known,-Wno-c23-extensions)
 smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \

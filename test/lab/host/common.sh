@@ -50,3 +50,11 @@ package_names() {
 			print name
 		}' - "$1"
 }
+
+# link_merged FOLDER: of unpacked packages. Newer ones have all below usr; here the older places lead there.
+link_merged() {
+	local name
+	for name in bin sbin lib lib64; do
+		[ -e "$1/$name" ] || ln -s "usr/$name" "$1/$name"
+	done
+}

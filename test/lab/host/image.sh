@@ -149,6 +149,7 @@ make_valgrind() {
 	mkdir -p "$target" "$root"/{usr/bin,usr/libexec/valgrind,usr/lib/debug} "$work"
 	dpkg-deb -x "$downloads/valgrind.deb" "$work"
 	dpkg-deb -x "$downloads/libc6.deb" "$work/libc"
+	link_merged "$work/libc"
 	cp "$work/usr/bin/valgrind.bin" "$root/usr/bin/valgrind"
 	cp "$work"/usr/libexec/valgrind/{memcheck-amd64-linux,default.supp,vgpreload_core-amd64-linux.so,vgpreload_memcheck-amd64-linux.so} \
 		"$root/usr/libexec/valgrind/"

@@ -45,13 +45,14 @@ unpack_siw() {
 	[ -s "$work/siw/siw_main.c" ]
 }
 
-# Headers are used where they were unpacked: their one absolute path is redirected.
+# Headers are used where they were unpacked: their one absolute path is redirected. No debugging information, which pahole
+# would make.
 build_siw() {
 	local work=$1 release=$2 target=$3
 	local headers=$work/headers/usr/src/linux-headers-$release
 	printf 'include %s/usr/src/linux-headers-%s-common/Makefile\n' \
 		"$work/headers" "${release%-amd64}" >"$headers/Makefile"
-	make -s -C "$headers" M="$work/siw" CONFIG_RDMA_SIW=m modules >"$work/siw.log" 2>&1 ||
+	make -s -C "$headers" M="$work/siw" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/siw.log" 2>&1 ||
 		{ tail -n 20 "$work/siw.log" >&2; die "building siw.ko failed"; }
 	strip --strip-debug -o "$target/siw.ko" "$work/siw/siw.ko"
 	printf 'siw\n' >>"$target/order"
@@ -76,7 +77,7 @@ unpack_kernel() {
 
 # Of the modules only those that a guest could want, of the headers those of this processor: unpacking takes longer than
 # building. A file for each setting of the kernel's is only there for make to look whether it is new.
-no_modules=(--exclude='./lib/modules/*/kernel/'{sound,drivers/{gpu,media,scsi,iio,usb},drivers/net/{ethernet,wireless}})
+no_modules=(--exclude='*/lib/modules/*/kernel/'{sound,drivers/{gpu,media,scsi,iio,usb},drivers/net/{ethernet,wireless}})
 no_headers=(--exclude='*/arch/[a-wyz]*' --exclude='*/include/config/[A-Z0-9]*' --exclude='*/include/dt-bindings' --exclude='Kconfig*')
 
 # Makes kernel and modules.cpio in $1 from the packages in $2, for image package $3.
@@ -93,8 +94,9 @@ make_kernel() {
 
 	unpack_siw "$archive" "$work" &
 	local unpacking=$!
-	unpack_only "$downloads/$3.deb" "$work/image" "${no_modules[@]}" './boot/vmlinuz-*' './lib/modules/*'
+	unpack_only "$downloads/$3.deb" "$work/image" "${no_modules[@]}" './boot/vmlinuz-*' '*/lib/modules/*'
 	unpack_kernel "$work/image/boot/vmlinuz-$release" "$target/kernel"
+	link_merged "$work/image"
 	collect_modules "$work/image/lib/modules/$release" "$modules"
 	for archive in "$downloads"/linux-headers-*.deb "$downloads"/linux-kbuild-*.deb; do
 		unpack_only "$archive" "$work/headers" "${no_headers[@]}" '*'

@@ -3,16 +3,22 @@
 # Finds the kernel modules the guest needs and the order in which they load.
 # The dependencies are read from each module itself, so no kmod is needed on the host.
 
-# crc32_generic and crc32c_generic are asked for by name at run time (rxe at
-# "rdma link add", siw at its first connection), which no dependency tells.
-wanted_modules='virtio_pci virtio_console virtio_net crc32_generic crc32c_generic
+wanted_modules='virtio_pci virtio_console virtio_net
 	ib_uverbs rdma_ucm rdma_rxe veth sch_netem dummy bridge tun'
+# Asked for by name at run time (rxe at "rdma link add", siw at its first connection), or by siw, which no dependency
+# tells; newer kernels have their code built in.
+older_modules='crc32_generic crc32c_generic libcrc32c'
 
 module_order=()
 
+# Newer kernels' modules are compressed.
 module_file() {
-	local name=$1 tree=$2
-	find "$tree" \( -name "$name.ko" -o -name "${name//_/-}.ko" \) -print -quit
+	local name=$1 tree=$2 file
+	file=$(find "$tree" -name "${name//_/[_-]}.ko*" -print -quit)
+	case $file in
+	*.xz) xz -d "$file" ;;
+	esac
+	printf '%s\n' "${file%.xz}"
 }
 
 # Built in means there is no file to load.
@@ -45,11 +51,12 @@ collect_modules() {
 	local tree=$1 target=$2 name file
 	module_order=()
 	mkdir -p "$target"
+	for name in $older_modules; do
+		[ -z "$(module_file "$name" "$tree")" ] || add_module "$name" "$tree"
+	done
 	for name in $wanted_modules; do
 		add_module "$name" "$tree"
 	done
-	# siw comes from our own build, but what it depends on does not.
-	add_module libcrc32c "$tree"
 	# Under the name the kernel lists them by, so that the guest need not translate.
 	for file in "${module_order[@]}"; do
 		name=$(basename "$file" .ko | tr - _)

@@ -373,10 +373,8 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(what_is_allowed),
-		cmocka_unit_test(nothing_new_can_be_gained),
-		cmocka_unit_test(privileges_go),
+		cmocka_unit_test(what_is_refused),	     cmocka_unit_test(what_is_allowed),
+		cmocka_unit_test(nothing_new_can_be_gained), cmocka_unit_test(privileges_go),
 		cmocka_unit_test(refusal_is_told),
 #if defined(__x86_64__)
 		cmocka_unit_test(call_as_another_processor),

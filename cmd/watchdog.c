@@ -8,38 +8,39 @@
 #include "core/clock.h"
 
 /* Next to the one that interruption.c takes. */
-#define BITE (SIGRTMIN + 1)
+#define WATCHDOG_SIGNAL (SIGRTMIN + 1)
 
-static void bite(int number)
+static void expire(int number)
 {
 	(void)number;
 	abrupt_end(ABRUPT_STUCK);
 }
 
-static void bark(int number)
+static void second_warning(int number)
 {
-	signal(number, bite);
+	signal(number, expire);
 }
 
 /*
- * A process that was stopped (Ctrl-Z) or had no processor gets this signal before its loop has had a turn, and perhaps
- * right behind it that of the next interval: it has a whole one before the third.
+ * A process that was stopped (Ctrl-Z) or had no processor gets this signal before its loop has run, and perhaps the
+ * next interval's right behind it. Only the third signal ends the process, so the loop has a whole interval to run.
  */
-static void growl(int number)
+static void first_warning(int number)
 {
-	signal(number, bark);
+	signal(number, second_warning);
 }
 
 /* Without a timer there is no last resort, but the run is none the worse. */
 void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
 {
 	const struct itimerspec limit = { .it_value = clock_timespec(nanoseconds), .it_interval.tv_sec = 1 };
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = BITE };
-	struct sigaction action = { .sa_handler = growl };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = WATCHDOG_SIGNAL };
+	struct sigaction action = { .sa_handler = first_warning };
 
 	if (!watchdog->exists) {
 		sigemptyset(&action.sa_mask);
-		if (sigaction(BITE, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer))
+		if (sigaction(WATCHDOG_SIGNAL, &action, NULL) ||
+		    timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer))
 			return;
 		watchdog->exists = true;
 	}

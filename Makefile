@@ -179,9 +179,9 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 # The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD.
 quick := layers unit
-fast := $(quick) verbs cli fault soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk style
+fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk style
 whole := lab:core $(fast) builds:core
-nightly := lab lab:sanitized $(filter-out soft:%,$(fast)) soft:all memcheck builds load cluster completion cross packaging debian machine
+nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine
 
 check-quick: setup-fast ## half a minute, while editing: the layers and the unit tests
 	@BUILD=$(BUILD) test/run -b programs-quick $(quick)

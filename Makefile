@@ -179,7 +179,7 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 
 # The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD.
 quick := layers unit
-fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk style
+fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
 whole := lab:core $(fast) builds:core
 nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine
 

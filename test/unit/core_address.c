@@ -153,6 +153,36 @@ static void kinds(void **state)
 	assert_false(address_same_host(&any4, &any6));
 }
 
+/* The prefixes of RFC 4291 and RFC 5771: the first and last address of each, and what lies next to them. */
+static void prefixes(void **state)
+{
+	static const struct {
+		const char *text;
+		bool multicast, link_local;
+	} rows[] = {
+		{ "223.255.255.255", false, false },
+		{ "224.0.0.0", true, false },
+		{ "239.255.255.255", true, false },
+		{ "240.0.0.0", false, false },
+		{ "169.254.0.1", false, false },
+		{ "fe7f::1", false, false },
+		{ "fe80::", false, true },
+		{ "febf::1", false, true },
+		{ "fec0::1", false, false },
+		{ "fd80::1", false, false },
+		{ "ff00::", true, false },
+		{ "ff80::1", true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct address address = parse_fine(rows[i].text, ADDRESS_FORMAT_ANY);
+
+		assert_int_equal(address_is_multicast(&address), rows[i].multicast);
+		assert_int_equal(address_is_link_local(&address), rows[i].link_local);
+	}
+}
+
 static void socket_addresses(void **state)
 {
 	static const char *const hosts[] = { "10.0.0.1", "fd00::1", "fe80::1%lo" };
@@ -200,6 +230,7 @@ int main(void)
 		cmocka_unit_test(gid),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(prefixes),
 		cmocka_unit_test(socket_addresses),
 		cmocka_unit_test(interface_names),
 	};

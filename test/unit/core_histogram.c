@@ -161,6 +161,59 @@ static void buckets_begin_where_they_say(void **state)
 	free(histogram);
 }
 
+/* The middle of a bucket may lie outside of what came: one sample is all percentiles. */
+static void percentiles_lie_between_the_samples(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i += 7)
+		for (int at = 0; at < 2; at++) {
+			struct histogram *histogram = calloc(1, sizeof(*histogram));
+			int64_t sample = at ? histogram_bucket_start(i + 1) - 1 : histogram_bucket_start(i);
+
+			histogram_add(histogram, sample);
+			assert_int_equal(histogram_percentile(histogram, 1), sample);
+			assert_int_equal(histogram_percentile(histogram, 500), sample);
+			assert_int_equal(histogram_percentile(histogram, 1000), sample);
+			free(histogram);
+		}
+}
+
+/* Rounded to the nearest nanosecond: of 0 and 3 it is 1.5, of 0, 0 and 3 it is 1.414. */
+static void the_deviation_is_rounded(void **state)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+
+	(void)state;
+	histogram_add(histogram, 0);
+	histogram_add(histogram, 3);
+	assert_int_equal(histogram_deviation(histogram), 2);
+	histogram_add(histogram, 0);
+	assert_int_equal(histogram_deviation(histogram), 1);
+	free(histogram);
+}
+
+/* Wider buckets before a line too many: two samples as far apart as can be, and nearer and nearer. */
+static void the_drawing_is_not_too_long(void **state)
+{
+	(void)state;
+	for (unsigned last = 1; last < HISTOGRAM_BUCKETS; last += 5) {
+		struct histogram *histogram = calloc(1, sizeof(*histogram));
+		size_t length, lines = 0;
+		char *text;
+		FILE *stream = open_memstream(&text, &length);
+
+		histogram_add(histogram, 0);
+		histogram_add(histogram, histogram_bucket_start(last));
+		histogram_draw(histogram, "", stream);
+		fclose(stream);
+		for (const char *at = text; (at = strchr(at, '\n')); at++)
+			lines++;
+		assert_in_range(lines, 1, 24);
+		free(text);
+		free(histogram);
+	}
+}
+
 /* Every sample is in one of the lines, of which there are not too many. */
 static void the_drawing_has_all_samples(void **state)
 {
@@ -206,6 +259,9 @@ int main(void)
 		cmocka_unit_test(an_empty_one_says_nothing),
 		cmocka_unit_test(odd_samples_count_at_the_ends),
 		cmocka_unit_test(buckets_begin_where_they_say),
+		cmocka_unit_test(percentiles_lie_between_the_samples),
+		cmocka_unit_test(the_deviation_is_rounded),
+		cmocka_unit_test(the_drawing_is_not_too_long),
 		cmocka_unit_test(the_drawing_has_all_samples),
 	};
 

@@ -2,6 +2,7 @@
 #include "test/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 static void error_line(void **state)
 {
@@ -67,13 +68,14 @@ static void debug_only_when_asked_for(void **state)
 
 struct listener {
 	char held[64];
-	unsigned heard;
+	unsigned offered, heard;
 };
 
 static bool hold(void *holder, const char *object, const char *text)
 {
 	struct listener *listener = holder;
 
+	listener->offered++;
 	if (!object || strcmp(object, "10.0.0.1"))
 		return false;
 	snprintf(listener->held, sizeof(listener->held), "%s", text);
@@ -92,7 +94,12 @@ static void hear(const struct log *log, const char *object, const char *text)
 static void line_may_be_held_back(void **state)
 {
 	struct listener listener = { .heard = 0 };
-	struct log log = { .name = "rping", .heard = hear, .listener = &listener, .hold = hold, .holder = &listener };
+	struct log log = { .name = "rping",
+			   .heard = hear,
+			   .listener = &listener,
+			   .hold = hold,
+			   .holder = &listener,
+			   .debug = true };
 	struct capture capture;
 
 	(void)state;
@@ -102,15 +109,26 @@ static void line_may_be_held_back(void **state)
 	assert_string_equal(capture_end(&capture), "rping: 10.0.0.2: not there\n");
 	assert_string_equal(listener.held, "not there: 7");
 	assert_int_equal(listener.heard, 1);
+	/* What is for developers is no error, and nobody's to hold. */
+	capture_begin(&capture);
+	log_debug(&log, "10.0.0.1 resolved");
+	assert_string_equal(capture_end(&capture), "rping: debug: 10.0.0.1 resolved\n");
+	assert_int_equal(listener.offered, 2);
+	assert_int_equal(listener.heard, 1);
 }
 
 static void errno_is_kept(void **state)
 {
 	const struct log log = { .name = "rping", .debug = true };
+	int full = open("/dev/full", O_WRONLY);
 	struct capture capture;
 
 	(void)state;
+	assert_true(full >= 0);
 	capture_begin(&capture);
+	/* Where the line cannot be written either. */
+	dup2(full, STDERR_FILENO);
+	close(full);
 	errno = EXDEV;
 	log_error(&log, NULL, "one");
 	log_errno(&log, NULL, ENOENT, "two");
@@ -127,8 +145,8 @@ static void control_characters_are_harmless(void **state)
 
 	(void)state;
 	capture_begin(&capture);
-	log_error(&log, "a\nrping: all is well\033[2J", "caf\xc3\xa9");
-	assert_string_equal(capture_end(&capture), "rping: a?rping: all is well?[2J: caf\xc3\xa9\n");
+	log_error(&log, "a\nrping: all is well\033[2J", "caf\xc3\xa9 \x7f~\x1f ");
+	assert_string_equal(capture_end(&capture), "rping: a?rping: all is well?[2J: caf\xc3\xa9 ?~? \n");
 }
 
 static void long_line_is_cut(void **state)

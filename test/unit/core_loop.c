@@ -141,7 +141,30 @@ static void wake_makes_a_timer_exact(void **state)
 	assert_true(best < 900 * CLOCK_NS_PER_US);
 }
 
-/* It is no reason to go on by itself, and the soonest of several counts. */
+/* A later one does not put off the one that is set, nor is a sooner one left out for it. */
+static void the_soonest_wake_counts(void **state)
+{
+	struct trace *trace = *state;
+
+	for (int sooner_first = 0; sooner_first < 2; sooner_first++) {
+		int64_t best = INT64_MAX;
+
+		for (int round = 0; round < 50; round++) {
+			struct actor actor = { .trace = trace, .letter = 'a' };
+			int64_t start = clock_now();
+
+			loop_timer_start(trace->loop, &actor.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &actor);
+			loop_wake(trace->loop, sooner_first ? 200 * CLOCK_NS_PER_US : CLOCK_NS_PER_S);
+			loop_wake(trace->loop, sooner_first ? CLOCK_NS_PER_S : 200 * CLOCK_NS_PER_US);
+			loop_run(trace->loop);
+			if (trace->time - start < best)
+				best = trace->time - start;
+		}
+		assert_true(best < 900 * CLOCK_NS_PER_US);
+	}
+}
+
+/* It is no reason to go on by itself. */
 static void wake_alone_keeps_no_loop_running(void **state)
 {
 	struct trace *trace = *state;
@@ -683,6 +706,7 @@ int main(void)
 		LOOP_TEST(timer_waits_its_time),
 		LOOP_TEST(timer_counts_from_its_start),
 		LOOP_TEST(wake_makes_a_timer_exact),
+		LOOP_TEST(the_soonest_wake_counts),
 		LOOP_TEST(wake_alone_keeps_no_loop_running),
 		LOOP_TEST(timers_in_order_of_time),
 		LOOP_TEST(deferral),

@@ -160,18 +160,12 @@ static void prefixes(void **state)
 		const char *text;
 		bool multicast, link_local;
 	} rows[] = {
-		{ "223.255.255.255", false, false },
-		{ "224.0.0.0", true, false },
-		{ "239.255.255.255", true, false },
-		{ "240.0.0.0", false, false },
-		{ "169.254.0.1", false, false },
-		{ "fe7f::1", false, false },
-		{ "fe80::", false, true },
-		{ "febf::1", false, true },
-		{ "fec0::1", false, false },
-		{ "fd80::1", false, false },
-		{ "ff00::", true, false },
-		{ "ff80::1", true, false },
+		{ "223.255.255.255", false, false }, { "224.0.0.0", true, false },
+		{ "239.255.255.255", true, false },  { "240.0.0.0", false, false },
+		{ "169.254.0.1", false, false },     { "fe7f::1", false, false },
+		{ "fe80::", false, true },	     { "febf::1", false, true },
+		{ "fec0::1", false, false },	     { "fd80::1", false, false },
+		{ "ff00::", true, false },	     { "ff80::1", true, false },
 	};
 
 	(void)state;

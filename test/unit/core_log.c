@@ -94,12 +94,9 @@ static void hear(const struct log *log, const char *object, const char *text)
 static void line_may_be_held_back(void **state)
 {
 	struct listener listener = { .heard = 0 };
-	struct log log = { .name = "rping",
-			   .heard = hear,
-			   .listener = &listener,
-			   .hold = hold,
-			   .holder = &listener,
-			   .debug = true };
+	struct log log = {
+		.name = "rping", .heard = hear, .listener = &listener, .hold = hold, .holder = &listener, .debug = true
+	};
 	struct capture capture;
 
 	(void)state;

@@ -311,6 +311,8 @@ static void refusals(void **state)
 		{ "--wait 0.1ns", "tool: --wait: 0.1ns is out of range: 1us to 24h\n" },
 		{ "--wait 25h", "tool: --wait: 25h is out of range: 1us to 24h\n" },
 		{ "--wait 9999999999h", "tool: --wait: 9999999999h is out of range: 1us to 24h\n" },
+		/* The hours fit into 63 bits of nanoseconds, and what is behind the point does no more. */
+		{ "--wait 2562047.9h", "tool: --wait: 2562047.9h is out of range: 1us to 24h\n" },
 		{ "--wait 99999999999999999999.5",
 		  "tool: --wait: 99999999999999999999.5 is out of range: 1us to 24h\n" },
 		{ "--wait soon", "tool: --wait: 'soon' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
@@ -397,6 +399,71 @@ static void help_text(void **state)
 		"  -h, --help             Print this help\n"
 		"      --version          Print the version\n");
 	free(text);
+}
+
+/* Of as many rows as a table may have each is noted by itself. */
+static void the_last_row_is_given(void **state)
+{
+	struct option many[OPTION_ROWS_MOST + 1] = { { .name = NULL } };
+	static char names[OPTION_ROWS_MOST][8], word[16], tool[] = "tool";
+	bool flags[OPTION_ROWS_MOST];
+	uint64_t given;
+
+	(void)state;
+	for (unsigned i = 0; i < OPTION_ROWS_MOST; i++) {
+		snprintf(names[i], sizeof(names[i]), "row%u", i);
+		many[i] = (struct option){ .name = names[i], .type = OPTION_FLAG, .offset = (uint16_t)i };
+	}
+	for (unsigned i = 0; i < OPTION_ROWS_MOST; i++) {
+		char *argv[] = { tool, word, NULL };
+
+		snprintf(word, sizeof(word), "--row%u", i);
+		assert_int_equal(options_parse(many, NULL, &tool_log, 2, argv, flags, &given), OUTCOME_OK);
+		for (unsigned j = 0; j < OPTION_ROWS_MOST; j++) {
+			assert_int_equal(options_given(many, given, names[j]), i == j);
+			assert_int_equal(flags[j], i == j);
+		}
+	}
+}
+
+/* Help of one column less than there is, of just as many, and of one more; and the same for the options before it. */
+static void help_fills_its_columns(void **state)
+{
+	static const char blanks[] = "                                ";
+	char words[128], name[40];
+
+	(void)state;
+	for (int more = -1; more <= 1; more++) {
+		const struct option rows[] = {
+			{ .name = "flag", .type = OPTION_FLAG, .help = words },
+			{ .name = NULL },
+		};
+		const struct option wide[] = {
+			{ .name = name, .type = OPTION_FLAG, .help = "help" },
+			{ .name = NULL },
+		};
+		char expected[160], *text;
+		size_t length;
+		FILE *stream = open_memstream(&text, &length);
+
+		/* "      --flag  " takes 14 columns of the 100. */
+		snprintf(words, sizeof(words), "%.*s end", 82 + more,
+			 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww");
+		options_help(rows, stream);
+		fclose(stream);
+		snprintf(expected, sizeof(expected), "      --flag  %.*s%s%.*send\n", 82 + more, words,
+			 more > 0 ? "\n" : " ", more > 0 ? 14 : 0, blanks);
+		assert_string_equal(text, expected);
+		free(text);
+		/* Beside an option of up to 30 columns, and else below it. */
+		stream = open_memstream(&text, &length);
+		snprintf(name, sizeof(name), "%.*s", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn");
+		options_help(wide, stream);
+		fclose(stream);
+		snprintf(expected, sizeof(expected), "      --%s%s  help\n", name, more > 0 ? "\n" : "");
+		assert_string_equal(text, expected);
+		free(text);
+	}
 }
 
 /* One row takes a word that belongs to no option, once, wherever it stands. */
@@ -517,6 +584,8 @@ int main(void)
 		cmocka_unit_test(relations),
 		cmocka_unit_test(first_error_ends_the_parse),
 		cmocka_unit_test(help_text),
+		cmocka_unit_test(the_last_row_is_given),
+		cmocka_unit_test(help_fills_its_columns),
 		cmocka_unit_test(operand),
 		cmocka_unit_test(operands_of_a_list),
 		cmocka_unit_test(aliases),

@@ -159,6 +159,46 @@ static void as_prometheus(void **state)
 			       "rdmatest_test_late{role=\"client\"} 0\n");
 }
 
+/* A thousand times of which no two percentiles are the same. */
+static void each_percentile_by_its_name(void **state)
+{
+	static const unsigned per_mille[] = { 500, 900, 990, 999 };
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	unsigned long long found[LENGTH(per_mille)];
+	const char *place;
+	struct paper paper;
+
+	(void)state;
+	for (int i = 1; i <= 1000; i++)
+		histogram_add(histogram, INT64_C(1000) * i * i * i);
+	report_histogram(begin(&paper, &report_json), "time", histogram);
+	fflush(paper.report.stream);
+	place = strstr(paper.text, "\"p50_ns\":");
+	assert_non_null(place);
+	assert_int_equal(sscanf(place, "\"p50_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu,\"p99_9_ns\":%llu", &found[0],
+				&found[1], &found[2], &found[3]),
+			 4);
+	for (size_t i = 0; i < LENGTH(per_mille); i++) {
+		assert_int_equal(found[i], histogram_percentile(histogram, per_mille[i]));
+		assert_true(!i || found[i] > found[i - 1]);
+	}
+	fclose(paper.report.stream);
+	free(paper.text);
+	free(histogram);
+}
+
+/* A clock that is set back, or a run that has not begun: no program is shown 2^64 less that. */
+static void no_time_is_negative(void **state)
+{
+	struct paper paper;
+	struct report *report = begin(&paper, &report_json);
+
+	(void)state;
+	report_time(report, "wait", -1);
+	report_rate(report, "rate", 3, -1);
+	assert_written(&paper, "{\"wait_ns\":0,\"rate_per_second\":null}\n");
+}
+
 static void nothing(void **state)
 {
 	struct paper paper;
@@ -256,10 +296,8 @@ static void texts_in_json(void **state)
 static void texts_in_csv(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "plain text", "plain text\n" },
-		{ "a, b", "\"a, b\"\n" },
-		{ "a \"b\"", "\"a \"\"b\"\"\"\n" },
-		{ "a\nb\r", "\"a\nb\r\"\n" },
+		{ "plain text", "plain text\n" }, { "a, b", "\"a, b\"\n" }, { "a \"b\"", "\"a \"\"b\"\"\"\n" },
+		{ "a\nb", "\"a\nb\"\n" },	  { "a\rb", "\"a\rb\"\n" },
 	};
 	struct paper paper;
 
@@ -298,6 +336,36 @@ static void labels_in_prometheus(void **state)
 	report_count(report, "count", 2);
 	assert_written(&paper, "rdmatest_test_list_count{transport=\"soft\",port=\"1\",name=\"a \\\"b\\\" \\\\ "
 			       "c?d?\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
+}
+
+/* Each text takes two bytes where each of its letters is escaped: the longest that fits, and those around it. */
+static void labels_at_their_limit(void **state)
+{
+	char text[400], escaped[800], expected[1000];
+	size_t longest = 0, shown = 0;
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(text); length++) {
+		struct paper paper;
+		struct report *report = begin(&paper, &report_prometheus);
+		size_t most = sizeof(report->labels);
+
+		memset(text, '"', length);
+		text[length] = 0;
+		for (size_t i = 0; i < length; i++)
+			memcpy(escaped + 2 * i, "\\\"", 3);
+		report_text(report, "t", text);
+		report_count(report, "n", 1);
+		/* t="..." and the end of the text */
+		if (2 * length + 5 <= most)
+			snprintf(expected, sizeof(expected), "rdmatest_test_n{t=\"%s\"} 1\n", escaped);
+		else
+			snprintf(expected, sizeof(expected), "rdmatest_test_n{} 1\n");
+		assert_written(&paper, expected);
+		longest = length;
+		shown += 2 * length + 5 <= most;
+	}
+	assert_true(shown > 0 && shown < longest);
 }
 
 /* A histogram whole: its buckets in JSON, drawn in a block, and neither elsewhere. */
@@ -341,12 +409,20 @@ static void buckets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_json),	   cmocka_unit_test(as_a_line),
-		cmocka_unit_test(as_a_block),	   cmocka_unit_test(as_csv),
-		cmocka_unit_test(as_prometheus),   cmocka_unit_test(nothing),
-		cmocka_unit_test(nothing_to_show), cmocka_unit_test(texts_in_json),
-		cmocka_unit_test(texts_in_csv),	   cmocka_unit_test(labels_in_prometheus),
+		cmocka_unit_test(as_json),
+		cmocka_unit_test(as_a_line),
+		cmocka_unit_test(as_a_block),
+		cmocka_unit_test(as_csv),
+		cmocka_unit_test(as_prometheus),
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(nothing_to_show),
+		cmocka_unit_test(texts_in_json),
+		cmocka_unit_test(texts_in_csv),
+		cmocka_unit_test(labels_in_prometheus),
 		cmocka_unit_test(buckets),
+		cmocka_unit_test(each_percentile_by_its_name),
+		cmocka_unit_test(no_time_is_negative),
+		cmocka_unit_test(labels_at_their_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,7 @@ enum {
 static const struct log log_ = { .name = "test" };
 static char file[] = "/tmp/sandbox.XXXXXX";
 static char other[sizeof(file) + 4];
+static pid_t parent; /* getppid(2) is refused itself */
 
 static void refused(int number, siginfo_t *information, void *context)
 {
@@ -55,6 +56,7 @@ static int try(unsigned grants, void (*act)(void))
 
 	if (!sandbox_is_possible(&log_))
 		skip();
+	parent = getpid();
 	child = fork();
 	assert_true(child >= 0);
 	if (!child) {
@@ -100,7 +102,17 @@ static void trace(void)
 
 static void kill_another(void)
 {
-	kill(getppid(), 0);
+	kill(parent, 0);
+}
+
+static void signal_another(void)
+{
+	syscall(SYS_tgkill, parent, parent, 0);
+}
+
+static void signal_another_thread(void)
+{
+	syscall(SYS_tkill, parent, 0);
 }
 
 static void memory_to_execute(void)
@@ -170,6 +182,8 @@ static const struct {
 	{ "listen", listen_for_others, 0 },
 	{ "ptrace", trace, 0 },
 	{ "kill", kill_another, 0 },
+	{ "tgkill", signal_another, 0 },
+	{ "tkill", signal_another_thread, 0 },
 	{ "memory to execute", memory_to_execute, 0 },
 	{ "to make memory executable", make_executable, 0 },
 	{ "to type into the terminal", type_into_terminal, 0 },

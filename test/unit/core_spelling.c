@@ -28,11 +28,42 @@ static void strangers_are_far(void **state)
 	assert_int_equal(spelling_distance("count", word), SPELLING_FAR);
 }
 
+/* One slip in three letters, and at most two. */
+static void as_many_slips_as_the_word_is_long(void **state)
+{
+	(void)state;
+	assert_int_equal(spelling_distance("tp", "to"), SPELLING_FAR);
+	assert_int_equal(spelling_distance("fax", "fox"), 1);
+	assert_int_equal(spelling_distance("ciumt", "count"), SPELLING_FAR);
+	assert_int_equal(spelling_distance("ciumts", "counts"), 2);
+	assert_int_equal(spelling_distance("perszstxnty", "persistent"), SPELLING_FAR);
+}
+
+/* The longest word that is compared, and one letter more, on either side. */
+static void words_have_an_end(void **state)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefg";
+	char one[40], other[40];
+
+	(void)state;
+	for (int typed = 31; typed <= 33; typed++)
+		for (int meant = 31; meant <= 33; meant++) {
+			unsigned distance = (unsigned)(typed > meant ? typed - meant : meant - typed);
+
+			snprintf(one, sizeof(one), "%.*s", typed, letters);
+			snprintf(other, sizeof(other), "%.*s", meant, letters);
+			assert_int_equal(spelling_distance(one, other),
+					 typed > 32 || meant > 32 ? SPELLING_FAR : distance);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slips_are_counted),
 		cmocka_unit_test(strangers_are_far),
+		cmocka_unit_test(as_many_slips_as_the_word_is_long),
+		cmocka_unit_test(words_have_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

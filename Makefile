@@ -181,7 +181,8 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
 whole := lab:core $(fast) builds:core
-nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine
+nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine \
+	   then mutants
 
 check-quick: setup-fast ## half a minute, while editing: the layers and the unit tests
 	@BUILD=$(BUILD) test/run -b programs-quick $(quick)
@@ -192,13 +193,15 @@ check-fast: setup-fast ## two minutes, before a push: every test that needs no v
 check: setup ## ten minutes: that, the core of the lab, and the builds that matter most
 	@BUILD=$(BUILD) test/run -b programs $(whole)
 
-# Mutants come last and alone: they run tests themselves, as many at once as there are processors.
 check-all: setup-all ## one to two hours, by night: everything
 	@BUILD=$(BUILD) test/run -b programs $(nightly)
-	@BUILD=$(BUILD) test/run mutants
 
 check-%: ## one part of the tests, a folder of test/ with a program "run"
-	@BUILD=$(BUILD) test/run -b programs-fast $*
+	@BUILD=$(BUILD) test/run -b programs $*
+
+check-cross: setup-cross
+check-packaging: setup-packaging
+check-debian: setup-debian
 
 docs: all ## fill what manual pages and completions have from the option tables
 	@docs/update $(BUILD)/rdmatest

@@ -43,7 +43,8 @@ struct fake {
 	struct rping_options options;
 	void *state;
 	struct capture errors;
-	unsigned regions_destroyed;
+	unsigned regions_created, regions_destroyed;
+	enum outcome accepting; /* what becomes of that */
 	bool confined;
 	bool sent_before_confined;
 	/* What the peer of a server has: memory to be read, and to be written. */
@@ -70,6 +71,7 @@ static enum outcome fake_channel_create(struct transport *transport, struct chan
 static enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
 {
 	(void)access;
+	((struct fake *)domain->transport)->regions_created++;
 	*region = calloc(1, sizeof(**region));
 	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
 	return OUTCOME_OK;
@@ -135,6 +137,13 @@ static enum outcome fake_connect(struct endpoint *endpoint, const void *data, si
 	return OUTCOME_OK;
 }
 
+static enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
+{
+	enum outcome outcome = fake_connect(endpoint, data, length);
+
+	return outcome ? outcome : fake_of(endpoint)->accepting;
+}
+
 static enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
 	(void)data;
@@ -178,7 +187,7 @@ static const struct backend fake_backend = {
 	.resolve = fake_resolve,
 	.open_queue = fake_open_queue,
 	.connect = fake_connect,
-	.accept = fake_connect,
+	.accept = fake_accept,
 	.reject = fake_reject,
 	.disconnect = fake_disconnect,
 	.post = fake_post,
@@ -244,6 +253,7 @@ static void assert_ended(struct fake *fake, enum outcome outcome, const char *wo
 	if (!strstr(text, words))
 		fail_msg("\"%s\" is not in: %s", words, text);
 	assert_int_equal(fake->environment.outcome, outcome);
+	assert_int_equal(fake->regions_destroyed, fake->regions_created);
 	for (size_t i = 0; i < fake->endpoint_count; i++)
 		assert_int_equal(fake->endpoints[i]->base.state, ENDPOINT_DESTROYED);
 }
@@ -1472,6 +1482,167 @@ static void silent_client_is_failed_before_its_first_ping(void **state)
 		     "10.0.0.2:4242: nothing came for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
 }
 
+/* Doubled, so that longer and longer pings do not take memory each; no longer than the longest ping. */
+static void server_buffer_grows_to_its_limit(void **state)
+{
+	static const uint32_t pairs[][2] = {
+		{ 100, 100 },	  { 101, 200 },	    { 200, 200 },     { 300, 400 },
+		{ 40000, 40000 }, { 40001, 65535 }, { 65535, 65535 },
+	};
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	for (size_t i = 0; i < LENGTH(pairs); i++) {
+		offer(endpoint, fake->source, pairs[i][0]);
+		assert_int_equal(of(endpoint)->sends[0].kind, WORK_READ);
+		assert_int_equal(of(endpoint)->sends[0].region->length, pairs[i][1]);
+		complete(endpoint, WORK_READ, 0, 0);
+		offer(endpoint, fake->sink, pairs[i][0]);
+	}
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+/* What was outgrown is held until the READ that follows is done, and here there is none. */
+static void server_releases_what_a_client_leaves_behind(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 0);
+
+	ping(endpoint, 32, 0);
+	offer(endpoint, fake->source, 64);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "ping 1: reading it: the client went away in the middle");
+}
+
+static void server_says_the_sizes_that_came(void **state)
+{
+	struct fake *fake = *state;
+	FILE *kept = fake->environment.output;
+	struct endpoint *endpoint;
+	size_t length;
+	char *text;
+
+	fake->environment.output = open_memstream(&text, &length);
+	endpoint = connected_guest(fake, 0);
+	ping(endpoint, 32, 0);
+	ping(endpoint, 200, 1);
+	ping(endpoint, 7, 2);
+	ping(endpoint, 50, 3);
+	disconnect(endpoint);
+	fclose(fake->environment.output);
+	fake->environment.output = kept;
+	assert_non_null(strstr(text, "rping: 4 pings of 7 to 200 bytes from 10.0.0.2:4242 answered"));
+	free(text);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+/* That the time is over is no client's success, although a server with -P is ended from outside in any case. */
+static void server_out_of_time_fails_its_clients(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	endpoint = connected_guest(fake, 0);
+	ping(endpoint, 32, 0);
+	rping_command.interrupt(fake->state, INTERRUPTION_DEADLINE);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":1,");
+	assert_ended(fake, OUTCOME_FAILED, "");
+}
+
+static void one_off_server_with_persistence_expects_a_ping(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	fake->options.one_off = true;
+	disconnect(connected_guest(fake, 0));
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
+}
+
+/* From its answer on, of which the wait for the proof is a part. */
+static void idle_time_begins_with_the_answer(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.idle_timeout = CLOCK_NS_PER_S;
+	endpoint = connected_guest(fake, 5);
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	complete(endpoint, WORK_WRITE, run_until_asked(fake, endpoint)->tag, 0);
+	run_for(fake, 750 * CLOCK_NS_PER_MS);
+	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
+	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: nothing came for 1 s after 1 of 5 pings (--idle-timeout)\n");
+}
+
+/* Before the first ping the shorter of the two limits counts. */
+static void a_long_idle_time_does_not_extend_the_beginning(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.idle_timeout = 10 * CLOCK_NS_PER_S;
+	connected_guest(fake, 5);
+	run_for(fake, 500 * CLOCK_NS_PER_MS);
+	assert_ended(fake, OUTCOME_FAILED, "waiting for it to begin: timed out after 0.4 s");
+}
+
+/* The server's own idle time is that without a client. */
+static void server_with_a_client_is_not_idle(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	fake->options.idle_timeout = CLOCK_NS_PER_S;
+	endpoint = connected_guest(fake, 0);
+	for (uint32_t number = 0; number < 20; number++) {
+		ping(endpoint, 32, number);
+		write_done(endpoint);
+		run_for(fake, 100 * CLOCK_NS_PER_MS);
+	}
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
+	disconnect(endpoint);
+	loop_run(fake->environment.loop);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+/* Its client may finish, and the failure is not forgotten over that. */
+static void server_whose_listener_failed_has_failed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	endpoint = connected_guest(fake, 1);
+	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
+	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
+	ping(endpoint, 32, 0);
+	write_done(endpoint);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_INTERNAL, "");
+}
+
+/* Who withdrew a request is no failure of the server; what is missing here is one. */
+static void request_that_cannot_be_accepted(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.server = true;
+	start(fake);
+	fake->accepting = OUTCOME_NO_CONNECTION;
+	ask(fake, 1);
+	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
+	assert_int_equal(fake->environment.outcome, OUTCOME_OK);
+	fake->accepting = OUTCOME_INTERNAL;
+	ask(fake, 1);
+	assert_ended(fake, OUTCOME_INTERNAL, "");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -1539,6 +1710,16 @@ int main(void)
 		TEST(server_that_has_served_may_be_idle),
 		TEST(idle_client_is_failed_and_dismissed),
 		TEST(silent_client_is_failed_before_its_first_ping),
+		TEST(server_buffer_grows_to_its_limit),
+		TEST(server_releases_what_a_client_leaves_behind),
+		TEST(server_says_the_sizes_that_came),
+		TEST(server_out_of_time_fails_its_clients),
+		TEST(one_off_server_with_persistence_expects_a_ping),
+		TEST(idle_time_begins_with_the_answer),
+		TEST(a_long_idle_time_does_not_extend_the_beginning),
+		TEST(server_with_a_client_is_not_idle),
+		TEST(server_whose_listener_failed_has_failed),
+		TEST(request_that_cannot_be_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,11 +228,13 @@ static const char *bench_destroy(struct bench *bench, char text[4096])
 {
 	snprintf(text, 4096, "%s", capture_end(&bench->capture));
 	for (int i = 0; i < ENDS; i++) {
-		struct ucmatose_memory *memory = bench->ends[i].run.memory;
+		struct ucmatose_memory *memory;
 
-		if (memory)
+		while ((memory = bench->ends[i].run.memory)) {
+			bench->ends[i].run.memory = memory->next;
 			__wrap_region_destroy(memory->region);
-		free(memory);
+			free(memory);
+		}
 	}
 	free(bench);
 	return text;
@@ -289,6 +291,51 @@ static void memory_is_bounded(void **state)
 		assert_true(bench->ends[i].receives_most <= 64);
 	}
 	bench_destroy(bench, text);
+}
+
+/* Each of many connections has slots of its own, inside of the memory, and together they take no more than they may. */
+static void connections_share_memory(void **state)
+{
+	static const uint32_t sizes[] = { 1, 100, 65536, 1 << 20 };
+	enum {
+		CONNECTIONS = 150
+	};
+	char text[4096];
+
+	(void)state;
+	for (size_t row = 0; row < ENDS * LENGTH(sizes); row++) {
+		const uint64_t size = sizes[row / ENDS];
+		struct bench *bench = bench_create(5000, (uint32_t)size, FABRIC_ROCE, 16384);
+		struct end *end = &bench->ends[row % ENDS];
+		struct ucmatose_connection *many = calloc(CONNECTIONS, sizeof(*many));
+		uint64_t taken = 0;
+
+		end->run.connections = many;
+		end->run.wanted = CONNECTIONS;
+		end->run.begun = 0;
+		for (size_t i = 0; i < CONNECTIONS; i++) {
+			struct ucmatose_connection *one = ucmatose_connection_new(&end->run);
+			uint64_t length;
+
+			one->endpoint = &end->endpoint;
+			end->receives.count = 0;
+			assert_int_equal(ucmatose_transfer_prepare(one), OUTCOME_OK);
+			/* Its last grant may be under way when all slots are. */
+			assert_int_equal(end->endpoint.options.send_depth, one->memory->slots + 1);
+			length = one->memory->slots * size;
+			taken += one->memory->stride;
+			assert_int_equal(one->memory->stride, end->run.is_server ? 2 * length : length);
+			assert_int_equal(one->send_offset, one->receive_offset + (end->run.is_server ? length : 0));
+			assert_true(one->send_offset + length <= one->memory->region->length);
+			for (size_t j = 0; j < i; j++)
+				assert_true(many[j].memory != one->memory ||
+					    many[j].receive_offset + one->memory->stride <= one->receive_offset);
+		}
+		/* 64 MiB, but for one slot a connection and direction. */
+		assert_true(taken <= 64 << 20 || taken <= 2 * CONNECTIONS * size);
+		bench_destroy(bench, text);
+		free(many);
+	}
 }
 
 /* Of large messages each reports, so that a slow network does not look like a silent peer; of small ones, few. */
@@ -453,6 +500,60 @@ static void too_many_grants_do_no_harm(void **state)
 	assert_non_null(strstr(bench_destroy(bench, text), "has 0 bytes instead of 100"));
 }
 
+/* A failure that another -S of a stock peer may explain; a peer of ours has told its own. */
+static void failures_that_another_size_explains(void **state)
+{
+	static const struct {
+		enum work_kind kind;
+		enum completion_status status;
+		bool explained;
+	} rows[] = {
+		{ WORK_RECEIVE, COMPLETION_LENGTH, true },
+		{ WORK_RECEIVE, COMPLETION_OTHER, true },
+		{ WORK_RECEIVE, COMPLETION_REMOTE_REQUEST, false },
+		{ WORK_SEND, COMPLETION_REMOTE_REQUEST, true },
+		{ WORK_SEND, COMPLETION_LENGTH, false },
+		{ WORK_SEND, COMPLETION_OTHER, false },
+	};
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < 2 * LENGTH(rows); i++) {
+		const struct completion completion = { .kind = rows[i / 2].kind, .status = rows[i / 2].status };
+		struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
+		struct end *client = &bench->ends[CLIENT];
+		bool ours = i % 2;
+
+		connect_ends(bench, ours);
+		ucmatose_transfer_completion(&client->connection, &client->endpoint, &completion);
+		assert_int_equal(client->connection.state, CONNECTION_FAILED);
+		assert_int_equal(client->run.outcome, OUTCOME_FAILED);
+		assert_int_equal(strstr(bench_destroy(bench, text), "may run with another -S") != NULL,
+				 rows[i / 2].explained && !ours);
+	}
+}
+
+/* What was under way comes back with an error when the connection is given up: that is no failure any more. */
+static void an_end_that_disconnects_takes_no_completion(void **state)
+{
+	const struct completion completions[] = { { .kind = WORK_SEND, .status = COMPLETION_OTHER },
+						  { .kind = WORK_RECEIVE, .length = 1 } };
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(completions); i++) {
+		struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
+		struct end *server = &bench->ends[SERVER];
+
+		connect_ends(bench, true);
+		ucmatose_connection_set(&server->connection, CONNECTION_DISCONNECTING);
+		ucmatose_transfer_completion(&server->connection, &server->endpoint, &completions[i]);
+		assert_int_equal(server->connection.state, CONNECTION_DISCONNECTING);
+		assert_int_equal(server->run.outcome, OUTCOME_OK);
+		assert_string_equal(bench_destroy(bench, text), "");
+	}
+}
+
 static void hellos_that_differ_are_told(void **state)
 {
 	const struct hello others[] = {
@@ -526,6 +627,9 @@ int main(void)
 		cmocka_unit_test(a_bad_message_fails_the_connection),
 		cmocka_unit_test(messages_beyond_the_count_fail_the_connection),
 		cmocka_unit_test(too_many_grants_do_no_harm),
+		cmocka_unit_test(connections_share_memory),
+		cmocka_unit_test(failures_that_another_size_explains),
+		cmocka_unit_test(an_end_that_disconnects_takes_no_completion),
 		cmocka_unit_test(hellos_that_differ_are_told),
 		cmocka_unit_test(sizes_do_not_matter_without_messages),
 		cmocka_unit_test(the_devices_longest_message_is_the_limit),

@@ -816,6 +816,71 @@ static void events_are_paid_back(void **state)
 	end();
 }
 
+/* Woken for an event that is not there: another process may have taken it, or the kernel woke too many. */
+static void woken_for_nothing(void **state)
+{
+	struct verbs_domain *domain;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	bench_linger(&bench, 5);
+	domain = verbs_domain_of(verbs(bench.client.endpoint));
+	verbs_completion_readable(domain);
+	assert_false(domain->base.removed);
+	end();
+}
+
+/* It fails where nobody awaits a completion any more: no news. But one who does makes it news for all. */
+static void a_failure_that_harms_nobody(void **state)
+{
+	static const struct {
+		enum endpoint_state client;
+		bool done, told;
+	} rows[] = {
+		{ ENDPOINT_ESTABLISHED, false, true },
+		{ ENDPOINT_ESTABLISHED, true, false },
+		{ ENDPOINT_DISCONNECTING, false, false },
+		{ ENDPOINT_DISCONNECTED, false, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+
+		connect_both(PROVIDER_ROCE);
+		bench.server.endpoint->done = true;
+		bench.client.endpoint->done = rows[row].done;
+		if (rows[row].client > ENDPOINT_ESTABLISHED)
+			assert_int_equal(endpoint_disconnect(bench.client.endpoint), 0);
+		if (rows[row].client == ENDPOINT_DISCONNECTED)
+			assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+		assert_int_equal(bench.client.endpoint->state, rows[row].client);
+		capture_begin(&capture);
+		verbs_domain_failed(verbs_domain_of(verbs(bench.client.endpoint)), EIO, "polling");
+		capture_end(&capture);
+		assert_int_equal(strstr(capture.text, "roce0: polling") != NULL, rows[row].told);
+		assert_int_equal(bench.client.endpoint->state, rows[row].told ? ENDPOINT_FAILED : rows[row].client);
+		end();
+	}
+}
+
+/* Armed when it was made, and not any more: without the news a connection would wait for ever. */
+static void a_queue_that_cannot_be_armed(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	bench_linger(&bench, 5);
+	provider_fail("ibv_req_notify_cq", EIO, 0);
+	capture_begin(&capture);
+	post(bench.client.endpoint, IBV_WR_SEND, 8);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
+	assert_non_null(strstr(capture_end(&capture), "roce0: arming a completion queue"));
+	end();
+}
+
 /* More than one turn of the loop may handle, before the first is told. */
 static void a_flood_of_completions(void **state)
 {
@@ -1142,6 +1207,9 @@ int main(void)
 		cmocka_unit_test(time_limits_of_the_library),
 		cmocka_unit_test(a_group_without_a_device),
 		cmocka_unit_test(events_are_paid_back),
+		cmocka_unit_test(woken_for_nothing),
+		cmocka_unit_test(a_failure_that_harms_nobody),
+		cmocka_unit_test(a_queue_that_cannot_be_armed),
 		cmocka_unit_test(a_flood_of_completions),
 		cmocka_unit_test(news_are_kept_back),
 		cmocka_unit_test(news_kept_back_are_freed_once),

@@ -174,6 +174,7 @@ setup: ## install what building and testing need, if it is missing
 	@test/setup test/packages/build test/packages/check test/lab/packages
 
 setup-all: setup setup-cross setup-packaging setup-fuzz setup-debian
+	@test/libev $(BUILD)/libev
 
 setup-fast:
 	@test/setup test/packages/build test/packages/check

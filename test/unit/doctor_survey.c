@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <libgen.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -253,7 +254,11 @@ static void test_idle_card(void **state)
 	add_link(machine, "sys/bus/pci/devices/0000:05:00.0/driver", "../../drivers/e1000e");
 	add(machine, "sys/bus/pci/devices/0000:06:00.0/vendor", "0x15b3\n");
 	add(machine, "sys/bus/pci/devices/0000:06:00.0/class", "0x020700\n");
+	/* A bridge of the same maker is no card for networks. */
+	add(machine, "sys/bus/pci/devices/0000:07:00.0/vendor", "0x15b3\n");
+	add(machine, "sys/bus/pci/devices/0000:07:00.0/class", "0x060400\n");
 	kernel_check(&machine->findings, machine->root, NULL, FINDING_FAIL);
+	assert_false(has_finding(machine, FINDING_WARN, "card", "0000:07:00.0"));
 	assert_true(has_finding(machine, FINDING_WARN, "card", "2 cards of mlx5_core"));
 	assert_true(has_finding(machine, FINDING_WARN, "card", "0000:06:00.0 is a Mellanox card without a driver"));
 	assert_false(has_finding(machine, FINDING_WARN, "card", "bnxt_en"));
@@ -328,6 +333,98 @@ static void test_udp_kernel(void **state)
 	assert_int_equal(machine->findings.counts[FINDING_FAIL], 0);
 	assert_true(udp_check(&machine->findings, machine->root, FINDING_FAIL));
 	assert_int_equal(machine->findings.counts[FINDING_FAIL], 1);
+	/* That at one address is a process's, whom it may belong to. */
+	add(machine, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000001000000", "1235"));
+	assert_false(udp_check(&machine->findings, machine->root, FINDING_FAIL));
+	assert_true(has_finding(machine, FINDING_OK, "udp", "[::1]:4791 is held by a process that we may not"));
+}
+
+/* By a limit, or without one for whoever has the capability of bit 14 (capabilities(7): CAP_IPC_LOCK). */
+static void test_locked_memory(void **state)
+{
+	static const struct {
+		const char *status;
+		enum finding_status finding;
+		const char *text;
+	} rows[] = {
+		{ "CapEff:\t0000000000004000\n", FINDING_OK,
+		  "this user may lock any amount of memory (others 64 KiB)" },
+		{ "Name:\tx\nCapEff:\t000001ffffffbfff\n", FINDING_WARN, "at most 64 KiB of memory may be locked" },
+		{ "CapPrm:\t0000000000004000\n", FINDING_WARN, "at most 64 KiB of memory may be locked" },
+	};
+	struct machine *machine = *state;
+	struct rlimit kept, few;
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &kept), 0);
+	few = kept;
+	few.rlim_cur = 65536;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		add(machine, "proc/self/status", rows[i].status);
+		access_check_memory(&machine->findings, machine->root);
+		assert_int_equal(machine->findings.last->status, rows[i].finding);
+		assert_non_null(strstr(machine->findings.last->text, rows[i].text));
+	}
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
+}
+
+/* What helps a port that is not active depends on what it waits for. */
+static void test_port_that_is_down(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "1: DOWN\n", "InfiniBand\n", "look at cable and switch" },
+		{ "2: INIT\n", "InfiniBand\n", "start a subnet manager in the fabric: opensm" },
+		{ "3: ARMED\n", "InfiniBand\n", "look at cable and switch" },
+		{ "1: DOWN\n", "Ethernet\n", "ip link set eth2 up (or look at cable and switch)" },
+	};
+	struct machine *machine = *state;
+
+	add_card(machine);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct device *devices;
+		const struct finding *port;
+
+		add(machine, PORT "state", rows[i][0]);
+		add(machine, PORT "link_layer", rows[i][1]);
+		devices = survey_read(machine->root);
+		findings_free(&machine->findings);
+		machine->findings.last = NULL;
+		devices_check(&machine->findings, machine->root, devices, FINDING_FAIL);
+		for (port = machine->findings.first; port && strcmp(port->check, "port") != 0; port = port->next)
+			continue;
+		assert_non_null(port);
+		assert_int_equal(port->status, FINDING_WARN);
+		assert_string_equal(port->remedy, rows[i][2]);
+		survey_free(devices);
+	}
+}
+
+static void count_heard(const struct log *log, const char *object, const char *text)
+{
+	(void)object;
+	(void)text;
+	++*(unsigned *)log->listener;
+}
+
+/* On standard error only with --quiet, where nobody sees the finding itself; for the report in any case. */
+static void test_failure_is_an_error(void **state)
+{
+	struct machine *machine = *state;
+	struct capture capture;
+	unsigned heard = 0;
+
+	machine->environment.log.heard = count_heard;
+	machine->environment.log.listener = &heard;
+	capture_begin(&capture);
+	finding_add(&machine->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	assert_string_equal(capture_end(&capture), "");
+	assert_int_equal(heard, 2);
+	machine->findings.loud = true;
+	capture_begin(&capture);
+	finding_add(&machine->findings, FINDING_WARN, "file", "modprobe x", "is old");
+	finding_add(&machine->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	assert_string_equal(capture_end(&capture), "doctor: file: is missing\ndoctor: hint: modprobe x\n");
+	assert_int_equal(heard, 4);
 }
 
 /* Nothing of this may reach a terminal, or a path, as it is. */
@@ -419,6 +516,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_provider, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_udp_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_udp_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_locked_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_port_that_is_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_failure_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 	};

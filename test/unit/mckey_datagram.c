@@ -383,6 +383,30 @@ static void senders_are_told_apart_by_queue_and_address(void **state)
 	source_table_clear(&table);
 }
 
+/* So many of one number that some of them meet in the index, and of one address as well. */
+static void senders_that_meet_in_the_index_are_told_apart(void **state)
+{
+	struct source_table *table = calloc(1, sizeof(*table));
+
+	(void)state;
+	assert_non_null(table);
+	table->streams = 1;
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < SOURCES_MOST; i++) {
+			struct address address = { .family = ADDRESS_IP4,
+						   .bytes = { 10, 0, (uint8_t)(i / 4 / 256), (uint8_t)(i / 4) } };
+			struct source *source = source_find(table, i % 4, &address);
+
+			assert_non_null(source);
+			assert_int_equal(source->queue_number, i % 4);
+			assert_true(address_same_host(&source->address, &address));
+			assert_int_equal(table->count, round ? SOURCES_MOST : i + 1);
+		}
+	assert_int_equal(table->unfollowed, 0);
+	source_table_clear(table);
+	free(table);
+}
+
 static void the_table_of_senders_is_bounded(void **state)
 {
 	struct source_table *table = calloc(1, sizeof(*table));
@@ -433,6 +457,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_mark_fills_the_gap_it_left),
 		cmocka_unit_test(a_stock_sender_is_counted),
 		cmocka_unit_test(senders_are_told_apart_by_queue_and_address),
+		cmocka_unit_test(senders_that_meet_in_the_index_are_told_apart),
 		cmocka_unit_test(the_table_of_senders_is_bounded),
 	};
 

@@ -3,6 +3,8 @@
 /* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_leave -Wl,--wrap=transport_name */
 #include "unit.h"
 
+#include <sys/resource.h>
+
 #include "cmd/mckey/mckey.h"
 #include "test/unit/fake_clock.h"
 
@@ -195,15 +197,19 @@ static void a_loss_ends_by_idleness(void **state)
 static void a_flood_does_not_keep_it_waiting(void **state)
 {
 	struct bench *bench = bench_create(1, 4);
+	int64_t before;
 
 	(void)state;
 	receive_all(bench, 0, 17, 1, 0, 3, 4);
 	receive_all(bench, 0, 18, 1, 0, 4, 1000000);
 	for (int passed = 0; passed < 2 * IDLE_MS; passed++) {
 		fake_clock_pass(CLOCK_NS_PER_MS);
-		receive(bench, &(struct datagram){ .queue = 18, .host = 1, .sequence = 4, .total = 1000000 });
+		receive(bench, &(struct datagram){
+				       .queue = 18, .host = 1, .sequence = 4 + (uint32_t)passed, .total = 1000000 });
 	}
+	before = clock_now();
 	bench_end(bench, OUTCOME_FAILED);
+	assert_true(clock_now() - before < IDLE_MS * CLOCK_NS_PER_MS / 2);
 	bench_destroy(bench);
 }
 
@@ -285,6 +291,106 @@ static void more_senders_than_can_be_followed_fail(void **state)
 	assert_non_null(strstr(bench_end(bench, OUTCOME_FAILED),
 			       "5 datagrams of further senders not checked: 1024 are followed"));
 	bench_destroy(bench);
+}
+
+/* What cannot be followed for want of memory is a failure of ours, not of the senders. */
+static void a_receiver_without_memory_says_so(void **state)
+{
+	struct bench *bench = bench_create(1, 2);
+
+	(void)state;
+	receive_all(bench, 0, 17, 1, 0, 2, 2);
+	bench->run.heard.unfollowed = 3;
+	bench->run.heard.starved = true;
+	assert_non_null(strstr(bench_end(bench, OUTCOME_INTERNAL),
+			       "3 datagrams of further senders not checked: 1 are followed: out of memory"));
+	bench_destroy(bench);
+}
+
+/* The queues of a stock sender begin one after another: the second one's datagrams are waited for a moment. */
+static void the_end_waits_for_a_second_sender(void **state)
+{
+	struct bench *bench = bench_create(1, 2);
+	int64_t before;
+
+	(void)state;
+	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
+	receive_all(bench, 0, 17, 1, 0, 2, 2);
+	before = clock_now();
+	bench_end(bench, OUTCOME_OK);
+	assert_in_range((clock_now() - before) / CLOCK_NS_PER_MS, 200, 210);
+	bench_destroy(bench);
+}
+
+/* Four times -C, within 512 and 2048, what half of the memory that may be locked has room for, and the device. */
+static void receives_are_as_many_as_there_is_room_for(void **state)
+{
+	static const struct {
+		size_t members;
+		uint64_t count;
+		uint32_t device;
+		rlim_t locked; /* KiB */
+		uint32_t depth;
+	} rows[] = {
+		{ 1, 10, 5000, 6144, 512 },	 { 1, 200, 5000, 6144, 800 },
+		{ 1, 100000, 5000, 6144, 2048 }, { 1, 100000, 100, 6144, 100 },
+		{ 1, 100000, 5000, 1024, 492 },	 { 2, 100000, 5000, 1024, 246 },
+		{ 2, 100000, 5000, 8, 16 },	 { 1, DATAGRAM_OPEN / 8, 5000, 6144, 2048 },
+		{ 1, 0, 5000, 6144, 1 },
+	};
+	struct rlimit kept;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &kept), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct bench *bench = bench_create(rows[i].members, rows[i].count);
+		struct rlimit few = { .rlim_cur = rows[i].locked << 10, .rlim_max = kept.rlim_max };
+
+		bench->domain.most_queue_entries = rows[i].device;
+		bench->endpoints[0].datagram_most = MTU;
+		/* An ordinary user may have no more than little: then those rows are left out. */
+		if (!setrlimit(RLIMIT_MEMLOCK, &few))
+			assert_int_equal(receiver_depth(&bench->members[0]), rows[i].depth);
+		assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
+		capture_end(&bench->capture);
+		bench_destroy(bench);
+	}
+}
+
+/* A sender that was held up sends at once what it missed, but of no more than ten milliseconds. */
+static void what_was_missed_is_made_up_for_within_limits(void **state)
+{
+	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
+	struct mckey_options options = { .interval = millisecond };
+	struct mckey_run run = { .options = &options, .traffic_began = second };
+	struct member member = { .run = &run, .due = second };
+
+	(void)state;
+	assert_int_equal(pace_allows(&member, 100, second), 1);
+	assert_int_equal(pace_allows(&member, 100, second), 0);
+	assert_int_equal(pace_allows(&member, 100, second + 3 * millisecond), 3);
+	assert_int_equal(pace_allows(&member, 100, 2 * second), 11);
+	assert_int_equal(pace_allows(&member, 100, 2 * second), 0);
+	assert_int_equal(pace_allows(&member, 2, 3 * second), 2);
+	options.rate = 100;
+	assert_int_equal(pace_allows(&member, 100, 5 * second), 2);
+	options = (struct mckey_options){ .interval = 0 };
+	assert_int_equal(pace_allows(&member, 7, 5 * second), 7);
+}
+
+/* The last one is that behind which no other has its time within --duration. */
+static void the_last_of_a_duration_is_known(void **state)
+{
+	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
+	struct mckey_options options = { .interval = 100 * millisecond, .duration = second };
+	const struct mckey_run run = { .options = &options, .traffic_began = 5 * second };
+
+	(void)state;
+	assert_false(pace_is_last(&run, 5 * second));
+	assert_false(pace_is_last(&run, 5 * second + 899 * millisecond));
+	assert_true(pace_is_last(&run, 5 * second + 900 * millisecond));
+	options.duration = 0;
+	assert_false(pace_is_last(&run, 50 * second));
 }
 
 static void a_stock_sender_is_counted(void **state)
@@ -439,6 +545,11 @@ int main(void)
 		cmocka_unit_test(other_lengths_are_told_once_and_fail),
 		cmocka_unit_test(foreign_traffic_is_left_alone),
 		cmocka_unit_test(more_senders_than_can_be_followed_fail),
+		cmocka_unit_test(a_receiver_without_memory_says_so),
+		cmocka_unit_test(the_end_waits_for_a_second_sender),
+		cmocka_unit_test(receives_are_as_many_as_there_is_room_for),
+		cmocka_unit_test(what_was_missed_is_made_up_for_within_limits),
+		cmocka_unit_test(the_last_of_a_duration_is_known),
 		cmocka_unit_test(a_stock_sender_is_counted),
 		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
 		cmocka_unit_test(a_sender_of_more_is_told),

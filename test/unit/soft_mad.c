@@ -429,6 +429,11 @@ static void too_long_is_cut(void **state)
 	assert_zero(bytes + 24, 9);
 	for (size_t i = 24 + 12; i < MAD_SIZE; i++)
 		assert_int_equal(bytes[i], 0xff);
+	mad.private_length = 0;
+	mad.rej.information_length = MAD_INFORMATION_MOST + 1;
+	mad_write(&mad, bytes);
+	assert_int_equal(bytes[24 + 12 + MAD_INFORMATION_MOST - 1], 0xff);
+	assert_zero(bytes + 24 + 12 + MAD_INFORMATION_MOST, MAD_SIZE - 24 - 12 - MAD_INFORMATION_MOST);
 	mad.kind = MAD_DREQ;
 	mad.private_length = 5;
 	mad.dreq.remote_queue_number = UINT32_MAX;
@@ -466,7 +471,8 @@ static void service_ids(void **state)
 	assert_true(mad_service_split(mad_service_id(0x013f, 65535), &port_space, &port));
 	assert_int_equal(port_space, 0x013f);
 	assert_int_equal(port, 65535);
-	assert_false(mad_service_split(UINT64_C(0x1000000001061d2f), &port_space, &port));
+	for (unsigned bit = 32; bit < 64; bit++)
+		assert_false(mad_service_split(UINT64_C(0x1061d2f) | UINT64_C(1) << bit, &port_space, &port));
 }
 
 static void timeouts(void **state)

@@ -13,7 +13,7 @@
 #include "transport/soft/socket.h"
 
 enum {
-	WIRE_MOST = 65536,
+	WIRE_MOST = 131072,
 	PACKETS_MOST = 64,
 	HEADERS = 16, /* of a packet in the middle of a message, with its ICRC */
 };
@@ -386,15 +386,66 @@ static void a_refused_datagram_is_known(void **state)
 	assert_int_equal(unsent[0].error, EPERM);
 	assert_int_equal(unsent[1].count, 0);
 
-	/* All of them, for want of room. */
-	wire->error = EAGAIN;
-	memcpy(wire->refused, (unsigned[]){ 6, 1 }, 2 * sizeof(unsigned));
-	wire->turn = 0;
-	send_datagrams(unsent);
-	assert_int_equal(wire->messages, 0);
-	assert_int_equal(unsent[0].count, 3);
-	assert_int_equal(unsent[1].count, 3);
-	assert_int_equal(unsent[0].error + unsent[1].error, 0);
+	/* All of them, for want of room: in the socket, or in the interface's queue, which is tried twice. */
+	for (int full = 0; full < 2; full++) {
+		static const unsigned refused[2][4] = { { 6, 1 }, { 6, 6, 1, 1 } };
+
+		wire->error = full ? ENOBUFS : EAGAIN;
+		memcpy(wire->refused, refused[full], sizeof(refused[full]));
+		wire->turn = 0;
+		send_datagrams(unsent);
+		assert_int_equal(wire->messages, 0);
+		assert_int_equal(unsent[0].count, 3);
+		assert_int_equal(unsent[1].count, 3);
+		assert_int_equal(unsent[0].error + unsent[1].error, 0);
+	}
+}
+
+/* Packets that differ in what the kernel is told of the whole message need one each. */
+static void what_shares_a_message(void **state)
+{
+	static const uint8_t payload[PACKET_PAYLOAD_MOST];
+	static const struct {
+		uint32_t count, length;
+		uint8_t type_of_service, last_host;
+		size_t messages;
+	} rows[] = {
+		{ 4, FULL, 0, 2, 1 },
+		{ 4, FULL, 8, 2, 4 },		      /* every other one has that type of service */
+		{ 4, FULL, 0, 3, 4 },		      /* goes to that host */
+		{ 20, PACKET_PAYLOAD_MOST, 0, 2, 2 }, /* more than an IP packet holds */
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct end sender;
+
+		end_open(&sender, 1);
+		wire->messages = wire->length = 0;
+		for (uint32_t index = 0; index < rows[row].count; index++) {
+			struct soft_path path = {
+				.socket = &sender.socket,
+				.local = sender.socket.address,
+				.peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } },
+				.mtu = rows[row].length,
+				.type_of_service = index & 1 ? rows[row].type_of_service : 0,
+			};
+			struct packet packet = {
+				.opcode = OPCODE_SEND_ONLY,
+				.pkey = PACKET_PKEY,
+				.destination = 7,
+				.psn = index,
+				.payload = payload,
+				.length = rows[row].length,
+			};
+
+			path.peer.bytes[3] = index & 1 ? rows[row].last_host : 2;
+			soft_transmit(&sender.transport, &path, &packet);
+		}
+		soft_flush(&sender.transport);
+		assert_int_equal(wire->messages, rows[row].messages);
+		end_close(&sender);
+	}
 }
 
 /* ---- buffers ---- */
@@ -481,6 +532,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_datagram_is_known, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_shares_a_message, set_up, tear_down),
 		cmocka_unit_test(the_window_fits_into_the_buffer),
 		cmocka_unit_test_setup_teardown(a_silence_tells_what_was_dropped_here, set_up, tear_down),
 	};

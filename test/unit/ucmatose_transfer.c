@@ -598,6 +598,67 @@ static void the_devices_longest_message_is_the_limit(void **state)
 }
 
 /* Its first connection waits for messages while the others are made: that time is no part of the rate. */
+static void assert_reports(const struct ucmatose *run, enum report_span span, const char *words)
+{
+	struct report report = { 0 };
+	size_t length;
+	char *text;
+
+	report_open(&report, open_memstream(&text, &length), &report_json);
+	ucmatose_report(run, &report, span);
+	report_close(&report);
+	fclose(report.stream);
+	if (!strstr(text, words))
+		fail_msg("\"%s\" is not in: %s", words, text);
+	free(text);
+}
+
+/* Each rate is over its own time, and each interval has its own figures. */
+static void figures_are_those_of_their_span(void **state)
+{
+	const int64_t second = CLOCK_NS_PER_S;
+	struct ucmatose_options options = { .size = 100, .warmup = 2 };
+	struct ucmatose run = { .options = &options, .wanted = 5 };
+	struct ucmatose_figures *figures = &run.figures;
+
+	(void)state;
+	ucmatose_figures_start(figures, ACTIVITY_CONNECTING, second);
+	ucmatose_figures_start(figures, ACTIVITY_CONNECTING, 2 * second);
+	ucmatose_figures_count(figures, ACTIVITY_CONNECTING, 1, 2 * second);
+	ucmatose_figures_count(figures, ACTIVITY_CONNECTING, 1, 3 * second);
+	ucmatose_figures_start(figures, ACTIVITY_SENDING, 10 * second);
+	ucmatose_figures_count(figures, ACTIVITY_SENDING, 8, 12 * second);
+	ucmatose_figures_start(figures, ACTIVITY_RECEIVING, 20 * second);
+	ucmatose_figures_count(figures, ACTIVITY_RECEIVING, 9, 23 * second);
+	ucmatose_figures_failed(figures);
+	ucmatose_figures_refused(figures);
+	ucmatose_figures_refused(figures);
+	for (int i = 0; i < 3; i++)
+		ucmatose_figures_verified(figures);
+	ucmatose_figures_step(figures, STEP_ACCEPT, 5);
+	for (enum report_span span = REPORT_TOTAL; span <= REPORT_INTERVAL; span++) {
+		assert_reports(&run, span,
+			       "\"connections\":{\"asked\":5,\"made\":2,\"failed\":1,\"refused\":2,\"warmup\":2,"
+			       "\"rate_per_second\":1.000}");
+		assert_reports(&run, span,
+			       "\"messages\":{\"size\":100,\"sent\":8,\"received\":9,\"verified\":3,"
+			       "\"sent_rate_per_second\":4.000,\"received_rate_per_second\":3.000,"
+			       "\"sent_bytes_per_second\":400.000,\"received_bytes_per_second\":300.000}");
+		assert_reports(&run, span, "\"connect\":{\"count\":0,");
+		assert_reports(&run, span, "\"accept\":{\"count\":1,\"min_ns\":5,");
+	}
+	options.warmup = 9;
+	ucmatose_figures_next_interval(figures, 100 * second);
+	ucmatose_figures_count(figures, ACTIVITY_RECEIVING, 4, 102 * second);
+	assert_reports(&run, REPORT_INTERVAL,
+		       "{\"asked\":5,\"made\":0,\"failed\":0,\"refused\":0,\"warmup\":5,\"rate_per_second\":null}");
+	assert_reports(&run, REPORT_INTERVAL,
+		       "\"sent\":0,\"received\":4,\"verified\":0,\"sent_rate_per_second\":null,");
+	assert_reports(&run, REPORT_INTERVAL, "\"received_rate_per_second\":2.000,");
+	assert_reports(&run, REPORT_INTERVAL, "\"accept\":{\"count\":0,");
+	assert_reports(&run, REPORT_TOTAL, "\"sent\":8,\"received\":13,\"verified\":3,");
+}
+
 static void rate_of_a_client_begins_when_all_are_made(void **state)
 {
 	struct ucmatose_figures figures = { 0 };
@@ -634,6 +695,7 @@ int main(void)
 		cmocka_unit_test(sizes_do_not_matter_without_messages),
 		cmocka_unit_test(the_devices_longest_message_is_the_limit),
 		cmocka_unit_test(rate_of_a_client_begins_when_all_are_made),
+		cmocka_unit_test(figures_are_those_of_their_span),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1113,6 +1113,7 @@ static void a_membership_that_fails(void **state)
 			assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		capture_end(&capture);
 		assert_non_null(strstr(capture.text, rows[row].cause));
+		assert_false(verbs(bench.client.endpoint)->attached);
 		end();
 	}
 	/* The subnet manager knows no send-only members. */
@@ -1127,6 +1128,44 @@ static void a_membership_that_fails(void **state)
 		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), OUTCOME_NO_CONNECTION);
 		assert_int_equal(strstr(capture_end(&capture), "needs a subnet manager that supports it") != NULL,
 				 error);
+		end();
+	}
+}
+
+/* What librdmacm answers at once decides what becomes of the endpoint; only an absent peer is worth another try. */
+static void connecting_and_leaving_that_fail(void **state)
+{
+	static const struct {
+		int error;
+		bool absent;
+	} rows[] = { { ECONNREFUSED, true }, { ETIMEDOUT, true }, { EHOSTUNREACH, true }, { EINVAL, false } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		assert_true(bench_listen(&bench, &options));
+		assert_true(bench_resolve(&bench, &options));
+		provider_fail("rdma_connect", rows[row].error, 0);
+		capture_begin(&capture);
+		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), OUTCOME_NO_CONNECTION);
+		assert_non_null(strstr(capture_end(&capture), "connecting: "));
+		assert_int_equal(bench.client.endpoint->absent, rows[row].absent);
+		end();
+	}
+	for (int own_queue = 0; own_queue < 2; own_queue++) {
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		options.own_queue = own_queue;
+		assert_true(bench_connect(&bench, &options));
+		provider_fail("rdma_disconnect", EINVAL, 0);
+		capture_begin(&capture);
+		assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED);
+		assert_non_null(strstr(capture_end(&capture), "disconnecting: "));
+		/* librdmacm, which failed, has not moved its own. */
+		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_queue);
 		end();
 	}
 }
@@ -1217,6 +1256,7 @@ int main(void)
 		cmocka_unit_test(one_device_of_two_goes),
 		cmocka_unit_test(a_silent_flush),
 		cmocka_unit_test(a_membership_that_fails),
+		cmocka_unit_test(connecting_and_leaving_that_fail),
 		cmocka_unit_test(leaving_that_fails),
 		cmocka_unit_test(what_a_fabric_has_not),
 	};

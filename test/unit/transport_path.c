@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=interface_addresses -Wl,--wrap=if_nametoindex */
+/* Which local address a path leads from, on a host whose interfaces are known. */
+#include "transport/path.h"
+
+#include <net/if.h>
+
+#include "core/interface.h"
+#include "test/unit/unit.h"
+
+static const struct {
+	const char *name, *text;
+	unsigned scope;
+	bool loopback;
+} interfaces[] = {
+	{ "lo", "127.0.0.1", 0, true },	 { "eth0", "10.0.0.1", 0, false },    { "eth1", "10.0.1.1", 0, false },
+	{ "lo", "::1", 0, true },	 { "eth0", "2001:db8::1", 0, false }, { "eth1", "2001:db8:1::1", 0, false },
+	{ "eth0", "fe80::1", 2, false }, { "eth1", "fe80::2", 3, false },
+};
+
+static struct address parsed(const char *text)
+{
+	struct address address;
+
+	assert_true(address_parse(text, ADDRESS_FORMAT_IP, &address));
+	return address;
+}
+
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST]);
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST])
+{
+	for (size_t index = 0; index < LENGTH(interfaces); index++) {
+		list[index] = (struct interface_address){ .address = parsed(interfaces[index].text),
+							  .loopback = interfaces[index].loopback };
+		list[index].address.scope = interfaces[index].scope;
+		snprintf(list[index].name, sizeof(list[index].name), "%s", interfaces[index].name);
+	}
+	return LENGTH(interfaces);
+}
+
+unsigned __wrap_if_nametoindex(const char *name);
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
+}
+
+/* The device rdma1 belongs to eth1. */
+static bool fits(struct transport *transport, const struct path_options *asked, const struct address *source)
+{
+	(void)transport;
+	return !strcmp(asked->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
+}
+
+static const struct backend backend = { .source_fits = fits };
+static struct log log;
+static struct transport transport = { .backend = &backend, .log = &log };
+static struct path_options options;
+static struct endpoint endpoint = { .transport = &transport, .options = { .path = &options } };
+
+static void ask(const char *interface, const char *device)
+{
+	options = (struct path_options)PATH_OPEN;
+	options.interface = interface;
+	options.device = device;
+}
+
+static void the_source(void **state)
+{
+	static const struct {
+		const char *interface, *device, *given;
+		enum address_family family;
+		const char *source; /* NULL: there is none */
+		unsigned scope;
+	} rows[] = {
+		/* The first of the family that the interface or the device has. */
+		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0 },
+		{ "eth1", NULL, NULL, ADDRESS_IP6, "2001:db8:1::1", 0 },
+		{ "eth0", NULL, "0.0.0.0", ADDRESS_IP4, "10.0.0.1", 0 },
+		{ NULL, "rdma1", NULL, ADDRESS_IP4, "10.0.1.1", 0 },
+		{ "eth1", "rdma1", NULL, ADDRESS_IP6, "2001:db8:1::1", 0 },
+		{ "eth0", "rdma1", NULL, ADDRESS_IP4, NULL, 0 },
+		{ "eth9", NULL, NULL, ADDRESS_IP4, NULL, 0 },
+		/* Of a loopback interface a backend chooses itself. */
+		{ "lo", NULL, NULL, ADDRESS_IP4, "0.0.0.0", 0 },
+		{ "lo", NULL, "127.0.0.7", ADDRESS_IP4, "127.0.0.7", 0 },
+		/* What was given has to belong to it, and gets its scope. */
+		{ "eth1", NULL, "10.0.1.1", ADDRESS_IP4, "10.0.1.1", 0 },
+		{ "eth0", NULL, "10.0.1.1", ADDRESS_IP4, NULL, 0 },
+		{ "eth0", NULL, "127.0.0.7", ADDRESS_IP4, NULL, 0 },
+		{ "eth0", NULL, "10.9.9.9", ADDRESS_IP4, NULL, 0 },
+		{ "eth1", NULL, "fe80::2", ADDRESS_IP6, "fe80::2", 3 },
+		{ "eth1", NULL, "fe80::1", ADDRESS_IP6, NULL, 0 },
+		{ NULL, "rdma0", "10.0.1.1", ADDRESS_IP4, NULL, 0 },
+		/* A native group may be joined from an IP address. */
+		{ "eth1", NULL, "10.0.1.1", ADDRESS_GID, "10.0.1.1", 0 },
+		{ "eth0", NULL, "10.0.1.1", ADDRESS_GID, NULL, 0 },
+		/* Nothing was asked for. */
+		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct address source = { .family = ADDRESS_NONE };
+		struct capture capture;
+		enum outcome outcome;
+
+		ask(rows[row].interface, rows[row].device);
+		if (rows[row].given)
+			source = parsed(rows[row].given);
+		source.port = 7;
+		capture_begin(&capture);
+		outcome = path_find_source(&endpoint, rows[row].family, &source);
+		capture_end(&capture);
+		assert_int_equal(source.port, 7);
+		assert_int_equal(outcome, rows[row].source ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
+		assert_int_equal(*capture.text != '\0', outcome != OUTCOME_OK);
+		if (!rows[row].source)
+			continue;
+		assert_int_equal(source.scope, rows[row].scope);
+		if (source.family == ADDRESS_NONE)
+			assert_string_equal(rows[row].source, "0.0.0.0");
+		else
+			assert_memory_equal(source.bytes, parsed(rows[row].source).bytes, sizeof(source.bytes));
+	}
+}
+
+/* The interface of a listener's own address, and of a request. */
+static void the_interface(void **state)
+{
+	static const struct {
+		const char *interface, *local;
+		unsigned given, scope; /* of the address */
+		bool exists, has;
+	} rows[] = {
+		{ NULL, "10.0.0.1", 0, 0, true, true },	   { "eth0", "10.0.0.1", 0, 0, true, true },
+		{ "eth1", "10.0.0.1", 0, 0, true, false }, { "eth9", "10.0.0.1", 0, 0, false, false },
+		{ "eth1", "fe80::2", 0, 3, true, true },   { "eth1", "fe80::2", 2, 2, true, false },
+		{ "eth0", "fe80::2", 0, 2, true, false },  { "eth0", "2001:db8::1", 0, 0, true, true },
+		{ "lo", "127.0.0.9", 0, 0, true, true },   { "eth0", "127.0.0.9", 0, 0, true, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct address local = parsed(rows[row].local);
+		struct capture capture;
+
+		ask(rows[row].interface, NULL);
+		local.scope = rows[row].given;
+		endpoint.local = local;
+		assert_int_equal(path_has_interface(&endpoint), rows[row].has);
+		capture_begin(&capture);
+		assert_int_equal(path_find_interface(&endpoint, &local),
+				 rows[row].exists ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
+		assert_int_equal(strstr(capture_end(&capture), "there is no interface eth9 here") != NULL,
+				 !rows[row].exists);
+		assert_int_equal(local.scope, rows[row].scope);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_source),
+		cmocka_unit_test(the_interface),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -52,8 +52,8 @@ static bool fits(struct transport *transport, const struct path_options *asked, 
 }
 
 static const struct backend backend = { .source_fits = fits };
-static struct log log;
-static struct transport transport = { .backend = &backend, .log = &log };
+static struct log the_log;
+static struct transport transport = { .backend = &backend, .log = &the_log };
 static struct path_options options;
 static struct endpoint endpoint = { .transport = &transport, .options = { .path = &options } };
 

@@ -52,6 +52,10 @@ enum {
 	INSTRUCTIONS_MOST = 6, /* of a rule */
 };
 
+/* TCGETS2, by which glibc 2.42 and later ask what TCGETS asked; its struct's header and <termios.h> exclude each other.
+ */
+#define GET_TERMINAL _IOC(_IOC_READ, 'T', 0x2a, 44)
+
 #define EVERY UINT32_MAX
 #define OPENS(call, argument)                                                                                          \
 	{ call, 0, argument, OPEN_MASK, O_RDONLY }, { call, SANDBOX_DEVICES, argument, OPEN_MASK, O_RDWR },            \
@@ -87,6 +91,7 @@ static const struct rule rules[] = {
 	{ .call = SYS_setsockopt },
 	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_SOCKET },
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TCGETS },
+	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = GET_TERMINAL },
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TIOCGWINSZ },
 	/* waiting, time */
 	{ .call = SYS_epoll_ctl }, { .call = SYS_eventfd2 }, { .call = SYS_ppoll }, { .call = SYS_timerfd_create },

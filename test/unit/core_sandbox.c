@@ -225,6 +225,9 @@ static void what_a_run_takes(void)
 	/* Refused by the kernel, not by the filter: there is no such request, device or descriptor. */
 	if (!ioctl(-1, 0x1b01, NULL) || errno != EBADF)
 		_exit(2);
+	/* What isatty() asks: TCGETS, and TCGETS2 with newer libraries. */
+	if (!ioctl(-1, TCGETS, NULL) || errno != EBADF || !ioctl(-1, 0x802c542a, NULL) || errno != EBADF)
+		_exit(3);
 }
 
 static void what_is_allowed(void **state)

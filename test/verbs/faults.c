@@ -241,10 +241,26 @@ static void limits(void **state)
 	provider_end();
 }
 
+static void remove_soon(void *owner);
+
+static void remove_now(void *owner)
+{
+	(void)owner;
+	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
+}
+
+/* A while after both ends have a queue pair, however long that takes here. */
 static void remove_device(struct pair *pair)
 {
-	(void)pair;
-	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
+	bool both = provider.qps && provider.qps->next;
+
+	loop_timer_start(pair->environment.loop, &pair->moment, (both ? 10 : 1) * CLOCK_NS_PER_MS,
+			 both ? remove_now : remove_soon, pair);
+}
+
+static void remove_soon(void *owner)
+{
+	remove_device(owner);
 }
 
 /* In the middle of a run: both ends fail, and say why. */
@@ -259,7 +275,7 @@ static void a_device_that_goes(void **state)
 	(void)state;
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
-			struct pair pair = { .later = remove_device, .later_ms = 10, .grace_ms = 50 };
+			struct pair pair = { .later = remove_device, .later_ms = 1, .grace_ms = 50 };
 
 			provider_begin(PROVIDER_INFINIBAND, seed);
 			pair_run(&pair, lines[row].server, lines[row].client, NULL);

@@ -40,7 +40,7 @@ static enum outcome settle(struct environment *environment)
 	return options ? confinement_enter(options, &environment->log) : OUTCOME_OK;
 }
 
-/* Privileges go before anybody is told to come. */
+/* Drops privileges before the ready line invites a peer. */
 void environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	bool serves = WITH_SERVICE && environment->life;

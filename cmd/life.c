@@ -162,7 +162,7 @@ static enum outcome tell_descriptor(const struct life *life, const struct addres
 	return OUTCOME_OK;
 }
 
-/* What a sandbox does not let through any more; the rest is for leave_terminal(). */
+/* setsid() and open() must come before the sandbox, which forbids both; leave_terminal() does the rest. */
 static void begin_session(struct life *life)
 {
 	setsid();

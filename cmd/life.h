@@ -33,7 +33,7 @@ struct life {
  */
 enum outcome life_begin(struct life *life, const struct life_options *options, const struct log *log);
 
-/* A peer can come: writes the pidfile, before anybody is told, and does what no sandbox allows. */
+/* Writes the pidfile and makes the system calls that no sandbox allows. Call it before both, sandbox and ready line. */
 enum outcome life_register(struct life *life);
 
 /* Tells the descriptor to which address and port, and leaves the terminal. */

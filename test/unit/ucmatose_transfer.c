@@ -277,6 +277,27 @@ static void every_count_and_size_goes_both_ways(void **state)
 				}
 }
 
+/* The last send is posted long before it is complete; only then the direction has ended. */
+static void a_direction_ends_with_its_last_completion(void **state)
+{
+	struct bench *bench = bench_create(2, 100, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	for (int i = 0; i < ENDS; i++) {
+		struct end *end = &bench->ends[i];
+
+		assert_int_equal(end->connection.sent, 2);
+		assert_true(carry(bench, end));
+		assert_int_equal(end->connection.state, CONNECTION_SENDING);
+		assert_true(carry(bench, end));
+		assert_int_equal(end->connection.state, i == SERVER ? CONNECTION_RECEIVING : CONNECTION_TRANSFERRED);
+	}
+	assert_all_went(bench, 2);
+	assert_string_equal(bench_destroy(bench, text), "");
+}
+
 static void memory_is_bounded(void **state)
 {
 	struct bench *bench = bench_create(UINT64_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
@@ -680,6 +701,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_count_and_size_goes_both_ways),
+		cmocka_unit_test(a_direction_ends_with_its_last_completion),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(large_messages_report_soon),
 		cmocka_unit_test(stock_ends_are_held_back_by_the_device),

@@ -185,19 +185,19 @@ nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all
 	   then mutants
 
 check-quick: setup-fast ## half a minute, while editing: the layers and the unit tests
-	@BUILD=$(BUILD) test/run -b programs-quick $(quick)
+	@env BUILD=$(BUILD) test/run -b programs-quick $(quick)
 
 check-fast: setup-fast ## two minutes, before a push: every test that needs no virtual machine
-	@BUILD=$(BUILD) test/run -b programs-fast $(fast)
+	@env BUILD=$(BUILD) test/run -b programs-fast $(fast)
 
 check: setup ## ten minutes: that, the core of the lab, and the builds that matter most
-	@BUILD=$(BUILD) test/run -b programs $(whole)
+	@env BUILD=$(BUILD) test/run -b programs $(whole)
 
 check-all: setup-all ## one to two hours, by night: everything
-	@BUILD=$(BUILD) test/run -b programs $(nightly)
+	@env BUILD=$(BUILD) test/run -b programs $(nightly)
 
 check-%: ## one part of the tests, a folder of test/ with a program "run"
-	@BUILD=$(BUILD) test/run -b programs $*
+	@env BUILD=$(BUILD) test/run -b programs $*
 
 check-cross: setup-cross
 check-packaging: setup-packaging

@@ -41,6 +41,7 @@ struct environment {
 enum interruption {
 	INTERRUPTION_SIGNAL = 1, /* SIGINT or SIGTERM */
 	INTERRUPTION_DEADLINE,	 /* main has said so on stderr, and counts the run as failed */
+	INTERRUPTION_NO_READER,	 /* nobody reads standard output; only of a command with is_open_ended() */
 };
 
 struct command {
@@ -60,14 +61,20 @@ struct command {
 	enum outcome (*check)(struct environment *environment, const void *options);
 
 	/*
+	 * True if a run with these options exists for its output and has no end of its own: it ends when nobody reads
+	 * what it prints. May be NULL: never.
+	 */
+	bool (*is_open_ended)(const void *options);
+
+	/*
 	 * Starts the run: makes its state, starts the first steps, returns. The run ends when the command calls
 	 * environment_finish(). On failure the command has freed everything and *state is NULL.
 	 */
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 
 	/*
-	 * Begins an orderly end: leave, disconnect, print what is known, environment_finish(). Comes at most once;
-	 * main enforces a limit on how long it takes.
+	 * Begins an orderly end: leave, disconnect, print what is known, environment_finish(). Comes at most once, or
+	 * once more after INTERRUPTION_NO_READER; main enforces a limit on how long it takes.
 	 */
 	void (*interrupt)(void *state, enum interruption reason);
 

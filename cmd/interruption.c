@@ -88,7 +88,6 @@ static void catch_hangup(void)
 
 void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner)
 {
-	handle(SIGPIPE, SIG_IGN);
 	catch_hangup();
 	loop_signal_start(loop, watcher, WAKE, callback, owner);
 	handle(SIGINT, first);

@@ -8,7 +8,7 @@
 
 #include "core/loop.h"
 
-/* Calls back from the loop, once, for the first signal. SIGPIPE is ignored from here on: writes report it. */
+/* Calls back from the loop, once, for the first signal. */
 void interruption_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner);
 
 /* The run is over: no more call-backs. What is left to do may still be cut short by two signals. */

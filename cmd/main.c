@@ -178,7 +178,8 @@ int main(int argc, char **argv)
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
-	/* A file that may not grow any more (ulimit -f) is an error of the write. */
+	/* A reader that is gone, and a file that may not grow any more (ulimit -f), are errors of the write. */
+	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	loop_last_resort(abrupt_allocate, abrupt_refusal);
 	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */

@@ -60,7 +60,7 @@ enum outcome output_finish(const struct log *log, enum outcome outcome)
 
 	if (fclose(stdout) && !error)
 		error = errno;
-	if (!error)
+	if (!error || error == EPIPE)
 		return outcome;
 	log_errno(log, "standard output", error, "write failed");
 	return outcome == OUTCOME_OK ? OUTCOME_INTERNAL : outcome;

@@ -106,13 +106,14 @@ static void signal_came(void *owner)
 	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
 }
 
+/* What a run is for is not its output alone: one that ends by itself goes on, and so does a server. */
 static void output_lost(void *owner)
 {
 	struct run *run = owner;
 
-	/* output_finish() says what happened. */
-	environment_note(&run->environment, OUTCOME_INTERNAL);
-	signal_came(run);
+	if (!run->interrupted && !run->environment.ended && run->command->is_open_ended &&
+	    run->command->is_open_ended(run->common))
+		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
 }
 
 static void deadline_passed(void *owner)

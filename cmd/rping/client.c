@@ -274,8 +274,10 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 {
 	if (!client)
 		return;
-	client->ending = true;
-	resolver_stop(&client->source_lookup);
+	if (reason != INTERRUPTION_NO_READER) {
+		client->ending = true;
+		resolver_stop(&client->source_lookup);
+	}
 	for (size_t i = 0; i < client->count; i++)
 		target_interrupt(&client->targets[i], reason);
 }

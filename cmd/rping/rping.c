@@ -208,6 +208,13 @@ static enum outcome rping_start(struct environment *environment, const void *com
 	return OUTCOME_OK;
 }
 
+static bool rping_is_open_ended(const void *command_options)
+{
+	const struct rping_options *options = command_options;
+
+	return !options->server && !options->count && !options->duration;
+}
+
 static void rping_interrupt(void *state, enum interruption reason)
 {
 	struct rping *rping = state;
@@ -256,6 +263,7 @@ const struct command rping_command = {
 	.options_size = sizeof(struct rping_options),
 	.linked = true,
 	.check = rping_check,
+	.is_open_ended = rping_is_open_ended,
 	.start = rping_start,
 	.interrupt = rping_interrupt,
 	.report = WITH_REPORT ? rping_report : NULL,

@@ -184,6 +184,8 @@ void target_interrupt(struct target *target, enum interruption reason)
 {
 	target->overdue = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
+	if (reason == INTERRUPTION_NO_READER && target->phase.state != TARGET_RESTING)
+		return;
 	switch ((enum target_state)target->phase.state) {
 	case TARGET_WAITING:
 	case TARGET_LOOKING_UP:

@@ -89,7 +89,7 @@ $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
 	$(Q)$(link) $(simulated) -o $@ $^ $(libraries)
 
 # Every interleaving of losses, copies, late packets and timers, up to a depth.
-$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c test/network/network.c test/network/log.c) $(archive)
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c $(addprefix test/network/,network.c log.c rules.c)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(simulated) -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
 

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/loop.h"
 #include "test/network/network.h"
+#include "test/network/rules.h"
 #include "test/network/stack.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/queue.h"
@@ -50,6 +51,10 @@ struct qp_hosts {
 	void (*completed)(void *owner, struct host *host, const struct told *told);
 	void *owner;
 	bool by_hand; /* what is sent just now */
+	/* Of the packets of the only pair; with several they are not told apart. */
+	struct rules rules;
+	uint32_t mtu;
+	unsigned pairs;
 };
 
 extern struct qp_hosts qp; /* of the test at hand */

@@ -5,7 +5,7 @@
 
 /* The acknowledgements that host 1 says. */
 static unsigned said_sequence, said_invalid, said_access, said_rnr, said_good, said_data;
-static uint32_t said_psn, said_msn;
+static uint32_t said_psn, said_msn, acked_psn;
 
 static bool listen_to_answers(struct network *where, const struct host *from, struct packet *packet)
 {
@@ -22,6 +22,7 @@ static bool listen_to_answers(struct network *where, const struct host *from, st
 	case SYNDROME_ACK:
 		assert_int_equal(packet->acknowledgement.syndrome, CREDITS_UNLIMITED);
 		said_good++;
+		acked_psn = packet->psn;
 		break;
 	case SYNDROME_RNR:
 		said_rnr++;
@@ -462,6 +463,62 @@ static void acknowledgements_are_coalesced(void **state)
 	bench_close(&bench);
 }
 
+/*
+ * To a requester the PSN of a READ in an ACK is the READ's response. So an ACK names the last SEND or WRITE, whatever
+ * is behind it, and there is none where there were only READs.
+ */
+static void acknowledgements_name_no_read(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	bench_say(&bench, OPCODE_READ_REQUEST, 100, 3000);
+	bench_say(&bench, OPCODE_READ_REQUEST, 104, 16);
+	bench_run();
+	assert_int_equal(said_data, 3);
+	assert_int_equal(said_sequence, 1);
+	bench_say(&bench, OPCODE_READ_REQUEST, 103, 16);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_run();
+	soft_queue_stop(bench.pair.ends[1].queue);
+	hosts_flush();
+	bench_run();
+	assert_int_equal(said_good, 0);
+	bench_close(&bench);
+
+	rules_open(&bench, 4);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_say(&bench, OPCODE_READ_REQUEST, 101, 3000);
+	bench_run();
+	/* The response of the READ says enough. */
+	assert_int_equal(said_data, 3);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_run();
+	assert_int_equal(acked_psn, 100);
+	assert_int_equal(said_psn, 100);
+	said_good = 0;
+	bench_say(&bench, OPCODE_WRITE_ONLY, 105, 16);
+	bench_run();
+	assert_int_equal(said_sequence, 1);
+	assert_int_equal(said_psn, 104);
+	assert_int_equal(said_good, 0);
+	/* No WRITE had that PSN. */
+	bench_say(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_run();
+	assert_int_equal(said_good, 0);
+	soft_queue_stop(bench.pair.ends[1].queue);
+	hosts_flush();
+	assert_true(said_good > 0);
+	assert_int_equal(acked_psn, 100);
+	/* Where it left, too. */
+	said_good = 0;
+	bench_say(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_run();
+	assert_int_equal(said_good, 0);
+	bench_close(&bench);
+}
+
 /* An answer says how many messages were finished, however many packets they have. */
 static void messages_are_counted(void **state)
 {
@@ -886,6 +943,7 @@ int main(void)
 		cmocka_unit_test(gaps_are_told_again_if_asked),
 		cmocka_unit_test(gaps_come_with_an_acknowledgement),
 		cmocka_unit_test(acknowledgements_are_coalesced),
+		cmocka_unit_test(acknowledgements_name_no_read),
 		cmocka_unit_test(messages_are_counted),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(strangers_are_not_heard),

@@ -8,11 +8,14 @@
 
 #include "core/clock.h"
 #include "test/network/network.h"
+#include "test/network/rules.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
 
 enum {
 	PORT = 7174,
+	SERVER = 1, /* the last byte of an address */
+	CLIENT = 2,
 	WORKS_MOST = 6,
 	AREA = 1024, /* bytes for each work, of each kind of memory */
 	SCRIBBLE = 0xa5,
@@ -20,7 +23,8 @@ enum {
 	HELD_MOST = WALK_DEPTH_MOST,
 	OVERTAKERS_MOST = 3,
 	RELEASES_MOST = 2,
-	MTU = 356, /* 256 bytes in a packet */
+	MTU = 356, /* of the interfaces ... */
+	PAYLOAD = 256,
 	BUFFER = 212992,
 };
 
@@ -132,6 +136,7 @@ struct scene {
 	bool hurried; /* a timer was due before what was under way */
 	bool tail;    /* both ends have ended: what was held back comes, and nothing is chosen */
 	struct loop_timer late;
+	struct rules rules;
 };
 
 static struct side *other(const struct side *side)
@@ -438,7 +443,11 @@ static void copy_frame(struct frame *to, const struct frame *from)
 static bool catch_frame(void *owner, const struct frame *frame)
 {
 	struct scene *scene = owner;
+	struct packet packet;
 
+	if (!packet_parse(frame->bytes, frame->length, &packet))
+		violation("a packet is none");
+	rules_see(&scene->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
 	if (scene->cut)
 		return true;
 	if (scene->under_way_count == UNDER_WAY_MOST)
@@ -569,8 +578,8 @@ static void open_scene(struct scene *scene)
 	struct endpoint_options options = { .port_space = PORT_SPACE_TCP,
 					    .send_depth = WORKS_MOST,
 					    .receive_depth = WORKS_MOST };
-	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = PORT };
-	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, SERVER }, .port = PORT };
+	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, CLIENT } };
 
 	network_open(1, MTU, BUFFER);
 	network->hold = catch_frame;
@@ -642,6 +651,7 @@ void scenario_run(const struct scenario *scenario, struct choices *choices)
 	scene.under_way_count = scene.held_count = 0;
 	scene.cut = scene.tail = scene.hurried = false;
 	scene.late = (struct loop_timer){ 0 };
+	scene.rules = (struct rules){ 0 };
 	open_scene(&scene);
 	while (!is_over(&scene) || scene.held_count) {
 		if (is_over(&scene)) {

@@ -135,10 +135,11 @@ struct responder {
 	uint32_t count;
 
 	uint32_t expected;     /* PSN */
-	uint32_t acknowledged; /* what was expected at the last acknowledgement */
+	uint32_t acknowledged; /* the PSN of the last ACK */
 	uint32_t msn;
-	uint32_t taken; /* PSNs so far, at most half a turn: only those can be repeated */
-	bool lossy;	/* some were missing, or came again */
+	uint32_t taken;	    /* PSNs so far, at most half a turn: only those can be repeated */
+	uint32_t read_last; /* the last of them, which belong to READs: so many, at most half a turn */
+	bool lossy;	    /* some were missing, or came again */
 
 	/* The message that is arriving. */
 	uint16_t kind;	 /* FORM_SEND or FORM_WRITE bit; 0 between messages */

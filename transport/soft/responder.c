@@ -31,7 +31,7 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 	struct responder *responder = &queue->responder;
 
 	responder->expected = agreement->first_psn_expected & PSN_MASK;
-	responder->acknowledged = responder->expected;
+	responder->acknowledged = psn_add(responder->expected, PSN_MASK);
 	responder->reads_most =
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
@@ -211,6 +211,12 @@ static bool is_in_order(const struct soft_queue *queue, const struct packet *pac
 	return packet->length <= queue->path.mtu && (packet->length || (form & FORM_FIRST));
 }
 
+/* More than half a turn ago is as good as never. */
+static uint32_t saturated(uint32_t count, uint32_t more)
+{
+	return more < PSN_HALF - count ? count + more : PSN_HALF;
+}
+
 static void take(struct soft_queue *queue, const struct packet *packet, unsigned form)
 {
 	struct responder *responder = &queue->responder;
@@ -228,6 +234,9 @@ static void take(struct soft_queue *queue, const struct packet *packet, unsigned
 		if (!take_read(queue, packet))
 			return;
 		packets = queue_packets(queue, packet->remote.length);
+		responder->read_last = saturated(responder->read_last, packets);
+		/* Its response acknowledges what was before it. */
+		responder->acknowledge = false;
 	} else {
 		if (!(form & FORM_SEND ? take_send : take_write)(queue, packet, form))
 			return;
@@ -238,8 +247,9 @@ static void take(struct soft_queue *queue, const struct packet *packet, unsigned
 			responder->acknowledge = true;
 			queue_pend(queue);
 		}
+		responder->read_last = 0;
 	}
-	responder->taken += packets < PSN_HALF - responder->taken ? packets : PSN_HALF - responder->taken;
+	responder->taken = saturated(responder->taken, packets);
 	responder->expected = psn_add(responder->expected, packets);
 	/* A refusal that has not gone yet will speak of what is missing then. */
 	if (!responder->refuse)
@@ -316,6 +326,27 @@ static void tell_gap(struct soft_queue *queue, const struct packet *packet)
 	queue_pend(queue);
 }
 
+/*
+ * The PSN of the last packet of a SEND or WRITE that was carried out. An ACK names no later one: in a READ that stands
+ * behind it the ACK would count as the response, without the data (IBTA 9.7.5.1.2).
+ */
+static uint32_t acked_psn(const struct responder *responder)
+{
+	return psn_add(responder->expected, PSN_MASK - responder->read_last);
+}
+
+/* False if there were only READs. */
+static bool has_acked_psn(const struct responder *responder)
+{
+	return responder->read_last < responder->taken;
+}
+
+/* A SEND or WRITE again is acknowledged again (IBTA C9-105), if there was one with that PSN or behind it. */
+static bool is_repeat(const struct responder *responder, const struct packet *packet)
+{
+	return has_acked_psn(responder) && !psn_before(acked_psn(responder), packet->psn);
+}
+
 static void repeat_acknowledgement(struct soft_queue *queue)
 {
 	queue->responder.acknowledge = true;
@@ -339,6 +370,8 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	}
 	/* In its turn it will be refused; before and after it says nothing. */
 	if (ahead && (form & FORM_UNKNOWN))
+		return;
+	if (ahead < 0 && !(form & FORM_READ) && !is_repeat(responder, packet))
 		return;
 	if (queue->state == QUEUE_PARTED) {
 		if (ahead < 0 && !(form & FORM_READ))
@@ -435,13 +468,14 @@ static void end(struct soft_queue *queue)
 	queue->state = QUEUE_REFUSING;
 }
 
-/* Everything before the expected packet has come. */
 static void acknowledge(struct soft_queue *queue)
 {
 	struct responder *responder = &queue->responder;
 
-	responder->acknowledged = responder->expected;
-	say(queue, psn_add(responder->expected, PSN_MASK), syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+	if (!has_acked_psn(responder))
+		return;
+	responder->acknowledged = acked_psn(responder);
+	say(queue, responder->acknowledged, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
 }
 
 /*
@@ -453,7 +487,7 @@ static void refuse_expected(struct soft_queue *queue)
 	struct responder *responder = &queue->responder;
 
 	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE) &&
-	    responder->acknowledged != responder->expected)
+	    responder->acknowledged != acked_psn(responder))
 		acknowledge(queue);
 	say(queue, responder->expected, responder->syndrome);
 }
@@ -494,7 +528,7 @@ void responder_part(struct soft_queue *queue)
 
 	if (queue->pending)
 		responder_answer(queue);
-	if (responder->taken && !responder->answer_count && !responder->final)
+	if (!responder->answer_count && !responder->final)
 		while (words--)
 			acknowledge(queue);
 }

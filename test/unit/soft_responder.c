@@ -254,30 +254,128 @@ static void messages_beyond_the_limit(void **state)
 	}
 }
 
-/* A READ again, with another key: who may guess as often as it likes finds the memory of other connections. */
-static void keys_are_tried_once(void **state)
+/* That packet arrives, and nothing is carried out, said or counted. */
+static void check_changes_nothing(struct bench *bench, const struct packet *packet)
+{
+	struct soft_queue *queue = queue_of(&bench->pair, 1);
+	struct soft_queue before = *queue;
+	unsigned said = said_good + said_sequence + said_data + said_invalid + said_access + said_rnr;
+	unsigned heard = qp.hosts[1].heard;
+	struct host *host = &qp.hosts[1];
+
+	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, packet, &icrc_good);
+	assert_memory_equal(&before, queue, sizeof(before));
+	soft_queue_batch_end(host->transport);
+	hosts_flush();
+	assert_int_equal(said_good + said_sequence + said_data + said_invalid + said_access + said_rnr, said);
+	assert_int_equal(qp.hosts[1].heard, heard);
+	assert_int_equal(qp.hosts[1].failures, 0);
+}
+
+static void say_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32_t length)
+{
+	struct packet packet = bench_packet(bench, OPCODE_READ_REQUEST, psn, length);
+
+	packet.remote.address += offset;
+	packet.pad = 0;
+	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+	bench_run();
+}
+
+/*
+ * What is no part of a READ that is remembered is no repeat of one: else keys could be tried one after the other, or
+ * one forged packet could end a connection.
+ */
+static void repeats_are_parts_of_a_read(void **state)
+{
+	static const struct {
+		uint32_t psn, key, offset, length;
+	} rows[] = {
+		{ 102, 1, 0, 3000 },	{ 102, 0, 1, 3000 },	{ 102, 0, 0xffffffff, 3000 },
+		{ 102, 0, 0, 3001 },	{ 102, 0, 0, 0 },	{ 103, 0, 0, 1976 },
+		{ 103, 0, 1024, 1977 }, { 104, 0, 2048, 953 },	{ 101, 0, 0, 3000 },
+		{ 100, 0, 0, 16 },	{ 106, 1, 0, 16 },	{ 107, 1, 0, 0 },
+		{ 107, 0, 0, 1 },	{ 107, 0, 0, 1 << 30 }, { 105, 0, 3072, 16 },
+	};
+	struct bench bench;
+
+	(void)state;
+	rules_open(&bench, 4);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 101, 16);
+	say_read(&bench, 102, 0, 3000);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 105, 16);
+	say_read(&bench, 106, 0, 16);
+	say_read(&bench, 107, 0, 0);
+	bench_say(&bench, OPCODE_WRITE_ONLY, 108, 16);
+	bench_run();
+	assert_int_equal(said_data, 5);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct packet packet = bench_packet(&bench, OPCODE_READ_REQUEST, rows[row].psn, rows[row].length);
+
+		packet.remote.key += rows[row].key;
+		packet.remote.address += rows[row].offset;
+		check_changes_nothing(&bench, &packet);
+	}
+	say_read(&bench, 102, 0, 3000);
+	assert_int_equal(said_data, 8);
+	say_read(&bench, 103, 1024, 1976);
+	assert_int_equal(said_data, 10);
+	assert_int_equal(said_psn, 104);
+	say_read(&bench, 103, 1024, 1024);
+	assert_int_equal(said_data, 11);
+	assert_int_equal(said_psn, 103);
+	say_read(&bench, 107, 0, 0);
+	assert_int_equal(said_data, 12);
+	bench_close(&bench);
+}
+
+/* As many READs are remembered as the peer may have under way: it has the responses of all before them. */
+static void old_reads_are_forgotten(void **state)
 {
 	struct bench bench;
 	struct packet packet;
 
 	(void)state;
+	rules_open(&bench, 3);
+	for (uint32_t psn = 100; psn < 109; psn++)
+		say_read(&bench, psn, 0, 16);
+	for (uint32_t psn = 100; psn < 106; psn++) {
+		packet = bench_packet(&bench, OPCODE_READ_REQUEST, psn, 16);
+		check_changes_nothing(&bench, &packet);
+	}
+	for (uint32_t psn = 106; psn < 109; psn++) {
+		said_data = 0;
+		say_read(&bench, psn, 0, 16);
+		assert_int_equal(said_data, 1);
+	}
+	bench_close(&bench);
+}
+
+/* Its memory is gone since: the peer is refused, as for a new READ. */
+static void repeats_need_their_memory(void **state)
+{
+	struct bench bench;
+	struct region *gone;
+	struct packet packet;
+
+	(void)state;
 	rules_open(&bench, 4);
-	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
+	gone = region_of(1, 100, REGION_REMOTE_READ);
+	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
+	packet.remote.key = gone->remote_key;
+	packet.remote.address = (uintptr_t)gone->memory;
+	packet.pad = 0;
+	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(said_data, 1);
-	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
-	packet.pad = 0;
-	packet.remote.key++;
+	soft_region_destroy(gone);
 	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(said_data, 1);
 	assert_int_equal(said_access, 1);
 	assert_int_equal(said_psn, 100);
 	assert_int_equal(qp.hosts[1].failures, 1);
-	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
-	bench_say(&bench, OPCODE_READ_REQUEST, 101, 16);
-	bench_run();
-	assert_int_equal(said_data, 1);
 	bench_close(&bench);
 }
 
@@ -453,12 +551,7 @@ static void acknowledgements_are_coalesced(void **state)
 	assert_int_equal(said_good, 3);
 	assert_int_equal(said_psn, 214);
 	assert_int_equal(bench.region->memory[0], 5);
-	bench_say(&bench, OPCODE_READ_REQUEST, 210, 4096);
-	bench_run();
-	assert_int_equal(said_data, 68);
-	/* Repeated, and longer than what it repeats. */
-	bench_say(&bench, OPCODE_READ_REQUEST, 210, 65536);
-	bench_run();
+	say_read(&bench, 210, 60 * 1024, 4096);
 	assert_int_equal(said_data, 68);
 	bench_close(&bench);
 }
@@ -936,7 +1029,9 @@ int main(void)
 		cmocka_unit_test(write_is_held_to_its_length),
 		cmocka_unit_test(reads_beyond_the_agreement),
 		cmocka_unit_test(messages_beyond_the_limit),
-		cmocka_unit_test(keys_are_tried_once),
+		cmocka_unit_test(repeats_are_parts_of_a_read),
+		cmocka_unit_test(old_reads_are_forgotten),
+		cmocka_unit_test(repeats_need_their_memory),
 		cmocka_unit_test(what_never_was_is_no_repeat),
 		cmocka_unit_test(other_sequence_numbers_are_not_heard),
 		cmocka_unit_test(gaps_are_told_once),

@@ -11,6 +11,7 @@
 #include "test/network/rules.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/manager.h"
+#include "transport/soft/queue.h"
 
 enum {
 	PORT = 7174,
@@ -433,6 +434,53 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
 	}
 }
 
+/* ---- forgers ---- */
+
+/*
+ * Any user of the peer's host can send with the right address, and may know every number that is not random: what is no
+ * packet of the connection changes nothing, whenever it comes.
+ */
+
+static const struct icrc_case good = { .verdict = ICRC_GOOD };
+
+static void forge_packet(struct soft_queue *queue, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
+			 uint32_t length)
+{
+	struct soft_queue before = *queue;
+	struct packet packet = {
+		.opcode = opcode,
+		.ack_request = true,
+		.pkey = PACKET_PKEY,
+		.destination = soft_queue_number(queue),
+		.psn = psn,
+		.remote = { .address = address, .key = key, .length = length },
+	};
+
+	soft_queue_receive(queue->transport, queue->path.socket, &queue->path.peer, &packet, &good);
+	if (memcmp(&before, queue, sizeof(before)) != 0)
+		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
+}
+
+static void forge(const struct side *side)
+{
+	struct soft_endpoint *endpoint = soft_endpoint_of(side->endpoint);
+	struct soft_queue *queue = endpoint ? endpoint->queue : NULL;
+	const struct responder *responder = queue ? &queue->responder : NULL;
+
+	/* READs again that are no part of one, */
+	for (unsigned place = 0; queue && place < responder->reads_most; place++) {
+		const struct resource read = responder->resources[place];
+
+		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
+		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
+		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);
+	}
+	/* and WRITEs in place of a READ, or from before the first packet. */
+	for (uint32_t behind = 1; queue && behind <= 8; behind++)
+		if (behind <= responder->read_last || behind > responder->taken)
+			forge_packet(queue, OPCODE_WRITE_ONLY, (responder->expected - behind) & PSN_MASK, 0, 0, 0);
+}
+
 /* ---- the network ---- */
 
 static void copy_frame(struct frame *to, const struct frame *from)
@@ -547,6 +595,8 @@ static void step(struct scene *scene)
 		arrive_together(scene);
 	}
 	network_settle();
+	forge(&scene->client);
+	forge(&scene->server);
 }
 
 static bool is_over(const struct scene *scene)

@@ -152,7 +152,7 @@ static void halt(struct soft_queue *queue, enum queue_state state)
 	queue->requester.alarm = 0;
 	queue->requester.count = 0;
 	queue->responder.count = 0;
-	queue->responder.answer_count = 0;
+	queue->responder.due = 0;
 	queue->unreported = 0;
 }
 

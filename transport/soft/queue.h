@@ -37,8 +37,7 @@ enum queue_state {
 };
 
 enum {
-	ANSWERS_MOST = SOFT_READS_AT_ONCE + 4, /* READs of the peer that wait for their responses, repeated ones too */
-	PSN_AHEAD_MOST = 1 << 20,	       /* a peer that runs further ahead of what we expect is none */
+	PSN_AHEAD_MOST = 1 << 20, /* a peer that runs further ahead of what we expect is none */
 };
 
 /* One SEND, WRITE or READ of ours, or a datagram. */
@@ -116,16 +115,28 @@ struct requester {
 	uint8_t resends; /* of it, more than once */
 };
 
-/* A READ of the peer whose responses are not all out. The key is looked up for each: the region may go any time. */
-struct answer {
-	uint64_t address; /* of what is left */
+enum resource_state {
+	RESOURCE_FREE = 0,
+	RESOURCE_NEW,	   /* responses are due that were never sent */
+	RESOURCE_REPEATED, /* all were sent, and some are due again */
+	RESOURCE_ANSWERED,
+};
+
+/*
+ * A responder resource (IBTA 9.7.5): a READ of the peer, which may come again until later ones take its place. The key
+ * is looked up for each response: the region may go any time.
+ */
+struct resource {
+	uint64_t address;
 	uint32_t key;
-	uint32_t left; /* bytes */
-	uint32_t psn;
-	uint32_t packets; /* left */
+	uint32_t length;
+	uint32_t psn; /* its first */
 	uint32_t msn;
+	/* The responses that are due. */
+	uint32_t next_psn;
+	uint32_t left; /* bytes */
+	uint8_t state; /* enum resource_state */
 	bool begun;
-	bool repeated; /* answered before */
 };
 
 struct responder {
@@ -160,11 +171,10 @@ struct responder {
 	const char *wrong; /* what the peer did, if it was refused for good; NULL if a receive tells it */
 	bool final;	   /* refused for good */
 	bool final_told;   /* to our own command as well */
-	struct answer answers[ANSWERS_MOST];
-	uint8_t answer_head;
-	uint8_t answer_count;
-	uint8_t reads_most; /* of the peer under way */
-	uint8_t reads;	    /* those among the answers that are no repeats */
+	struct resource resources[SOFT_READS_AT_ONCE]; /* a ring */
+	uint8_t reads_most;			       /* of the peer under way: so many of them are used */
+	uint8_t oldest;
+	uint8_t due; /* resources with responses to send */
 };
 
 struct soft_queue {

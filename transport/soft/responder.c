@@ -36,8 +36,6 @@ void responder_connect(struct soft_queue *queue, const struct soft_agreement *ag
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
 
-static const char no_right_to_read[] = "the peer tried to read memory that it has no right to";
-
 static void refuse(struct soft_queue *queue, enum nak_code code, const char *wrong)
 {
 	struct responder *responder = &queue->responder;
@@ -150,41 +148,34 @@ static bool take_write(struct soft_queue *queue, const struct packet *packet, un
 	return true;
 }
 
-static struct answer *answer_at(struct responder *responder, unsigned behind)
-{
-	return &responder->answers[(responder->answer_head + behind) % ANSWERS_MOST];
-}
-
-static struct answer answer_to(const struct soft_queue *queue, const struct packet *packet)
-{
-	return (struct answer){
-		.address = packet->remote.address,
-		.key = packet->remote.key,
-		.left = packet->remote.length,
-		.psn = packet->psn,
-		.packets = queue_packets(queue, packet->remote.length),
-		.msn = queue->responder.msn,
-	};
-}
-
 static bool take_read(struct soft_queue *queue, const struct packet *packet)
 {
 	struct responder *responder = &queue->responder;
+	struct resource *resource = &responder->resources[responder->oldest];
 
-	if (responder->reads >= responder->reads_most) {
+	if (!responder->reads_most || resource->state == RESOURCE_NEW) {
 		refuse(queue, NAK_INVALID_REQUEST, "the peer has more RDMA READs under way than was agreed");
 		return false;
 	}
 	if (packet->remote.length > LONGEST || !reach(queue, packet, REGION_REMOTE_READ)) {
-		refuse(queue, NAK_REMOTE_ACCESS, no_right_to_read);
+		refuse(queue, NAK_REMOTE_ACCESS, "the peer tried to read memory that it has no right to");
 		return false;
 	}
-	/* All places are taken by repeated ones: it may come again, too. */
-	if (responder->answer_count == ANSWERS_MOST)
-		return false;
+	/* A peer that keeps to the agreement has the responses of the oldest: a repeat of it is waited for no more. */
+	if (resource->state != RESOURCE_REPEATED)
+		responder->due++;
 	responder->msn = psn_add(responder->msn, 1);
-	*answer_at(responder, responder->answer_count++) = answer_to(queue, packet);
-	responder->reads++;
+	*resource = (struct resource){
+		.address = packet->remote.address,
+		.key = packet->remote.key,
+		.length = packet->remote.length,
+		.psn = packet->psn,
+		.msn = responder->msn,
+		.next_psn = packet->psn,
+		.left = packet->remote.length,
+		.state = RESOURCE_NEW,
+	};
+	responder->oldest = (uint8_t)((responder->oldest + 1) % responder->reads_most);
 	queue_pend(queue);
 	return true;
 }
@@ -193,7 +184,7 @@ static bool take_read(struct soft_queue *queue, const struct packet *packet)
 static void refuse_read(struct soft_queue *queue, uint32_t psn, const char *wrong)
 {
 	queue->responder.expected = psn;
-	queue->responder.answer_count = 0;
+	queue->responder.due = 0;
 	refuse(queue, NAK_REMOTE_ACCESS, wrong);
 }
 
@@ -259,45 +250,44 @@ static void take(struct soft_queue *queue, const struct packet *packet, unsigned
 /* ---- any other packet ---- */
 
 /*
- * A READ again, from wherever the peer misses something to where it ended before. If its responses are still on their
- * way, they start anew from there; else they come before those of later READs, which the peer does not take before.
+ * The READ that a READ repeats: with the same key a part of what that asked for, beginning with the PSN that this part
+ * had. Nothing else is a repeat (IBTA 9.9.3, class D: dropped), so that no key can be tried here.
  */
-static void answer_again(struct soft_queue *queue, const struct packet *packet)
+static struct resource *find_resource(struct soft_queue *queue, const struct packet *packet)
 {
 	struct responder *responder = &queue->responder;
-	struct answer again = answer_to(queue, packet);
-	uint32_t end = psn_add(again.psn, again.packets);
-	unsigned place = 0;
 
-	if (packet->remote.length > LONGEST || psn_before(responder->expected, end))
-		return;
-	/* As in a new one: without an end of the connection here, keys could be tried one after the other. */
-	if (!reach(queue, packet, REGION_REMOTE_READ)) {
-		refuse_read(queue, packet->psn, no_right_to_read);
-		return;
-	}
-	again.repeated = true;
-	for (; place < responder->answer_count; place++) {
-		struct answer *answer = answer_at(responder, place);
-		uint32_t answer_end = psn_add(answer->psn, answer->packets);
+	for (unsigned place = 0; place < responder->reads_most; place++) {
+		struct resource *resource = &responder->resources[place];
+		uint32_t index = (packet->psn - resource->psn) & PSN_MASK;
+		uint32_t offset = index * queue->path.mtu;
 
-		if (!psn_before(again.psn, answer_end))
-			continue;
-		/* What it asks for has not been sent yet. */
-		if (!psn_before(again.psn, answer->psn))
-			return;
-		if (end == answer_end) {
-			again.repeated = answer->repeated;
-			*answer = again;
-			return;
-		}
-		break;
+		if (resource->state != RESOURCE_FREE && index < queue_packets(queue, resource->length) &&
+		    packet->remote.key == resource->key && packet->remote.address == resource->address + offset &&
+		    packet->remote.length <= resource->length - offset && !packet->remote.length == !resource->length)
+			return resource;
 	}
-	if (responder->answer_count == ANSWERS_MOST)
+	return NULL;
+}
+
+/*
+ * A READ again, from wherever the peer misses something. If its responses are still on their way they start anew from
+ * there. They come before those of later READs, which the peer does not take before.
+ */
+static void answer_again(struct soft_queue *queue, struct resource *resource, const struct packet *packet)
+{
+	bool due = resource->state != RESOURCE_ANSWERED;
+
+	/* What it asks for has not been sent yet. */
+	if (due && !psn_before(packet->psn, resource->next_psn))
 		return;
-	for (unsigned behind = responder->answer_count++; behind > place; behind--)
-		*answer_at(responder, behind) = *answer_at(responder, behind - 1);
-	*answer_at(responder, place) = again;
+	if (!due) {
+		resource->state = RESOURCE_REPEATED;
+		queue->responder.due++;
+	}
+	resource->next_psn = packet->psn;
+	resource->left = packet->remote.length;
+	resource->begun = false;
 	queue_pend(queue);
 }
 
@@ -342,9 +332,9 @@ static bool has_acked_psn(const struct responder *responder)
 }
 
 /* A SEND or WRITE again is acknowledged again (IBTA C9-105), if there was one with that PSN or behind it. */
-static bool is_repeat(const struct responder *responder, const struct packet *packet)
+static bool is_repeat(const struct responder *responder, const struct packet *packet, unsigned form)
 {
-	return has_acked_psn(responder) && !psn_before(acked_psn(responder), packet->psn);
+	return !(form & FORM_READ) && has_acked_psn(responder) && !psn_before(acked_psn(responder), packet->psn);
 }
 
 static void repeat_acknowledgement(struct soft_queue *queue)
@@ -358,6 +348,7 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	struct responder *responder = &queue->responder;
 	int32_t ahead = psn_difference(packet->psn, responder->expected);
 	unsigned form = opcode_form(packet->opcode);
+	struct resource *resource = NULL;
 
 	if (ahead > PSN_AHEAD_MOST || -ahead > (int32_t)responder->taken)
 		return;
@@ -371,10 +362,12 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 	/* In its turn it will be refused; before and after it says nothing. */
 	if (ahead && (form & FORM_UNKNOWN))
 		return;
-	if (ahead < 0 && !(form & FORM_READ) && !is_repeat(responder, packet))
+	if (ahead < 0 && (form & FORM_READ))
+		resource = find_resource(queue, packet);
+	if (ahead < 0 && !resource && !is_repeat(responder, packet, form))
 		return;
 	if (queue->state == QUEUE_PARTED) {
-		if (ahead < 0 && !(form & FORM_READ))
+		if (ahead < 0 && !resource)
 			repeat_acknowledgement(queue);
 		return;
 	}
@@ -384,8 +377,8 @@ void responder_receive(struct soft_queue *queue, const struct packet *packet)
 		take(queue, packet, form);
 	} else if (ahead > 0) {
 		tell_gap(queue, packet);
-	} else if (form & FORM_READ) {
-		answer_again(queue, packet);
+	} else if (resource) {
+		answer_again(queue, resource, packet);
 	} else {
 		repeat_acknowledgement(queue);
 	}
@@ -405,52 +398,53 @@ static void say(struct soft_queue *queue, uint32_t psn, uint8_t syndrome)
 }
 
 /* False if the region is gone. */
-static bool send_response(struct soft_queue *queue, struct answer *answer)
+static bool send_response(struct soft_queue *queue, struct resource *resource)
 {
 	uint32_t mtu = queue->path.mtu;
-	bool last = answer->packets == 1;
+	bool last = resource->left <= mtu;
 	struct packet packet = {
-		.psn = answer->psn,
-		.acknowledgement = { .syndrome = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), .msn = answer->msn },
-		.length = answer->left < mtu ? answer->left : mtu,
+		.psn = resource->next_psn,
+		.acknowledgement = { .syndrome = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), .msn = resource->msn },
+		.length = last ? resource->left : mtu,
 	};
+	uint32_t offset = ((resource->next_psn - resource->psn) & PSN_MASK) * mtu;
 
-	packet.payload =
-		soft_region_reach(queue->transport, answer->key, answer->address, packet.length, REGION_REMOTE_READ);
+	packet.payload = soft_region_reach(queue->transport, resource->key, resource->address + offset, packet.length,
+					   REGION_REMOTE_READ);
 	if (!packet.payload)
 		return false;
-	if (answer->begun)
+	if (resource->begun)
 		packet.opcode = last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
 	else
 		packet.opcode = last ? OPCODE_READ_RESPONSE_ONLY : OPCODE_READ_RESPONSE_FIRST;
 	queue_send(queue, &packet);
-	answer->begun = true;
-	answer->address += packet.length;
-	answer->left -= (uint32_t)packet.length;
-	answer->psn = psn_add(answer->psn, 1);
-	answer->packets--;
+	resource->begun = true;
+	resource->left -= (uint32_t)packet.length;
+	resource->next_psn = psn_add(resource->next_psn, 1);
+	if (last) {
+		resource->state = RESOURCE_ANSWERED;
+		queue->responder.due--;
+	}
 	return true;
 }
 
-/* False if some are left for the next turn. */
+/* In the order of their PSNs. False if some are left for the next turn. */
 static bool send_responses(struct soft_queue *queue)
 {
 	struct responder *responder = &queue->responder;
+	unsigned count = 0;
 
-	for (unsigned count = 0; responder->answer_count; count++) {
-		struct answer *answer = answer_at(responder, 0);
+	for (unsigned place = responder->oldest; responder->due; place = (place + 1) % responder->reads_most) {
+		struct resource *resource = &responder->resources[place];
 
-		if (count == SLICE)
-			return false;
-		if (!send_response(queue, answer)) {
-			refuse_read(queue, answer->psn, "the peer reads memory that is gone");
-			return true;
+		for (; resource->state == RESOURCE_NEW || resource->state == RESOURCE_REPEATED; count++) {
+			if (count == SLICE)
+				return false;
+			if (!send_response(queue, resource)) {
+				refuse_read(queue, resource->next_psn, "the peer reads memory that is gone");
+				return true;
+			}
 		}
-		if (answer->packets)
-			continue;
-		responder->reads -= !answer->repeated;
-		responder->answer_head = (uint8_t)((responder->answer_head + 1) % ANSWERS_MOST);
-		responder->answer_count--;
 	}
 	return true;
 }
@@ -528,7 +522,7 @@ void responder_part(struct soft_queue *queue)
 
 	if (queue->pending)
 		responder_answer(queue);
-	if (!responder->answer_count && !responder->final)
+	if (!responder->due && !responder->final)
 		while (words--)
 			acknowledge(queue);
 }

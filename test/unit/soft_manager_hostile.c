@@ -128,6 +128,39 @@ static void test_wrong_identifiers(void **state)
 	forget_all();
 }
 
+/*
+ * A peer that gave up waiting may not know our identifier, and names its own with its GUID, which every user of its
+ * host can know. That counts only as long as it may not have heard ours.
+ */
+static void test_time_out_without_our_identifier(void **state)
+{
+	struct party *kept[10];
+	unsigned ended = 0;
+
+	(void)state;
+	make_every_state(kept);
+	for (unsigned i = 0; i < LENGTH(kept); i++) {
+		const struct host *peer = &world.hosts[kept[i]->host == &world.hosts[0]];
+		struct mad mad = mad_forge(MAD_REJ, kept[i], peer);
+		enum link_state before = state_of(kept[i]);
+		bool counts = before == LINK_REQ_RECEIVED || before == LINK_REP_SENT;
+		uint64_t all = fingerprint();
+		uint8_t guid[8];
+
+		bytes_write(guid, sizeof(guid), peer->transport->guid);
+		mad.rej.information = guid;
+		mad.rej.reason = MAD_REASON_TIMEOUT;
+		mad.remote_id = 0;
+		world_inject(peer, kept[i]->host, &mad);
+		assert_int_equal(fingerprint() != all, counts);
+		if (counts)
+			assert_int_equal(state_of(kept[i]), LINK_ENDED);
+		ended += counts;
+	}
+	assert_int_equal(ended, 2);
+	forget_all();
+}
+
 /* What does not say whether an identifier exists: the same answer to a right one from elsewhere and to a wrong one. */
 static void test_no_oracle(void **state)
 {
@@ -297,9 +330,11 @@ static void test_changed_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_wrong_source), WORLD_TEST(test_wrong_destination),  WORLD_TEST(test_wrong_identifiers),
-		WORLD_TEST(test_no_oracle),    WORLD_TEST(test_marks_of_strangers), WORLD_TEST(test_truncated),
-		WORLD_TEST(test_random_bytes), WORLD_TEST(test_changed_bytes),
+		WORLD_TEST(test_wrong_source),	    WORLD_TEST(test_wrong_destination),
+		WORLD_TEST(test_wrong_identifiers), WORLD_TEST(test_time_out_without_our_identifier),
+		WORLD_TEST(test_no_oracle),	    WORLD_TEST(test_marks_of_strangers),
+		WORLD_TEST(test_truncated),	    WORLD_TEST(test_random_bytes),
+		WORLD_TEST(test_changed_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

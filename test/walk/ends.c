@@ -461,6 +461,28 @@ static void forge_packet(struct soft_queue *queue, uint8_t opcode, uint32_t psn,
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
 
+/* The peer "gave up waiting", by what every user of its host can know: its GUID and identifier. */
+static void forge_rejection(const struct soft_link *link)
+{
+	uint8_t guid[8], bytes[MAD_SIZE];
+	struct mad mad = {
+		.kind = MAD_REJ,
+		.local_id = link->peer_id,
+		.rej = { .answered = MAD_ANSWERED_OTHER,
+			 .reason = MAD_REASON_TIMEOUT,
+			 .information = guid,
+			 .information_length = sizeof(guid) },
+	};
+	struct soft_link before = *link;
+
+	bytes_write(guid, sizeof(guid), link->peer_guid);
+	mad_write(&mad, bytes);
+	soft_manager_receive(link->manager->transport, link->agreement.path.socket, &link->agreement.path.peer, bytes,
+			     MAD_SIZE, &good);
+	if (memcmp(&before, link, sizeof(before)) != 0)
+		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
+}
+
 static void forge(const struct side *side)
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(side->endpoint);
@@ -479,6 +501,8 @@ static void forge(const struct side *side)
 	for (uint32_t behind = 1; queue && behind <= 8; behind++)
 		if (behind <= responder->read_last || behind > responder->taken)
 			forge_packet(queue, OPCODE_WRITE_ONLY, (responder->expected - behind) & PSN_MASK, 0, 0, 0);
+	if (endpoint && endpoint->link && endpoint->link->state >= LINK_ESTABLISHED)
+		forge_rejection(endpoint->link);
 }
 
 /* ---- the network ---- */

@@ -119,7 +119,10 @@ static void answer_stray(struct soft_manager *manager, struct soft_socket *socke
 	soft_manager_send(manager, &path, bytes);
 }
 
-/* A peer that gave up on us may not have heard our identifier: it gives its own, and its GUID. */
+/*
+ * A peer that gave up waiting for our REP or RTU may not have heard our identifier: it names its own, and its GUID
+ * (IBTA 12.6.7.2, reason 4). Both are no secret, so they count only in the states in which that can be (12.9).
+ */
 static struct soft_link *find_rejected(struct soft_manager *manager, const struct mad *mad,
 				       const struct soft_socket *socket, const struct address *from)
 {
@@ -127,7 +130,9 @@ static struct soft_link *find_rejected(struct soft_manager *manager, const struc
 
 	if (mad->rej.reason == MAD_REASON_TIMEOUT && mad->rej.information_length >= 8)
 		link = soft_link_find_peer(manager, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
-	return link ? link : soft_link_find(manager, mad->remote_id, mad->local_id, socket, from);
+	if (link && (link->state == LINK_REQ_RECEIVED || link->state == LINK_REP_SENT))
+		return link;
+	return soft_link_find(manager, mad->remote_id, mad->local_id, socket, from);
 }
 
 static void needs_time(struct soft_link *link, const struct mad *mad)

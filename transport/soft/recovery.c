@@ -36,7 +36,7 @@ enum {
  */
 #define TIMEOUT_CAREFUL (128 * CLOCK_NS_PER_MS)
 #define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
-#define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* as what connecting ends ask for, where none was agreed on */
+#define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* at most, whatever was agreed on: as what connecting ends ask for */
 #define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
 #define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
 #define UNASKED_LONGEST (8 * CLOCK_NS_PER_MS) /* both well before the time-out */
@@ -69,13 +69,14 @@ static void set_deadline(struct soft_queue *queue, int64_t deadline)
 	loop_timer_start(queue->transport->base.loop, &queue->timer, wait > 0 ? wait : 0, alarmed, queue);
 }
 
-/* Work may wait for ever where that was agreed on; our own question whether the peer lives may not. */
+/* Work may wait for hours or for ever where the peer asked for that; our own question whether it lives may not. */
 static int64_t timeout_of(const struct soft_queue *queue)
 {
 	const struct requester *requester = &queue->requester;
 	bool probing = requester->count && (requester->ring[requester->head].probe || queue->doubted);
+	bool clamped = probing && (!queue->ack_timeout || queue->ack_timeout > TIMEOUT_PROBE);
 
-	return queue->ack_timeout || !probing ? queue->ack_timeout : TIMEOUT_PROBE;
+	return clamped ? TIMEOUT_PROBE : queue->ack_timeout;
 }
 
 void recovery_expect(struct soft_queue *queue)

@@ -103,9 +103,54 @@ static void test_options(void **state)
 	assert_int_equal(guest()->queue.agreement.ack_timeout, 14);
 	assert_int_equal(guest()->queue.agreement.retry_count, 2);
 	assert_int_equal(guest()->queue.agreement.rnr_retry_count, 3);
-	assert_int_equal(guest()->queue.agreement.path.type_of_service, 0x20);
 	do_forget(active);
 	do_forget(guest());
+}
+
+/* With this type of service at the connecting end, and what the listener's own options ask for. Returns the listener's.
+ */
+static uint8_t type_of_service(struct path_options *path, uint8_t asked)
+{
+	struct party *active = party_create(&world.hosts[0]);
+	uint8_t answer;
+
+	active->endpoint.path = (struct soft_path){ .socket = world.hosts[0].socket,
+						    .local = world.hosts[0].address,
+						    .peer = world.hosts[1].address,
+						    .mtu = 1024,
+						    .type_of_service = asked };
+	active->endpoint.base.peer.port = PORT;
+	world.hosts[1].listener.base.options.path = path;
+	assert_int_equal(soft_manager_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
+	network_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active));
+	answer = guest()->queue.agreement.path.type_of_service;
+	world.hosts[1].listener.base.options.path = NULL;
+	do_forget(active);
+	do_forget(guest());
+	return answer;
+}
+
+/*
+ * A peer's request says how both directions are marked, unless the listener's own options do. The two bits of ECN are
+ * neither's: nothing here slows down when a router marks a packet.
+ */
+static void test_type_of_service(void **state)
+{
+	struct path_options path = PATH_OPEN;
+
+	(void)state;
+	world.requested = do_accept;
+	assert_int_equal(type_of_service(NULL, 0x20), 0x20);
+	assert_int_equal(type_of_service(NULL, 0x23), 0x20);
+	assert_int_equal(type_of_service(&path, 0xb9), 0xb8);
+	path.dscp = 0;
+	assert_int_equal(type_of_service(&path, 0xb8), 0);
+	path.dscp = 46;
+	assert_int_equal(type_of_service(&path, 0x20), 0xb8);
+	path.dscp = PATH_UNSET;
+	path.type_of_service = 0x63;
+	assert_int_equal(type_of_service(&path, 0xb8), 0x60);
 }
 
 /* The other end has a smaller interface: what it offers is taken. */
@@ -426,6 +471,7 @@ int main(void)
 		WORLD_TEST(test_reply_after_the_end),
 		WORLD_TEST(test_smaller_mtu),
 		WORLD_TEST(test_options),
+		WORLD_TEST(test_type_of_service),
 		WORLD_TEST(test_with_oneself),
 		WORLD_TEST(test_ip6),
 		WORLD_TEST(test_reply_is_agreed_to),

@@ -54,7 +54,7 @@ void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path)
 	int64_t mtu = endpoint_option(endpoint, mtu);
 
 	if (type_of_service != PATH_UNSET)
-		path->type_of_service = (uint8_t)type_of_service;
+		path->type_of_service = (uint8_t)(type_of_service & SOFT_DSCP);
 	if (mtu != PATH_UNSET && (uint32_t)mtu < path->mtu)
 		path->mtu = (uint32_t)mtu;
 }

@@ -193,7 +193,7 @@ void soft_passive_request(struct soft_manager *manager, struct soft_socket *sock
 		return;
 	}
 	soft_path_back(socket, from, &path);
-	path.type_of_service = req->path.traffic_class;
+	path.type_of_service = req->path.traffic_class & SOFT_DSCP;
 	/* One queue pair, two connections: one of them is dead. Which, its probe will tell: anybody may say a REQ. */
 	link = soft_link_find_queue(manager, req->ca_guid, req->queue_number, from);
 	if (link) {

@@ -31,6 +31,8 @@ enum {
 	SOFT_LONGEST_MESSAGE = 8 << 20, /* as soft-RoCE; any message has fewer packets than half the PSNs */
 	SOFT_DEEPEST_QUEUE = 16384,
 	SOFT_READS_AT_ONCE = 16, /* RDMA READs under way in one direction of a connection */
+	/* Of a type of service. ECN's two bits would promise that a mark of congestion is answered, which is not so. */
+	SOFT_DSCP = 0xfc,
 };
 
 struct soft_queue;
@@ -70,8 +72,8 @@ struct soft_path {
 	struct soft_socket *socket; /* of the local address; lives until the transport is closed */
 	struct address local;
 	struct address peer;
-	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
-	uint8_t type_of_service;
+	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
+	uint8_t type_of_service;    /* within SOFT_DSCP */
 	struct soft_unsent *unsent; /* NULL: what is not taken is lost like what gets lost on its way */
 };
 

@@ -2,6 +2,7 @@
 /* The functions of transport.h: check what is the same for every backend, then go through its table. */
 #include "transport/transport.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,11 +111,75 @@ void endpoint_destroy(struct endpoint *endpoint)
 	endpoint->transport->backend->endpoint_destroy(endpoint);
 }
 
+/* ---- what an endpoint must be for a call: all else is a defect of the command's, and reaches no backend ---- */
+
+enum call {
+	CALL_LISTEN,
+	CALL_RESOLVE,
+	CALL_OPEN_QUEUE,
+	CALL_CONNECT,
+	CALL_ACCEPT,
+	CALL_DISCONNECT,
+	CALL_JOIN,
+	CALL_POST,
+};
+
+#define BIT(name) (1u << ENDPOINT_##name)
+
+static const struct call_row {
+	const char *text;
+	uint8_t kinds;
+	bool queue; /* the endpoint has one; else it has none */
+	uint16_t states;
+} calls[] = {
+	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE) },
+	[CALL_RESOLVE] = { "resolving", BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE) },
+	[CALL_OPEN_QUEUE] = { "making a queue pair", BIT(CONNECTION) | BIT(GROUP), false,
+			      BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
+	[CALL_CONNECT] = { "connecting", BIT(CONNECTION), true, BIT(ROUTE_RESOLVED) },
+	[CALL_ACCEPT] = { "accepting", BIT(CONNECTION), true, BIT(REQUESTED) },
+	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED) },
+	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED) },
+	[CALL_POST] = { "posting", BIT(CONNECTION) | BIT(GROUP), true,
+			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
+};
+
+static bool may(const struct endpoint *endpoint, enum call call)
+{
+	const struct call_row *row = &calls[call];
+	bool queue = endpoint->queue_number;
+
+	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue)
+		return true;
+	log_error(endpoint->transport->log, endpoint->name, "%s: defect: the endpoint is %s, %s a queue pair",
+		  row->text, endpoint_state_text(endpoint->state), queue ? "with" : "without");
+	return false;
+}
+
+static bool may_say(const struct endpoint *endpoint, enum call call, size_t length)
+{
+	if (length <= PRIVATE_DATA_MOST)
+		return may(endpoint, call);
+	log_error(endpoint->transport->log, endpoint->name, "%s: defect: %zu bytes of private data, at most %d fit",
+		  calls[call].text, length, PRIVATE_DATA_MOST);
+	return false;
+}
+
+/* Only a SEND carries immediate data: a WRITE with it would take a receive of the peer's, which none here expects. */
+static int error_of(const struct work *work)
+{
+	if (work->offset > work->region->length || work->length > work->region->length - work->offset)
+		return EFAULT;
+	return work->has_immediate && work->kind != WORK_SEND ? EINVAL : 0;
+}
+
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
 	struct address local = *address;
 	enum outcome outcome;
 
+	if (!may(endpoint, CALL_LISTEN))
+		return OUTCOME_INTERNAL;
 	endpoint->local = local;
 	endpoint_name(endpoint);
 	outcome = path_find_interface(endpoint, &local);
@@ -134,6 +199,8 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	struct address local = { .family = ADDRESS_NONE };
 	enum outcome outcome;
 
+	if (!may(endpoint, CALL_RESOLVE))
+		return OUTCOME_INTERNAL;
 	endpoint->peer = *destination;
 	endpoint_name(endpoint);
 	if (source)
@@ -148,13 +215,17 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 
 enum outcome endpoint_open_queue(struct endpoint *endpoint)
 {
+	if (!may(endpoint, CALL_OPEN_QUEUE))
+		return OUTCOME_INTERNAL;
 	return endpoint->transport->backend->open_queue(endpoint);
 }
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
-	enum outcome outcome = endpoint->transport->backend->connect(endpoint, data, length);
+	enum outcome outcome = OUTCOME_INTERNAL;
 
+	if (may_say(endpoint, CALL_CONNECT, length))
+		outcome = endpoint->transport->backend->connect(endpoint, data, length);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_CONNECTING);
 	return outcome;
@@ -162,8 +233,10 @@ enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_
 
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
-	enum outcome outcome = endpoint->transport->backend->accept(endpoint, data, length);
+	enum outcome outcome = OUTCOME_INTERNAL;
 
+	if (may_say(endpoint, CALL_ACCEPT, length))
+		outcome = endpoint->transport->backend->accept(endpoint, data, length);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_ACCEPTING);
 	return outcome;
@@ -177,8 +250,10 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 
 enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
-	enum outcome outcome = endpoint->transport->backend->disconnect(endpoint);
+	enum outcome outcome = OUTCOME_INTERNAL;
 
+	if (may(endpoint, CALL_DISCONNECT))
+		outcome = endpoint->transport->backend->disconnect(endpoint);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_DISCONNECTING);
 	return outcome;
@@ -186,8 +261,10 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint)
 
 enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
-	enum outcome outcome = endpoint->transport->backend->join(endpoint, context);
+	enum outcome outcome = OUTCOME_INTERNAL;
 
+	if (may(endpoint, CALL_JOIN))
+		outcome = endpoint->transport->backend->join(endpoint, context);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_JOINING);
 	return outcome;
@@ -206,6 +283,17 @@ enum outcome endpoint_leave(struct endpoint *endpoint)
 
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
+	if (!may(endpoint, CALL_POST))
+		return OUTCOME_INTERNAL;
+	for (size_t index = 0; index < count; index++) {
+		int error = error_of(&work[index]);
+
+		if (!error)
+			continue;
+		log_errno(endpoint->transport->log, endpoint->name, error, "posting a %s",
+			  work_kind_text(work[index].kind));
+		return OUTCOME_INTERNAL;
+	}
 	return endpoint->transport->backend->post(endpoint, work, count);
 }
 

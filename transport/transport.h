@@ -237,7 +237,7 @@ struct work {
 	uint64_t remote_address; /* of WORK_READ and WORK_WRITE */
 	uint32_t remote_key;
 	bool silent; /* completes without a report unless it fails; a later reported work of the queue covers it */
-	bool has_immediate;
+	bool has_immediate; /* only of WORK_SEND */
 	uint32_t immediate; /* host order */
 };
 
@@ -380,7 +380,10 @@ enum outcome endpoint_join(struct endpoint *endpoint, void *context);
 /* Leaves, if it joined. */
 enum outcome endpoint_leave(struct endpoint *endpoint);
 
-/* Posts count works in order, either receives or none of them. On failure none of the later ones is posted. */
+/*
+ * Posts count works in order, either receives or none of them. On failure none of the later ones is posted; of works
+ * that make no sense none at all.
+ */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
 
 /* The path taken: of a connection once it is established, of a group once it has joined. */

@@ -47,6 +47,8 @@ FAKE(disconnect)
 FAKE(join, , void *context UNUSED)
 FAKE(leave)
 FAKE(migrate, , struct channel *channel UNUSED)
+FAKE(open_queue)
+FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
 
 static const struct backend backend = {
 	.name = "fake",
@@ -61,6 +63,8 @@ static const struct backend backend = {
 	.join = fake_join,
 	.leave = fake_leave,
 	.migrate = fake_migrate,
+	.open_queue = fake_open_queue,
+	.post = fake_post,
 };
 
 /* The one timer that there is, and the clock. */
@@ -455,6 +459,7 @@ static void calls_change_the_state(void **state)
 			struct endpoint *endpoint = create(rows[row].kind, NULL);
 
 			endpoint->state = rows[row].before;
+			endpoint->queue_number = rows[row].before > ENDPOINT_IDLE;
 			answer = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
 			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? answer : OUTCOME_OK);
 			assert_string_equal(called, rows[row].name);
@@ -465,6 +470,87 @@ static void calls_change_the_state(void **state)
 				assert_string_equal(endpoint->name, "10.0.0.1:7");
 			assert_string_equal(finish(endpoint), "");
 		}
+}
+
+static uint8_t memory[100];
+static const struct region region = { .memory = memory, .length = sizeof(memory) };
+
+static enum outcome post_it(struct endpoint *endpoint)
+{
+	return endpoint_post(endpoint, &(struct work){ .kind = WORK_RECEIVE, .region = &region }, 1);
+}
+
+#define BIT(name) (1u << ENDPOINT_##name)
+
+/* A command that calls what makes no sense for an endpoint has a defect, and no backend is troubled with it. */
+static void misuse_reaches_no_backend(void **state)
+{
+	static const struct {
+		const char *name;
+		enum outcome (*call)(struct endpoint *endpoint);
+		unsigned kinds, states;
+		bool queue;
+	} rows[] = {
+		{ "listen", listen_any, BIT(LISTENER), BIT(IDLE), false },
+		{ "resolve", resolve_any, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false },
+		{ "open_queue", endpoint_open_queue, BIT(CONNECTION) | BIT(GROUP),
+		  BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), false },
+		{ "connect", connect_it, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true },
+		{ "accept", accept_it, BIT(CONNECTION), BIT(REQUESTED), true },
+		{ "disconnect", endpoint_disconnect, BIT(CONNECTION), BIT(ESTABLISHED), true },
+		{ "join", join_it, BIT(GROUP), BIT(ADDRESS_RESOLVED), true },
+		{ "post", post_it, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), true },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (unsigned kind = ENDPOINT_LISTENER; kind <= ENDPOINT_GROUP; kind++)
+			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++)
+				for (unsigned queue = 0; queue < 2; queue++) {
+					struct endpoint *endpoint = create((enum endpoint_kind)kind, NULL);
+					bool good = rows[row].kinds >> kind & 1 && rows[row].states >> at & 1 &&
+						    rows[row].queue == queue;
+					enum outcome outcome;
+
+					endpoint->state = (enum endpoint_state)at;
+					endpoint->queue_number = queue;
+					outcome = rows[row].call(endpoint);
+					assert_int_equal(outcome, good ? OUTCOME_OK : OUTCOME_INTERNAL);
+					assert_string_equal(called, good ? rows[row].name : "");
+					if (!good)
+						assert_int_equal(endpoint->state, at);
+					timer.runs = false;
+					assert_int_equal(strstr(finish(endpoint), "defect: ") != NULL, !good);
+				}
+}
+
+/* The same for works: all of them are looked at before the first is posted. */
+static void works_that_make_no_sense(void **state)
+{
+	static const struct work rows[] = {
+		{ .kind = WORK_SEND, .region = &region, .offset = 101 },
+		{ .kind = WORK_SEND, .region = &region, .length = 101 },
+		{ .kind = WORK_RECEIVE, .region = &region, .offset = 99, .length = 2 },
+		{ .kind = WORK_WRITE, .region = &region, .offset = SIZE_MAX, .length = 2 },
+		{ .kind = WORK_WRITE, .region = &region, .has_immediate = true },
+		{ .kind = WORK_READ, .region = &region, .has_immediate = true },
+		{ .kind = WORK_RECEIVE, .region = &region, .has_immediate = true },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+		struct work works[] = { { .kind = WORK_SEND, .region = &region, .length = 100, .has_immediate = true },
+					rows[row] };
+
+		endpoint->state = ENDPOINT_ESTABLISHED;
+		endpoint->queue_number = 7;
+		assert_int_equal(endpoint_post(endpoint, works, 2), OUTCOME_INTERNAL);
+		assert_string_equal(called, "");
+		assert_int_equal(endpoint_post(endpoint, works, 1), OUTCOME_OK);
+		assert_string_equal(called, "post");
+		assert_non_null(strstr(finish(endpoint), "posting a "));
+	}
 }
 
 static void other_calls(void **state)
@@ -482,6 +568,13 @@ static void other_calls(void **state)
 	answer = OUTCOME_OK;
 	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_OK);
 	assert_ptr_equal(endpoint->channel, &other);
+	endpoint->state = ENDPOINT_REQUESTED;
+	endpoint->queue_number = 7;
+	called = "";
+	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MOST + 1), OUTCOME_INTERNAL);
+	assert_string_equal(called, "");
+	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MOST), OUTCOME_OK);
+	assert_string_equal(called, "accept");
 	endpoint->state = ENDPOINT_REQUESTED;
 	endpoint_reject(endpoint, NULL, 0);
 	assert_string_equal(called, "reject");
@@ -519,6 +612,8 @@ int main(void)
 		cmocka_unit_test(listeners_hear_of_lost_requests),
 		cmocka_unit_test(requests_come_to_the_listener),
 		cmocka_unit_test(calls_change_the_state),
+		cmocka_unit_test(misuse_reaches_no_backend),
+		cmocka_unit_test(works_that_make_no_sense),
 		cmocka_unit_test(other_calls),
 		cmocka_unit_test(type_of_service),
 	};

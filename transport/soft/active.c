@@ -24,6 +24,7 @@ enum {
 	PACKET_RATE = 3, /* 10 Gb/s: nobody paces by it, but 0 is no rate */
 };
 
+_Static_assert((int)PRIVATE_DATA_MOST <= (int)MAD_REQ_USER_PRIVATE, "what a command may say fits into a REQ");
 _Static_assert((int)READS_OFFERED <= (int)SOFT_READS_AT_ONCE, "we offer no more READs than the queue can do");
 
 static void address_header(const struct soft_endpoint *endpoint, uint8_t private_data[MAD_ADDRESS_SIZE])
@@ -95,13 +96,6 @@ enum outcome soft_manager_connect(struct soft_endpoint *endpoint, const void *da
 	int64_t rnr_retry = endpoint_option(&endpoint->base, rnr_retry);
 	struct soft_link *link;
 
-	if (length > MAD_REQ_USER_PRIVATE || endpoint->link || !endpoint->queue) {
-		log_error(log, endpoint->base.name, "connecting: defect: %s",
-			  endpoint->link    ? "already under way"
-			  : endpoint->queue ? "too much private data"
-					    : "no queue pair");
-		return OUTCOME_INTERNAL;
-	}
 	link = soft_link_create(transport->manager, &endpoint->path);
 	if (!link) {
 		log_errno(log, endpoint->base.name, ENOMEM, "connecting");

@@ -256,13 +256,6 @@ enum outcome soft_manager_accept(struct soft_endpoint *endpoint, const void *dat
 	/* The peer gave up meanwhile: that news is under way to the command. */
 	if (!link || link->state == LINK_ENDED)
 		return OUTCOME_OK;
-	if (length > MAD_REP_PRIVATE || link->state != LINK_REQ_RECEIVED || !endpoint->queue) {
-		log_error(transport->base.log, endpoint->base.name, "accepting: defect: %s",
-			  link->state != LINK_REQ_RECEIVED ? "nobody asked"
-			  : endpoint->queue		   ? "too much private data"
-							   : "no queue pair");
-		return OUTCOME_INTERNAL;
-	}
 	link->queue = soft_queue_number(endpoint->queue);
 	link->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)

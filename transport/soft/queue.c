@@ -318,8 +318,6 @@ static enum outcome post(struct soft_queue *queue, const struct work *work)
 	/* As with verbs, work for a queue that has failed disappears without a word. */
 	if (queue->state >= QUEUE_REFUSING)
 		return OUTCOME_OK;
-	if (work->offset > work->region->length || work->length > work->region->length - work->offset)
-		return refuse(queue, work, EFAULT);
 	if (work->kind == WORK_RECEIVE)
 		return post_receive(queue, work);
 	if (queue->state == QUEUE_NEW)

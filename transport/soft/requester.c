@@ -80,7 +80,7 @@ void requester_post(struct soft_queue *queue, const struct work *work)
 	request->immediate = work->immediate;
 	request->kind = (uint8_t)work->kind;
 	request->silent = work->silent;
-	request->has_immediate = work->has_immediate && work->kind == WORK_SEND;
+	request->has_immediate = work->has_immediate;
 }
 
 void requester_probe(struct soft_queue *queue)

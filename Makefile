@@ -153,10 +153,14 @@ endif
 remember = text='$(subst ','\'',$(1))'; [ "$$text" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$text" >$@
 find_headers = printf '\#include <%s>\n' $(headers) | $(compile) -E -x c - >/dev/null
 
+can_write = mkdir -p $(1) 2>/dev/null && [ -w $(1) ] || \
+	{ echo "make: cannot write to $(BUILD); choose another folder: make BUILD=/tmp/rdmatest" >&2; exit 1; }
+writable:
+	@$(call can_write,$(BUILD))
+
 # What it is built with: all is built anew when that changes. The first build looks for the compiler and the headers.
 $(settings): FORCE
-	@mkdir -p $(@D) 2>/dev/null && [ -w $(@D) ] || \
-		{ echo "make: cannot write to $(BUILD); choose another folder: make BUILD=/tmp/rdmatest" >&2; exit 1; }
+	@$(call can_write,$(@D))
 	@[ -e $@ ] || $(find_headers) 2>&1 || { test/setup -n test/packages/build && $(find_headers); }
 	@$(call remember,$(compile) $(link) $(libraries))
 
@@ -184,19 +188,19 @@ whole := lab:core $(fast) builds:core
 nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine \
 	   then mutants
 
-check-quick: setup-fast ## half a minute, while editing: the layers and the unit tests
+check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests
 	@env BUILD=$(BUILD) test/run -b programs-quick $(quick)
 
-check-fast: setup-fast ## two minutes, before a push: every test that needs no virtual machine
+check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine
 	@env BUILD=$(BUILD) test/run -b programs-fast $(fast)
 
-check: setup ## ten minutes: that, the core of the lab, and the builds that matter most
+check: writable setup ## ten minutes: that, the core of the lab, and the builds that matter most
 	@env BUILD=$(BUILD) test/run -b programs $(whole)
 
-check-all: setup-all ## one to two hours, by night: everything
+check-all: writable setup-all ## one to two hours, by night: everything
 	@env BUILD=$(BUILD) test/run -b programs $(nightly)
 
-check-%: ## one part of the tests, a folder of test/ with a program "run"
+check-%: writable ## one part of the tests, a folder of test/ with a program "run"
 	@env BUILD=$(BUILD) test/run -b programs $*
 
 check-cross: setup-cross
@@ -235,8 +239,7 @@ $(BUILD)/commands: cmd/table.c
 
 # The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.
 archived := rdmatest-$(VERSION)
-dist: ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
-	@mkdir -p $(BUILD)
+dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
 	@if [ ! -e .git ]; then \
 		tar -c -f $(BUILD)/$(archived).tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w \
 			--mtime="@$$(stat -c %Y README.md)" --transform='s,^\.,$(archived),S' --exclude=./build --exclude=./$(BUILD) \
@@ -262,4 +265,4 @@ help: ## this list
 
 include test/tools.mk
 
-.PHONY: all tiny static demo check check-quick check-fast check-all docs install install-strip uninstall dist deb clean help
+.PHONY: all writable tiny static demo check check-quick check-fast check-all docs install install-strip uninstall dist deb clean help

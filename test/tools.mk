@@ -141,7 +141,7 @@ load-lab: all conformance faults-tools static ## the same on soft-RoCE in the la
 load-document: ## what the last load, soak and load-lab left, into docs/reliability.md
 	@BUILD=$(BUILD) test/load/document
 
-coverage: setup-fast ## which lines the tests reach that need no other machine, folder by folder
+coverage: writable setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/apart test/coverage/run
 
 faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
@@ -200,7 +200,7 @@ setup-cross:
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
-mutants: setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so? Half an hour
+mutants: writable setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so? Half an hour
 	@BUILD=$(BUILD) test/mutants/run $(MUTANTS)
 
 # ---- editors ----

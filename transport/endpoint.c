@@ -178,7 +178,7 @@ void endpoint_starved(struct endpoint *listener)
 
 static void fail_with(struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	if (endpoint->state == ENDPOINT_FAILED || endpoint->state == ENDPOINT_DESTROYED)
+	if (endpoint->state >= ENDPOINT_FAILED)
 		return;
 	endpoint_enter(endpoint, ENDPOINT_FAILED);
 	endpoint_report(endpoint, event);

@@ -100,6 +100,12 @@ void report_count_aside(struct report *report, const char *name, uint64_t count)
 		report_count(report, name, count);
 }
 
+void report_failed(struct report *report, uint64_t count)
+{
+	if (count || !report->format->sparing)
+		report_count(report, "failed", count);
+}
+
 void report_time(struct report *report, const char *name, int64_t nanoseconds)
 {
 	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0);

@@ -204,7 +204,7 @@ void figures_report(const struct mckey_run *run, struct report *report, enum rep
 	report_object(report, "connections");
 	report_count(report, "asked", run->member_count);
 	report_count(report, "joined", traffic.joined);
-	report_count(report, "failed", traffic.join_failures);
+	report_failed(report, traffic.join_failures);
 	report_end(report);
 	report_histogram(report, "join", span == REPORT_INTERVAL ? &run->interval_join : &run->join);
 	report_datagrams(run, &traffic, report, span);

@@ -414,7 +414,7 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 	report_text(report, "target", address_asked(server->options));
 	report_object(report, "served");
 	report_count(report, "clients", totals.served);
-	report_count(report, "failed", totals.failed);
+	report_failed(report, totals.failed);
 	report_count(report, "connected", totals.connected);
 	report_end(report);
 	report_object(report, "pings");

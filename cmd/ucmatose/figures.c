@@ -97,7 +97,7 @@ static void report_connections(const struct ucmatose *run, const struct figures_
 	report_object(report, "connections");
 	report_count(report, "asked", run->wanted);
 	report_count(report, "made", made);
-	report_count(report, "failed", span->failed);
+	report_failed(report, span->failed);
 	report_count(report, "refused", span->refused);
 	report_count(report, "warmup",
 		     run->options->warmup < run->wanted ? (uint64_t)run->options->warmup : run->wanted);

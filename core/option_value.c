@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/clock.h"
 
@@ -273,7 +274,7 @@ static enum outcome set_word(const struct option *row, const struct log *log, co
 	bool numeric = read_integer(text, &number) == READING_FINE;
 
 	for (const struct option_word *word = row->words; word->word; word++) {
-		if (strcmp(word->word, text) && !(numeric && word->value == number))
+		if (strcasecmp(word->word, text) && !(numeric && word->value == number))
 			continue;
 		*value = word->value;
 		return OUTCOME_OK;

@@ -13,8 +13,9 @@ struct parse {
 	const struct log *log;
 	char *options; /* the command's struct */
 	uint64_t given;
-	const char *operand; /* the one that is the value of an option */
-	bool informs;	     /* --help or --version: nothing behind it counts, and no rule does */
+	bool informs; /* --help or --version: nothing behind it counts, and no rule does */
+	size_t operand_count;
+	const char *operands[OPTION_LIST_MOST + 1];
 };
 
 const struct option *option_first(const struct option *table)
@@ -39,9 +40,25 @@ static const struct option *find(const struct option *table, const char *name, u
 	return row;
 }
 
+static void replace(struct parse *parse, const struct option *row)
+{
+	unsigned position;
+	const struct option *other = find(parse->table, row->replaces, &position);
+	bool *flag = (bool *)(parse->options + other->offset);
+	char one[OPTION_TEXT_SIZE], another[OPTION_TEXT_SIZE];
+
+	if (*flag)
+		log_hint(parse->log, "%s takes the place of %s: the last one counts", option_label(row, one),
+			 option_label(other, another));
+	*flag = false;
+	parse->given &= ~(UINT64_C(1) << position);
+}
+
 static void set_flag(struct parse *parse, const struct option *row)
 {
 	*(bool *)(parse->options + row->offset) = true;
+	if (row->replaces)
+		replace(parse, row);
 	if (!strcmp(row->name, "help") || !strcmp(row->name, "version"))
 		parse->informs = true;
 }
@@ -94,19 +111,10 @@ static enum outcome missing_value(const struct parse *parse, const struct option
 	return OUTCOME_USAGE;
 }
 
-static enum outcome one_too_many(const struct parse *parse, const struct option *row, const char *operand)
-{
-	log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand, row->argument);
-	hint_at_help(parse);
-	return OUTCOME_USAGE;
-}
-
 static enum outcome take_value(const struct parse *parse, const struct option *row, const char *value)
 {
 	if (!value)
 		return missing_value(parse, row);
-	if (row->operand && parse->operand)
-		return one_too_many(parse, row, parse->operand);
 	return option_set(row, parse->log, value, parse->options);
 }
 
@@ -191,22 +199,41 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	return take_value(parse, row, value);
 }
 
-static enum outcome take_operand(struct parse *parse, const char *operand)
+static enum outcome refuse_operand(const struct parse *parse, const struct option *row, const char *operand)
+{
+	if (row)
+		log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand,
+			  row->argument);
+	else
+		log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
+	hint_at_help(parse);
+	return OUTCOME_USAGE;
+}
+
+/* Once it is known which options were given: the stock tools ignore words that belong to none. */
+static enum outcome take_operands(struct parse *parse)
 {
 	const struct option *row = option_first(parse->table);
+	enum outcome outcome = OUTCOME_OK;
+	char name[OPTION_TEXT_SIZE];
+	bool given;
 
 	while (row && !row->operand)
 		row = option_next(row);
-	if (row && (row->type == OPTION_LIST || !options_given(parse->table, parse->given, row->name))) {
-		mark_given(parse, row);
-		parse->operand = row->type == OPTION_LIST ? NULL : operand;
-		return option_set(row, parse->log, operand, parse->options);
+	given = row && options_given(parse->table, parse->given, row->name);
+	for (size_t i = 0; i < parse->operand_count && !outcome; i++) {
+		if (given && row->operand == OPERAND_UNLESS_GIVEN)
+			log_hint(parse->log, "'%s' belongs to no option: ignored beside %s%s", parse->operands[i],
+				 option_label(row, name),
+				 options_has(parse->table, "device") ? " (--device chooses an RDMA device)" : "");
+		else if (!row || (row->type != OPTION_LIST && (given || i)))
+			outcome = refuse_operand(parse, row, parse->operands[i]);
+		else
+			outcome = option_set(row, parse->log, parse->operands[i], parse->options);
 	}
-	if (row)
-		return one_too_many(parse, row, operand);
-	log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
-	hint_at_help(parse);
-	return OUTCOME_USAGE;
+	if (row && parse->operand_count)
+		mark_given(parse, row);
+	return outcome;
 }
 
 bool options_has(const struct option *table, const char *name)
@@ -266,22 +293,22 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 
 	for (int i = 1; i < argc && !parse->informs; i++) {
 		const char *text = argv[i];
-		enum outcome outcome;
+		enum outcome outcome = OUTCOME_OK;
 
-		if (only_operands || text[0] != '-' || !text[1])
-			outcome = take_operand(parse, text);
-		else if (text[1] != '-')
+		if (only_operands || text[0] != '-' || !text[1]) {
+			if (parse->operand_count <= OPTION_LIST_MOST)
+				parse->operands[parse->operand_count++] = text;
+		} else if (text[1] != '-') {
 			outcome = parse_letters(parse, argv, &i);
-		else if (text[2])
+		} else if (text[2]) {
 			outcome = parse_name(parse, argv, &i);
-		else {
+		} else {
 			only_operands = true;
-			continue;
 		}
 		if (outcome)
 			return outcome;
 	}
-	return OUTCOME_OK;
+	return parse->informs ? OUTCOME_OK : take_operands(parse);
 }
 
 enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,

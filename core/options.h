@@ -19,10 +19,16 @@ enum option_type {
 	OPTION_INTEGER,	 /* int64_t, decimal or 0x... */
 	OPTION_SIZE,	 /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
 	OPTION_DURATION, /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
-	OPTION_WORD,	 /* int64_t, one of the row's words, or the same value as a number */
+	OPTION_WORD,	 /* int64_t, one of the row's words in either case, or the same value as a number */
 	OPTION_TEXT,	 /* const char *, never empty */
 	OPTION_LIST,	 /* struct option_list: may be given again and again */
 	OPTION_ALIAS,	 /* another long name of a row of the same table, which counts as given */
+};
+
+/* What a word that belongs to no option is. */
+enum option_operand {
+	OPERAND = 1,	      /* the value of this option, which may not be given too; of a list one more of them */
+	OPERAND_UNLESS_GIVEN, /* the same; but if the option is given, ignored as the stock tools do, with a hint */
 };
 
 struct option_word {
@@ -51,6 +57,7 @@ struct option {
 		const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
 		const struct option *rest;	 /* of the row without a name: the table goes on there, or NULL */
 		const char *same_as;		 /* of OPTION_ALIAS: the row's name */
+		const char *replaces;		 /* of OPTION_FLAG: the flag that is off again, with a hint; or NULL */
 	};
 	int64_t minimum; /* of a number; nanoseconds for a duration */
 	int64_t maximum;
@@ -58,7 +65,7 @@ struct option {
 	uint16_t offset; /* of the value in the command's options struct */
 	uint8_t type;	 /* enum option_type */
 	char letter;	 /* the classic letter, or 0 */
-	bool operand;	 /* of one text or list: a word that belongs to no option is its value */
+	uint8_t operand; /* enum option_operand, of one text or list */
 };
 
 /* In a row: its help and, where there is one, the text for its default. The last of its fields. */
@@ -109,8 +116,8 @@ enum {
 
 /*
  * Sets every option to its initial value, then reads the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
- * "--count=5", "--count 5", and "--" before operands. Operands are taken if a row wants them, more than one only by a
- * list. An option given twice takes the later value, unless it is a list.
+ * "--count=5", "--count 5", and "--" before operands. Operands are taken if a row wants them, after all options, more
+ * than one only by a list. An option given twice takes the later value, unless it is a list.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
  * *given gets bit N for every row N that was on the command line.
  * "--help", "-h" and "--version" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong

@@ -20,7 +20,7 @@ enum {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, .argument = "ADDRESS", .operand = true,
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, .argument = "ADDRESS", .operand = OPERAND,
 		   OPTION_HELP("Look also for the way to this host, and ping it; -a may be left out")),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, .argument = "PORT", .minimum = 1,
 		   .maximum = UINT16_MAX, .initial = PING_PORT, OPTION_HELP("Port at which an rping server is pinged")),

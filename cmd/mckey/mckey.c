@@ -26,7 +26,7 @@ static const struct option_word port_spaces[] = {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'm', "group", struct mckey_options, group, .argument = "ADDRESS", .operand = true,
+	OPTION_ROW(OPTION_TEXT, 'm', "group", struct mckey_options, group, .argument = "ADDRESS", .operand = OPERAND_UNLESS_GIVEN,
 		   OPTION_HELP("Join this IP multicast group; 0.0.0.0 asks the subnet manager for one")),
 	OPTION_ROW(OPTION_TEXT, 'M', "mgid", struct mckey_options, gid, .argument = "GID",
 		   OPTION_HELP("Join this InfiniBand multicast GID; 0 asks the subnet manager for one")),

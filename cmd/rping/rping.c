@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/host.h"
 #include "cmd/rping/mailbox.h"
@@ -18,10 +19,12 @@
 
 /* clang-format off */
 static const struct option rping_option_table[] = {
-	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, OPTION_HELP("Be the server")),
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, OPTION_HELP("Be the client, as without -s")),
+	OPTION_ROW(OPTION_FLAG, 's', "server", struct rping_options, server, .replaces = "client",
+		   OPTION_HELP("Be the server")),
+	OPTION_ROW(OPTION_FLAG, 'c', "client", struct rping_options, client, .replaces = "server",
+		   OPTION_HELP("Be the client, as without -s")),
 	OPTION_ROW(OPTION_LIST, 'a', "address", struct rping_options, addresses, .argument = "ADDRESS",
-		   .operand = true,
+		   .operand = OPERAND_UNLESS_GIVEN,
 		   OPTION_HELP("Client: a server to ping, again for each more; server: the address to listen on, ::0 for any IPv6 one",
 			       "for a server any IPv4 one")),
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct rping_options, source, .argument = "ADDRESS",
@@ -76,7 +79,6 @@ static const struct option rping_option_table[] = {
 };
 
 static const struct option_rule rping_rules[] = {
-	{ OPTION_EXCLUDES, "server", "client" },
 	{ OPTION_NEEDS, "persistent", "server" },
 	{ OPTION_EXCLUDES, "source", "server" },
 #if WITH_TARGETS
@@ -110,6 +112,22 @@ const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_
 	else
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, quantity_plural(answered));
 	return text;
+}
+
+/* -d takes no word, but many scripts give it the name of a device, which a stock server ignores. */
+static bool is_device(const char *word)
+{
+	char file[128];
+
+	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", word);
+	return !access(file, F_OK);
+}
+
+const char *rping_listen_address(const struct rping_options *options)
+{
+	if (options->addresses.count && !is_device(options->addresses.texts[0]))
+		return options->addresses.texts[0];
+	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
 struct endpoint_options rping_endpoint_options(const struct rping_options *options)
@@ -174,6 +192,9 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
 		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
+	if (options->server && options->addresses.count && rping_listen_address(options) != options->addresses.texts[0])
+		log_hint(log, "'%s' is a device, no address: ignored (--device chooses one)",
+			 options->addresses.texts[0]);
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = rping_check_address(options, "-a", options->addresses.texts[i], &source, log);
 	return outcome;

@@ -47,6 +47,9 @@ enum {
 /* Writes "1 ping", "3 pings", or with a count asked for "3 of 10 pings". Returns text. */
 const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE]);
 
+/* Where a server listens, as it was given: anywhere, if what was given names a device instead. */
+const char *rping_listen_address(const struct rping_options *options);
+
 /* What every connection of a run is made with. */
 struct endpoint_options rping_endpoint_options(const struct rping_options *options);
 

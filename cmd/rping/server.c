@@ -320,14 +320,6 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-/* Where it is to listen, as it was given. */
-static const char *address_asked(const struct rping_options *options)
-{
-	if (options->addresses.count)
-		return options->addresses.texts[0];
-	return options->common.family.ip6 ? "::" : "0.0.0.0";
-}
-
 static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct rping_server *server = owner;
@@ -335,7 +327,7 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 
 	if (!outcome)
 		outcome = path_choose(&server->options->common.family, ADDRESS_NONE, server->log,
-				      address_asked(server->options), addresses, count, &address);
+				      rping_listen_address(server->options), addresses, count, &address);
 	if (!outcome)
 		outcome = listen_at(server, address);
 	if (outcome)
@@ -364,8 +356,8 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->log = &environment->log;
 	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
 	server->one_shot = !options->persistent && server->limit <= 1;
-	resolver_start(&server->lookup, environment->loop, server->log, address_asked(options), ADDRESS_FORMAT_ANY,
-		       options->common.timeout, address_found, server);
+	resolver_start(&server->lookup, environment->loop, server->log, rping_listen_address(options),
+		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
 	*result = server;
 	return OUTCOME_OK;
 }
@@ -411,7 +403,7 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 		last = 0;
 	}
 	report_text(report, "role", "server");
-	report_text(report, "target", address_asked(server->options));
+	report_text(report, "target", rping_listen_address(server->options));
 	report_object(report, "served");
 	report_count(report, "clients", totals.served);
 	report_failed(report, totals.failed);

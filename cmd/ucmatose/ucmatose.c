@@ -29,11 +29,8 @@
 #include "core/quantity.h"
 
 static const struct option_word formats[] = {
-	{ "name", ADDRESS_FORMAT_ANY },
-	{ "ip", ADDRESS_FORMAT_IP },
-	{ "ipv6", ADDRESS_FORMAT_IP6 },
-	{ "gid", ADDRESS_FORMAT_GID },
-	{ NULL, 0 },
+	{ "name", ADDRESS_FORMAT_ANY }, { "ip", ADDRESS_FORMAT_IP },   { "ipv4", ADDRESS_FORMAT_IP },
+	{ "ipv6", ADDRESS_FORMAT_IP6 }, { "gid", ADDRESS_FORMAT_GID }, { NULL, 0 },
 };
 
 static const struct option_word port_spaces[] = {
@@ -44,7 +41,7 @@ static const struct option_word port_spaces[] = {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = true,
+	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = OPERAND_UNLESS_GIVEN,
 		   OPTION_HELP("Be the client of the server there")),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
 		   OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one")),

@@ -83,7 +83,7 @@ _rdmatest_table() {
 			'-s=@hosts' '--server=@hosts'
 			'-b=@hosts' '--bind=@hosts'
 			'--source=@hosts'
-			'-f=name ip ipv6 gid' '--format=name ip ipv6 gid'
+			'-f=name ip ipv4 ipv6 gid' '--format=name ip ipv4 ipv6 gid'
 			'-P=tcp ib' '--port-space=tcp ib'
 			'-c=' '--connections='
 			'-C=' '--count='

@@ -466,6 +466,41 @@ static void help_fills_its_columns(void **state)
 	}
 }
 
+/* As stock tools do: a word beside the option is ignored, wherever it stands, and of two flags the last one counts. */
+static void classic_habits(void **state)
+{
+	static const struct option classic[] = {
+		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST",
+			   .operand = OPERAND_UNLESS_GIVEN, OPTION_HELP("Hosts")),
+		OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .replaces = "client",
+			   OPTION_HELP("Serve")),
+		OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .replaces = "server",
+			   OPTION_HELP("Ask")),
+		OPTION_END,
+	};
+	char words[][8] = { "tool", "-s", "stray", "-ta", "-c", "other" };
+	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], NULL };
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	capture_begin(&capture);
+	assert_int_equal(options_parse(classic, NULL, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
+	assert_string_equal(capture_end(&capture),
+			    "tool: hint: -c, --client takes the place of -s, --server: the last one counts\n"
+			    "tool: hint: 'stray' belongs to no option: ignored beside -t, --target\n"
+			    "tool: hint: 'other' belongs to no option: ignored beside -t, --target\n");
+	assert_int_equal(settings.targets.count, 1);
+	assert_true(settings.client && !settings.server);
+	assert_false(options_given(classic, given, "server"));
+	/* Without the option they are its values. */
+	capture_begin(&capture);
+	assert_int_equal(options_parse(classic, NULL, &tool_log, 3, argv, &settings, &given), OUTCOME_OK);
+	assert_string_equal(capture_end(&capture), "");
+	assert_int_equal(settings.targets.count, 1);
+}
+
 /* One row takes a word that belongs to no option, once, wherever it stands. */
 static void operand(void **state)
 {
@@ -556,7 +591,7 @@ static void operands_of_a_list(void **state)
 	};
 	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };
 	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL };
-	static const char *const expected[] = { "one", "two", "three", "-four" };
+	static const char *const expected[] = { "two", "one", "three", "-four" }; /* options first */
 	struct settings settings;
 	uint64_t given;
 
@@ -586,6 +621,7 @@ int main(void)
 		cmocka_unit_test(help_text),
 		cmocka_unit_test(the_last_row_is_given),
 		cmocka_unit_test(help_fills_its_columns),
+		cmocka_unit_test(classic_habits),
 		cmocka_unit_test(operand),
 		cmocka_unit_test(operands_of_a_list),
 		cmocka_unit_test(aliases),

@@ -278,7 +278,6 @@ const struct path_refusal soft_refusals[] = {
 	{ "gid-index", NULL, "there is no table of GIDs: a local address is the GID" },
 	{ "service-level", NULL, "UDP has none: --tos or --dscp marks the packets" },
 	{ "inline", NULL, "there is no device that would fetch a message from memory" },
-	{ "own-qp", NULL, "every queue pair is made in this program" },
 	{ "mgid", NULL, NATIVE_ADDRESSES },
 	{ "format", "gid", NATIVE_ADDRESSES },
 	{ "port-space", "ipoib", "an InfiniBand subnet manager makes its groups, and UDP has none" },

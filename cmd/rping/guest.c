@@ -260,6 +260,7 @@ static enum outcome source_read(struct guest *guest)
 	const struct rping_options *options = guest->options;
 	struct work go_ahead = mailbox_send(&guest->mailbox, GO_AHEAD);
 
+	rping_classic_completion(guest->environment, "rdma read");
 	region_destroy(guest->outgrown);
 	guest->outgrown = NULL;
 	if (options->validate && compare(guest))
@@ -343,6 +344,11 @@ static enum outcome message_came(struct guest *guest, const struct completion *c
 
 	if (outcome)
 		return outcome;
+	if (guest->unproven)
+		rping_classic_completion(guest->environment, "rdma write");
+	if (guest->unproven || guest->phase.state == GUEST_AWAITING_SINK)
+		rping_classic_completion(guest->environment, "send");
+	rping_classic_completion(guest->environment, "recv");
 	switch ((enum guest_state)guest->phase.state) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
@@ -406,7 +412,7 @@ static void guest_event(void *owner, struct endpoint *endpoint, const struct end
 {
 	struct guest *guest = owner;
 
-	(void)endpoint;
+	rping_classic_event(guest->environment, guest->options, endpoint, event->kind);
 	switch (event->kind) {
 	case EVENT_ESTABLISHED:
 		enter(guest, GUEST_GREETED);

@@ -147,6 +147,34 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 	};
 }
 
+void rping_classic_event(const struct environment *environment, const struct rping_options *options,
+			 const struct endpoint *endpoint, enum event_kind kind)
+{
+	static const char *const names[] = {
+		[EVENT_ADDRESS_RESOLVED] = "ADDR_RESOLVED", [EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+		[EVENT_REQUEST] = "CONNECT_REQUEST",	    [EVENT_ESTABLISHED] = "ESTABLISHED",
+		[EVENT_DISCONNECTED] = "DISCONNECTED",
+	};
+	FILE *output = environment_output(environment);
+	bool debug = environment->log.debug;
+
+	if (kind >= sizeof(names) / sizeof(names[0]) || !names[kind])
+		return;
+	if (debug)
+		fprintf(output, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)\n", names[kind], (const void *)endpoint,
+			options->server ? "child" : "parent");
+	if (debug && kind == EVENT_ESTABLISHED && !options->server)
+		fprintf(output, "rdma_connect successful\n");
+	if (kind == EVENT_DISCONNECTED && (options->verbose || debug))
+		fprintf(output, "%s DISCONNECT EVENT...\n", options->server ? "server" : "client");
+}
+
+void rping_classic_completion(const struct environment *environment, const char *name)
+{
+	if (environment->log.debug)
+		fprintf(environment_output(environment), "%s completion\n", name);
+}
+
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
 				 const struct address *source, const struct log *log)
 {

@@ -60,6 +60,14 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
 				 const struct address *source, const struct log *log);
 
+/*
+ * The lines of the stock tool's -d that scripts look for, and with -v the one of a disconnect. A completion is printed
+ * when its work is known to be done: most are not reported, but proved by what the peer does next.
+ */
+void rping_classic_event(const struct environment *environment, const struct rping_options *options,
+			 const struct endpoint *endpoint, enum event_kind kind);
+void rping_classic_completion(const struct environment *environment, const char *name);
+
 struct rping_client;
 struct rping_server;
 

@@ -246,6 +246,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	struct guest *guest;
 	enum outcome outcome;
 
+	rping_classic_event(server->environment, server->options, request, event->kind);
 	if (reason) {
 		log_debug(server->log, "%s: refused: %s", request->name, reason);
 		endpoint_reject(request, reason, strlen(reason) + 1);

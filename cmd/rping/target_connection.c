@@ -129,7 +129,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 	struct target *target = owner;
 	enum outcome outcome = OUTCOME_OK;
 
-	(void)endpoint;
+	rping_classic_event(target->all->environment, target->all->options, endpoint, event->kind);
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
 		outcome = prepare(target);

@@ -212,6 +212,8 @@ static void go_ahead_came(struct target *target, const struct completion *comple
 		target_finish(target, outcome);
 		return;
 	}
+	rping_classic_completion(target->all->environment, "send");
+	rping_classic_completion(target->all->environment, "recv");
 	if (target->phase.state == TARGET_OFFERING_SOURCE) {
 		advertise(target, SINK, TARGET_OFFERING_SINK);
 	} else if (target->phase.state == TARGET_OFFERING_SINK) {

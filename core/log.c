@@ -68,6 +68,11 @@ enum {
 	DEBUG = -2,
 };
 
+bool log_holds(const struct log *log, const char *object, const char *text)
+{
+	return log->hold && log->hold(log->holder, object, text);
+}
+
 static void __attribute__((format(printf, 4, 0))) say(const struct log *log, const char *object, int error,
 						      const char *format, va_list list)
 {
@@ -86,7 +91,7 @@ static void __attribute__((format(printf, 4, 0))) say(const struct log *log, con
 	if (error >= 0)
 		append(&line, ": %s (%d)", strerror(error), error);
 	clean(&line);
-	if (error == DEBUG || !log->hold || !log->hold(log->holder, object, line.text + start)) {
+	if (error == DEBUG || !log_holds(log, object, line.text + start)) {
 		if (log->heard && error != DEBUG)
 			log->heard(log, object, line.text + start);
 		print(&line);

@@ -28,6 +28,9 @@ struct log {
 	void *holder;
 };
 
+/* Asks the hold. Who takes its place, as the run of a command inside another one does, asks that one in turn. */
+bool log_holds(const struct log *log, const char *object, const char *text);
+
 /* Known by its address, not by its text: a host may be called "hint". */
 extern const char log_hint_object[];
 

@@ -108,7 +108,7 @@ void report_count(struct report *report, const char *name, uint64_t count);
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known);
 /* For what a person need not see at a glance: report_line leaves it out. */
 void report_count_aside(struct report *report, const char *name, uint64_t count);
-/* "failed". A person reads of failures only where there are some: scripts look for the word in the log of a good run. */
+/* "failed". A person reads of failures only where there are some: scripts look for the word in the log of a run. */
 void report_failed(struct report *report, uint64_t count);
 /* In JSON the name gets "_ns". */
 void report_time(struct report *report, const char *name, int64_t nanoseconds);

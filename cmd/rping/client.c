@@ -21,6 +21,7 @@ struct rping_client {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
+	struct log outer; /* as it was before this run */
 	struct target_file file;
 	struct target *targets;
 	size_t count;
@@ -192,12 +193,12 @@ static bool hold(void *holder, const char *object, const char *text)
 {
 	struct rping_client *client = holder;
 
-	if (object == log_hint_object)
-		return client->held;
-	client->held = false;
-	for (size_t i = 0; i < client->count && !client->held; i++)
-		client->held = target_hears(&client->targets[i], object, text);
-	return client->held;
+	if (object != log_hint_object) {
+		client->held = false;
+		for (size_t i = 0; i < client->count && !client->held; i++)
+			client->held = target_hears(&client->targets[i], object, text);
+	}
+	return client->held || log_holds(&client->outer, object, text);
 }
 
 /* The way in and out. */
@@ -244,6 +245,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	client->environment = environment;
 	client->options = options;
 	client->log = &environment->log;
+	client->outer = environment->log;
 	client->last = &client->first;
 	client->all = (struct targets){
 		.environment = environment,
@@ -338,7 +340,8 @@ void rping_client_stop(struct rping_client *client)
 {
 	if (!client)
 		return;
-	client->environment->log.hold = NULL;
+	client->environment->log.hold = client->outer.hold;
+	client->environment->log.holder = client->outer.holder;
 	loop_timer_stop(&client->beginning);
 	resolver_stop(&client->source_lookup);
 	for (size_t i = 0; i < client->count; i++)

@@ -192,12 +192,19 @@ static void begin(void *owner)
 static bool hold(void *holder, const char *object, const char *text)
 {
 	struct rping_client *client = holder;
+	struct target *target = NULL;
 
-	if (object != log_hint_object) {
-		client->held = false;
-		for (size_t i = 0; i < client->count && !client->held; i++)
-			client->held = target_hears(&client->targets[i], object, text);
+	if (object == log_hint_object)
+		return client->held || log_holds(&client->outer, object, text);
+	client->held = false;
+	for (size_t i = 0; i < client->count && !target; i++)
+		if (target_is_named(&client->targets[i], object))
+			target = &client->targets[i];
+	if (target && target_has_next_address(target)) {
+		log_hint(client->log, "%s: %s", object, text);
+		return true;
 	}
+	client->held = target && target_hears(target, object, text);
 	return client->held || log_holds(&client->outer, object, text);
 }
 

@@ -41,6 +41,9 @@ enum {
 	PING_SIZE_STOCK = 64, /* without -S, as the stock program does: its server fails on more */
 };
 
+/* What a server refuses with that serves one client at a time and has one: it may be asked again. */
+#define PING_BUSY "busy with another client"
+
 enum {
 	ADVERTISEMENT_SIZE = 16
 };

@@ -31,7 +31,6 @@ struct totals {
 	uint64_t connected;
 };
 
-static const char busy[] = "busy with another client";
 static const char enough[] = "has had all its clients";
 static const char out_of_resources[] = "out of resources";
 
@@ -224,7 +223,7 @@ static const char *reason_to_refuse(const struct rping_server *server)
 	uint64_t taken = ended(server);
 
 	if (server->guests && !server->options->persistent)
-		return busy;
+		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
 	for (const struct guest *guest = server->guests; guest; guest = guest->next)

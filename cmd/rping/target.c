@@ -210,16 +210,21 @@ void target_interrupt(struct target *target, enum interruption reason)
 }
 
 /* Not by what it says: several targets may have the same address. */
-static bool is_name_of(const struct target *target, const char *object)
+bool target_is_named(const struct target *target, const char *object)
 {
-	return object == target->name || object == target->address ||
-	       (target->endpoint && object == target->endpoint->name);
+	return !target->ended && object &&
+	       (object == target->name || object == target->address ||
+		(target->endpoint && object == target->endpoint->name));
+}
+
+bool target_has_next_address(const struct target *target)
+{
+	return target->phase.state == TARGET_CONNECTING && target->address_next < target->address_count &&
+	       !target->patience.until;
 }
 
 bool target_hears(struct target *target, const char *object, const char *text)
 {
-	if (target->ended || !object || !is_name_of(target, object))
-		return false;
 	if (target->phase.state == TARGET_CONNECTING && patience_hold(&target->patience, object, text))
 		return true;
 	keep_error(target, text);

@@ -100,9 +100,11 @@ void target_start(struct target *target);
 /* Ends it in order. A ping under way is let come back unless the run has been too long already. */
 void target_interrupt(struct target *target, enum interruption reason);
 
-/*
- * For the hold of a log, asked of each error: if it is of this target, keeps the first for the report, and holds it
- * back (true) while the server is waited for.
+/* True if an error of that object is of this target. */
+bool target_is_named(const struct target *target, const char *object);
+/* True if what it meets with is no failure yet: its name has another address, which is tried next. */
+bool target_has_next_address(const struct target *target);
+/* For the hold of a log: keeps its first error for the report, and holds it back (true) while the server is waited for.
  */
 bool target_hears(struct target *target, const char *object, const char *text);
 

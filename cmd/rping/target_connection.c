@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cmd/hello.h"
 #include "cmd/rping/target_state.h"
@@ -105,10 +106,15 @@ static void pause_over(void *owner)
 
 static enum outcome connect_to_next(struct target *target);
 
-/* Another address of it may do, or the same one later. */
-static void not_connected(struct target *target, enum outcome outcome)
+static bool is_busy(const struct endpoint_event *event)
 {
-	if (target->endpoint->absent)
+	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
+}
+
+/* Another address of it may do, or the same one later. event is NULL where it has not come to asking. */
+static void not_connected(struct target *target, enum outcome outcome, const struct endpoint_event *event)
+{
+	if (target->endpoint->absent || (event && is_busy(event)))
 		patience_absent(&target->patience);
 	if (target->address_next < target->address_count)
 		outcome = connect_to_next(target);
@@ -137,7 +143,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 	case EVENT_ROUTE_RESOLVED:
 		outcome = ask_to_connect(target);
 		if (outcome)
-			not_connected(target, outcome);
+			not_connected(target, outcome, NULL);
 		return;
 	case EVENT_ESTABLISHED:
 		established(target, event);
@@ -150,7 +156,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		break;
 	case EVENT_FAILED:
 		if (target->phase.state == TARGET_CONNECTING)
-			not_connected(target, event->outcome);
+			not_connected(target, event->outcome, event);
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
 		break;

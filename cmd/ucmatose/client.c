@@ -29,6 +29,8 @@ static enum outcome ask_there(struct ucmatose_connection *connection)
 	const struct address *source = run->source.family ? &run->source : NULL;
 	enum outcome outcome;
 
+	if (!connection->index)
+		ucmatose_figures_try(&run->figures, clock_now());
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &run->endpoint_options,
 				  &ucmatose_connection_handlers, connection, &connection->endpoint);
 	ucmatose_connection_begin_step(connection);
@@ -133,6 +135,10 @@ bool ucmatose_client_hold(void *owner, const char *object, const char *text)
 		return patience_holds(&run->patience);
 	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
 		return false;
+	if (!run->patience.until && run->address_next < run->address_count) {
+		log_hint(&run->environment->log, "%s: %s", object, text);
+		return true;
+	}
 	return patience_hold(&run->patience, object, text) || hold_refusal(run, text);
 }
 

@@ -30,6 +30,13 @@ void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity ac
 	restart(&figures->interval.activities[activity], now);
 }
 
+void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now)
+{
+	memset(figures->total.steps, 0, sizeof(figures->total.steps));
+	memset(figures->interval.steps, 0, sizeof(figures->interval.steps));
+	ucmatose_figures_restart(figures, ACTIVITY_CONNECTING, now);
+}
+
 static void count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
 {
 	span->activities[activity].count += number;

@@ -53,6 +53,8 @@ struct ucmatose_figures {
 
 /* Only the first start counts. */
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now);
+/* The first connection is tried, maybe again: what earlier tries took does not count. */
+void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now);
 /* What it was waited for so far does not count, unless something was counted. */
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now);
 void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t count, int64_t now);

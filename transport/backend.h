@@ -38,6 +38,8 @@ struct backend {
 			    const struct address *source);
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is open; NULL: nothing is known */
 	void (*silence)(const struct endpoint *endpoint, char text[]); /* endpoint_silence(); NULL: nothing is known */
+	void (*served)(const struct endpoint *listener,
+		       char text[]); /* endpoint_served(); NULL: whatever it is bound to */
 	const struct path_refusal *refusals;
 };
 

@@ -314,6 +314,14 @@ const char *endpoint_silence(const struct endpoint *endpoint, char text[ENDPOINT
 	return text;
 }
 
+const char *endpoint_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE])
+{
+	*text = '\0';
+	if (listener->transport->backend->served)
+		listener->transport->backend->served(listener, text);
+	return text;
+}
+
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)
 {
 	enum outcome outcome = endpoint->transport->backend->migrate(endpoint, channel);

@@ -396,6 +396,13 @@ enum {
 /* What this host knows of why the peer may be silent, for the end of a message: "; ...", or "". Returns text. */
 const char *endpoint_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
 
+enum {
+	ENDPOINT_SERVED_SIZE = 160
+};
+
+/* Behind a listener's address, where that does not say it all: " (127.0.0.1, 10.0.0.1)", or "". Returns text. */
+const char *endpoint_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE]);
+
 /* Moves the endpoint and its waiting events to another channel. Not from inside one of its event call-backs. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 

@@ -303,7 +303,7 @@ static const struct endpoint_handlers listener_handlers = {
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
 	struct endpoint_options options = rping_endpoint_options(server->options);
-	char text[ADDRESS_TEXT_SIZE], line[ADDRESS_TEXT_SIZE + 64];
+	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_SERVED_SIZE], line[sizeof(text) + sizeof(served) + 64];
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
@@ -314,8 +314,8 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	if (outcome)
 		return outcome;
 	mind_idle_time(server);
-	snprintf(line, sizeof(line), "%s: ready on %s", server->log->name,
-		 address_text(&server->listener->local, text));
+	snprintf(line, sizeof(line), "%s: ready on %s%s", server->log->name,
+		 address_text(&server->listener->local, text), endpoint_served(server->listener, served));
 	environment_ready(server->environment, &server->listener->local, line);
 	return OUTCOME_OK;
 }

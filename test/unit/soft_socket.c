@@ -153,9 +153,10 @@ static void port_is_taken(void **state)
 {
 	static const char any[] = TABLE_HEAD "  1: 00000000:12B7 00000000:0000 07\n";
 	static const char one[] = TABLE_HEAD "  1: 0100007F:12B7 00000000:0000 07\n";
-	static const char another[] =
-		"test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
-		"test: hint: one process for each address: give this one another (127.0.0.2, ...), or end the other\n";
+	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
+				      "test: hint: each soft process needs its own local address: use another "
+				      "(127.0.0.2, ...), or end the other "
+				      "process\n";
 
 	(void)state;
 	/* Nothing on this machine can be used: no transport. */

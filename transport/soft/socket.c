@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <linux/errqueue.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/udp.h>
@@ -21,6 +22,7 @@
 
 #include "core/clock.h"
 #include "transport/soft/delivery.h"
+#include "transport/soft/endpoint.h"
 #include "transport/soft/packets.h"
 
 enum {
@@ -75,6 +77,13 @@ static void prepare(int fd, enum address_family family)
 static bool is_loopback4(const struct address *address)
 {
 	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
+}
+
+static bool is_loopback(const struct address *address)
+{
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return is_loopback4(address) || (address->family == ADDRESS_IP6 && !memcmp(address->bytes, one, sizeof(one)));
 }
 
 /* 127.0.0.2 and its like are not listed one by one. */
@@ -202,6 +211,18 @@ static enum outcome outcome_of(int error)
 											 : OUTCOME_NO_CONNECTION;
 }
 
+static const char *hint_of(const struct address *address)
+{
+	if (is_loopback4(address))
+		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
+		       "process";
+	if (is_loopback(address))
+		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
+		       "serves too";
+	return "each soft process needs its own local address: end the other process, or use another address of this "
+	       "host";
+}
+
 static enum outcome explain(struct soft_transport *transport, const char *name, const struct address *address,
 			    int error)
 {
@@ -216,9 +237,14 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
-		log_error(log, name, "another process holds UDP port 4791 on %s (%d)", address_host(address, text),
-			  error);
-		log_hint(log, "one process for each address: give this one another (127.0.0.2, ...), or end the other");
+		int process = soft_port_holder(address);
+
+		address_host(address, text);
+		if (process)
+			log_error(log, name, "process %d holds UDP port 4791 on %s (%d)", process, text, error);
+		else
+			log_error(log, name, "another process holds UDP port 4791 on %s (%d)", text, error);
+		log_hint(log, "%s", hint_of(address));
 	} else if (error == EADDRNOTAVAIL) {
 		log_error(log, name, "%s is not an address of this host (%d)", address_host(address, text), error);
 	} else {
@@ -358,16 +384,18 @@ void soft_path_back(struct soft_socket *socket, const struct address *from, stru
 	path->peer.port = 0;
 }
 
-/* Every local address of the family, as far as no other process holds it; a 127.0.0.x of our own in any case. */
-static enum outcome listen_on_all(struct soft_transport *transport, const char *name, const struct address *any)
+/*
+ * Opens the sockets of all local addresses but 127.x.x.x, of the family that the any address stands for. Returns the
+ * errno of the first that failed, whose address *failed is.
+ */
+static int open_all(struct soft_transport *transport, const struct address *any, struct address *failed)
 {
 	struct ifaddrs *list;
-	int error = EADDRNOTAVAIL;
+	int error = 0;
 
-	if (loopback_socket(transport, NULL) == NULL)
-		error = errno;
+	*failed = *any;
 	if (getifaddrs(&list))
-		return explain(transport, name, any, errno);
+		return errno;
 	for (struct ifaddrs *entry = list; entry; entry = entry->ifa_next) {
 		struct address address;
 
@@ -376,13 +404,70 @@ static enum outcome listen_on_all(struct soft_transport *transport, const char *
 		    !address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address))
 			continue;
 		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
-		    find_socket(transport, &address))
+		    find_socket(transport, &address) || open_socket(transport, &address, false))
 			continue;
-		if (!open_socket(transport, &address, false))
+		/* Another address may not be usable yet, and is told of again when it is. */
+		if (!error &&
+		    (outcome_of(errno) == OUTCOME_INTERNAL || (errno == EADDRINUSE && !is_loopback(&address)))) {
 			error = errno;
+			*failed = address;
+		}
 	}
 	freeifaddrs(list);
-	return transport->sockets ? OUTCOME_OK : explain(transport, name, any, error);
+	return error;
+}
+
+/* A listener on the any address serves those as well that come while it listens. */
+static void addresses_changed(void *owner)
+{
+	struct soft_transport *transport = owner;
+	struct address failed;
+	uint8_t news[4096]; /* read to be gone: getifaddrs(3) says what is there now */
+
+	while (read(transport->addresses_fd, news, sizeof(news)) > 0)
+		;
+	soft_enter(transport);
+	for (struct soft_endpoint *listener = transport->listeners; listener; listener = listener->next)
+		if (listener->base.state == ENDPOINT_LISTENING && address_is_any(&listener->base.local))
+			open_all(transport, &listener->base.local, &failed);
+	soft_leave(transport);
+}
+
+static void watch_addresses(struct soft_transport *transport)
+{
+	struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
+	int fd;
+
+	if (transport->addresses_watched)
+		return;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&groups, sizeof(groups))) {
+		log_debug(transport->base.log, "addresses that come later will not be noticed (errno %d)", errno);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	transport->addresses_fd = fd;
+	transport->addresses_watched = true;
+	loop_io_start(transport->base.loop, &transport->addresses_changed, fd, addresses_changed, transport);
+}
+
+/*
+ * Every local address of the family, and a 127.0.0.x of our own. One that another process holds would be deaf to this
+ * one's peers; on the loopback each has its own.
+ */
+static enum outcome listen_on_all(struct soft_transport *transport, const char *name, const struct address *any)
+{
+	struct address failed = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
+	int error = 0;
+
+	/* From before the first look, so that nothing comes between. */
+	watch_addresses(transport);
+	if (!loopback_socket(transport, NULL))
+		error = errno;
+	else
+		error = open_all(transport, any, &failed);
+	return error ? explain(transport, name, &failed, error) : OUTCOME_OK;
 }
 
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address)
@@ -427,6 +512,26 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 	return information[SK_MEMINFO_DROPS];
 }
 
+void soft_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE])
+{
+	const struct soft_socket *socket = soft_of(listener->transport)->sockets;
+	size_t used = 0;
+
+	for (; socket && address_is_any(&listener->local); socket = socket->next) {
+		char host[ADDRESS_TEXT_SIZE];
+		bool room = used + ADDRESS_TEXT_SIZE + sizeof(", ...)") <= ENDPOINT_SERVED_SIZE;
+
+		if (socket->group || (listener->local.family == ADDRESS_IP4 && socket->address.family != ADDRESS_IP4))
+			continue;
+		used += (size_t)sprintf(text + used, "%s%s", used ? ", " : " (",
+					room ? address_host(&socket->address, host) : "...");
+		if (!room)
+			break;
+	}
+	if (used)
+		strcpy(text + used, ")");
+}
+
 int soft_socket_refusal(const struct soft_socket *socket)
 {
 	return socket->refusal;
@@ -457,6 +562,11 @@ static void close_socket(struct soft_socket *socket)
 
 void soft_sockets_close(struct soft_transport *transport)
 {
+	if (transport->addresses_watched) {
+		loop_io_stop(&transport->addresses_changed);
+		close(transport->addresses_fd);
+	}
+	transport->addresses_watched = false;
 	while (transport->sockets)
 		close_socket(transport->sockets);
 }

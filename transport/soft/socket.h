@@ -21,6 +21,15 @@ void soft_group_socket_leave(struct soft_socket *socket);
 /* Prepares a local socket to send to a group: from its own interface, and back to this host or not. */
 bool soft_socket_multicast(const struct soft_socket *socket, bool loopback);
 
+/*
+ * The process that holds UDP port 4791 of that address; 0 if none is seen, as another user's are not by all. In
+ * holder.c.
+ */
+int soft_port_holder(const struct address *address);
+
+/* The contract of endpoint_served(). */
+void soft_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE]);
+
 void soft_sockets_close(struct soft_transport *transport);
 
 #endif

@@ -144,5 +144,6 @@ const struct backend soft_backend = {
 	.migrate = soft_migrate,
 	.path = WITH_REPORT || WITH_DOCTOR ? soft_path : NULL,
 	.silence = soft_silence,
+	.served = soft_served,
 	.refusals = soft_refusals,
 };

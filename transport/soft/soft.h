@@ -44,6 +44,9 @@ struct soft_transport {
 	uint64_t guid; /* random: a peer tells processes apart by it */
 	struct soft_channel *channels;
 	struct soft_socket *sockets;
+	int addresses_fd; /* tells of new local addresses, while ... */
+	bool addresses_watched;
+	struct loop_io addresses_changed;
 	struct soft_endpoint *listeners; /* few, and looked through for each request */
 	struct soft_endpoint *endpoints; /* all others */
 	struct soft_endpoint *destroyed; /* wait for the reaper, as do regions */
@@ -118,7 +121,10 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
 /* The interface that has a local address; false if none is found. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
-/* Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both). */
+/*
+ * Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both), and of
+ * those that come later.
+ */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
 /* Queues a packet for sending; its payload must stay until soft_flush(). Sending never waits: what does not fit is

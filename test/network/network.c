@@ -735,7 +735,7 @@ int __real_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list)
 {
-	static char name[] = "eth0";
+	static char names[2][5] = { "eth0", "eth1" }; /* eth1 has 10.0.1.0/24 */
 	struct entry {
 		struct ifaddrs base;
 		struct sockaddr_storage address;
@@ -753,7 +753,8 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 		if (!fake->open || !fake->bound)
 			continue;
 		address_to_socket(&fake->address, &entries[count].address);
-		entries[count].base.ifa_name = name;
+		entries[count].base.ifa_name =
+			names[fake->address.family == ADDRESS_IP4 && fake->address.bytes[2] == 1];
 		entries[count].base.ifa_addr = (struct sockaddr *)&entries[count].address;
 		if (count)
 			entries[count - 1].base.ifa_next = &entries[count].base;
@@ -777,7 +778,7 @@ unsigned __real_if_nametoindex(const char *name);
 unsigned __wrap_if_nametoindex(const char *name);
 unsigned __wrap_if_nametoindex(const char *name)
 {
-	return network ? 1 : __real_if_nametoindex(name);
+	return network ? (unsigned)(name[3] - '0') + 1 : __real_if_nametoindex(name);
 }
 
 static uint16_t segment_of(struct msghdr *header)

@@ -199,6 +199,32 @@ static void datagrams_that_are_lost(void **state)
 	datagrams_close(&datagrams);
 }
 
+/* A member at one interface says nothing of the group at another: each joins there, and hears what comes there. */
+static void each_interface_joins(void **state)
+{
+	struct datagrams datagrams;
+	struct host *host = &qp.hosts[1];
+	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } };
+	struct address third = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 2 } };
+	struct soft_socket *first, *second;
+
+	(void)state;
+	datagrams_open(&datagrams, ADDRESS_IP4);
+	first = datagrams.ends[1].group_socket;
+	assert_ptr_equal(join(1, &group), first);
+	host->socket = stack_socket(host->transport, &there);
+	second = join(1, &group);
+	assert_ptr_not_equal(second, first);
+	host->socket = stack_socket(host->transport, &third);
+	assert_ptr_equal(join(1, &group), second);
+	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 0, 140);
+	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 1, 140);
+	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
+	network_run(CLOCK_NS_PER_MS);
+	assert_int_equal(datagrams.received_count, 1);
+	datagrams_close(&datagrams);
+}
+
 /* A burst longer than the socket's window goes out in several turns, and completes in order. */
 static void datagrams_go_in_turns(void **state)
 {
@@ -258,7 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(receives_come_first),	       cmocka_unit_test(datagrams_arrive),
 		cmocka_unit_test(datagrams_that_are_lost),     cmocka_unit_test(datagrams_go_in_turns),
-		cmocka_unit_test(datagrams_that_do_not_leave),
+		cmocka_unit_test(datagrams_that_do_not_leave), cmocka_unit_test(each_interface_joins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,7 +238,7 @@ static void other_messages_are_refused(void **state)
 		uint8_t bytes[MAD_SIZE];
 
 		for (unsigned value = 0; value < 256; value++) {
-			bool kind = header[i] == 17 && value >= MAD_REQ && value <= MAD_DREP;
+			bool kind = header[i] == 17 && value >= MAD_REQ && value <= MAD_APR;
 
 			memcpy(bytes, original, MAD_SIZE);
 			bytes[header[i]] = (uint8_t)value;
@@ -306,7 +306,7 @@ static void fields_do_not_overlap(void **state)
 	struct mad mad;
 
 	(void)state;
-	for (unsigned kind = MAD_REQ; kind <= MAD_DREP; kind++) {
+	for (unsigned kind = MAD_REQ; kind <= MAD_APR; kind++) {
 		for (size_t bit = 24 * 8; bit < MAD_SIZE * 8; bit++) {
 			memset(bytes, 0, sizeof(bytes));
 			memcpy(bytes, "\1\7\2\3", 4);

@@ -190,6 +190,47 @@ static void test_no_oracle(void **state)
 	forget_all();
 }
 
+/* Services of datagrams and other paths are not there, and whoever asks is told, whether it names a connection or not.
+ */
+static void test_unsupported(void **state)
+{
+	static const struct {
+		enum mad_kind kind, answer;
+		uint8_t status;
+	} rows[] = { { MAD_SIDR_REQ, MAD_SIDR_REP, 1 }, { MAD_LAP, MAD_APR, 2 } };
+	struct party *active, *passive;
+	uint64_t before;
+
+	(void)state;
+	active = connect_pair(&passive);
+	before = fingerprint();
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (uint32_t wrong = 0; wrong < 2; wrong++) {
+			struct mad answer, mad = { .kind = rows[row].kind,
+						   .transaction = 0x1234567,
+						   .local_id = active->endpoint.link->peer_id,
+						   .remote_id = active->endpoint.link->id ^ wrong };
+			uint64_t sent = network->sent;
+
+			world_inject(&world.hosts[1], &world.hosts[0], &mad);
+			assert_int_equal(network->sent - sent, 1);
+			assert_non_null(last_of(rows[row].answer, &world.hosts[0], &answer));
+			assert_int_equal(answer.transaction, 0x1234567);
+			assert_int_equal(answer.status, rows[row].status);
+			if (rows[row].kind == MAD_LAP) {
+				assert_int_equal(answer.local_id, mad.remote_id);
+				assert_int_equal(answer.remote_id, mad.local_id);
+			} else {
+				assert_int_equal(answer.local_id, mad.local_id);
+			}
+			/* Which nobody here asked for. */
+			world_inject(&world.hosts[1], &world.hosts[0], &answer);
+			assert_int_equal(network->sent - sent, 1);
+			assert_int_equal(fingerprint(), before);
+		}
+	forget_all();
+}
+
 /* Of the messages in a peer's name those count that have a link, and no REQ: anybody may say one. */
 static void test_marks_of_strangers(void **state)
 {
@@ -330,11 +371,11 @@ static void test_changed_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_wrong_source),	    WORLD_TEST(test_wrong_destination),
-		WORLD_TEST(test_wrong_identifiers), WORLD_TEST(test_time_out_without_our_identifier),
-		WORLD_TEST(test_no_oracle),	    WORLD_TEST(test_marks_of_strangers),
-		WORLD_TEST(test_truncated),	    WORLD_TEST(test_random_bytes),
-		WORLD_TEST(test_changed_bytes),
+		WORLD_TEST(test_wrong_source),	     WORLD_TEST(test_wrong_destination),
+		WORLD_TEST(test_wrong_identifiers),  WORLD_TEST(test_time_out_without_our_identifier),
+		WORLD_TEST(test_unsupported),	     WORLD_TEST(test_no_oracle),
+		WORLD_TEST(test_marks_of_strangers), WORLD_TEST(test_truncated),
+		WORLD_TEST(test_random_bytes),	     WORLD_TEST(test_changed_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

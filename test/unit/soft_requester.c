@@ -107,6 +107,45 @@ static void responses_are_held_to_their_length(void **state)
 	}
 }
 
+static unsigned solicited, packets;
+
+static bool count_solicited(struct network *where, const struct host *from, struct packet *packet)
+{
+	(void)where;
+	packets += from == &qp.hosts[0];
+	solicited += from == &qp.hosts[0] && packet->solicited;
+	if (packet->solicited)
+		assert_true(opcode_form(packet->opcode) & FORM_LAST);
+	return false;
+}
+
+/* A peer that wants to be woken by messages only is woken by their last packets. */
+static void messages_ask_to_wake_the_peer(void **state)
+{
+	static const struct {
+		enum work_kind kind;
+		uint32_t length, packets, solicited;
+	} rows[] = {
+		{ WORK_SEND, 0, 1, 1 }, { WORK_SEND, 3000, 3, 1 }, { WORK_WRITE, 3000, 3, 0 }, { WORK_READ, 3000, 1, 0 }
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct bench bench;
+		struct region *local;
+
+		requester_open(&bench);
+		qp.tap = count_solicited;
+		solicited = packets = 0;
+		local = region_of(0, 4096, 0);
+		post(&bench, rows[row].kind, local, rows[row].length);
+		assert_int_equal(packets, rows[row].packets);
+		assert_int_equal(solicited, rows[row].solicited);
+		soft_region_destroy(local);
+		bench_close(&bench);
+	}
+}
+
 /* An acknowledgement of a READ brings no data, and ends nothing. */
 static void reads_end_with_data_alone(void **state)
 {
@@ -270,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(responses_are_held_to_their_length),
+		cmocka_unit_test(messages_ask_to_wake_the_peer),
 		cmocka_unit_test(reads_end_with_data_alone),
 		cmocka_unit_test(acknowledgements_cover_what_they_name),
 		cmocka_unit_test(silent_work_is_not_reported),

@@ -48,6 +48,7 @@ static void transmit(struct soft_queue *queue, const struct request *request)
 {
 	struct packet packet = {
 		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
+		.solicited = true,
 		.pkey = PACKET_PKEY,
 		.pad = packet_pad(request->length),
 		.destination = GROUP_QUEUE,

@@ -28,11 +28,15 @@ static const struct kind_row {
 	[MAD_RTU - MAD_REQ] = { HEADER_SIZE + 8, MAD_RTU_PRIVATE },
 	[MAD_DREQ - MAD_REQ] = { HEADER_SIZE + 12, MAD_DREQ_PRIVATE },
 	[MAD_DREP - MAD_REQ] = { HEADER_SIZE + 8, MAD_DREP_PRIVATE },
+	[MAD_SIDR_REQ - MAD_REQ] = { HEADER_SIZE + 16, MAD_SIDR_REQ_PRIVATE },
+	[MAD_SIDR_REP - MAD_REQ] = { HEADER_SIZE + 96, MAD_SIDR_REP_PRIVATE },
+	[MAD_LAP - MAD_REQ] = { HEADER_SIZE + 64, MAD_LAP_PRIVATE },
+	[MAD_APR - MAD_REQ] = { HEADER_SIZE + 84, MAD_APR_PRIVATE },
 };
 
 static const struct kind_row *row_of(unsigned kind)
 {
-	if (kind < MAD_REQ || kind > MAD_DREP)
+	if (kind < MAD_REQ || kind > MAD_APR)
 		return NULL;
 	return &kinds[kind - MAD_REQ];
 }
@@ -54,7 +58,7 @@ struct field {
 #define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value) }
 #define SIZE(value)			     (uint16_t)sizeof(((struct mad *)NULL)->value)
 #define EVERY				     0xffff
-#define ANSWERS				     (EVERY & ~KIND(REQ))
+#define ANSWERS				     (EVERY & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
 
 /* clang-format off */
 static const struct field fields[] = {
@@ -112,6 +116,9 @@ static const struct field fields[] = {
 	FIELD(KIND(REP), 28, 0, 64, rep.ca_guid),
 
 	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_queue_number),
+
+	FIELD(KIND(SIDR_REP), 4, 0, 8, status),
+	FIELD(KIND(APR), 9, 0, 8, status),
 };
 /* clang-format on */
 

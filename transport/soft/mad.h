@@ -35,6 +35,11 @@ enum mad_kind {
 	MAD_RTU = 0x14,	 /* ready to use */
 	MAD_DREQ = 0x15, /* disconnect request */
 	MAD_DREP = 0x16, /* and its reply */
+	/* What is answered as not supported: */
+	MAD_SIDR_REQ = 0x17, /* a datagram's queue pair is asked for */
+	MAD_SIDR_REP = 0x18,
+	MAD_LAP = 0x19, /* another path for a connection */
+	MAD_APR = 0x1a,
 };
 
 /* Bytes of private data of a kind; in a REQ the address header is a part of them. */
@@ -46,6 +51,10 @@ enum {
 	MAD_RTU_PRIVATE = 224,
 	MAD_DREQ_PRIVATE = 220,
 	MAD_DREP_PRIVATE = 224,
+	MAD_SIDR_REQ_PRIVATE = 216,
+	MAD_SIDR_REP_PRIVATE = 136,
+	MAD_LAP_PRIVATE = 168,
+	MAD_APR_PRIVATE = 148,
 	MAD_ADDRESS_SIZE = 36,
 	MAD_REQ_USER_PRIVATE = MAD_REQ_PRIVATE - MAD_ADDRESS_SIZE,
 };
@@ -146,6 +155,11 @@ struct mad_mra {
 	uint8_t service_timeout; /* 5 bits: mad_timeout() until the answer */
 };
 
+enum {
+	MAD_SIDR_UNSUPPORTED = 1,
+	MAD_APR_UNSUPPORTED = 2,
+};
+
 struct mad_dreq {
 	uint32_t remote_queue_number; /* of the receiver, 24 bits */
 };
@@ -153,14 +167,15 @@ struct mad_dreq {
 struct mad {
 	enum mad_kind kind;
 	uint64_t transaction;
-	uint32_t local_id;  /* of the connection, at the sender */
-	uint32_t remote_id; /* at the receiver; 0 in a REQ */
+	uint32_t local_id;  /* of the connection, at the sender; of SIDR_REQ and SIDR_REP: of the request */
+	uint32_t remote_id; /* at the receiver; 0 in a REQ, SIDR_REQ, SIDR_REP */
 	union {
 		struct mad_req req;
 		struct mad_mra mra;
 		struct mad_rej rej;
 		struct mad_rep rep;
 		struct mad_dreq dreq;
+		uint8_t status; /* of a SIDR_REP or APR */
 	};
 	const uint8_t *private_data; /* into the bytes that were parsed, or what to write (NULL: none) */
 	size_t private_length;	     /* after parsing all that the kind has */

@@ -119,6 +119,26 @@ static void answer_stray(struct soft_manager *manager, struct soft_socket *socke
 	soft_manager_send(manager, &path, bytes);
 }
 
+/* Else the peer would ask again until its time-out. Whether there is such a connection or service is not told. */
+static void answer_unsupported(struct soft_manager *manager, struct soft_socket *socket, const struct address *from,
+			       const struct mad *mad)
+{
+	bool path = mad->kind == MAD_LAP;
+	uint8_t bytes[MAD_SIZE];
+	struct soft_path back;
+	struct mad answer = {
+		.kind = path ? MAD_APR : MAD_SIDR_REP,
+		.transaction = mad->transaction,
+		.local_id = path ? mad->remote_id : mad->local_id,
+		.remote_id = mad->local_id,
+		.status = path ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
+	};
+
+	soft_path_back(socket, from, &back);
+	mad_write(&answer, bytes);
+	soft_manager_send(manager, &back, bytes);
+}
+
 /*
  * A peer that gave up waiting for our REP or RTU may not have heard our identifier: it names its own, and its GUID
  * (IBTA 12.6.7.2, reason 4). Both are no secret, so they count only in the states in which that can be (12.9).
@@ -156,6 +176,10 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 		soft_passive_request(manager, socket, from, &mad);
 		return;
 	}
+	if (mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP) {
+		answer_unsupported(manager, socket, from, &mad);
+		return;
+	}
 	link = mad.kind == MAD_REJ ? find_rejected(manager, &mad, socket, from)
 				   : soft_link_find(manager, mad.remote_id, mad.local_id, socket, from);
 	/* A REP may come after its link was given up, whose end the peer has not heard of. */
@@ -188,7 +212,7 @@ void soft_manager_receive(struct soft_transport *transport, struct soft_socket *
 	case MAD_DREP:
 		soft_ending_confirmed(link);
 		break;
-	case MAD_REQ:
+	default:
 		break;
 	}
 }

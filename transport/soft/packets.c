@@ -423,7 +423,7 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 	if (open.verdict == ICRC_BAD || !packet_parse(bytes, length, &packet))
 		return;
 	if (socket->group)
-		soft_queue_receive_group(transport, &from, &socket->address, &packet, &open);
+		soft_queue_receive_group(transport, socket, &from, &packet, &open);
 	else if (packet.destination == MAD_QUEUE_NUMBER && packet.opcode == OPCODE_DATAGRAM &&
 		 packet.datagram.key == MAD_QUEUE_KEY)
 		soft_manager_receive(transport, socket, &from, packet.payload, packet.length, &open);

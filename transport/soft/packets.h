@@ -10,13 +10,14 @@ struct soft_socket {
 	int fd;
 	struct address address; /* local, or of the group */
 	bool group;
-	bool failed;	  /* the last send: an error may wait in the socket's queue of them */
-	bool narrow;	  /* ICMP has said that some path is too narrow for what was sent */
-	int refusal;	  /* errno with which the kernel refuses to send; 0 if it took the last message */
-	unsigned members; /* of a group's socket */
-	size_t buffer;	  /* that the kernel accounts received packets against, bytes */
-	uint32_t mtu;	  /* of its paths; 0 before it was looked up */
-	int64_t mtu_old;  /* from when on it is looked up again */
+	bool failed;	    /* the last send: an error may wait in the socket's queue of them */
+	bool narrow;	    /* ICMP has said that some path is too narrow for what was sent */
+	int refusal;	    /* errno with which the kernel refuses to send; 0 if it took the last message */
+	unsigned members;   /* of a group's socket ... */
+	unsigned interface; /* ... that joined there */
+	size_t buffer;	    /* that the kernel accounts received packets against, bytes */
+	uint32_t mtu;	    /* of its paths; 0 before it was looked up */
+	int64_t mtu_old;    /* from when on it is looked up again */
 	struct loop_io readable;
 	bool streaming; /* there was something at the last look of the poller */
 	struct soft_socket *next;

@@ -389,8 +389,8 @@ static bool is_unwanted_loop(const struct soft_queue_table *table, const struct 
 	       address_same_host(&sender->path.local, from);
 }
 
-void soft_queue_receive_group(struct soft_transport *transport, const struct address *from, const struct address *group,
-			      const struct packet *packet, const struct icrc_case *open)
+void soft_queue_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *from, const struct packet *packet, const struct icrc_case *open)
 {
 	const struct soft_queue_table *table = transport->queues;
 
@@ -398,9 +398,8 @@ void soft_queue_receive_group(struct soft_transport *transport, const struct add
 	    is_unwanted_loop(table, from, packet->datagram.source) || !icrc_case_holds(open))
 		return;
 	for (struct soft_queue *queue = table->groups; queue; queue = queue->next_group)
-		if (queue->state == QUEUE_LISTENING && queue->endpoint->group_socket &&
-		    address_same_host(&queue->path.peer, group))
-			datagram_receive(queue, from, group, packet);
+		if (queue->state == QUEUE_LISTENING && queue->endpoint->group_socket == socket)
+			datagram_receive(queue, from, &queue->path.peer, packet);
 }
 
 void queue_heard(struct soft_queue *queue)

@@ -123,6 +123,7 @@ static bool send_packet(struct soft_queue *queue, const struct request *request,
 	bool again = psn_before(requester->cursor, requester->sent);
 	struct packet packet = {
 		.opcode = opcodes[request->kind][(last ? 2 : 0) + (index ? 0 : 1)],
+		.solicited = last && request->kind == WORK_SEND,
 		.psn = requester->cursor,
 		.remote = { .address = request->remote_address, .key = request->remote_key, .length = request->length },
 		.immediate = request->immediate,

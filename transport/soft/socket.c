@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One UDP socket on port 4791 per local address, and one per group that was joined. No socket is bound to the any
- * address: the ICRC covers the address a packet was sent to, and an any socket would take the port of every 127.0.0.x
- * away from other processes.
+ * One UDP socket on port 4791 per local address, and one per group and interface where it was joined. No socket is
+ * bound to the any address: the ICRC covers the address a packet was sent to, and an any socket would take the port of
+ * every 127.0.0.x away from other processes.
  */
 #include "transport/soft/socket.h"
 
@@ -592,10 +592,12 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 				    const struct address *group, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
+	unsigned interface = interface_of(&local->address);
 	int error;
 
 	*result = NULL;
-	while (socket && !(socket->group && address_same_host(&socket->address, group)))
+	while (socket &&
+	       !(socket->group && socket->interface == interface && address_same_host(&socket->address, group)))
 		socket = socket->next;
 	if (!socket) {
 		socket = open_socket(transport, group, true);
@@ -608,6 +610,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 			return outcome_of(error);
 		}
 	}
+	socket->interface = interface;
 	socket->members++;
 	*result = socket;
 	return OUTCOME_OK;

@@ -191,9 +191,9 @@ enum outcome soft_queue_post(struct soft_queue *queue, const struct work *work, 
 /* One packet from that address, whose ICRC is good if the case holds. */
 void soft_queue_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 			const struct packet *packet, const struct icrc_case *open);
-/* A datagram to a group, for every attached queue of a member: group is its address. */
-void soft_queue_receive_group(struct soft_transport *transport, const struct address *from, const struct address *group,
-			      const struct packet *packet, const struct icrc_case *open);
+/* A datagram to a group, for the queue of every member that joined by that socket. */
+void soft_queue_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
+			      const struct address *from, const struct packet *packet, const struct icrc_case *open);
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_queue_probe(struct soft_queue *queue);

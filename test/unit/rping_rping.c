@@ -1,197 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=confinement_enter */
-/*
- * Both ends of rping against peers that break the rules, which no stock tool does: through the real life of endpoints
- * and a backend that only writes down what it is asked for. The test plays the device and the peer.
- */
+/* Both ends of rping against peers that break the rules, which no stock tool does. */
 #include "test/unit/unit.h"
 
 #include "cmd/confinement.h"
-#include "cmd/hello.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "cmd/table.h"
 #include "core/payload.h"
-#include "test/unit/fake_clock.h"
-#include "transport/backend.h"
 
-enum {
-	ENDPOINTS_MOST = 8,
-	RECEIVES_MOST = 16
-};
+/* A server's peer has memory to be read, and to be written. */
+#define FAKE_FIELDS                                                                                                    \
+	struct rping_options options;                                                                                  \
+	bool confined, sent_before_confined;                                                                           \
+	uint8_t source[256], sink[256];
 
-/* An endpoint, and what was posted on it. */
-struct fake_endpoint {
-	struct endpoint base; /* first, so that one can be had from the other */
-	struct work receives[RECEIVES_MOST];
-	size_t first_receive;
-	size_t receive_count;
-	struct work sends[4]; /* of the last post that was no receive */
-	size_t send_count;
-	bool disconnected;
-	bool rejected;
-	uint64_t promised; /* by a client's hello */
-};
-
-struct fake {
-	struct transport transport;
-	struct channel channel;
-	struct domain domain;
-	struct fake_endpoint *endpoints[ENDPOINTS_MOST];
-	size_t endpoint_count;
-	struct environment environment;
-	struct rping_options options;
-	void *state;
-	struct capture errors;
-	unsigned regions_created, regions_destroyed;
-	enum outcome accepting; /* what becomes of that */
-	bool confined;
-	bool sent_before_confined;
-	/* What the peer of a server has: memory to be read, and to be written. */
-	uint8_t source[256];
-	uint8_t sink[256];
-};
-
-static struct fake *fake_of(struct endpoint *endpoint)
-{
-	return (struct fake *)endpoint->transport;
-}
-
-static struct fake_endpoint *of(struct endpoint *endpoint)
-{
-	return (struct fake_endpoint *)endpoint;
-}
-
-static enum outcome fake_channel_create(struct transport *transport, struct channel **channel)
-{
-	*channel = &((struct fake *)transport)->channel;
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
-{
-	(void)access;
-	((struct fake *)domain->transport)->regions_created++;
-	*region = calloc(1, sizeof(**region));
-	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
-	return OUTCOME_OK;
-}
-
-static void fake_region_destroy(struct region *region)
-{
-	((struct fake *)region->domain->transport)->regions_destroyed++;
-	free(region->memory);
-	free(region);
-}
-
-static struct endpoint *add_endpoint(struct fake *fake, enum endpoint_kind kind, const struct endpoint_options *options)
-{
-	struct fake_endpoint *endpoint = calloc(1, sizeof(*endpoint));
-
-	assert_true(fake->endpoint_count < ENDPOINTS_MOST);
-	fake->endpoints[fake->endpoint_count++] = endpoint;
-	endpoint_initialise(&endpoint->base, &fake->channel, kind, options);
-	return &endpoint->base;
-}
-
-static enum outcome fake_endpoint_create(struct channel *channel, enum endpoint_kind kind,
-					 const struct endpoint_options *options, struct endpoint **endpoint)
-{
-	*endpoint = add_endpoint((struct fake *)channel->transport, kind, options);
-	return OUTCOME_OK;
-}
-
-static void fake_endpoint_destroy(struct endpoint *endpoint)
-{
-	loop_timer_stop(&endpoint->deadline);
-}
-
-static enum outcome fake_listen(struct endpoint *endpoint, const struct address *address)
-{
-	(void)address;
-	loop_stop(endpoint->transport->loop);
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_resolve(struct endpoint *endpoint, const struct address *source,
-				 const struct address *destination)
-{
-	(void)source;
-	(void)destination;
-	loop_stop(endpoint->transport->loop);
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_open_queue(struct endpoint *endpoint)
-{
-	endpoint->queue_number = 2;
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_connect(struct endpoint *endpoint, const void *data, size_t length)
-{
-	struct hello hello;
-
-	assert_true(hello_read(data, length, HELLO_RPING, &hello));
-	of(endpoint)->promised = hello.count;
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
-{
-	enum outcome outcome = fake_connect(endpoint, data, length);
-
-	return outcome ? outcome : fake_of(endpoint)->accepting;
-}
-
-static enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
-{
-	(void)data;
-	(void)length;
-	of(endpoint)->rejected = true;
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_disconnect(struct endpoint *endpoint)
-{
-	of(endpoint)->disconnected = true;
-	return OUTCOME_OK;
-}
-
-static enum outcome fake_post(struct endpoint *base, const struct work *work, size_t count)
-{
-	struct fake_endpoint *endpoint = of(base);
-
-	if (work->kind == WORK_RECEIVE) {
-		for (size_t i = 0; i < count; i++) {
-			assert_true(endpoint->receive_count < RECEIVES_MOST);
-			endpoint->receives[(endpoint->first_receive + endpoint->receive_count++) % RECEIVES_MOST] =
-				work[i];
-		}
-		return OUTCOME_OK;
-	}
-	assert_true(count <= LENGTH(endpoint->sends));
-	memcpy(endpoint->sends, work, count * sizeof(*work));
-	endpoint->send_count = count;
-	return OUTCOME_OK;
-}
-
-static const struct backend fake_backend = {
-	.name = "fake",
-	.channel_create = fake_channel_create,
-	.region_create = fake_region_create,
-	.region_destroy = fake_region_destroy,
-	.endpoint_create = fake_endpoint_create,
-	.endpoint_destroy = fake_endpoint_destroy,
-	.listen = fake_listen,
-	.resolve = fake_resolve,
-	.open_queue = fake_open_queue,
-	.connect = fake_connect,
-	.accept = fake_accept,
-	.reject = fake_reject,
-	.disconnect = fake_disconnect,
-	.post = fake_post,
-};
+#include "test/unit/fake_transport.h"
 
 enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
 enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
@@ -207,95 +31,23 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 
 static int set_up(void **state)
 {
-	struct fake *fake = calloc(1, sizeof(*fake));
+	struct fake *fake = fake_create(&rping_command, HELLO_RPING);
 
-	fake->environment = (struct environment){ .loop = loop_create(), .log.name = "rping", .output = stdout };
-	fake->transport = (struct transport){
-		.backend = &fake_backend,
-		.loop = fake->environment.loop,
-		.log = &fake->environment.log,
-	};
-	fake->environment.transport = &fake->transport;
-	fake->channel.transport = &fake->transport;
-	fake->domain = (struct domain){ .transport = &fake->transport, .device = "fake0" };
 	fake->options = (struct rping_options){ .common.timeout = 400 * CLOCK_NS_PER_MS, .port = 7174, .size = 32 };
-	capture_begin(&fake->errors);
 	*state = fake;
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fake *fake = *state;
-
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		free(fake->endpoints[i]);
-	loop_destroy(fake->environment.loop);
-	free(fake);
-	return 0;
-}
-
-static void start(struct fake *fake)
-{
-	assert_int_equal(rping_command.start(&fake->environment, &fake->options, &fake->state), OUTCOME_OK);
-	loop_run(fake->environment.loop);
-}
-
-/* The run is over: with that outcome, after those words on stderr ("" for none at all). */
-static void assert_ended(struct fake *fake, enum outcome outcome, const char *words)
-{
-	const char *text;
-
-	rping_command.stop(fake->state);
-	text = capture_end(&fake->errors);
-	if (!*words && *text)
-		fail_msg("unexpected on stderr: %s", text);
-	if (!strstr(text, words))
-		fail_msg("\"%s\" is not in: %s", words, text);
-	assert_int_equal(fake->environment.outcome, outcome);
-	assert_int_equal(fake->regions_destroyed, fake->regions_created);
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		assert_int_equal(fake->endpoints[i]->base.state, ENDPOINT_DESTROYED);
-}
-
-static void complete(struct endpoint *endpoint, enum work_kind kind, uint32_t tag, uint32_t length)
-{
-	struct completion completion = { .kind = kind, .tag = tag, .length = length };
-
-	endpoint_complete(endpoint, &completion, 0, NULL);
 }
 
 /* A message from the peer lands in the receive that was posted first. */
 static void message_of(struct endpoint *endpoint, const struct advertisement *advertisement, uint32_t length)
 {
-	struct fake_endpoint *fake = of(endpoint);
-	struct work receive = fake->receives[fake->first_receive];
+	struct work receive = next_receive(endpoint);
 
-	assert_true(fake->receive_count > 0);
-	fake->first_receive = (fake->first_receive + 1) % RECEIVES_MOST;
-	fake->receive_count--;
 	advertisement_write(advertisement, receive.region->memory + receive.offset);
 	complete(endpoint, WORK_RECEIVE, receive.tag, length);
 }
 
 /* The server as a client sees it. */
-
-static struct endpoint *connect_endpoint(struct fake *fake, struct endpoint *endpoint, const struct hello *server)
-{
-	uint8_t bytes[HELLO_SIZE];
-
-	endpoint->domain = &fake->domain;
-	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
-	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
-	endpoint_enter(endpoint, ENDPOINT_ROUTE_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
-	assert_int_equal(endpoint->state, ENDPOINT_CONNECTING);
-	if (server)
-		hello_write(server, bytes);
-	endpoint_established(endpoint, server ? bytes : NULL, server ? sizeof(bytes) : 0);
-	return endpoint;
-}
 
 static struct endpoint *connected_client(struct fake *fake, const struct hello *server)
 {
@@ -341,12 +93,6 @@ static void answer_ping(struct endpoint *endpoint, uint32_t size, size_t wrong)
 	sink = advertised(endpoint, size);
 	for (size_t i = 0; i < size; i++)
 		sink[i] = i == wrong ? '#' : ping[i];
-}
-
-static void disconnect(struct endpoint *endpoint)
-{
-	endpoint_enter(endpoint, ENDPOINT_DISCONNECTED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 }
 
 /* Whole pings; returns whether news of the last one is to come. */
@@ -519,34 +265,6 @@ static void client_says_that_the_server_went_away(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
 }
 
-static char *report_text_of(struct fake *fake, enum report_span span)
-{
-	struct report report = { 0 };
-	char *text;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
-
-	report_open(&report, stream, &report_json);
-	rping_command.report(fake->state, &report, span);
-	report_close(&report);
-	fclose(stream);
-	return text;
-}
-
-static void assert_reports_of(struct fake *fake, enum report_span span, const char *words)
-{
-	char *text = report_text_of(fake, span);
-
-	if (!strstr(text, words))
-		fail_msg("%s is not in: %s", words, text);
-	free(text);
-}
-
-static void assert_reports(struct fake *fake, const char *words)
-{
-	assert_reports_of(fake, REPORT_TOTAL, words);
-}
-
 static unsigned reported_times(struct fake *fake, const char *words)
 {
 	char *text = report_text_of(fake, REPORT_TOTAL);
@@ -585,7 +303,7 @@ static void client_promises_the_pings_to_warm_up_too(void **state)
 	fake->options.warmup = INT32_MAX;
 	fake->options.count = INT64_MAX;
 	endpoint = connected_client(fake, NULL);
-	assert_true(of(endpoint)->promised == (uint64_t)INT64_MAX + INT32_MAX);
+	assert_true(of(endpoint)->hello.count == (uint64_t)INT64_MAX + INT32_MAX);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 of 9223372036854775807 pings");
 }
@@ -613,21 +331,6 @@ static void client_counts_the_lost_ping(void **state)
 	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
 	assert_reports(fake, "\"verdict\":\"fail\",\"error\":\"ping 1: waiting for the server to read it: timed out");
 	assert_ended(fake, OUTCOME_FAILED, "ping 1: waiting for the server to read it: timed out");
-}
-
-static void stop_the_loop(void *owner)
-{
-	struct fake *fake = owner;
-
-	loop_stop(fake->environment.loop);
-}
-
-static void run_for(struct fake *fake, int64_t nanoseconds)
-{
-	struct loop_timer timer = { 0 };
-
-	loop_timer_start(fake->environment.loop, &timer, nanoseconds, stop_the_loop, fake);
-	loop_run(fake->environment.loop);
 }
 
 static void client_keeps_its_interval(void **state)
@@ -789,13 +492,6 @@ static void total_claims_no_more_than_was_verified(void **state)
 	free(text);
 }
 
-static void absent(struct endpoint *endpoint)
-{
-	log_error(endpoint->transport->log, endpoint->name, "connecting: nobody listens there");
-	endpoint->absent = true;
-	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
-}
-
 static void client_waits_for_its_server(void **state)
 {
 	struct fake *fake = *state;
@@ -874,23 +570,9 @@ static void client_reports_why_it_ended(void **state)
 
 static struct endpoint *ask(struct fake *fake, uint64_t promised)
 {
-	struct endpoint *listener = &fake->endpoints[0]->base;
-	struct endpoint *request = add_endpoint(fake, ENDPOINT_CONNECTION, &listener->options);
 	struct hello hello = { .tool = HELLO_RPING, .count = promised };
-	uint8_t bytes[HELLO_SIZE];
 
-	request->domain = &fake->domain;
-	request->peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 4242 };
-	endpoint_name(request);
-	endpoint_enter(request, ENDPOINT_REQUESTED);
-	hello_write(&hello, bytes);
-	endpoint_report(listener, &(struct endpoint_event){
-					  .kind = EVENT_REQUEST,
-					  .request = request,
-					  .private_data = promised ? bytes : NULL,
-					  .private_length = promised ? sizeof(bytes) : 0,
-				  });
-	return request;
+	return request_connection(fake, promised ? &hello : NULL);
 }
 
 static struct endpoint *connected_guest(struct fake *fake, uint64_t promised)

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A command on a backend that only writes down what it is asked for, through the real life of endpoints. The test plays
+ * the device and the peer. Before it includes this it defines FAKE_FIELDS: what it adds to struct fake, at least the
+ * command's options.
+ */
+#ifndef TEST_UNIT_FAKE_TRANSPORT_H
+#define TEST_UNIT_FAKE_TRANSPORT_H
+
+#include "test/unit/unit.h"
+
+#include "cmd/command.h"
+#include "cmd/hello.h"
+#include "test/unit/fake_clock.h"
+#include "transport/backend.h"
+
+enum {
+	ENDPOINTS_MOST = 64,
+	RECEIVES_MOST = 16
+};
+
+/* An endpoint, and what was posted on it. */
+struct fake_endpoint {
+	struct endpoint base; /* first, so that one can be had from the other */
+	struct work receives[RECEIVES_MOST];
+	size_t first_receive;
+	size_t receive_count;
+	struct work sends[4]; /* of the last post that was no receive */
+	size_t send_count;
+	bool disconnected;
+	bool rejected;
+	struct hello hello;		   /* that it connected or accepted with */
+	char rejection[PRIVATE_DATA_MOST]; /* what it was rejected with */
+};
+
+struct fake {
+	struct transport transport;
+	struct channel channels[2];
+	size_t channel_count;
+	struct domain domain;
+	struct fake_endpoint *endpoints[ENDPOINTS_MOST];
+	size_t endpoint_count;
+	struct environment environment;
+	const struct command *command;
+	void *state;
+	enum hello_tool tool;
+	struct capture errors;
+	unsigned regions_created, regions_destroyed;
+	enum outcome resolving, connecting, accepting, disconnecting, migrating; /* what becomes of that */
+	FAKE_FIELDS
+};
+
+static inline struct fake *fake_of(struct endpoint *endpoint)
+{
+	return (struct fake *)endpoint->transport;
+}
+
+static inline struct fake_endpoint *of(struct endpoint *endpoint)
+{
+	return (struct fake_endpoint *)endpoint;
+}
+
+static inline enum outcome fake_channel_create(struct transport *transport, struct channel **channel)
+{
+	struct fake *fake = (struct fake *)transport;
+
+	assert_true(fake->channel_count < LENGTH(fake->channels));
+	*channel = &fake->channels[fake->channel_count++];
+	(*channel)->transport = transport;
+	return OUTCOME_OK;
+}
+
+/* No endpoint may use it any more. */
+static inline void fake_channel_destroy(struct channel *channel)
+{
+	struct fake *fake = (struct fake *)channel->transport;
+
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		if (fake->endpoints[i]->base.state != ENDPOINT_DESTROYED)
+			assert_ptr_not_equal(fake->endpoints[i]->base.channel, channel);
+}
+
+static inline enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access,
+					      struct region **region)
+{
+	(void)access;
+	((struct fake *)domain->transport)->regions_created++;
+	*region = calloc(1, sizeof(**region));
+	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
+	return OUTCOME_OK;
+}
+
+static inline void fake_region_destroy(struct region *region)
+{
+	((struct fake *)region->domain->transport)->regions_destroyed++;
+	free(region->memory);
+	free(region);
+}
+
+static inline enum outcome fake_endpoint_create(struct channel *channel, enum endpoint_kind kind,
+						const struct endpoint_options *options, struct endpoint **endpoint)
+{
+	struct fake *fake = (struct fake *)channel->transport;
+	struct fake_endpoint *created = calloc(1, sizeof(*created));
+
+	assert_true(fake->endpoint_count < ENDPOINTS_MOST);
+	fake->endpoints[fake->endpoint_count++] = created;
+	endpoint_initialise(&created->base, channel, kind, options);
+	*endpoint = &created->base;
+	return OUTCOME_OK;
+}
+
+static inline void fake_endpoint_destroy(struct endpoint *endpoint)
+{
+	loop_timer_stop(&endpoint->deadline);
+}
+
+static inline enum outcome fake_listen(struct endpoint *endpoint, const struct address *address)
+{
+	(void)address;
+	loop_stop(endpoint->transport->loop);
+	return OUTCOME_OK;
+}
+
+static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct address *source,
+					const struct address *destination)
+{
+	(void)source;
+	(void)destination;
+	loop_stop(endpoint->transport->loop);
+	return fake_of(endpoint)->resolving;
+}
+
+static inline enum outcome fake_open_queue(struct endpoint *endpoint)
+{
+	endpoint->queue_number = 2;
+	return OUTCOME_OK;
+}
+
+static inline enum outcome fake_connect(struct endpoint *endpoint, const void *data, size_t length)
+{
+	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
+	return fake_of(endpoint)->connecting;
+}
+
+static inline enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
+{
+	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
+	return fake_of(endpoint)->accepting;
+}
+
+static inline enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
+{
+	assert_true(length < PRIVATE_DATA_MOST);
+	of(endpoint)->rejected = true;
+	memcpy(of(endpoint)->rejection, data, length);
+	return OUTCOME_OK;
+}
+
+static inline enum outcome fake_disconnect(struct endpoint *endpoint)
+{
+	of(endpoint)->disconnected = true;
+	return fake_of(endpoint)->disconnecting;
+}
+
+static inline enum outcome fake_post(struct endpoint *base, const struct work *work, size_t count)
+{
+	struct fake_endpoint *endpoint = of(base);
+
+	if (work->kind == WORK_RECEIVE) {
+		for (size_t i = 0; i < count; i++) {
+			assert_true(endpoint->receive_count < RECEIVES_MOST);
+			endpoint->receives[(endpoint->first_receive + endpoint->receive_count++) % RECEIVES_MOST] =
+				work[i];
+		}
+		return OUTCOME_OK;
+	}
+	assert_true(count <= LENGTH(endpoint->sends));
+	memcpy(endpoint->sends, work, count * sizeof(*work));
+	endpoint->send_count = count;
+	return OUTCOME_OK;
+}
+
+static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channel *channel)
+{
+	(void)channel;
+	return fake_of(endpoint)->migrating;
+}
+
+static const struct backend fake_backend = {
+	.name = "fake",
+	.channel_create = fake_channel_create,
+	.channel_destroy = fake_channel_destroy,
+	.region_create = fake_region_create,
+	.region_destroy = fake_region_destroy,
+	.endpoint_create = fake_endpoint_create,
+	.endpoint_destroy = fake_endpoint_destroy,
+	.listen = fake_listen,
+	.resolve = fake_resolve,
+	.open_queue = fake_open_queue,
+	.connect = fake_connect,
+	.accept = fake_accept,
+	.reject = fake_reject,
+	.disconnect = fake_disconnect,
+	.post = fake_post,
+	.migrate = fake_migrate,
+};
+
+/* What goes to stderr is kept for assert_ended(). */
+static inline struct fake *fake_create(const struct command *command, enum hello_tool tool)
+{
+	struct fake *fake = calloc(1, sizeof(*fake));
+
+	fake->command = command;
+	fake->tool = tool;
+	fake->environment = (struct environment){ .loop = loop_create(), .log.name = command->name, .output = stdout };
+	fake->transport = (struct transport){
+		.backend = &fake_backend,
+		.loop = fake->environment.loop,
+		.log = &fake->environment.log,
+	};
+	fake->environment.transport = &fake->transport;
+	fake->domain = (struct domain){ .transport = &fake->transport, .device = "fake0" };
+	capture_begin(&fake->errors);
+	return fake;
+}
+
+static inline int tear_down(void **state)
+{
+	struct fake *fake = *state;
+
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		free(fake->endpoints[i]);
+	loop_destroy(fake->environment.loop);
+	free(fake);
+	return 0;
+}
+
+/* As far as an endpoint that listens or resolves. */
+static inline void start(struct fake *fake)
+{
+	assert_int_equal(fake->command->start(&fake->environment, &fake->options, &fake->state), OUTCOME_OK);
+	loop_run(fake->environment.loop);
+}
+
+/* The run is over: with that outcome, after those words on stderr ("" for none at all). */
+static inline void assert_ended(struct fake *fake, enum outcome outcome, const char *words)
+{
+	const char *text;
+
+	fake->command->stop(fake->state);
+	text = capture_end(&fake->errors);
+	if (!*words && *text)
+		fail_msg("unexpected on stderr: %s", text);
+	if (!strstr(text, words))
+		fail_msg("\"%s\" is not in: %s", words, text);
+	assert_int_equal(fake->environment.outcome, outcome);
+	assert_int_equal(fake->regions_destroyed, fake->regions_created);
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		assert_int_equal(fake->endpoints[i]->base.state, ENDPOINT_DESTROYED);
+}
+
+static inline void complete(struct endpoint *endpoint, enum work_kind kind, uint32_t tag, uint32_t length)
+{
+	struct completion completion = { .kind = kind, .tag = tag, .length = length };
+
+	endpoint_complete(endpoint, &completion, 0, NULL);
+}
+
+/* The device takes the receive that was posted first. */
+static inline struct work next_receive(struct endpoint *endpoint)
+{
+	struct fake_endpoint *fake = of(endpoint);
+	struct work receive = fake->receives[fake->first_receive];
+
+	assert_true(fake->receive_count > 0);
+	fake->first_receive = (fake->first_receive + 1) % RECEIVES_MOST;
+	fake->receive_count--;
+	return receive;
+}
+
+/* A client's endpoint as far as asking its server. */
+static inline void resolved(struct fake *fake, struct endpoint *endpoint)
+{
+	endpoint->domain = &fake->domain;
+	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
+	endpoint_enter(endpoint, ENDPOINT_ROUTE_RESOLVED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+}
+
+/* server: what it accepts with, or NULL for a stock one. */
+static inline struct endpoint *connect_endpoint(struct fake *fake, struct endpoint *endpoint,
+						const struct hello *server)
+{
+	uint8_t bytes[HELLO_SIZE];
+
+	resolved(fake, endpoint);
+	assert_int_equal(endpoint->state, ENDPOINT_CONNECTING);
+	if (server)
+		hello_write(server, bytes);
+	endpoint_established(endpoint, server ? bytes : NULL, server ? sizeof(bytes) : 0);
+	return endpoint;
+}
+
+/* A client asks the server, with a hello or as a stock one. */
+static inline struct endpoint *request_connection(struct fake *fake, const struct hello *hello)
+{
+	struct endpoint *listener = &fake->endpoints[0]->base, *request;
+	uint8_t bytes[HELLO_SIZE];
+
+	fake_endpoint_create(listener->channel, ENDPOINT_CONNECTION, &listener->options, &request);
+	request->domain = &fake->domain;
+	request->peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 4242 };
+	endpoint_name(request);
+	endpoint_enter(request, ENDPOINT_REQUESTED);
+	if (hello)
+		hello_write(hello, bytes);
+	endpoint_report(listener, &(struct endpoint_event){
+					  .kind = EVENT_REQUEST,
+					  .request = request,
+					  .private_data = hello ? bytes : NULL,
+					  .private_length = hello ? sizeof(bytes) : 0,
+				  });
+	return request;
+}
+
+static inline void disconnect(struct endpoint *endpoint)
+{
+	endpoint_enter(endpoint, ENDPOINT_DISCONNECTED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+}
+
+static inline void absent(struct endpoint *endpoint)
+{
+	log_error(endpoint->transport->log, endpoint->name, "connecting: nobody listens there");
+	endpoint->absent = true;
+	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
+}
+
+static inline char *report_text_of(struct fake *fake, enum report_span span)
+{
+	struct report report = { 0 };
+	char *text;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	report_open(&report, stream, &report_json);
+	fake->command->report(fake->state, &report, span);
+	report_close(&report);
+	fclose(stream);
+	return text;
+}
+
+static inline void assert_reports_of(struct fake *fake, enum report_span span, const char *words)
+{
+	char *text = report_text_of(fake, span);
+
+	if (!strstr(text, words))
+		fail_msg("%s is not in: %s", words, text);
+	free(text);
+}
+
+static inline void assert_reports(struct fake *fake, const char *words)
+{
+	assert_reports_of(fake, REPORT_TOTAL, words);
+}
+
+static inline void stop_the_loop(void *owner)
+{
+	struct fake *fake = owner;
+
+	loop_stop(fake->environment.loop);
+}
+
+static inline void run_for(struct fake *fake, int64_t nanoseconds)
+{
+	struct loop_timer timer = { 0 };
+
+	loop_timer_start(fake->environment.loop, &timer, nanoseconds, stop_the_loop, fake);
+	loop_run(fake->environment.loop);
+	loop_timer_stop(&timer);
+}
+
+#endif

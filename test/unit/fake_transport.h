@@ -10,6 +10,7 @@
 #include "test/unit/unit.h"
 
 #include "cmd/command.h"
+#include "cmd/confinement.h"
 #include "cmd/hello.h"
 #include "test/unit/fake_clock.h"
 #include "transport/backend.h"
@@ -36,6 +37,7 @@ struct fake_endpoint {
 struct fake {
 	struct transport transport;
 	struct channel channels[2];
+	bool channels_destroyed[2];
 	size_t channel_count;
 	struct domain domain;
 	struct fake_endpoint *endpoints[ENDPOINTS_MOST];
@@ -46,7 +48,11 @@ struct fake {
 	enum hello_tool tool;
 	struct capture errors;
 	unsigned regions_created, regions_destroyed;
-	enum outcome resolving, connecting, accepting, disconnecting, migrating; /* what becomes of that */
+	struct {
+		enum outcome channel, endpoint, resolve, connect, accept, disconnect, migrate;
+	} next; /* what becomes of the next one */
+	bool confined, sent_before_confined;
+	bool time_is_over;
 	FAKE_FIELDS
 };
 
@@ -60,10 +66,20 @@ static inline struct fake_endpoint *of(struct endpoint *endpoint)
 	return (struct fake_endpoint *)endpoint;
 }
 
+static inline enum outcome once(enum outcome *next)
+{
+	enum outcome outcome = *next;
+
+	*next = OUTCOME_OK;
+	return outcome;
+}
+
 static inline enum outcome fake_channel_create(struct transport *transport, struct channel **channel)
 {
 	struct fake *fake = (struct fake *)transport;
 
+	if (fake->next.channel)
+		return once(&fake->next.channel);
 	assert_true(fake->channel_count < LENGTH(fake->channels));
 	*channel = &fake->channels[fake->channel_count++];
 	(*channel)->transport = transport;
@@ -78,6 +94,8 @@ static inline void fake_channel_destroy(struct channel *channel)
 	for (size_t i = 0; i < fake->endpoint_count; i++)
 		if (fake->endpoints[i]->base.state != ENDPOINT_DESTROYED)
 			assert_ptr_not_equal(fake->endpoints[i]->base.channel, channel);
+	assert_false(fake->channels_destroyed[channel - fake->channels]);
+	fake->channels_destroyed[channel - fake->channels] = true;
 }
 
 static inline enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access,
@@ -101,8 +119,11 @@ static inline enum outcome fake_endpoint_create(struct channel *channel, enum en
 						const struct endpoint_options *options, struct endpoint **endpoint)
 {
 	struct fake *fake = (struct fake *)channel->transport;
-	struct fake_endpoint *created = calloc(1, sizeof(*created));
+	struct fake_endpoint *created;
 
+	if (fake->next.endpoint)
+		return once(&fake->next.endpoint);
+	created = calloc(1, sizeof(*created));
 	assert_true(fake->endpoint_count < ENDPOINTS_MOST);
 	fake->endpoints[fake->endpoint_count++] = created;
 	endpoint_initialise(&created->base, channel, kind, options);
@@ -125,28 +146,29 @@ static inline enum outcome fake_listen(struct endpoint *endpoint, const struct a
 static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct address *source,
 					const struct address *destination)
 {
-	(void)source;
 	(void)destination;
+	if (source)
+		endpoint->local = *source;
 	loop_stop(endpoint->transport->loop);
-	return fake_of(endpoint)->resolving;
+	return once(&fake_of(endpoint)->next.resolve);
 }
 
 static inline enum outcome fake_open_queue(struct endpoint *endpoint)
 {
-	endpoint->queue_number = 2;
+	endpoint->queue_number = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
 	return OUTCOME_OK;
 }
 
 static inline enum outcome fake_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
 	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
-	return fake_of(endpoint)->connecting;
+	return once(&fake_of(endpoint)->next.connect);
 }
 
 static inline enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
 	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
-	return fake_of(endpoint)->accepting;
+	return once(&fake_of(endpoint)->next.accept);
 }
 
 static inline enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
@@ -160,7 +182,7 @@ static inline enum outcome fake_reject(struct endpoint *endpoint, const void *da
 static inline enum outcome fake_disconnect(struct endpoint *endpoint)
 {
 	of(endpoint)->disconnected = true;
-	return fake_of(endpoint)->disconnecting;
+	return once(&fake_of(endpoint)->next.disconnect);
 }
 
 static inline enum outcome fake_post(struct endpoint *base, const struct work *work, size_t count)
@@ -184,7 +206,7 @@ static inline enum outcome fake_post(struct endpoint *base, const struct work *w
 static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channel *channel)
 {
 	(void)channel;
-	return fake_of(endpoint)->migrating;
+	return once(&fake_of(endpoint)->next.migrate);
 }
 
 static const struct backend fake_backend = {
@@ -205,6 +227,19 @@ static const struct backend fake_backend = {
 	.post = fake_post,
 	.migrate = fake_migrate,
 };
+
+/* Where the link wraps it: a command gives up its privileges. */
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
+enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
+{
+	struct fake *fake = (struct fake *)((uintptr_t)options - offsetof(struct fake, options.common));
+
+	(void)log;
+	fake->confined = true;
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		fake->sent_before_confined |= fake->endpoints[i]->send_count > 0;
+	return OUTCOME_OK;
+}
 
 /* What goes to stderr is kept for assert_ended(). */
 static inline struct fake *fake_create(const struct command *command, enum hello_tool tool)
@@ -367,19 +402,23 @@ static inline void assert_reports(struct fake *fake, const char *words)
 	assert_reports_of(fake, REPORT_TOTAL, words);
 }
 
-static inline void stop_the_loop(void *owner)
+static inline void time_is_over(void *owner)
 {
 	struct fake *fake = owner;
 
+	fake->time_is_over = true;
 	loop_stop(fake->environment.loop);
 }
 
+/* Or until the run has ended. */
 static inline void run_for(struct fake *fake, int64_t nanoseconds)
 {
 	struct loop_timer timer = { 0 };
 
-	loop_timer_start(fake->environment.loop, &timer, nanoseconds, stop_the_loop, fake);
-	loop_run(fake->environment.loop);
+	fake->time_is_over = false;
+	loop_timer_start(fake->environment.loop, &timer, nanoseconds, time_is_over, fake);
+	while (!fake->time_is_over && !fake->environment.ended)
+		loop_run(fake->environment.loop);
 	loop_timer_stop(&timer);
 }
 

@@ -3,7 +3,6 @@
 /* Both ends of rping against peers that break the rules, which no stock tool does. */
 #include "test/unit/unit.h"
 
-#include "cmd/confinement.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "cmd/table.h"
@@ -12,22 +11,9 @@
 /* A server's peer has memory to be read, and to be written. */
 #define FAKE_FIELDS                                                                                                    \
 	struct rping_options options;                                                                                  \
-	bool confined, sent_before_confined;                                                                           \
 	uint8_t source[256], sink[256];
 
 #include "test/unit/fake_transport.h"
-
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
-{
-	struct fake *fake = (struct fake *)((uintptr_t)options - offsetof(struct fake, options.common));
-
-	(void)log;
-	fake->confined = true;
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		fake->sent_before_confined |= fake->endpoints[i]->send_count > 0;
-	return OUTCOME_OK;
-}
 
 static int set_up(void **state)
 {
@@ -1316,11 +1302,11 @@ static void request_that_cannot_be_accepted(void **state)
 
 	fake->options.server = true;
 	start(fake);
-	fake->accepting = OUTCOME_NO_CONNECTION;
+	fake->next.accept = OUTCOME_NO_CONNECTION;
 	ask(fake, 1);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
 	assert_int_equal(fake->environment.outcome, OUTCOME_OK);
-	fake->accepting = OUTCOME_INTERNAL;
+	fake->next.accept = OUTCOME_INTERNAL;
 	ask(fake, 1);
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }

@@ -1,0 +1,1722 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=confinement_enter */
+/* Runs of ucmatose at both ends: the phases, the limits of time, the failures of single connections, and the verdict.
+ */
+#include "test/unit/unit.h"
+
+#include "cmd/table.h"
+#include "cmd/ucmatose/ucmatose.h"
+#include "core/payload.h"
+
+#define FAKE_FIELDS                                                                                                    \
+	struct ucmatose_options options;                                                                               \
+	char *output;                                                                                                  \
+	size_t output_length;
+
+#include "test/unit/fake_transport.h"
+
+#define MS CLOCK_NS_PER_MS
+
+static int set_up(void **state)
+{
+	struct fake *fake = fake_create(&ucmatose_command, HELLO_UCMATOSE);
+
+	fake->environment.output = open_memstream(&fake->output, &fake->output_length);
+	fake->domain.most_queue_entries = 100;
+	fake->domain.longest_message = 1 << 20;
+	fake->options = (struct ucmatose_options){
+		.common = { .timeout = 400 * MS, .path = PATH_OPEN },
+		.port_space = PORT_SPACE_TCP,
+		.connections = 1,
+		.count = 1,
+		.size = 100,
+		.port = 7471,
+	};
+	*state = fake;
+	return 0;
+}
+
+static int clean_up(void **state)
+{
+	struct fake *fake = *state;
+
+	fclose(fake->environment.output);
+	free(fake->output);
+	return tear_down(state);
+}
+
+static struct endpoint *endpoint_of(struct fake *fake, size_t number)
+{
+	assert_true(number < fake->endpoint_count);
+	return &fake->endpoints[number]->base;
+}
+
+static void interrupt(struct fake *fake, enum interruption reason)
+{
+	ucmatose_command.interrupt(fake->state, reason);
+}
+
+/* Of the same test: the one before is over. */
+static struct fake *another_run(void **state)
+{
+	clean_up(state);
+	set_up(state);
+	return *state;
+}
+
+/* What a peer of ours says that runs with the options of this end. */
+static struct hello hello_of(const struct fake *fake, uint32_t connection)
+{
+	return (struct hello){ .tool = HELLO_UCMATOSE,
+			       .capacity = (uint32_t)fake->options.size,
+			       .connections = (uint32_t)fake->options.connections,
+			       .count = (uint64_t)fake->options.count,
+			       .connection = connection,
+			       .window = (uint32_t)fake->options.count };
+}
+
+/* The run has ended, and that was on stderr. */
+static void assert_over(struct fake *fake, enum outcome outcome, const char *errors)
+{
+	assert_true(fake->environment.ended);
+	fflush(fake->environment.output);
+	assert_ended(fake, outcome, errors);
+	assert_string_equal(fake->errors.text, errors);
+}
+
+static void assert_says(struct fake *fake, const char *words)
+{
+	fflush(fake->environment.output);
+	if (!strstr(fake->output, words))
+		fail_msg("\"%s\" is not in: %s", words, fake->output);
+}
+
+static void assert_says_not(struct fake *fake, const char *words)
+{
+	fflush(fake->environment.output);
+	if (strstr(fake->output, words))
+		fail_msg("\"%s\" is in: %s", words, fake->output);
+}
+
+static unsigned times_said(const char *text, const char *words)
+{
+	unsigned times = 0;
+
+	while ((text = strstr(text, words))) {
+		text++;
+		times++;
+	}
+	return times;
+}
+
+/* The peer's messages, numbered as its hello said. */
+static void receive(struct endpoint *endpoint, uint32_t seed, uint32_t number)
+{
+	struct work receive = next_receive(endpoint);
+
+	payload_pattern_fill(receive.region->memory + receive.offset, receive.length, seed, number);
+	complete(endpoint, WORK_RECEIVE, 0, receive.length);
+}
+
+/* A send that reports has arrived. */
+static void sent(struct endpoint *endpoint)
+{
+	complete(endpoint, WORK_SEND, 1, 0);
+}
+
+/* All is transferred: the server disconnects. */
+static void finish(struct fake *fake)
+{
+	run_for(fake, 11 * MS);
+	for (size_t i = 0; i < fake->endpoint_count; i++) {
+		enum endpoint_state state = endpoint_of(fake, i)->state;
+
+		if (state == ENDPOINT_DISCONNECTING || state == ENDPOINT_ESTABLISHED)
+			disconnect(endpoint_of(fake, i));
+	}
+}
+
+/* ---- a server ---- */
+
+static void start_server(struct fake *fake, int64_t connections)
+{
+	fake->options.connections = connections;
+	start(fake);
+	assert_int_equal(endpoint_of(fake, 0)->state, ENDPOINT_LISTENING);
+}
+
+static struct endpoint *ask(struct fake *fake, uint32_t connection, bool ours)
+{
+	struct hello hello = hello_of(fake, connection);
+
+	return request_connection(fake, ours ? &hello : NULL);
+}
+
+static struct endpoint *take(struct fake *fake, uint32_t connection, bool ours)
+{
+	struct endpoint *endpoint = ask(fake, connection, ours);
+
+	assert_int_equal(endpoint->state, ENDPOINT_ACCEPTING);
+	endpoint_established(endpoint, NULL, 0);
+	return endpoint;
+}
+
+/* And what is said of it. */
+#define OTHER_SIZE                                                                                                     \
+	"ucmatose: 10.0.0.2:4242: the two ends do not agree: the peer runs with -c 2 -C 1 -S 200, "                    \
+	"this end with -c 2 -C 1 -S 100\n"
+
+static struct endpoint *ask_with_other_size(struct fake *fake)
+{
+	struct hello hello = hello_of(fake, 0);
+
+	hello.capacity = 200;
+	return request_connection(fake, &hello);
+}
+
+/* All messages of a connection, which then disconnects. */
+static void transfer(struct endpoint *endpoint, uint32_t connection)
+{
+	uint64_t count = (uint64_t)fake_of(endpoint)->options.count;
+
+	for (uint32_t i = 0; i < count; i++)
+		sent(endpoint);
+	for (uint32_t i = 0; i < count; i++)
+		receive(endpoint, connection, i);
+}
+
+/* A server's run of some connections that all go well. */
+static void serve(struct fake *fake, uint32_t count, bool ours)
+{
+	struct endpoint *endpoints[4];
+
+	start_server(fake, count);
+	for (uint32_t i = 0; i < count; i++)
+		endpoints[i] = take(fake, i, ours);
+	for (uint32_t i = 0; i < count; i++)
+		transfer(endpoints[i], i);
+	finish(fake);
+}
+
+static void server_serves_its_connections(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_server(fake, 2);
+	first = take(fake, 0, true);
+	assert_int_equal(of(first)->hello.connection, 0);
+	assert_int_equal(of(first)->hello.connections, 2);
+	assert_int_equal(of(first)->hello.capacity, 100);
+	assert_int_equal(of(first)->hello.count, 1);
+	assert_int_equal(of(first)->hello.window, 1);
+	run_for(fake, MS);
+	/* Nothing moves before all are connected. */
+	assert_int_equal(of(first)->send_count, 0);
+	second = ask(fake, 1, true);
+	assert_int_equal(of(second)->hello.connection, 1);
+	assert_int_equal(of(first)->send_count, 0);
+	endpoint_established(second, NULL, 0);
+	assert_int_equal(of(first)->send_count, 1);
+	assert_int_equal(of(second)->send_count, 1);
+	transfer(first, 0);
+	run_for(fake, 20 * MS);
+	assert_false(of(first)->disconnected);
+	assert_says_not(fake, "receiving");
+	sent(second);
+	assert_says(fake, "receiving data transfers\n");
+	receive(second, 1, 0);
+	run_for(fake, 9 * MS);
+	assert_false(of(first)->disconnected);
+	run_for(fake, 2 * MS);
+	assert_true(of(first)->disconnected);
+	assert_true(of(second)->disconnected);
+	disconnect(first);
+	assert_false(fake->environment.ended);
+	disconnect(second);
+	assert_over(fake, OUTCOME_OK, "");
+	assert_string_equal(fake->output,
+			    "cmatose: starting server\n"
+			    "cmatose: listening on 0.0.0.0:7471\n"
+			    "initiating data transfers\n"
+			    "completing sends\n"
+			    "receiving data transfers\n"
+			    "data transfers complete\n"
+			    "cmatose: disconnecting\n"
+			    "disconnected\n"
+			    "test complete\n"
+			    "ucmatose: 2 connections, 2 messages of 100 bytes each way verified (fake, fake0)\n"
+			    "return status 0\n");
+}
+
+static void verdict_claims_what_was_compared(void **state)
+{
+	struct fake *fake = *state;
+
+	serve(fake, 1, true);
+	assert_says(fake, "ucmatose: 1 connection, 1 message of 100 bytes each way verified (fake, fake0)\n");
+	assert_over(fake, OUTCOME_OK, "");
+
+	fake = another_run(state);
+	fake->options.count = 2;
+	serve(fake, 1, false);
+	assert_says(
+		fake,
+		"ucmatose: 1 connection, 2 messages of 100 bytes each way came, their lengths checked (fake, fake0)\n");
+	assert_over(fake, OUTCOME_OK, "");
+
+	fake = another_run(state);
+	start_server(fake, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		take(fake, i, i == 1);
+	for (uint32_t i = 0; i < 3; i++)
+		transfer(endpoint_of(fake, 1 + i), i);
+	finish(fake);
+	assert_says(fake, "3 messages of 100 bytes each way verified "
+			  "(2 of the connections lead to a stock tool: lengths only) (fake, fake0)\n");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+/* Which need not be that in which they come. */
+static void server_takes_the_clients_numbers(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_server(fake, 2);
+	first = take(fake, 1, true);
+	fake->domain.device = "fake1";
+	second = take(fake, 0, true);
+	transfer(first, 1);
+	transfer(second, 0);
+	finish(fake);
+	assert_says(fake, "verified (fake, several devices)\n");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void server_only_connects_without_messages(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.count = 0;
+	start_server(fake, 2);
+	take(fake, 0, true);
+	take(fake, 1, false);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+	assert_string_equal(fake->output, "cmatose: starting server\n"
+					  "cmatose: listening on 0.0.0.0:7471\n"
+					  "cmatose: disconnecting\n"
+					  "disconnected\n"
+					  "test complete\n"
+					  "ucmatose: 2 connections made and ended (fake, fake0)\n"
+					  "return status 0\n");
+}
+
+static void server_refuses_connections_beyond_its_number(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 1);
+	endpoint = ask(fake, 0, true);
+	/* Also while the last one is being accepted. */
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct endpoint *more = ask(fake, i, i % 2);
+
+		assert_true(of(more)->rejected);
+		assert_string_equal(of(more)->rejection, "all connections of -c are taken");
+		assert_int_equal(more->state, ENDPOINT_DESTROYED);
+	}
+	endpoint_established(endpoint, NULL, 0);
+	assert_true(of(ask(fake, 4, false))->rejected);
+	transfer(endpoint, 0);
+	finish(fake);
+	assert_reports(fake, "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":4,");
+	assert_over(fake, OUTCOME_OK, "");
+	assert_int_equal(times_said(fake->output, "cmatose: refusing a connection beyond the number of -c\n"), 1);
+	assert_says(fake, "verified (fake, fake0), 4 more refused\n");
+}
+
+static void server_goes_on_with_those_that_came(void **state)
+{
+	struct fake *fake = *state;
+	int64_t began = clock_now();
+	struct endpoint *endpoint;
+
+	start_server(fake, 3);
+	run_for(fake, 1000 * MS);
+	endpoint = ask(fake, 0, true);
+	began = clock_now();
+	run_for(fake, 300 * MS);
+	/* What happens to a connection is progress too. */
+	endpoint_established(endpoint, NULL, 0);
+	run_for(fake, 399 * MS);
+	assert_int_equal(of(endpoint)->send_count, 0);
+	run_for(fake, 2 * MS);
+	assert_int_equal(of(endpoint)->send_count, 1);
+	assert_true(of(ask(fake, 1, true))->rejected);
+	transfer(endpoint, 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: only 1 of 3 connections came, and no other for 0.4 s\n");
+	assert_says_not(fake, "data transfers complete");
+	assert_says_not(fake, "verified");
+	assert_says(fake, "test complete\nreturn status 1\n");
+	assert_true(clock_now() - began < 800 * MS);
+}
+
+static void every_request_prolongs_the_wait(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 5);
+	for (uint32_t i = 0; i < 3; i++) {
+		take(fake, i, true);
+		run_for(fake, 300 * MS);
+	}
+	/* Also that of one that is lost. */
+	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	run_for(fake, 300 * MS);
+	take(fake, 4, true);
+	assert_reports(fake, "\"made\":4,\"failed\":1,");
+	for (uint32_t i = 0; i < 4; i++)
+		transfer(endpoint_of(fake, 1 + i), i < 3 ? i : 4);
+	finish(fake);
+	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 5 connections failed (number 3); 4 went well\n");
+}
+
+static void server_waits_for_the_first_client_without_a_limit(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 1);
+	run_for(fake, 3600 * CLOCK_NS_PER_S);
+	assert_false(fake->environment.ended);
+	transfer(take(fake, 0, true), 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void server_that_nobody_wants_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.idle_timeout = 20 * MS;
+	start_server(fake, 2);
+	run_for(fake, 19 * MS);
+	assert_false(fake->environment.ended);
+	run_for(fake, 2 * MS);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: no client came for 0.02 s (--idle-timeout)\n");
+	assert_string_equal(fake->output, "cmatose: starting server\n"
+					  "cmatose: listening on 0.0.0.0:7471\n"
+					  "test complete\n"
+					  "return status 1\n");
+}
+
+static void the_first_client_ends_the_idle_time(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.idle_timeout = 20 * MS;
+	start_server(fake, 2);
+	ask(fake, 0, true);
+	run_for(fake, 300 * MS);
+	assert_false(fake->environment.ended);
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+static void assert_ends_within(struct fake *fake, int64_t least, int64_t most)
+{
+	run_for(fake, least - MS);
+	assert_false(fake->environment.ended);
+	run_for(fake, most - least + 2 * MS);
+	assert_true(fake->environment.ended);
+}
+
+/* A client with other options asks for several connections at once, and hears for each of them why not. */
+static void server_that_met_another_size_ends_soon(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *request;
+	struct hello hello;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	start_server(fake, 2);
+	request = ask_with_other_size(fake);
+	assert_true(of(request)->rejected);
+	assert_true(hello_read((uint8_t *)of(request)->rejection, HELLO_SIZE, HELLO_UCMATOSE, &hello));
+	assert_int_equal(hello.capacity, 100);
+	assert_int_equal(hello.connections, 2);
+	assert_int_equal(hello.window, 0);
+	run_for(fake, 300 * MS);
+	/* The next ones do not prolong it. */
+	assert_true(of(ask_with_other_size(fake))->rejected);
+	assert_ends_within(fake, 200 * MS, 200 * MS);
+	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE OTHER_SIZE);
+}
+
+static void a_short_timeout_ends_it_sooner(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 2);
+	ask_with_other_size(fake);
+	assert_ends_within(fake, 400 * MS, 400 * MS);
+	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
+}
+
+static void every_option_that_differs_is_refused(void **state)
+{
+	static const struct hello others[] = {
+		{ .capacity = 99, .connections = 2, .count = 1 },  { .capacity = 101, .connections = 2, .count = 1 },
+		{ .capacity = 100, .connections = 1, .count = 1 }, { .capacity = 100, .connections = 3, .count = 1 },
+		{ .capacity = 100, .connections = 2, .count = 2 },
+	};
+	struct fake *fake = *state;
+
+	start_server(fake, 2);
+	for (size_t i = 0; i < LENGTH(others); i++) {
+		struct hello hello = others[i];
+
+		hello.tool = HELLO_UCMATOSE;
+		assert_true(of(request_connection(fake, &hello))->rejected);
+	}
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	assert_int_equal(times_said(capture_end(&fake->errors), "the two ends do not agree"), LENGTH(others));
+	capture_begin(&fake->errors);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+/* It has others to wait for, but has failed whatever becomes of them. */
+static void another_size_does_not_hurry_a_connection(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	start_server(fake, 2);
+	first = take(fake, 0, true);
+	ask_with_other_size(fake);
+	run_for(fake, 9 * CLOCK_NS_PER_S);
+	assert_false(fake->environment.ended);
+	second = take(fake, 1, true);
+	transfer(first, 0);
+	transfer(second, 1);
+	finish(fake);
+	assert_says(fake, "test complete\nreturn status 1\n");
+	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
+
+	/* What became of that connection is told as ever. */
+	fake = another_run(state);
+	start_server(fake, 2);
+	ask_with_other_size(fake);
+	first = take(fake, 0, true);
+	run_for(fake, 401 * MS);
+	disconnect(first);
+	assert_over(fake, OUTCOME_FAILED,
+		    OTHER_SIZE
+		    "ucmatose: only 1 of 2 connections came, and no other for 0.4 s\n"
+		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before it had acknowledged message 1 of 1\n"
+		    "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
+}
+
+/* Fails the first connections of a server and serves the others. */
+static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const char *words)
+{
+	start_server(fake, count);
+	for (uint32_t i = 0; i < count; i++)
+		ask(fake, i, true);
+	for (uint32_t i = 0; i < failed; i++)
+		endpoint_fail(endpoint_of(fake, 1 + i), OUTCOME_NO_CONNECTION);
+	for (uint32_t i = failed; i < count; i++)
+		endpoint_established(endpoint_of(fake, 1 + i), NULL, 0);
+	for (uint32_t i = failed; i < count; i++)
+		transfer(endpoint_of(fake, 1 + i), i);
+	finish(fake);
+	assert_over(fake, OUTCOME_NO_CONNECTION, words);
+}
+
+static void failed_connections_are_listed(void **state)
+{
+	fail_some(*state, 1, 2, "ucmatose: 1 of 2 connections failed (number 0); 1 went well\n");
+	fail_some(
+		another_run(state), 16, 20,
+		"ucmatose: 16 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); "
+		"4 went well\n");
+	fail_some(another_run(state), 17, 20,
+		  "ucmatose: 17 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
+		  "...); 3 went well\n");
+	fail_some(another_run(state), 3, 3, "ucmatose: 3 of 3 connections failed (number 0, 1, 2); 0 went well\n");
+	/* Nothing was transferred, and nobody is to be disconnected. */
+	assert_string_equal(((struct fake *)*state)->output, "cmatose: starting server\n"
+							     "cmatose: listening on 0.0.0.0:7471\n"
+							     "test complete\n"
+							     "return status 4\n");
+}
+
+/* It speaks for itself. */
+static void the_only_connection_is_not_listed(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 1);
+	endpoint_fail(ask(fake, 0, true), OUTCOME_NO_CONNECTION);
+	assert_over(fake, OUTCOME_NO_CONNECTION, "");
+}
+
+static void server_accepts_a_stock_client_for_longer(void **state)
+{
+	static const struct {
+		int64_t connections;
+		bool ours;
+		int64_t times;
+	} rows[] = { { 1, false, 1 }, { 255, false, 1 }, { 256, false, 2 }, { 1000, false, 4 }, { 1000, true, 1 } };
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct fake *fake = i ? another_run(state) : *state;
+
+		start_server(fake, rows[i].connections);
+		assert_int_equal(ask(fake, 0, rows[i].ours)->options.timeout, rows[i].times * 400 * MS);
+		interrupt(fake, INTERRUPTION_DEADLINE);
+		assert_over(fake, OUTCOME_FAILED, "");
+	}
+}
+
+static void connection_that_cannot_be_accepted_has_failed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 3);
+	fake->next.accept = OUTCOME_INTERNAL;
+	endpoint = ask(fake, 0, true);
+	assert_true(of(endpoint)->rejected);
+	assert_string_equal(of(endpoint)->rejection, "out of resources");
+	fake->domain.longest_message = 99;
+	assert_true(of(ask(fake, 1, true))->rejected);
+	fake->domain.longest_message = 100;
+	transfer(take(fake, 2, true), 2);
+	finish(fake);
+	assert_over(fake, OUTCOME_INTERNAL,
+		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n"
+		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
+}
+
+static void server_that_cannot_listen_has_failed(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->next.endpoint = OUTCOME_INTERNAL;
+	start(fake);
+	assert_over(fake, OUTCOME_INTERNAL, "");
+	assert_string_equal(fake->output, "cmatose: starting server\ntest complete\nreturn status 5\n");
+}
+
+static void request_that_is_lost_here_has_failed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	start_server(fake, 2);
+	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	run_for(fake, 9 * CLOCK_NS_PER_S);
+	endpoint = ask(fake, 1, true);
+	/* All that are wanted have come. */
+	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint_established(endpoint, NULL, 0);
+	assert_int_equal(of(endpoint)->send_count, 1);
+	transfer(endpoint, 1);
+	finish(fake);
+	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 2 connections failed (number 0); 1 went well\n");
+}
+
+/* When all have come nobody is waited for, but what is under way is. */
+static void server_waits_for_a_stock_client_that_it_accepts(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 256);
+	for (uint32_t i = 0; i < 255; i++)
+		endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint = ask(fake, 0, false);
+	run_for(fake, 700 * MS);
+	endpoint_established(endpoint, NULL, 0);
+	transfer(endpoint, 0);
+	finish(fake);
+	assert_over(
+		fake, OUTCOME_INTERNAL,
+		"ucmatose: 255 of 256 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
+		"...); 1 went well\n");
+}
+
+static void server_whose_requests_are_all_lost_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 1);
+	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	assert_over(fake, OUTCOME_INTERNAL, "");
+}
+
+static void server_whose_listener_failed_goes_on_with_those_that_came(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 2);
+	endpoint = take(fake, 0, true);
+	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_DEVICE);
+	assert_int_equal(of(endpoint)->send_count, 1);
+	transfer(endpoint, 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_NO_DEVICE, "");
+}
+
+/* Its client may not be ready yet, and does not say when it is. */
+static void server_pauses_for_stock_clients_on_iwarp(void **state)
+{
+	static const struct {
+		enum fabric fabric;
+		bool ours, pauses;
+	} rows[] = { { FABRIC_IWARP, false, true }, { FABRIC_IWARP, true, false }, { FABRIC_ROCE, false, false } };
+	struct fake *fake = *state;
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct endpoint *endpoint;
+
+		fake->domain.fabric = rows[i].fabric;
+		start_server(fake, 1);
+		endpoint = take(fake, 0, rows[i].ours);
+		if (rows[i].pauses) {
+			run_for(fake, 99 * MS);
+			assert_int_equal(of(endpoint)->send_count, 0);
+			assert_says_not(fake, "initiating");
+			run_for(fake, 2 * MS);
+			assert_int_equal(of(endpoint)->send_count, 1);
+		}
+		assert_says(fake, "initiating data transfers\n");
+		if (rows[i].fabric == FABRIC_IWARP && rows[i].ours)
+			complete(endpoint, WORK_RECEIVE, 0, 0);
+		transfer(endpoint, 0);
+		finish(fake);
+		assert_over(fake, OUTCOME_OK, "");
+		fake = another_run(state);
+	}
+	fake->domain.fabric = FABRIC_IWARP;
+	fake->options.count = 0;
+	start_server(fake, 1);
+	take(fake, 0, false);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void server_ends_whose_clients_leave_in_the_pause(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->domain.fabric = FABRIC_IWARP;
+	start_server(fake, 1);
+	disconnect(take(fake, 0, false));
+	assert_ends_within(fake, 100 * MS, 100 * MS);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before the first message\n");
+}
+
+static void server_says_where_its_client_left(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoints[3];
+
+	fake->options.count = 3;
+	start_server(fake, 4);
+	endpoints[0] = take(fake, 0, true);
+	endpoints[1] = take(fake, 1, true);
+	disconnect(endpoints[0]);
+	endpoints[2] = take(fake, 2, true);
+	take(fake, 3, true);
+	sent(endpoints[1]);
+	for (uint32_t i = 0; i < 3; i++)
+		sent(endpoints[2]);
+	receive(endpoints[2], 2, 0);
+	disconnect(endpoints[1]);
+	disconnect(endpoints[2]);
+	transfer(endpoint_of(fake, 4), 3);
+	finish(fake);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before the first message\n"
+		    "ucmatose: 10.0.0.2:4242: connection 1: the peer left before it had acknowledged message 2 of 3\n"
+		    "ucmatose: 10.0.0.2:4242: connection 2: the peer left after 1 of 3 messages\n"
+		    "ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 went well\n");
+}
+
+/* As it does when it has all its messages before the server has heard of that. */
+static void client_may_leave_when_all_is_transferred(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_server(fake, 2);
+	first = take(fake, 0, true);
+	second = take(fake, 1, true);
+	transfer(first, 0);
+	disconnect(first);
+	assert_int_equal(first->state, ENDPOINT_DESTROYED);
+	transfer(second, 1);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void server_fails_silent_clients(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoints[3];
+
+	fake->options.count = 3;
+	start_server(fake, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		endpoints[i] = take(fake, i, true);
+	sent(endpoints[0]);
+	for (uint32_t i = 0; i < 3; i++)
+		sent(endpoints[1]);
+	receive(endpoints[1], 1, 0);
+	receive(endpoints[1], 1, 1);
+	run_for(fake, 300 * MS);
+	transfer(endpoints[2], 2);
+	run_for(fake, 399 * MS);
+	assert_int_equal(endpoints[0]->state, ENDPOINT_ESTABLISHED);
+	run_for(fake, 2 * MS);
+	assert_int_equal(endpoints[0]->state, ENDPOINT_DESTROYED);
+	finish(fake);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.2:4242: connection 0: the peer took 1 of 3 messages, then none for 0.4 s\n"
+		    "ucmatose: 10.0.0.2:4242: connection 1: 2 of 3 messages came, then none for 0.4 s\n"
+		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
+	assert_says_not(fake, "data transfers complete");
+}
+
+/* Of a connection that failed only after its messages nothing is said to have gone well. */
+static void connection_that_does_not_end_has_failed(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_server(fake, 2);
+	first = take(fake, 0, true);
+	second = take(fake, 1, true);
+	transfer(first, 0);
+	transfer(second, 1);
+	run_for(fake, 11 * MS);
+	disconnect(first);
+	endpoint_fail(second, OUTCOME_FAILED);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+}
+
+static void connection_that_cannot_be_disconnected_has_failed(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 1);
+	transfer(take(fake, 0, true), 0);
+	fake->next.disconnect = OUTCOME_INTERNAL;
+	finish(fake);
+	assert_over(fake, OUTCOME_INTERNAL, "");
+}
+
+/* ---- a client ---- */
+
+static void start_client(struct fake *fake, int64_t connections)
+{
+	fake->options.server = "10.0.0.1";
+	fake->options.connections = connections;
+	start(fake);
+}
+
+/* The connection of that number, to a server of ours or to a stock one. */
+static struct endpoint *connect_one(struct fake *fake, uint32_t number, bool ours)
+{
+	struct hello hello = hello_of(fake, number);
+
+	return connect_endpoint(fake, endpoint_of(fake, number), ours ? &hello : NULL);
+}
+
+/* All messages of a client's connection. */
+static void reply(struct endpoint *endpoint, uint32_t connection)
+{
+	uint64_t count = (uint64_t)fake_of(endpoint)->options.count;
+
+	for (uint32_t i = 0; i < count; i++)
+		receive(endpoint, ~connection, i);
+	for (uint32_t i = 0; i < count; i++)
+		sent(endpoint);
+}
+
+static void client_makes_its_connections(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	fake->options.bind = "10.0.0.9";
+	start_client(fake, 2);
+	assert_int_equal(fake->endpoint_count, 1);
+	assert_int_equal(endpoint_of(fake, 0)->local.bytes[3], 9);
+	first = connect_one(fake, 0, true);
+	assert_int_equal(of(first)->hello.connection, 0);
+	assert_int_equal(of(first)->hello.window, 1);
+	assert_int_equal(fake->endpoint_count, 2);
+	second = connect_one(fake, 1, true);
+	assert_int_equal(of(second)->hello.connection, 1);
+	/* What is reported as the path is that of the first one. */
+	assert_int_equal(((struct ucmatose *)fake->state)->path.queue_number, first->queue_number);
+	assert_int_not_equal(first->queue_number, second->queue_number);
+	reply(first, 0);
+	run_for(fake, 300 * MS);
+	assert_says_not(fake, "sending");
+	receive(second, ~1u, 0);
+	assert_says(fake, "sending replies\n");
+	sent(second);
+	run_for(fake, 300 * MS);
+	assert_false(of(first)->disconnected);
+	disconnect(first);
+	disconnect(second);
+	assert_over(fake, OUTCOME_OK, "");
+	assert_string_equal(fake->output,
+			    "cmatose: starting client\n"
+			    "cmatose: connecting\n"
+			    "receiving data transfers\n"
+			    "sending replies\n"
+			    "data transfers complete\n"
+			    "test complete\n"
+			    "ucmatose: 2 connections, 2 messages of 100 bytes each way verified (fake, fake0)\n"
+			    "return status 0\n");
+}
+
+static void client_gives_up_privileges_when_all_are_connected(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->environment.confined = &fake->options.common;
+	start_client(fake, 2);
+	reply(connect_one(fake, 0, true), 0);
+	assert_false(fake->confined);
+	reply(connect_one(fake, 1, true), 1);
+	assert_true(fake->confined);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void client_takes_the_servers_numbers(void **state)
+{
+	struct fake *fake = *state;
+	struct hello hello = hello_of(fake, 5);
+
+	start_client(fake, 1);
+	reply(connect_endpoint(fake, endpoint_of(fake, 0), &hello), 5);
+	finish(fake);
+	assert_says(fake, "verified (fake, fake0)\n");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void client_only_connects_without_messages(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.count = 0;
+	start_client(fake, 1);
+	connect_one(fake, 0, false);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+	assert_string_equal(fake->output, "cmatose: starting client\n"
+					  "cmatose: connecting\n"
+					  "test complete\n"
+					  "ucmatose: 1 connection made and ended (fake, fake0)\n"
+					  "return status 0\n");
+}
+
+static void client_has_48_connections_under_way(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.count = 0;
+	start_client(fake, 60);
+	run_for(fake, MS);
+	assert_int_equal(fake->endpoint_count, 1);
+	connect_one(fake, 0, true);
+	assert_int_equal(fake->endpoint_count, 1 + 48);
+	connect_one(fake, 1, true);
+	assert_int_equal(fake->endpoint_count, 2 + 48);
+	endpoint_fail(endpoint_of(fake, 2), OUTCOME_NO_CONNECTION);
+	assert_int_equal(fake->endpoint_count, 3 + 48);
+	for (uint32_t i = 3; i < 60; i++)
+		connect_one(fake, i, true);
+	finish(fake);
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 60 connections failed (number 2); 59 went well\n");
+}
+
+static void client_tries_no_others_after_the_first_failed(void **state)
+{
+	struct fake *fake = *state;
+
+	start_client(fake, 3);
+	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
+	assert_int_equal(fake->endpoint_count, 1);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: 1 of 3 connections failed (number 0); 0 went well\n"
+		    "ucmatose: 2 connections were not tried after the first one failed\n");
+	assert_string_equal(fake->output, "cmatose: starting client\n"
+					  "cmatose: connecting\n"
+					  "test complete\n"
+					  "return status 4\n");
+
+	fake = another_run(state);
+	start_client(fake, 2);
+	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n"
+		    "ucmatose: 1 connection was not tried after the first one failed\n");
+}
+
+static void client_fails_what_it_cannot_ask_for(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->next.connect = OUTCOME_INTERNAL;
+	start_client(fake, 1);
+	resolved(fake, endpoint_of(fake, 0));
+	assert_over(fake, OUTCOME_INTERNAL, "");
+
+	fake = another_run(state);
+	fake->next.resolve = OUTCOME_NO_DEVICE;
+	start_client(fake, 1);
+	assert_over(fake, OUTCOME_NO_DEVICE, "");
+
+	fake = another_run(state);
+	fake->next.endpoint = OUTCOME_INTERNAL;
+	start_client(fake, 1);
+	assert_over(fake, OUTCOME_INTERNAL, "");
+}
+
+static void client_says_where_its_server_left(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.count = 2;
+	start_client(fake, 2);
+	receive(connect_one(fake, 0, true), ~0u, 0);
+	disconnect(endpoint_of(fake, 0));
+	connect_one(fake, 1, true);
+	receive(endpoint_of(fake, 1), ~1u, 0);
+	receive(endpoint_of(fake, 1), ~1u, 1);
+	disconnect(endpoint_of(fake, 1));
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.1:7471: connection 0: the peer left after 1 of 2 messages\n"
+		    "ucmatose: 10.0.0.1:7471: connection 1: the peer left before it had acknowledged message 1 of 2\n"
+		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+}
+
+/* Its messages may all have come while the server still waits for another connection. */
+static void client_waits_longer_for_a_server_that_waits_itself(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first;
+
+	start_client(fake, 2);
+	first = connect_one(fake, 0, true);
+	connect_one(fake, 1, true);
+	reply(first, 0);
+	run_for(fake, 399 * MS);
+	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_ESTABLISHED);
+	run_for(fake, 2 * MS);
+	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_DESTROYED);
+	assert_int_equal(first->state, ENDPOINT_ESTABLISHED);
+	assert_ends_within(fake, 799 * MS, 801 * MS);
+	assert_over(
+		fake, OUTCOME_FAILED,
+		"ucmatose: 10.0.0.1:7471: connection 1: 0 of 1 messages came, then none for 0.4 s\n"
+		"ucmatose: 10.0.0.1:7471: connection 0: all messages went through, but the server has not disconnected "
+		"for 0.8 s\n"
+		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+}
+
+static void client_does_not_wait_for_ever_for_the_end(void **state)
+{
+	struct fake *fake = *state;
+
+	start_client(fake, 1);
+	reply(connect_one(fake, 0, true), 0);
+	assert_ends_within(fake, 400 * MS, 401 * MS);
+	assert_over(
+		fake, OUTCOME_FAILED,
+		"ucmatose: 10.0.0.1:7471: connection 0: all messages went through, but the server has not disconnected "
+		"for 0.4 s\n");
+}
+
+static void client_is_told_of_other_options(void **state)
+{
+	static const char words[] =
+		"ucmatose: 10.0.0.1:7471: the two ends do not agree: the peer runs with -c 2 -C 9 -S 100, "
+		"this end with -c 2 -C 1 -S 100\n";
+	struct fake *fake = *state;
+	uint8_t bytes[HELLO_SIZE];
+	struct hello hello;
+
+	start_client(fake, 2);
+	hello = hello_of(fake, 0);
+	hello.count = 9;
+	connect_endpoint(fake, endpoint_of(fake, 0), &hello);
+	assert_over(fake, OUTCOME_FAILED, words);
+	hello_write(&hello, bytes);
+	for (int waits = 0; waits <= 1; waits++) {
+		fake = another_run(state);
+		fake->options.wait_server = waits * CLOCK_NS_PER_S;
+		start_client(fake, 2);
+		resolved(fake, endpoint_of(fake, 0));
+		/* That needs no line of its own then. */
+		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+		endpoint_refused(endpoint_of(fake, 0), bytes, sizeof(bytes));
+		assert_over(fake, OUTCOME_FAILED, words);
+	}
+}
+
+static void client_is_told_of_a_refusal(void **state)
+{
+	for (int waits = 0; waits <= 1; waits++) {
+		struct fake *fake = waits ? another_run(state) : *state;
+
+		fake->options.wait_server = waits * CLOCK_NS_PER_S;
+		start_client(fake, 1);
+		resolved(fake, endpoint_of(fake, 0));
+		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+		endpoint_refused(endpoint_of(fake, 0), NULL, 0);
+		assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
+	}
+}
+
+/* As a device has them. */
+static void errors_of_others_are_not_kept_back(void **state)
+{
+	struct fake *fake = *state;
+
+	start_client(fake, 1);
+	resolved(fake, endpoint_of(fake, 0));
+	log_error(&fake->environment.log, "fake0", "gone");
+	log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+	endpoint_refused(endpoint_of(fake, 0), NULL, 0);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: fake0: gone\nucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
+}
+
+/* Where nobody listens with -P ib, somebody may do so with -P tcp. */
+static void hint_at_the_port_space(void **state)
+{
+	static const char failed[] = "ucmatose: 10.0.0.1:7471: it failed\n";
+	static const struct {
+		enum port_space port_space;
+		int64_t wait_server;
+		bool absent;
+		const char *errors;
+	} rows[] = {
+		{ PORT_SPACE_IB, 0, true,
+		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server needs -P ib too\n" },
+		{ PORT_SPACE_IB, 0, false, failed },
+		{ PORT_SPACE_IB, 1, true,
+		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server was waited for 1e-09 s "
+		  "(--wait-server)\n" },
+		{ PORT_SPACE_TCP, 0, true, failed },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct fake *fake = i ? another_run(state) : *state;
+		struct endpoint *endpoint;
+
+		fake->options.port_space = rows[i].port_space;
+		fake->options.wait_server = rows[i].wait_server;
+		start_client(fake, 1);
+		endpoint = endpoint_of(fake, 0);
+		resolved(fake, endpoint);
+		fake_clock_pass(MS);
+		endpoint->absent = rows[i].absent;
+		log_error(&fake->environment.log, endpoint->name, "it failed");
+		endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
+		assert_over(fake, OUTCOME_NO_CONNECTION, rows[i].errors);
+	}
+}
+
+static void no_hint_at_the_port_space_once_connected(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.port_space = PORT_SPACE_IB;
+	start_client(fake, 1);
+	endpoint = connect_one(fake, 0, true);
+	endpoint->absent = true;
+	endpoint_fail(endpoint, OUTCOME_FAILED);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+static void client_waits_for_its_server(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_client(fake, 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(fake->endpoint_count, i + 1);
+		resolved(fake, endpoint_of(fake, i));
+		assert_int_equal(of(endpoint_of(fake, i))->receive_count, 1);
+		absent(endpoint_of(fake, i));
+		assert_int_equal(endpoint_of(fake, i)->state, ENDPOINT_DESTROYED);
+		loop_run(fake->environment.loop);
+	}
+	/* The memory of the first try is that of all. */
+	assert_int_equal(fake->regions_created, 1);
+	reply(connect_endpoint(
+		      fake, endpoint_of(fake, 3),
+		      &(struct hello){
+			      .tool = HELLO_UCMATOSE, .capacity = 100, .connections = 1, .count = 1, .window = 1 }),
+	      0);
+	finish(fake);
+	/* What was tried in vain is in no figure. */
+	assert_reports(fake, "\"resolve_address\":{\"count\":1,");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void client_waits_as_long_as_it_was_told(void **state)
+{
+	struct fake *fake = *state;
+	int64_t began = clock_now();
+
+	fake->options.wait_server = 150 * MS;
+	start_client(fake, 1);
+	for (size_t i = 0; !fake->environment.ended; i++) {
+		absent(endpoint_of(fake, i));
+		loop_run(fake->environment.loop);
+	}
+	assert_in_range(clock_now() - began, 150 * MS, 160 * MS);
+	assert_int_equal(fake->endpoint_count, 3);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: hint: the server was waited for 0.15 s (--wait-server)\n");
+}
+
+/* It was there. */
+static void client_waits_for_its_first_connection_only(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_client(fake, 2);
+	connect_one(fake, 0, true);
+	absent(endpoint_of(fake, 1));
+	assert_int_equal(fake->endpoint_count, 2);
+	reply(endpoint_of(fake, 0), 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+}
+
+/* As if its name had several addresses, from 10.0.0.1 on. */
+static void start_with_addresses(struct fake *fake, int64_t connections, size_t count)
+{
+	struct ucmatose *run;
+
+	start_client(fake, connections);
+	run = fake->state;
+	for (size_t i = 1; i < count; i++) {
+		run->addresses[i] = run->addresses[0];
+		run->addresses[i].bytes[3] = (uint8_t)(1 + i);
+	}
+	run->address_count = count;
+}
+
+static void client_tries_the_next_address(void **state)
+{
+	struct fake *fake = *state;
+
+	start_with_addresses(fake, 2, 3);
+	resolved(fake, endpoint_of(fake, 0));
+	/* No route leads to the second one, and to the third one another device does. */
+	fake->next.resolve = OUTCOME_NO_CONNECTION;
+	fake->domain.device = "fake1";
+	absent(endpoint_of(fake, 0));
+	assert_int_equal(endpoint_of(fake, 0)->state, ENDPOINT_DESTROYED);
+	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_DESTROYED);
+	assert_string_equal(endpoint_of(fake, 2)->name, "10.0.0.3:7471");
+	reply(connect_endpoint(fake, endpoint_of(fake, 2), NULL), 0);
+	assert_string_equal(endpoint_of(fake, 3)->name, "10.0.0.3:7471");
+	reply(connect_endpoint(fake, endpoint_of(fake, 3), NULL), 1);
+	finish(fake);
+	assert_says(fake, "lengths checked (fake, fake1)\n");
+	assert_over(fake, OUTCOME_OK,
+		    "ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
+		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n");
+}
+
+/* Nothing was sent yet. */
+static void client_tries_the_next_address_if_it_cannot_ask(void **state)
+{
+	struct fake *fake = *state;
+
+	start_with_addresses(fake, 1, 2);
+	fake->next.connect = OUTCOME_NO_CONNECTION;
+	resolved(fake, endpoint_of(fake, 0));
+	assert_string_equal(endpoint_of(fake, 1)->name, "10.0.0.2:7471");
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n");
+}
+
+static void client_ends_after_its_last_address(void **state)
+{
+	struct fake *fake = *state;
+
+	start_with_addresses(fake, 1, 2);
+	absent(endpoint_of(fake, 0));
+	absent(endpoint_of(fake, 1));
+	assert_int_equal(fake->endpoint_count, 2);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
+		    "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n");
+}
+
+static void client_begins_with_the_first_address_again(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_with_addresses(fake, 1, 2);
+	absent(endpoint_of(fake, 0));
+	absent(endpoint_of(fake, 1));
+	run_for(fake, 99 * MS);
+	assert_int_equal(fake->endpoint_count, 2);
+	fake->next.resolve = OUTCOME_NO_CONNECTION;
+	run_for(fake, 2 * MS);
+	assert_string_equal(endpoint_of(fake, 2)->name, "10.0.0.1:7471");
+	assert_string_equal(endpoint_of(fake, 3)->name, "10.0.0.2:7471");
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: hint: 10.0.0.2:7471 was waited for: connecting: nobody listens there\n");
+}
+
+/* It ends when it cannot ask any more. */
+static void client_that_cannot_ask_again_ends(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_client(fake, 1);
+	absent(endpoint_of(fake, 0));
+	fake->next.resolve = OUTCOME_NO_DEVICE;
+	run_for(fake, 101 * MS);
+	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n");
+}
+
+/* The address that took the first connection takes the others. */
+static void client_stays_with_the_address_that_took_it(void **state)
+{
+	struct fake *fake = *state;
+
+	start_with_addresses(fake, 2, 2);
+	connect_one(fake, 0, true);
+	absent(endpoint_of(fake, 1));
+	assert_int_equal(fake->endpoint_count, 2);
+	reply(endpoint_of(fake, 0), 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_NO_CONNECTION,
+		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+}
+
+/* ---- the times of the steps ---- */
+
+static void steps_are_timed_at_the_client(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.warmup = 1;
+	start_client(fake, 2);
+	connect_one(fake, 0, true);
+	endpoint = endpoint_of(fake, 1);
+	fake_clock_pass(1);
+	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
+	endpoint->domain = &fake->domain;
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
+	fake_clock_pass(20);
+	endpoint_enter(endpoint, ENDPOINT_ROUTE_RESOLVED);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+	fake_clock_pass(300);
+	endpoint_established(endpoint, NULL, 0);
+	reply(endpoint_of(fake, 0), 0);
+	reply(endpoint, 1);
+	finish(fake);
+	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":0,\"warmup\":1,");
+	assert_reports(fake, "\"resolve_address\":{\"count\":1,\"min_ns\":1,");
+	assert_reports(fake, "\"resolve_route\":{\"count\":1,\"min_ns\":20,");
+	assert_reports(fake, "\"connect\":{\"count\":1,\"min_ns\":300,");
+	assert_reports(fake, "\"accept\":{\"count\":0,");
+	assert_reports(fake, "\"disconnect\":{\"count\":0,");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void steps_are_timed_at_the_server(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoints[3];
+
+	fake->options.warmup = 2;
+	start_server(fake, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		endpoints[i] = ask(fake, i, true);
+		fake_clock_pass(40);
+		endpoint_established(endpoints[i], NULL, 0);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		transfer(endpoints[i], i);
+	run_for(fake, 11 * MS);
+	disconnect(endpoints[0]);
+	disconnect(endpoints[1]);
+	fake_clock_pass(CLOCK_NS_PER_S);
+	disconnect(endpoints[2]);
+	assert_reports(fake, "\"accept\":{\"count\":1,\"min_ns\":40,");
+	assert_reports(fake, "\"connect\":{\"count\":0,");
+	assert_reports(fake, "\"disconnect\":{\"count\":1,\"min_ns\":100");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+/* Its first connection waits for messages while the others are made: that time is no part of the rate. */
+static void rates_are_over_the_time_of_each_phase(void **state)
+{
+	struct fake *fake = *state;
+
+	start_client(fake, 2);
+	connect_one(fake, 0, true);
+	fake_clock_pass(2 * CLOCK_NS_PER_S);
+	connect_one(fake, 1, true);
+	fake_clock_pass(4 * CLOCK_NS_PER_S);
+	receive(endpoint_of(fake, 0), ~0u, 0);
+	receive(endpoint_of(fake, 1), ~1u, 0);
+	fake_clock_pass(8 * CLOCK_NS_PER_S);
+	sent(endpoint_of(fake, 0));
+	sent(endpoint_of(fake, 1));
+	finish(fake);
+	assert_reports(fake, "\"warmup\":0,\"rate_per_second\":1.000");
+	assert_reports(fake, "\"sent_rate_per_second\":0.250,\"received_rate_per_second\":0.500,");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+/* ---- another event channel, with -m ---- */
+
+static void server_moves_to_a_new_channel(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.migrate = true;
+	serve(fake, 2, true);
+	for (size_t i = 0; i < fake->endpoint_count; i++)
+		assert_ptr_equal(endpoint_of(fake, i)->channel, &fake->channels[1]);
+	assert_true(fake->channels_destroyed[0]);
+	assert_says(fake, "data transfers complete\nmigrating to new event channel\ncmatose: disconnecting\n");
+	assert_over(fake, OUTCOME_OK, "");
+	assert_true(fake->channels_destroyed[1]);
+}
+
+/* If the peer leaves at the last moment. */
+static void run_without_a_connection_moves_nothing(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.migrate = true;
+	start_server(fake, 1);
+	endpoint = take(fake, 0, true);
+	transfer(endpoint, 0);
+	endpoint_fail(endpoint, OUTCOME_FAILED);
+	run_for(fake, 11 * MS);
+	assert_int_equal(fake->channel_count, 1);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+/* Also the connections that the server was quick to end. */
+static void client_moves_to_a_new_channel(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	fake->options.migrate = true;
+	start_client(fake, 3);
+	first = connect_one(fake, 0, true);
+	second = connect_one(fake, 1, true);
+	endpoint_fail(endpoint_of(fake, 2), OUTCOME_NO_CONNECTION);
+	reply(first, 0);
+	disconnect(first);
+	assert_int_equal(first->state, ENDPOINT_DISCONNECTED);
+	reply(second, 1);
+	run_for(fake, MS);
+	assert_ptr_equal(first->channel, &fake->channels[1]);
+	assert_int_equal(first->state, ENDPOINT_DESTROYED);
+	assert_ptr_equal(second->channel, &fake->channels[1]);
+	disconnect(second);
+	assert_int_equal(second->state, ENDPOINT_DESTROYED);
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 3 connections failed (number 2); 2 went well\n");
+}
+
+/* Some are here and some there then: both channels stay as long as the endpoints. */
+static void move_that_fails_is_a_failure(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.migrate = true;
+	fake->next.migrate = OUTCOME_INTERNAL;
+	serve(fake, 2, true);
+	assert_false(fake->channels_destroyed[0]);
+	assert_says(fake, "cmatose: disconnecting\n");
+	assert_over(fake, OUTCOME_INTERNAL, "");
+
+	fake = another_run(state);
+	fake->options.migrate = true;
+	start_server(fake, 1);
+	fake->next.channel = OUTCOME_INTERNAL;
+	transfer(take(fake, 0, true), 0);
+	finish(fake);
+	assert_ptr_equal(endpoint_of(fake, 1)->channel, &fake->channels[0]);
+	assert_over(fake, OUTCOME_INTERNAL, "");
+}
+
+static void run_without_m_stays_on_its_channel(void **state)
+{
+	struct fake *fake = *state;
+
+	serve(fake, 1, true);
+	assert_int_equal(fake->channel_count, 1);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+/* ---- ended from outside ---- */
+
+static void interrupted_server_says_what_was_through(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_server(fake, 4);
+	first = take(fake, 0, true);
+	second = take(fake, 1, true);
+	take(fake, 2, true);
+	take(fake, 3, true);
+	transfer(first, 0);
+	sent(second);
+	endpoint_fail(endpoint_of(fake, 4), OUTCOME_FAILED);
+	interrupt(fake, INTERRUPTION_SIGNAL);
+	assert_int_equal(endpoint_of(fake, 0)->state, ENDPOINT_DESTROYED);
+	assert_true(of(first)->disconnected);
+	assert_true(of(second)->disconnected);
+	assert_false(fake->environment.ended);
+	disconnect(first);
+	disconnect(second);
+	disconnect(endpoint_of(fake, 3));
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 1 of 4 connections were through\n");
+	assert_says_not(fake, "test complete");
+	assert_says_not(fake, "disconnected\n");
+	assert_says(fake, "return status 1\n");
+}
+
+/* All has come, but not all has gone. */
+static void interrupted_client_says_what_was_through(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_client(fake, 1);
+	endpoint = connect_one(fake, 0, true);
+	receive(endpoint, ~0u, 0);
+	interrupt(fake, INTERRUPTION_SIGNAL);
+	disconnect(endpoint);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 1 connection was through\n");
+}
+
+/* Nobody waits for those that are not connected. */
+static void interrupted_run_drops_what_is_connecting(void **state)
+{
+	struct fake *fake = *state;
+
+	start_server(fake, 2);
+	ask(fake, 0, true);
+	interrupt(fake, INTERRUPTION_SIGNAL);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 2 connections were through\n");
+
+	fake = another_run(state);
+	start_client(fake, 2);
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	assert_int_equal(fake->endpoint_count, 1);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+static void interrupted_run_disconnects_once(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 1);
+	endpoint = take(fake, 0, true);
+	transfer(endpoint, 0);
+	run_for(fake, 11 * MS);
+	assert_int_equal(endpoint->state, ENDPOINT_DISCONNECTING);
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	disconnect(endpoint);
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
+static void interrupted_run_closes_what_the_peer_left(void **state)
+{
+	for (int closing = 0; closing <= 1; closing++) {
+		struct fake *fake = closing ? another_run(state) : *state;
+		struct endpoint *first, *second;
+
+		fake->options.migrate = true;
+		start_client(fake, 2);
+		first = connect_one(fake, 0, true);
+		second = connect_one(fake, 1, true);
+		reply(first, 0);
+		disconnect(first);
+		if (closing)
+			reply(second, 1);
+		run_for(fake, MS);
+		assert_int_equal(first->state, closing ? ENDPOINT_DESTROYED : ENDPOINT_DISCONNECTED);
+		interrupt(fake, INTERRUPTION_SIGNAL);
+		assert_int_equal(first->state, ENDPOINT_DESTROYED);
+		disconnect(second);
+		assert_over(fake, OUTCOME_FAILED,
+			    closing ? "ucmatose: interrupted: 2 of 2 connections were through\n"
+				    : "ucmatose: interrupted: 1 of 2 connections were through\n");
+	}
+}
+
+/* Neither the wait for clients nor the pause before the end goes on. */
+static void interrupted_run_waits_for_nothing_else(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 1);
+	endpoint = take(fake, 0, true);
+	transfer(endpoint, 0);
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	run_for(fake, 350 * MS);
+	assert_false(fake->environment.ended);
+	disconnect(endpoint);
+	assert_over(fake, OUTCOME_FAILED, "");
+	assert_says_not(fake, "cmatose: disconnecting");
+}
+
+static void interrupted_client_says_whom_it_waited_for(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_client(fake, 1);
+	absent(endpoint_of(fake, 0));
+	run_for(fake, MS);
+	interrupt(fake, INTERRUPTION_SIGNAL);
+	run_for(fake, CLOCK_NS_PER_S);
+	assert_int_equal(fake->endpoint_count, 1);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: interrupted: 0 of 1 connection was through\n"
+		    "ucmatose: hint: 10.0.0.1:7471 was waited for: connecting: nobody listens there\n");
+}
+
+static void a_run_that_is_over_stays_as_it_is(void **state)
+{
+	struct fake *fake = *state;
+
+	serve(fake, 1, true);
+	interrupt(fake, INTERRUPTION_SIGNAL);
+	assert_over(fake, OUTCOME_OK, "");
+	assert_int_equal(times_said(fake->output, "return status"), 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, clean_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(server_serves_its_connections),
+		TEST(verdict_claims_what_was_compared),
+		TEST(server_takes_the_clients_numbers),
+		TEST(server_only_connects_without_messages),
+		TEST(server_refuses_connections_beyond_its_number),
+		TEST(server_goes_on_with_those_that_came),
+		TEST(every_request_prolongs_the_wait),
+		TEST(server_waits_for_the_first_client_without_a_limit),
+		TEST(server_that_nobody_wants_ends),
+		TEST(the_first_client_ends_the_idle_time),
+		TEST(server_that_met_another_size_ends_soon),
+		TEST(a_short_timeout_ends_it_sooner),
+		TEST(every_option_that_differs_is_refused),
+		TEST(another_size_does_not_hurry_a_connection),
+		TEST(failed_connections_are_listed),
+		TEST(the_only_connection_is_not_listed),
+		TEST(server_accepts_a_stock_client_for_longer),
+		TEST(connection_that_cannot_be_accepted_has_failed),
+		TEST(server_that_cannot_listen_has_failed),
+		TEST(request_that_is_lost_here_has_failed),
+		TEST(server_waits_for_a_stock_client_that_it_accepts),
+		TEST(server_whose_requests_are_all_lost_ends),
+		TEST(server_whose_listener_failed_goes_on_with_those_that_came),
+		TEST(server_pauses_for_stock_clients_on_iwarp),
+		TEST(server_ends_whose_clients_leave_in_the_pause),
+		TEST(server_says_where_its_client_left),
+		TEST(client_may_leave_when_all_is_transferred),
+		TEST(server_fails_silent_clients),
+		TEST(connection_that_does_not_end_has_failed),
+		TEST(connection_that_cannot_be_disconnected_has_failed),
+		TEST(client_makes_its_connections),
+		TEST(client_gives_up_privileges_when_all_are_connected),
+		TEST(client_takes_the_servers_numbers),
+		TEST(client_only_connects_without_messages),
+		TEST(client_has_48_connections_under_way),
+		TEST(client_tries_no_others_after_the_first_failed),
+		TEST(client_fails_what_it_cannot_ask_for),
+		TEST(client_says_where_its_server_left),
+		TEST(client_waits_longer_for_a_server_that_waits_itself),
+		TEST(client_does_not_wait_for_ever_for_the_end),
+		TEST(client_is_told_of_other_options),
+		TEST(client_is_told_of_a_refusal),
+		TEST(errors_of_others_are_not_kept_back),
+		TEST(hint_at_the_port_space),
+		TEST(no_hint_at_the_port_space_once_connected),
+		TEST(client_waits_for_its_server),
+		TEST(client_waits_as_long_as_it_was_told),
+		TEST(client_waits_for_its_first_connection_only),
+		TEST(client_tries_the_next_address),
+		TEST(client_tries_the_next_address_if_it_cannot_ask),
+		TEST(client_ends_after_its_last_address),
+		TEST(client_begins_with_the_first_address_again),
+		TEST(client_that_cannot_ask_again_ends),
+		TEST(client_stays_with_the_address_that_took_it),
+		TEST(steps_are_timed_at_the_client),
+		TEST(steps_are_timed_at_the_server),
+		TEST(rates_are_over_the_time_of_each_phase),
+		TEST(server_moves_to_a_new_channel),
+		TEST(run_without_a_connection_moves_nothing),
+		TEST(client_moves_to_a_new_channel),
+		TEST(move_that_fails_is_a_failure),
+		TEST(run_without_m_stays_on_its_channel),
+		TEST(interrupted_server_says_what_was_through),
+		TEST(interrupted_client_says_what_was_through),
+		TEST(interrupted_run_drops_what_is_connecting),
+		TEST(interrupted_run_disconnects_once),
+		TEST(interrupted_run_closes_what_the_peer_left),
+		TEST(interrupted_run_waits_for_nothing_else),
+		TEST(interrupted_client_says_whom_it_waited_for),
+		TEST(a_run_that_is_over_stays_as_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

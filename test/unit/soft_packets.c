@@ -4,10 +4,12 @@
 #include "test/unit/unit.h"
 
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include "transport/soft/delivery.h"
+#include "transport/soft/mad.h"
 #include "transport/soft/packets.h"
 #include "transport/soft/queue.h"
 #include "transport/soft/socket.h"
@@ -33,6 +35,9 @@ struct wire {
 	unsigned refused[8]; /* the messages so many before the end of a call, in turn; 0 takes all of it */
 	size_t turn;
 	int error;
+	int icmp_error; /* in the queue of errors; 0: none */
+	int unreachable;
+	unsigned messages_for_manager;
 };
 
 static struct wire *wire;
@@ -78,6 +83,7 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 	(void)flags;
 	(void)timeout;
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= wire->length);
+	errno = wire->icmp_error;
 	if (wire->taken)
 		return -1;
 	wire->taken = true;
@@ -107,6 +113,55 @@ void __wrap_soft_queue_receive(struct soft_transport *transport, struct soft_soc
 	wire->psn[wire->count] = packet->psn;
 	wire->first[wire->count] = packet->payload[0];
 	wire->lengths[wire->count++] = packet->length;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
+{
+	struct sock_extended_err error = { .ee_errno = (uint32_t)wire->icmp_error };
+	struct cmsghdr *row = header->msg_control;
+
+	(void)fd;
+	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
+	if (!wire->icmp_error)
+		return -1;
+	wire->icmp_error = 0;
+	memcpy(header->msg_name, &wire->from, sizeof(wire->from));
+	row->cmsg_level = IPPROTO_IP;
+	row->cmsg_type = IP_RECVERR;
+	row->cmsg_len = CMSG_LEN(sizeof(error));
+	memcpy(CMSG_DATA(row), &error, sizeof(error));
+	header->msg_controllen = CMSG_SPACE(sizeof(error));
+	return 0;
+}
+
+void __wrap_soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+				     const struct address *peer, int error, const uint8_t *quoted, size_t length);
+void __wrap_soft_manager_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+				     const struct address *peer, int error, const uint8_t *quoted, size_t length)
+{
+	(void)transport;
+	(void)socket;
+	(void)peer;
+	(void)quoted;
+	(void)length;
+	wire->unreachable = error;
+}
+
+void __wrap_soft_manager_receive(struct soft_transport *transport, struct soft_socket *socket,
+				 const struct address *from, const uint8_t *bytes, size_t length,
+				 const struct icrc_case *open);
+void __wrap_soft_manager_receive(struct soft_transport *transport, struct soft_socket *socket,
+				 const struct address *from, const uint8_t *bytes, size_t length,
+				 const struct icrc_case *open)
+{
+	(void)transport;
+	(void)socket;
+	(void)from;
+	(void)bytes;
+	(void)open;
+	assert_int_equal(length, MAD_SIZE);
+	wire->messages_for_manager++;
 }
 
 uint32_t __real_soft_socket_dropped(const struct soft_socket *socket);
@@ -328,14 +383,75 @@ static void single_packets_need_no_control_message(void **state)
 	assert_int_equal(wire->psn[0], 1000);
 }
 
+/* ---- for the manager ---- */
+
+static void what_is_a_management_datagram(void **state)
+{
+	static const uint8_t mad[MAD_SIZE];
+	static const struct {
+		uint8_t opcode;
+		uint32_t key;
+		bool taken;
+	} rows[] = {
+		{ OPCODE_DATAGRAM, MAD_QUEUE_KEY, true },
+		{ OPCODE_DATAGRAM, MAD_QUEUE_KEY + 1, false },
+		{ OPCODE_DATAGRAM_IMMEDIATE, MAD_QUEUE_KEY, false },
+		{ OPCODE_SEND_ONLY, MAD_QUEUE_KEY, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct end sender;
+		struct soft_path path = { .socket = &sender.socket,
+					  .peer = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } } };
+		struct packet packet = {
+			.opcode = rows[row].opcode,
+			.pkey = PACKET_PKEY,
+			.destination = MAD_QUEUE_NUMBER,
+			.datagram = { .key = rows[row].key, .source = MAD_QUEUE_NUMBER },
+			.payload = mad,
+			.length = MAD_SIZE,
+		};
+
+		end_open(&sender, 1);
+		wire->length = 0;
+		soft_transmit(&sender.transport, &path, &packet);
+		soft_flush(&sender.transport);
+		end_close(&sender);
+		wire->messages_for_manager = 0;
+		receive_all();
+		assert_int_equal(wire->messages_for_manager, rows[row].taken);
+		assert_int_equal(wire->count, 0);
+	}
+}
+
+/* A path that is too narrow is no peer that is not reached. */
+static void what_icmp_says(void **state)
+{
+	static const int errors[] = { EMSGSIZE, EHOSTUNREACH };
+
+	(void)state;
+	for (size_t index = 0; index < LENGTH(errors); index++) {
+		struct end receiver;
+
+		end_open(&receiver, 2);
+		wire->taken = true;
+		wire->icmp_error = errors[index];
+		soft_packets_readable(&receiver.socket);
+		assert_int_equal(soft_socket_is_narrow(&receiver.socket), errors[index] == EMSGSIZE);
+		assert_int_equal(wire->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
+		end_close(&receiver);
+	}
+}
+
 /* ---- what the host refuses ---- */
 
 enum {
 	DATAGRAMS = 6
 };
 
-/* From two queues in turn, so that each is a message. */
-static void send_datagrams(struct soft_unsent unsent[2])
+/* From two queues in turn, so that each is a message. Returns why the socket is said to refuse them. */
+static int send_datagrams(struct soft_unsent unsent[2])
 {
 	static const uint8_t payload[FULL];
 	struct end sender;
@@ -364,6 +480,7 @@ static void send_datagrams(struct soft_unsent unsent[2])
 	}
 	soft_flush(&sender.transport);
 	end_close(&sender);
+	return soft_socket_refusal(&sender.socket);
 }
 
 /* None behind it in its queue goes either, all in the others do, and it is known why. */
@@ -380,7 +497,8 @@ static void a_refused_datagram_is_known(void **state)
 	wire->error = EPERM;
 	memcpy(wire->refused, (unsigned[]){ 4, 4, 4 }, 3 * sizeof(unsigned));
 	wire->turn = 0;
-	send_datagrams(unsent);
+	/* What went behind it was not refused. */
+	assert_int_equal(send_datagrams(unsent), 0);
 	assert_int_equal(wire->messages, 4);
 	assert_int_equal(unsent[0].count, 2);
 	assert_int_equal(unsent[0].error, EPERM);
@@ -393,7 +511,7 @@ static void a_refused_datagram_is_known(void **state)
 		wire->error = full ? ENOBUFS : EAGAIN;
 		memcpy(wire->refused, refused[full], sizeof(refused[full]));
 		wire->turn = 0;
-		send_datagrams(unsent);
+		assert_int_equal(send_datagrams(unsent), full ? ENOBUFS : 0);
 		assert_int_equal(wire->messages, 0);
 		assert_int_equal(unsent[0].count, 3);
 		assert_int_equal(unsent[1].count, 3);
@@ -531,6 +649,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_closed_socket_leaves_nothing_to_the_next, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_a_management_datagram, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_icmp_says, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_datagram_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_shares_a_message, set_up, tear_down),
 		cmocka_unit_test(the_window_fits_into_the_buffer),

@@ -89,11 +89,40 @@ static void queues_are_used_again(void **state)
 	provider_end();
 }
 
+/* A device may leave completions of a queue pair that goes in the queue: their places are the next connection's. */
+static void a_queue_pair_leaves_no_completion(void **state)
+{
+	static struct bench bench;
+	struct endpoint_options options;
+	struct path_options path = PATH_OPEN;
+	const struct verbs_endpoint *endpoint;
+	struct completion_queue *queue;
+
+	(void)state;
+	provider_begin(PROVIDER_ROCE, 0);
+	provider.keeps_completions = true;
+	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
+	options = bench_options(&bench);
+	options.path = &path;
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	endpoint = (const struct verbs_endpoint *)bench.client.endpoint;
+	queue = (struct completion_queue *)endpoint->completions->queue;
+	late.base.wr_id = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
+				       WORK_RECEIVE, 9);
+	cq_push(queue, &late, true, true);
+	bench_clear(&bench);
+	assert_int_equal(queue->count, 0);
+	bench_close(&bench);
+	provider_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arming_loses_nothing),
 		cmocka_unit_test(queues_are_used_again),
+		cmocka_unit_test(a_queue_pair_leaves_no_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -471,6 +471,26 @@ static void an_unwanted_request(void **state)
 	end();
 }
 
+/* The command hears of a request that finds no memory, and the peer is refused. */
+static void a_request_without_memory(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	provider_fail("calloc", ENOMEM, 0);
+	capture_begin(&capture);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	provider_fail(NULL, 0, 0);
+	assert_non_null(strstr(capture_end(&capture), "a request is refused: out of memory"));
+	assert_int_equal(end_events(&bench.listening, EVENT_REFUSED), 1);
+	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
+	end();
+}
+
 static struct cm_id *ask(const struct rdma_conn_param *parameters)
 {
 	struct sockaddr_in to = provider.devices[0]->ports[0].address;
@@ -715,6 +735,14 @@ static void queues_are_shared(void **state)
 	}
 	assert_int_equal(count, 2);
 	assert_int_equal(provider.protection_domains, 1);
+	end();
+	/* Each is twice as large as the one before, up to 65536 entries. */
+	begin(PROVIDER_ROCE);
+	provider.devices[0]->limits.max_cqe = provider.devices[0]->limits.max_qp_wr = 1 << 20;
+	options.send_depth = options.receive_depth = 20000;
+	assert_true(bench_connect(&bench, &options));
+	assert_int_equal(provider.cqs->capacity, 40000);
+	assert_int_equal(provider.cqs->next->capacity, 65536);
 	end();
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = 20;
@@ -1114,6 +1142,8 @@ static void a_membership_that_fails(void **state)
 		capture_end(&capture);
 		assert_non_null(strstr(capture.text, rows[row].cause));
 		assert_false(verbs(bench.client.endpoint)->attached);
+		/* What was never joined is not left. */
+		assert_int_equal(verbs(bench.client.endpoint)->member, row != 0);
 		end();
 	}
 	/* The subnet manager knows no send-only members. */
@@ -1233,6 +1263,7 @@ int main(void)
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(the_last_message_before_the_end),
 		cmocka_unit_test(an_unwanted_request),
+		cmocka_unit_test(a_request_without_memory),
 		cmocka_unit_test(an_answer_to_nobody),
 		cmocka_unit_test(rights_of_a_region),
 		cmocka_unit_test(service_level_of_a_group),

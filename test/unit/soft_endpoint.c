@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/network/network.wrap */
+/* Which listener a request is for, what options ask of an endpoint's packets, and why its peer may be silent. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+
+#include "test/network/network.h"
+#include "test/network/stack.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/packets.h"
+#include "transport/soft/socket.h"
+
+enum {
+	PORT = 7174
+};
+
+static struct soft_transport *transport;
+static struct channel *channel;
+static unsigned requests;
+
+static void on_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)owner;
+	(void)endpoint;
+	requests += event->kind == EVENT_REQUEST;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	network_open(1, 1500, 1 << 20);
+	transport = stack_open();
+	requests = 0;
+	return channel_create(&transport->base, &channel);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	stack_close(transport);
+	network_close();
+	return 0;
+}
+
+static struct address address_of(const char *text)
+{
+	struct address address;
+
+	assert_true(address_parse(text, ADDRESS_FORMAT_IP, &address));
+	address.port = PORT;
+	return address;
+}
+
+static struct endpoint *listener_create(enum port_space port_space)
+{
+	static const struct endpoint_handlers handlers = { .event = on_event };
+	const struct endpoint_options options = { .port_space = port_space };
+	struct endpoint *listener;
+
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, channel, &options, &handlers, NULL, &listener), OUTCOME_OK);
+	return listener;
+}
+
+static void whose_request_it_is(void **state)
+{
+	static const struct {
+		const char *listens, *local;
+		enum port_space port_space;
+		bool found;
+	} rows[] = {
+		{ "10.0.0.1", "10.0.0.1", PORT_SPACE_TCP, true },  { "10.0.0.1", "10.0.0.2", PORT_SPACE_TCP, false },
+		{ "10.0.0.1", "10.0.0.1", PORT_SPACE_UDP, false }, { "0.0.0.0", "10.0.0.2", PORT_SPACE_TCP, true },
+		{ "0.0.0.0", "fd00::1", PORT_SPACE_TCP, false },   { "::", "fd00::1", PORT_SPACE_TCP, true },
+		{ "::", "10.0.0.2", PORT_SPACE_TCP, true },	   { "::", "10.0.0.2", PORT_SPACE_UDP, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct address local = address_of(rows[row].local);
+		struct endpoint *listener = listener_create(PORT_SPACE_TCP);
+		const struct soft_endpoint *found;
+
+		listener->local = address_of(rows[row].listens);
+		listener->state = ENDPOINT_LISTENING;
+		found = soft_listener_find(transport, rows[row].port_space, PORT, &local);
+		assert_ptr_equal(found, rows[row].found ? soft_endpoint_of(listener) : NULL);
+		assert_null(soft_listener_find(transport, rows[row].port_space, PORT + 1, &local));
+		/* One that has failed hears nobody. */
+		listener->state = ENDPOINT_FAILED;
+		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
+		endpoint_destroy(listener);
+		network_settle();
+	}
+}
+
+/* The listener of the very address goes before that of any, in whatever order they came. */
+static void the_nearest_listener_gets_it(void **state)
+{
+	static const char *const texts[] = { "10.0.0.1", "::", "10.0.0.1" };
+	struct address local = address_of("10.0.0.1");
+
+	(void)state;
+	for (size_t first = 0; first < 2; first++) {
+		struct endpoint *listeners[2];
+
+		for (size_t index = 0; index < 2; index++) {
+			listeners[index] = listener_create(PORT_SPACE_TCP);
+			listeners[index]->local = address_of(texts[first + index]);
+			listeners[index]->state = ENDPOINT_LISTENING;
+		}
+		assert_ptr_equal(soft_listener_find(transport, PORT_SPACE_TCP, PORT, &local), listeners[first]);
+		endpoint_destroy(listeners[0]);
+		endpoint_destroy(listeners[1]);
+		network_settle();
+	}
+}
+
+static void a_port_is_taken_once(void **state)
+{
+	static const struct {
+		const char *address;
+		enum port_space port_space;
+		bool taken;
+	} rows[] = {
+		{ "10.0.0.1", PORT_SPACE_TCP, true },
+		{ "10.0.0.1", PORT_SPACE_UDP, false },
+		{ "10.0.0.2", PORT_SPACE_TCP, false },
+	};
+	struct address address = address_of("10.0.0.1");
+
+	(void)state;
+	assert_int_equal(endpoint_listen(listener_create(PORT_SPACE_TCP), &address), OUTCOME_OK);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct endpoint *second = listener_create(rows[row].port_space);
+
+		address = address_of(rows[row].address);
+		assert_int_equal(endpoint_listen(second, &address),
+				 rows[row].taken ? OUTCOME_NO_CONNECTION : OUTCOME_OK);
+		endpoint_destroy(second);
+		network_settle();
+	}
+}
+
+/* What a listener that is gone, or has failed, was asked is dropped. */
+static void a_request_outlives_its_listener(void **state)
+{
+	(void)state;
+	for (int gone = 0; gone < 3; gone++) {
+		static const struct soft_path path;
+		const struct address peer = address_of("10.0.0.2");
+		struct endpoint *listener = listener_create(PORT_SPACE_TCP);
+		struct soft_endpoint *request;
+
+		listener->state = ENDPOINT_LISTENING;
+		request = soft_requested_create(soft_endpoint_of(listener), &path, &peer);
+		assert_non_null(request);
+		if (gone == 1)
+			listener->state = ENDPOINT_FAILED;
+		if (gone == 2) {
+			endpoint_destroy(listener);
+			network_settle();
+			assert_null(request->listener);
+		}
+		soft_requested(request, NULL, 0);
+		assert_int_equal(requests, 1);
+		assert_int_equal(request->base.state == ENDPOINT_DESTROYED, gone != 0);
+		network_settle();
+	}
+}
+
+/* --mtu only narrows the path. */
+static void what_options_ask_of_packets(void **state)
+{
+	static const struct {
+		int64_t mtu, type_of_service;
+		uint32_t applied;
+		uint8_t marked;
+	} rows[] = {
+		{ PATH_UNSET, PATH_UNSET, 1024, 7 },
+		{ 512, PATH_UNSET, 512, 7 },
+		{ 4096, 0, 1024, 0 },
+		{ 1024, 0x20, 1024, 0x20 },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct path_options options = PATH_OPEN;
+		struct endpoint endpoint = { .options.path = &options };
+		struct soft_path path = { .mtu = 1024, .type_of_service = 7 };
+
+		options.mtu = rows[row].mtu;
+		options.type_of_service = rows[row].type_of_service;
+		soft_apply_options(&endpoint, &path);
+		assert_int_equal(path.mtu, rows[row].applied);
+		assert_int_equal(path.type_of_service, rows[row].marked);
+	}
+}
+
+/* The cause that is nearest to this host comes first. */
+static void why_a_peer_is_silent(void **state)
+{
+	static const struct {
+		int refusal, no_way;
+		bool narrow;
+		const char *text;
+	} rows[] = {
+		{ 0, 0, false, "" },
+		{ EPERM, EHOSTUNREACH, true, "; this host refuses to send: Operation not permitted (errno 1)" },
+		{ 0, EHOSTUNREACH, true, "; ICMP says: No route to host (errno 113)" },
+		{ 0, 0, true, "; a router says that the packets are too long for the path, see --mtu" },
+	};
+	const struct address address = address_of("10.0.0.1");
+	struct soft_endpoint endpoint = { .path.socket = stack_socket(transport, &address) };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		char text[ENDPOINT_SILENCE_SIZE] = "";
+
+		endpoint.path.socket->refusal = rows[row].refusal;
+		endpoint.path.socket->narrow = rows[row].narrow;
+		endpoint.no_way = rows[row].no_way;
+		soft_silence(&endpoint.base, text);
+		assert_string_equal(text, rows[row].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(whose_request_it_is, begin, end),
+		cmocka_unit_test_setup_teardown(the_nearest_listener_gets_it, begin, end),
+		cmocka_unit_test_setup_teardown(a_port_is_taken_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_request_outlives_its_listener, begin, end),
+		cmocka_unit_test(what_options_ask_of_packets),
+		cmocka_unit_test_setup_teardown(why_a_peer_is_silent, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/loop.h"
+#include "test/unit/fake_clock.h"
 
 /* What a test's call-backs write down. */
 struct trace {
@@ -64,6 +65,7 @@ static int create(void **state)
 {
 	struct trace *trace = calloc(1, sizeof(*trace));
 
+	fake_clock.real = true;
 	trace->loop = loop_create();
 	*state = trace;
 	return trace->loop ? 0 : -1;
@@ -76,6 +78,17 @@ static int destroy(void **state)
 	loop_destroy(trace->loop);
 	free(trace);
 	return 0;
+}
+
+static bool watches_are_full;
+
+/* In place of the C library's, for libev. */
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (!watches_are_full)
+		return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+	errno = ENOSPC;
+	return -1;
 }
 
 static void burn(int64_t nanoseconds)
@@ -579,6 +592,51 @@ static void spinning_leaves_the_processor(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
+static bool look_slowly(void *owner)
+{
+	fake_clock_pass(10 * CLOCK_NS_PER_US);
+	return find_nothing(owner);
+}
+
+/* After it was woken it looks for as long as it was told to, which takes twenty looks here, and few of them more. */
+static void spinning_lasts_as_long_as_it_was_told_to(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace };
+	struct actor wake = { .trace = trace, .letter = 'w' };
+	struct actor end = { .trace = trace, .letter = 'z' };
+
+	fake_clock.real = false;
+	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
+	loop_poller_start(trace->loop, &one.poller, look_slowly, NULL, &one);
+	loop_timer_start(trace->loop, &wake.timer, CLOCK_NS_PER_MS, note_only, &wake);
+	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "wz");
+	assert_in_range(one.left, 20, 200);
+	loop_poller_stop(trace->loop, &one.poller);
+}
+
+/* libev gives a descriptor up that the kernel refuses to watch: who waits for it would wait for ever. */
+static void a_descriptor_that_is_not_watched(void **state)
+{
+	struct trace *trace = *state;
+	struct actor one = { .trace = trace };
+	bool complete;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	fake_clock.real = false; /* it looks at what it gave up when it wakes */
+	watches_are_full = true;
+	loop_io_start(trace->loop, &one.io, ends[0], never, &one);
+	complete = loop_run(trace->loop);
+	watches_are_full = false;
+	assert_false(complete);
+	loop_io_stop(&one.io);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void start_poller(void *owner)
 {
 	struct actor *actor = owner;
@@ -722,6 +780,8 @@ int main(void)
 		LOOP_TEST(deferral_ends_the_spin),
 		LOOP_TEST(spinning_ends_after_a_while),
 		LOOP_TEST(spinning_leaves_the_processor),
+		LOOP_TEST(spinning_lasts_as_long_as_it_was_told_to),
+		LOOP_TEST(a_descriptor_that_is_not_watched),
 		LOOP_TEST(poller_starts_in_a_callback),
 		LOOP_TEST(poller_stops_another),
 		LOOP_TEST(stop_before_the_run_is_kept),

@@ -336,6 +336,31 @@ void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
 	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
 }
 
+void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length)
+{
+	struct work work = {
+		.kind = kind,
+		.tag = 77,
+		.region = local,
+		.length = length,
+		.remote_address = (uintptr_t)bench->region->memory,
+		.remote_key = bench->region->remote_key,
+	};
+
+	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
+	network_run(10 * CLOCK_NS_PER_US);
+}
+
+void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
+{
+	struct packet packet = bench_packet(bench, opcode, psn, length);
+
+	packet.destination = soft_queue_number(queue_of(&bench->pair, 0));
+	packet.acknowledgement.syndrome = syndrome;
+	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
+	network_run(100 * CLOCK_NS_PER_US);
+}
+
 void bench_run(void)
 {
 	network_run(100 * CLOCK_NS_PER_MS);

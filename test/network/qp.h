@@ -111,5 +111,9 @@ void bench_close(struct bench *bench);
 struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
 void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
 void bench_run(void);
+/* Work of host 0, for the region of host 1. */
+void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length);
+/* A packet made by hand to the requester at host 0. */
+void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
 
 #endif

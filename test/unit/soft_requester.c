@@ -41,31 +41,6 @@ static void requester_open(struct bench *bench)
 	watched = bench->psn;
 }
 
-static void post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length)
-{
-	struct work work = {
-		.kind = kind,
-		.tag = 77,
-		.region = local,
-		.length = length,
-		.remote_address = (uintptr_t)bench->region->memory,
-		.remote_key = bench->region->remote_key,
-	};
-
-	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
-	network_run(10 * CLOCK_NS_PER_US);
-}
-
-static void answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
-{
-	struct packet packet = bench_packet(bench, opcode, psn, length);
-
-	packet.destination = soft_queue_number(queue_of(&bench->pair, 0));
-	packet.acknowledgement.syndrome = syndrome;
-	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
-	network_run(100 * CLOCK_NS_PER_US);
-}
-
 /* One response of all that was asked for, and the last of several: a byte less or more is none. */
 static void responses_are_held_to_their_length(void **state)
 {
@@ -82,21 +57,21 @@ static void responses_are_held_to_their_length(void **state)
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
 		memset(local->memory, 9, 4096);
-		post(&bench, WORK_READ, local, lengths[row]);
+		bench_post(&bench, WORK_READ, local, lengths[row]);
 		if (packets > 1) {
-			answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
-			answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
+			bench_answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
+			bench_answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
 			assert_int_equal(local->memory[0], 9);
 		}
 		for (uint32_t index = 0; index + 1 < packets; index++)
-			answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST, 100 + index,
+			bench_answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST, 100 + index,
 			       good, 1024);
-		answer(&bench, final, 99 + packets, good, rest - 1);
+		bench_answer(&bench, final, 99 + packets, good, rest - 1);
 		if (rest < 1024)
-			answer(&bench, final, 99 + packets, good, rest + 1);
+			bench_answer(&bench, final, 99 + packets, good, rest + 1);
 		assert_int_equal(local->memory[(packets - 1) * 1024], 9);
 		assert_int_equal(completions, 0);
-		answer(&bench, final, 99 + packets, good, rest);
+		bench_answer(&bench, final, 99 + packets, good, rest);
 		assert_int_equal(completions, 1);
 		assert_int_equal(last.completion.status, COMPLETION_OK);
 		assert_int_equal(last.completion.tag, 77);
@@ -155,10 +130,10 @@ static void reads_end_with_data_alone(void **state)
 	(void)state;
 	requester_open(&bench);
 	local = region_of(0, 4096, 0);
-	post(&bench, WORK_READ, local, 100);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	bench_post(&bench, WORK_READ, local, 100);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 0);
-	answer(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
+	bench_answer(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
 	assert_int_equal(completions, 1);
 	soft_region_destroy(local);
 	bench_close(&bench);
@@ -174,22 +149,22 @@ static void acknowledgements_cover_what_they_name(void **state)
 	(void)state;
 	requester_open(&bench);
 	local = region_of(0, 4096, 0);
-	post(&bench, WORK_SEND, local, 3000); /* 100 to 102 */
-	post(&bench, WORK_SEND, local, 1);    /* 103 */
-	post(&bench, WORK_WRITE, local, 1);   /* 104 */
-	post(&bench, WORK_SEND, local, 1);    /* 105 */
-	answer(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
+	bench_post(&bench, WORK_SEND, local, 3000); /* 100 to 102 */
+	bench_post(&bench, WORK_SEND, local, 1);    /* 103 */
+	bench_post(&bench, WORK_WRITE, local, 1);   /* 104 */
+	bench_post(&bench, WORK_SEND, local, 1);    /* 105 */
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
 	assert_int_equal(completions, 0);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
 	assert_int_equal(completions, 1);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
 	assert_int_equal(completions, 3);
 	assert_int_equal(last.completion.kind, WORK_WRITE);
 	/* Of what was not sent. */
-	answer(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
 	assert_int_equal(completions, 3);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
 	assert_int_equal(completions, 4);
 	soft_region_destroy(local);
 	bench_close(&bench);
@@ -209,7 +184,7 @@ static void silent_work_is_not_reported(void **state)
 		works[index].region = bench.region;
 	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
-	answer(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 1);
 	assert_int_equal(last.completion.tag, 2);
 	assert_int_equal(queue_of(&bench.pair, 0)->requester.count, 0);
@@ -227,11 +202,11 @@ static void not_ready_retries_are_counted(void **state)
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
 		queue_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
-		post(&bench, WORK_SEND, local, 100);
+		bench_post(&bench, WORK_SEND, local, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
 			assert_int_equal(tries, round + 1);
 			/* 10 us, in the specification's code. */
-			answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
+			bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
 			network_run(10 * CLOCK_NS_PER_MS);
 		}
 		assert_int_equal(completions, count < 7);
@@ -262,9 +237,9 @@ static void not_ready_waits_as_long_as_told(void **state)
 
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
-		post(&bench, WORK_SEND, local, 100);
+		bench_post(&bench, WORK_SEND, local, 100);
 		told_at = network->now;
-		answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
+		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
 		network_run(CLOCK_NS_PER_S);
 		assert_true(tries >= 2);
 		assert_true(tried_at[1] - told_at > wait - 20 * CLOCK_NS_PER_US);
@@ -292,9 +267,9 @@ static void refusals_have_their_status(void **state)
 
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
-		post(&bench, WORK_WRITE, local, 100);
-		post(&bench, WORK_SEND, local, 100);
-		answer(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
+		bench_post(&bench, WORK_WRITE, local, 100);
+		bench_post(&bench, WORK_SEND, local, 100);
+		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
 		/* The first was carried out. */
 		assert_int_equal(completions, 2);
 		assert_int_equal(last.completion.kind, WORK_SEND);

@@ -209,6 +209,60 @@ static void test_silence_later(void **state)
 	check_nothing_left();
 }
 
+/* Who still sends may go on to: what has ended is remembered for 20 s after the last message for it. */
+static void test_messages_prolong_the_memory(void **state)
+{
+	static const struct {
+		enum mad_kind kind;
+		bool rejected;
+	} rows[] = { { MAD_DREQ, false }, { MAD_REQ, false }, { MAD_REQ, true } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		const struct link_list *ended = &world.hosts[1].transport->manager->ended;
+		struct party *active, *passive;
+		struct mad mad;
+
+		world.requested = rows[row].rejected ? do_reject : do_accept;
+		active = connect_one();
+		network_run(CLOCK_NS_PER_MS);
+		passive = guest();
+		if (rows[row].kind == MAD_DREQ)
+			mad = mad_forge(MAD_DREQ, passive, &world.hosts[0]);
+		else
+			assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+		do_disconnect(active);
+		network_run(CLOCK_NS_PER_MS);
+		do_forget(active);
+		do_forget(passive);
+		for (unsigned turn = 0; turn < 2; turn++) {
+			network_run(15 * CLOCK_NS_PER_S);
+			assert_int_equal(ended->count, 1);
+			world_inject(&world.hosts[0], &world.hosts[1], &mad);
+		}
+		network_run(21 * CLOCK_NS_PER_S);
+		assert_int_equal(ended->count, 0);
+	}
+	network_drain();
+	check_nothing_left();
+}
+
+/* The endpoint is gone, and nobody waits for the answer: it says so for 3 s, not for 73. */
+static void test_how_often_a_goodbye_is_repeated(void **state)
+{
+	struct party *active, *passive;
+
+	(void)state;
+	active = connect_pair(&passive);
+	world.allowed = nothing_at_all;
+	do_forget(active);
+	network_drain();
+	assert_int_equal(count_of(MAD_DREQ), 1 + MANAGER_DYING_REPEATS);
+	do_forget(passive);
+	network_drain();
+	check_nothing_left();
+}
+
 /* More ends than are remembered: the oldest make room, endpoint or not. */
 static void test_many_ends(void **state)
 {
@@ -265,6 +319,8 @@ int main(void)
 		WORLD_TEST(test_goodbyes_while_waiting),
 		WORLD_TEST(test_forgotten_while_up),
 		WORLD_TEST(test_silence_later),
+		WORLD_TEST(test_messages_prolong_the_memory),
+		WORLD_TEST(test_how_often_a_goodbye_is_repeated),
 		WORLD_TEST(test_many_ends),
 		WORLD_TEST(test_many_dying),
 	};

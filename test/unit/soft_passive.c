@@ -376,6 +376,18 @@ static void spoil_gid(struct mad *mad, uint8_t *private_data)
 	mad->req.path.local_gid[15] ^= 1;
 }
 
+static void spoil_remote_gid(struct mad *mad, uint8_t *private_data)
+{
+	(void)private_data;
+	mad->req.path.remote_gid[15] ^= 1;
+}
+
+static void spoil_id(struct mad *mad, uint8_t *private_data)
+{
+	(void)private_data;
+	mad->local_id = 0;
+}
+
 static void spoil_service(struct mad *mad, uint8_t *private_data)
 {
 	(void)private_data;
@@ -395,6 +407,8 @@ static void test_senseless_requests(void **state)
 	refused_request(spoil_destination, MAD_REASON_CONSUMER);
 	refused_request(spoil_header, MAD_REASON_CONSUMER);
 	refused_request(spoil_gid, MAD_REASON_GID);
+	refused_request(spoil_remote_gid, MAD_REASON_GID);
+	refused_request(spoil_id, MAD_REASON_CONSUMER);
 	refused_request(spoil_service, MAD_REASON_SERVICE_ID);
 }
 

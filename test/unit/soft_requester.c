@@ -64,8 +64,8 @@ static void responses_are_held_to_their_length(void **state)
 			assert_int_equal(local->memory[0], 9);
 		}
 		for (uint32_t index = 0; index + 1 < packets; index++)
-			bench_answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST, 100 + index,
-			       good, 1024);
+			bench_answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST,
+				     100 + index, good, 1024);
 		bench_answer(&bench, final, 99 + packets, good, rest - 1);
 		if (rest < 1024)
 			bench_answer(&bench, final, 99 + packets, good, rest + 1);
@@ -113,7 +113,7 @@ static void messages_ask_to_wake_the_peer(void **state)
 		qp.tap = count_solicited;
 		solicited = packets = 0;
 		local = region_of(0, 4096, 0);
-		post(&bench, rows[row].kind, local, rows[row].length);
+		bench_post(&bench, rows[row].kind, local, rows[row].length);
 		assert_int_equal(packets, rows[row].packets);
 		assert_int_equal(solicited, rows[row].solicited);
 		soft_region_destroy(local);
@@ -249,6 +249,119 @@ static void not_ready_waits_as_long_as_told(void **state)
 	}
 }
 
+/* A copy of what the receiver said, which comes while its wait is on, is no other try. */
+static void a_copy_of_not_ready_does_not_count(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	requester_open(&bench);
+	queue_of(&bench.pair, 0)->rnr_retry_count = 1;
+	bench_post(&bench, WORK_SEND, bench.region, 100);
+	for (unsigned copies = 0; copies < 3; copies++)
+		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+	assert_int_equal(completions, 0);
+	network_run(20 * CLOCK_NS_PER_MS);
+	assert_int_equal(tries, 2);
+	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+	assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
+	bench_close(&bench);
+}
+
+static struct packet kept[64];
+static size_t kept_count;
+
+static bool keep_packets(struct network *where, const struct host *from, struct packet *packet)
+{
+	(void)where;
+	if (from == &qp.hosts[0] && kept_count < LENGTH(kept))
+		kept[kept_count++] = *packet;
+	return false;
+}
+
+/* A peer that takes few READs is asked for more with each, but never for more than has room; 16 are the most at once.
+ */
+static void what_reads_ask_for(void **state)
+{
+	static const struct {
+		unsigned reads; /* as agreed */
+		size_t window;	/* packets */
+		size_t posted, requests;
+		uint32_t length, asked;
+	} rows[] = {
+		{ 4, 512, 1, 1, 65536, 32 * 1024 },
+		{ 16, 512, 1, 4, 65536, 8 * 1024 },
+		{ 4, 8, 1, 2, 65536, 8 * 1024 },
+		{ 20, 512, 18, 16, 8, 8 },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct terms terms = { .reads = rows[row].reads, .depth = 20 };
+		struct work work = { .kind = WORK_READ, .length = rows[row].length };
+		struct region *local;
+		struct pair pair;
+
+		qp_open(1);
+		qp.tap = keep_packets;
+		qp.window = rows[row].window * 1024;
+		kept_count = 0;
+		pair_open(&pair, &terms);
+		work.region = local = region_of(0, 65536, 0);
+		for (size_t index = 0; index < rows[row].posted; index++)
+			assert_int_equal(soft_queue_post(queue_of(&pair, 0), &work, 1), OUTCOME_OK);
+		hosts_flush();
+		assert_int_equal(kept_count, rows[row].requests);
+		assert_int_equal(kept[0].remote.length, rows[row].asked);
+		soft_region_destroy(local);
+		pair_close(&pair);
+		qp_close();
+	}
+}
+
+/* Four times in a window, and with the last packet that has room. */
+static void how_often_it_asks_for_an_acknowledgement(void **state)
+{
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, 4);
+	qp.tap = keep_packets;
+	kept_count = 0;
+	bench_post(&bench, WORK_SEND, bench.region, 65536);
+	assert_int_equal(kept_count, 32);
+	for (size_t index = 0; index < kept_count; index++)
+		assert_int_equal(kept[index].ack_request, index % 8 == 7);
+	/* The window is smaller after a loss. */
+	kept_count = 0;
+	network_run(70 * CLOCK_NS_PER_MS);
+	assert_int_equal(kept_count, 23);
+	for (size_t index = 0; index < kept_count; index++)
+		assert_int_equal(kept[index].ack_request, index % 5 == 4 || index == 22);
+	bench_close(&bench);
+}
+
+/* Nothing behind it asks: sent again it asks itself. */
+static void silent_work_asks_when_it_is_sent_again(void **state)
+{
+	struct bench bench;
+	struct work work = { .kind = WORK_SEND, .silent = true };
+
+	(void)state;
+	bench_open(&bench, 4);
+	qp.tap = keep_packets;
+	kept_count = 0;
+	work.region = bench.region;
+	queue_of(&bench.pair, 0)->requester.unreported_at = network->now; /* not the first after a pause */
+	queue_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
+	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
+	network_run(30 * CLOCK_NS_PER_MS);
+	assert_int_equal(kept_count, 2);
+	assert_false(kept[0].ack_request);
+	assert_true(kept[1].ack_request);
+	bench_close(&bench);
+}
+
 /* What the peer refuses fails with the status that says why, and with the number that verbs has for it. */
 static void refusals_have_their_status(void **state)
 {
@@ -290,6 +403,10 @@ int main(void)
 		cmocka_unit_test(silent_work_is_not_reported),
 		cmocka_unit_test(not_ready_retries_are_counted),
 		cmocka_unit_test(not_ready_waits_as_long_as_told),
+		cmocka_unit_test(a_copy_of_not_ready_does_not_count),
+		cmocka_unit_test(what_reads_ask_for),
+		cmocka_unit_test(how_often_it_asks_for_an_acknowledgement),
+		cmocka_unit_test(silent_work_asks_when_it_is_sent_again),
 		cmocka_unit_test(refusals_have_their_status),
 	};
 

@@ -156,7 +156,9 @@ static void test_type_of_service(void **state)
 /* The other end has a smaller interface: what it offers is taken. */
 static void test_smaller_mtu(void **state)
 {
+	static const uint8_t no_smaller = 3;
 	struct party *active;
+	struct mad first, second, refusal;
 
 	(void)state;
 	world.hosts[0].mtu = 4096;
@@ -167,8 +169,26 @@ static void test_smaller_mtu(void **state)
 	check_agreement(active, guest());
 	assert_int_equal(active->queue.agreement.path.mtu, 1024);
 	assert_int_equal(active->endpoint.path.mtu, 1024);
+	/* The second request is another one, which a late answer to the first cannot be for. */
+	assert_true(mad_of_flight(&world.seen[0], &first));
+	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &second));
+	assert_int_not_equal(first.transaction, second.transaction);
+	assert_int_not_equal(first.local_id, second.local_id);
 	do_forget(active);
 	do_forget(guest());
+	/* A peer that names what is no smaller would be asked for ever. */
+	world.allowed = nothing_at_all;
+	active = connect_one();
+	world_flush();
+	active->endpoint.link->agreement.path.mtu = 1024;
+	refusal = mad_forge(MAD_REJ, active, &world.hosts[1]);
+	refusal.rej.reason = MAD_REASON_MTU;
+	refusal.rej.information = &no_smaller;
+	refusal.rej.information_length = 1;
+	world_inject(&world.hosts[1], &world.hosts[0], &refusal);
+	assert_int_equal(active->last, SOFT_EVENT_FAILED);
+	do_forget(active);
+	world.allowed = NULL;
 	/* And the other way round. */
 	world.hosts[0].mtu = 256;
 	active = connect_one();
@@ -179,6 +199,36 @@ static void test_smaller_mtu(void **state)
 	do_forget(guest());
 	network_drain();
 	check_nothing_left();
+}
+
+static struct path_options of_the_server = PATH_OPEN;
+
+static void accept_with_options(struct party *party)
+{
+	party->endpoint.base.options.path = &of_the_server;
+	do_accept(party);
+}
+
+/* What the server's own options say goes before what the request asks for. */
+static void test_options_of_the_server(void **state)
+{
+	struct party *active;
+
+	(void)state;
+	of_the_server.mtu = 512;
+	of_the_server.type_of_service = 0x40;
+	of_the_server.ack_timeout = 16;
+	world.hosts[1].listener.base.options.path = &of_the_server;
+	world.requested = accept_with_options;
+	active = connect_one();
+	network_run(CLOCK_NS_PER_MS);
+	assert_true(is_up(active));
+	assert_int_equal(guest()->queue.agreement.path.mtu, 512);
+	assert_int_equal(guest()->queue.agreement.path.type_of_service, 0x40);
+	assert_int_equal(guest()->queue.agreement.ack_timeout, 16);
+	do_forget(active);
+	do_forget(guest());
+	world.hosts[1].listener.base.options.path = NULL;
 }
 
 static void test_with_oneself(void **state)
@@ -472,6 +522,7 @@ int main(void)
 		WORLD_TEST(test_smaller_mtu),
 		WORLD_TEST(test_options),
 		WORLD_TEST(test_type_of_service),
+		WORLD_TEST(test_options_of_the_server),
 		WORLD_TEST(test_with_oneself),
 		WORLD_TEST(test_ip6),
 		WORLD_TEST(test_reply_is_agreed_to),

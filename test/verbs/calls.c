@@ -321,8 +321,10 @@ static void a_failed_device_takes_nobody(void **state)
 	struct log log = { .name = "test" };
 	struct ibv_context context = { 0 };
 	struct rdma_cm_id id = { .verbs = &context };
-	struct verbs_transport transport = { .base = { .log = &log } };
-	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" }, .context = &context };
+	struct verbs_transport transport = { .base = { .loop = loop_create(), .log = &log } };
+	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" },
+				       .context = &context,
+				       .holder = &id };
 	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base, .kind = ENDPOINT_CONNECTION },
 					   .id = &id };
 	struct capture capture;
@@ -335,6 +337,8 @@ static void a_failed_device_takes_nobody(void **state)
 	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_FAILED);
 	capture_end(&capture);
 	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
+	loop_timer_stop(&transport.reaper);
+	loop_destroy(transport.base.loop);
 }
 
 static void hear_nothing(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)

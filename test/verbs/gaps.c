@@ -1099,6 +1099,73 @@ static void one_device_of_two_goes(void **state)
 	}
 }
 
+static void forget_connections(void)
+{
+	endpoint_destroy(bench.client.endpoint);
+	endpoint_destroy(bench.server.endpoint);
+	region_destroy(bench.client_region);
+	region_destroy(bench.server_region);
+	bench.client = bench.server = (struct end){ .bench = &bench };
+	bench.client_region = bench.server_region = NULL;
+	bench_linger(&bench, 5);
+}
+
+static void connect_to(const char *address)
+{
+	assert_true(address_parse(address, ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_ESTABLISHED));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+}
+
+/* Under a server that goes on: its device is removed, with a connection or without, and another comes, ten times. */
+static void devices_come_and_go(void **state)
+{
+	(void)state;
+	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
+		begin(PROVIDER_ROCE);
+		bench.accept_receives = 4;
+		assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
+		assert_true(bench_listen(&bench, &options));
+		connect_to("10.0.1.1");
+		forget_connections();
+		for (unsigned round = 0; round < 10; round++) {
+			unsigned place = round % 2 ? 2 : 0;
+			struct capture capture;
+
+			connect_to("10.0.0.1");
+			if (round < 5)
+				forget_connections();
+			capture_begin(&capture);
+			device_remove(provider.devices[place], ways);
+			bench_linger(&bench, 5);
+			assert_non_null(strstr(capture_end(&capture), "roce0: the device was removed"));
+			forget_connections();
+			/* Only that of the other device is left. */
+			assert_int_equal(provider.protection_domains, 1);
+			assert_int_equal(device_is_held(provider.devices[place]), ways == REMOVAL_BY_ASYNC);
+			provider.devices[2 - place] = device_add(PROVIDER_ROCE, 0);
+		}
+		end();
+	}
+}
+
+/* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */
+static void a_device_that_cannot_be_held(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_listen(&bench, &options));
+	provider_fail("rdma_bind_addr", EINVAL, 0);
+	connect_to("10.0.0.1");
+	assert_int_equal(provider.protection_domains, 1);
+	forget_connections();
+	assert_int_equal(provider.protection_domains, 0);
+	end();
+}
+
 /* A device that raises no event for flushed work; and the work is no news in any case. */
 static void a_silent_flush(void **state)
 {
@@ -1285,6 +1352,8 @@ int main(void)
 		cmocka_unit_test(news_kept_back_are_freed_once),
 		cmocka_unit_test(events_of_the_device),
 		cmocka_unit_test(one_device_of_two_goes),
+		cmocka_unit_test(devices_come_and_go),
+		cmocka_unit_test(a_device_that_cannot_be_held),
 		cmocka_unit_test(a_silent_flush),
 		cmocka_unit_test(a_membership_that_fails),
 		cmocka_unit_test(connecting_and_leaving_that_fail),

@@ -2,7 +2,10 @@
 /* One domain per device: protection domain, completion channel, and the errors the device reports by itself. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -39,6 +42,7 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 static void give_up(struct verbs_domain *domain)
 {
 	domain->base.removed = true;
+	verbs_reap_later(verbs_of(domain->base.transport));
 	/* It may stay readable for ever. */
 	loop_io_stop(&domain->completion_readable);
 }
@@ -80,6 +84,76 @@ void verbs_domain_removed(struct verbs_domain *domain)
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
 	give_up(domain);
 	fail_endpoints(domain, NULL, NULL, NULL);
+}
+
+void verbs_domain_unplugged(struct verbs_domain *domain)
+{
+	domain->unplugged = true;
+	verbs_domain_removed(domain);
+}
+
+static void holder_readable(void *owner)
+{
+	struct verbs_domain *domain = owner;
+	enum rdma_cm_event_type type;
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(domain->holder->channel, &event)) {
+		if (errno != EAGAIN && errno != EINTR)
+			loop_io_stop(&domain->holder_readable);
+		return;
+	}
+	type = event->event;
+	rdma_ack_cm_event(event);
+	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		verbs_domain_unplugged(domain);
+}
+
+/* Binds an identifier to the device by the address of one that is bound to it, if the kernel lets that be bound. */
+static void hold(struct verbs_domain *domain, struct rdma_cm_id *id, enum port_space port_space)
+{
+	struct sockaddr_storage storage;
+	struct address local;
+
+	if (rdma_create_id(NULL, &domain->holder, NULL, (enum rdma_port_space)port_space)) {
+		domain->holder = NULL;
+		return;
+	}
+	verbs_address(rdma_get_local_addr(id), &local);
+	local.port = 0;
+	if (rdma_bind_addr(domain->holder, verbs_socket_address(&local, port_space, &storage)) ||
+	    domain->holder->verbs != domain->context) {
+		rdma_destroy_id(domain->holder);
+		domain->holder = NULL;
+		return;
+	}
+	set_nonblocking(domain->holder->channel->fd);
+	loop_io_start(domain->base.transport->loop, &domain->holder_readable, domain->holder->channel->fd,
+		      holder_readable, domain);
+}
+
+/*
+ * Whoever removes a device of soft-RoCE or soft-iWARP waits until every process has closed it. librdmacm closes it only
+ * when it meets another device; so its files are replaced, and it may close what has taken their place.
+ */
+static void release_device(struct verbs_domain *domain)
+{
+	const struct verbs_transport *transport = verbs_of(domain->base.transport);
+	const int files[] = { domain->context->cmd_fd, domain->context->async_fd };
+	bool unplugged = domain->unplugged;
+	int empty;
+
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++)
+		if (transport->slots[slot].endpoint && transport->slots[slot].endpoint->id->verbs == domain->context)
+			unplugged = false; /* a listener's: it has yet to be destroyed */
+	rdma_destroy_id(domain->holder);
+	empty = unplugged ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+	if (empty < 0)
+		return;
+	for (size_t index = 0; index < sizeof(files) / sizeof(*files); index++)
+		if (fcntl(files[index], F_GETFD) >= 0) /* else librdmacm has closed it */
+			dup3(empty, files[index], O_CLOEXEC);
+	close(empty);
 }
 
 static void asynchronous_readable(void *owner)
@@ -124,12 +198,29 @@ static enum fabric fabric_of(struct ibv_context *context, uint8_t port)
 	return FABRIC_INFINIBAND;
 }
 
+static const char *name_of(struct verbs_transport *transport, const char *device)
+{
+	struct verbs_name *name = transport->names;
+
+	while (name && strcmp(name->text, device) != 0)
+		name = name->next;
+	if (name)
+		return name->text;
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return NULL;
+	snprintf(name->text, sizeof(name->text), "%s", device);
+	name->next = transport->names;
+	transport->names = name;
+	return name->text;
+}
+
 static enum outcome domain_create(struct verbs_transport *transport, struct rdma_cm_id *id,
 				  struct verbs_domain **result)
 {
 	const struct log *log = transport->base.log;
-	const char *device = ibv_get_device_name(id->verbs->device);
-	struct verbs_domain *domain = calloc(1, sizeof(*domain));
+	const char *device = name_of(transport, ibv_get_device_name(id->verbs->device));
+	struct verbs_domain *domain = device ? calloc(1, sizeof(*domain)) : NULL;
 	struct ibv_port_attr port;
 	int error;
 
@@ -188,6 +279,9 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 			return outcome;
 	}
 	endpoint->base.domain = &domain->base;
+	domain->users++;
+	if (!domain->holder)
+		hold(domain, endpoint->id, endpoint->base.options.port_space);
 	if (domain->base.removed) {
 		log_error(transport->base.log, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;
@@ -205,9 +299,31 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	return OUTCOME_OK;
 }
 
+/* One without a holder is open only for as long as the last endpoint's identifier. */
+void verbs_domain_leave(struct verbs_domain *domain)
+{
+	if (!--domain->users && !domain->holder)
+		verbs_domain_destroy(domain);
+}
+
+void verbs_domains_reap(struct verbs_transport *transport)
+{
+	for (struct verbs_domain *domain = transport->domains, *next; domain; domain = next) {
+		next = domain->next;
+		if (domain->base.removed && !domain->users)
+			verbs_domain_destroy(domain);
+	}
+}
+
 /* The endpoints and regions are gone; in the reverse of the order in which it was made. */
 void verbs_domain_destroy(struct verbs_domain *domain)
 {
+	struct verbs_domain **link = &verbs_of(domain->base.transport)->domains;
+
+	while (*link && *link != domain)
+		link = &(*link)->next;
+	if (*link)
+		*link = domain->next;
 	loop_io_stop(&domain->asynchronous_readable);
 	if (WITH_SPIN)
 		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
@@ -222,5 +338,8 @@ void verbs_domain_destroy(struct verbs_domain *domain)
 		ibv_destroy_comp_channel(domain->completions);
 	if (domain->protection)
 		ibv_dealloc_pd(domain->protection);
+	loop_io_stop(&domain->holder_readable);
+	if (domain->holder)
+		release_device(domain);
 	free(domain);
 }

@@ -76,6 +76,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	verbs_queue_destroy(endpoint);
 	if (endpoint->group_handle)
 		ibv_destroy_ah(endpoint->group_handle);
+	if (endpoint->base.domain)
+		verbs_domain_leave(verbs_domain_of(endpoint));
 	if (endpoint->id)
 		rdma_destroy_id(endpoint->id);
 	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
@@ -382,7 +384,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (endpoint->base.domain)
-			verbs_domain_removed(verbs_domain_of(endpoint));
+			verbs_domain_unplugged(verbs_domain_of(endpoint));
 		else
 			failed(endpoint, event);
 		break;

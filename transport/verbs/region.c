@@ -45,14 +45,17 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 	}
 	region->base.local_key = region->registration->lkey;
 	region->base.remote_key = region->registration->rkey;
+	domain->users++;
 	*result = &region->base;
 	return OUTCOME_OK;
 }
 
 void verbs_region_free(struct verbs_region *region)
 {
-	if (region->registration)
+	if (region->registration) {
 		ibv_dereg_mr(region->registration);
+		verbs_domain_leave((struct verbs_domain *)region->base.domain);
+	}
 	free(region->base.memory);
 	free(region);
 }

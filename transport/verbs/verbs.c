@@ -71,6 +71,7 @@ static void reap(void *owner)
 		transport->unwanted = region->next;
 		verbs_region_free(region);
 	}
+	verbs_domains_reap(transport);
 	while (transport->left) {
 		struct verbs_channel *channel = transport->left;
 
@@ -97,11 +98,13 @@ static void verbs_close(struct transport *transport)
 			endpoint_destroy(&verbs->slots[slot].endpoint->base);
 	reap(verbs);
 	loop_timer_stop(&verbs->reaper);
-	while (verbs->domains) {
-		struct verbs_domain *domain = verbs->domains;
+	while (verbs->domains)
+		verbs_domain_destroy(verbs->domains);
+	while (verbs->names) {
+		struct verbs_name *name = verbs->names;
 
-		verbs->domains = domain->next;
-		verbs_domain_destroy(domain);
+		verbs->names = name->next;
+		free(name);
 	}
 	while (verbs->channels) {
 		struct verbs_channel *channel = verbs->channels;

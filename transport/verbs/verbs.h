@@ -23,10 +23,17 @@ struct verbs_slot {
 	uint16_t generation;
 };
 
+/* The name of a device outlives the device: commands print it at their end. */
+struct verbs_name {
+	struct verbs_name *next;
+	char text[IBV_SYSFS_NAME_MAX];
+};
+
 struct verbs_transport {
 	struct transport base;
 	struct verbs_channel *channels;
 	struct verbs_domain *domains;
+	struct verbs_name *names;
 	struct verbs_slot *slots;
 	uint32_t slot_count;
 	uint32_t first_free;		  /* slot_count if none */
@@ -63,7 +70,11 @@ struct verbs_completion_queue {
 /* One device: what librdmacm opened, with our protection domain and completion queues on it. */
 struct verbs_domain {
 	struct domain base;
-	struct ibv_context *context; /* librdmacm's, for the life of the process */
+	struct ibv_context *context; /* librdmacm's, which closes a removed device that no identifier is bound to */
+	struct rdma_cm_id *holder;   /* so this one is, and is told of the removal; NULL if it could not be bound */
+	struct loop_io holder_readable;
+	unsigned users; /* endpoints and regions */
+	bool unplugged; /* the kernel has removed the device */
 	struct ibv_pd *protection;
 	struct ibv_comp_channel *completions;
 	struct loop_io completion_readable;
@@ -150,9 +161,14 @@ void verbs_channel_free(struct verbs_channel *channel);
 
 /* device.c: finds or makes the domain of the device an id is bound to, and sets it in the endpoint. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
+/* An endpoint or region that used it goes. */
+void verbs_domain_leave(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);
-/* The device is gone: fails all its endpoints, and says so once. */
+/* Destroys those that nothing uses and that are of no more use. */
+void verbs_domains_reap(struct verbs_transport *transport);
+/* The device is gone, or of no more use: fails all its endpoints, and says so once. */
 void verbs_domain_removed(struct verbs_domain *domain);
+void verbs_domain_unplugged(struct verbs_domain *domain);
 /* The same for a device whose completions can no longer be had: what failed with which errno value. */
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what);
 

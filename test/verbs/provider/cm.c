@@ -136,7 +136,7 @@ static void bind_to_device(struct cm_id *id)
 {
 	uint8_t index;
 
-	id->base.verbs = &id->device->verbs.context;
+	device_get(id);
 	id->base.route.addr.addr.ibaddr.sgid =
 		device_gid(id->device, id->base.port_num, &id->base.route.addr.src_addr, &index);
 }
@@ -154,17 +154,19 @@ static int set_source(struct cm_id *id, const struct sockaddr *source)
 
 /* ---- channels and events ---- */
 
-struct rdma_event_channel *rdma_create_event_channel(void)
+static struct rdma_event_channel *new_channel(void)
 {
-	struct cm_channel *channel;
+	struct cm_channel *channel = provider_allocate(sizeof(*channel));
 
-	if (provider_fails(__func__))
-		return NULL;
-	channel = provider_allocate(sizeof(*channel));
 	doorbell_open(&channel->bell);
 	channel->base.fd = channel->bell.fd;
 	LIST_APPEND(provider.channels, channel);
 	return &channel->base;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	return provider_fails(__func__) ? NULL : new_channel();
 }
 
 static void free_events(struct cm_event *event)
@@ -536,7 +538,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 		return -1;
 	if (channel)
 		provider_trace("create_id space %#06x\n", (unsigned)space);
-	*id = &new_id(channel, context, space)->base;
+	*id = &new_id(channel ? channel : new_channel(), context, space)->base;
+	cm(*id)->synchronous = !channel;
 	return 0;
 }
 
@@ -593,13 +596,16 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 		provider_die("%s: its queue pair is still there", __func__);
 	say_goodbye(id);
 	group_leave_all(id);
-	if (base->channel)
-		drop_events((struct cm_channel *)base->channel, id);
+	drop_events((struct cm_channel *)base->channel, id);
 	/* A request that nobody has taken goes with its listener; taken, it lives on its own. */
 	for (struct cm_id *other = provider.ids; other; other = other->next)
 		if (other->listener == id)
 			other->listener = NULL;
 	LIST_REMOVE(provider.ids, id);
+	if (id->synchronous)
+		rdma_destroy_event_channel(base->channel);
+	if (base->verbs)
+		device_put(id->device);
 	free(id);
 	return 0;
 }
@@ -628,7 +634,7 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 {
-	if (base->channel)
+	if (!cm(base)->synchronous)
 		provider_trace("bind %s\n", cm_text(address));
 	if (provider_fails(__func__))
 		return -1;

@@ -7,6 +7,8 @@
 #include <infiniband/ib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #undef ibv_get_device_list
@@ -74,6 +76,7 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->device = &device->base;
 	context->async_fd = device->bell.fd;
+	context->cmd_fd = memfd_create("uverbs", MFD_CLOEXEC);
 	context->ops.poll_cq = cq_poll;
 	context->ops.req_notify_cq = cq_notify;
 	context->ops.post_send = qp_post_send;
@@ -92,7 +95,50 @@ void device_free(struct device *device)
 		free(event);
 	}
 	close(device->bell.fd);
+	close(device->verbs.context.cmd_fd);
 	free(device);
+}
+
+static bool is_of_device(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && !S_ISCHR(status.st_mode);
+}
+
+bool device_is_held(const struct device *device)
+{
+	return is_of_device(device->verbs.context.cmd_fd) || is_of_device(device->bell.fd);
+}
+
+/* As librdmacm since release 30: a device that was seen to be gone is closed once no identifier is on it. */
+void device_put(struct device *device)
+{
+	for (const struct cm_id *id = provider.ids; id; id = id->next)
+		if (id->device == device)
+			return;
+	if (!device->removed || device->listed)
+		return;
+	for (size_t index = 0; index < DEVICES_MOST; index++)
+		if (provider.devices[index] == device)
+			provider.devices[index] = NULL;
+	device_free(device);
+}
+
+/* It looks for what has come and gone when it meets a device that it does not know. */
+void device_get(struct cm_id *id)
+{
+	id->base.verbs = &id->device->verbs.context;
+	if (id->device->listed)
+		return;
+	for (size_t index = 0; index < DEVICES_MOST; index++) {
+		struct device *device = provider.devices[index];
+
+		if (!device)
+			continue;
+		device->listed = !device->removed;
+		device_put(device);
+	}
 }
 
 static bool is_at(const struct port *port, const struct sockaddr *address)

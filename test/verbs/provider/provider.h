@@ -70,6 +70,7 @@ struct device {
 	bool refuses_no_loopback;
 	struct port ports[PORTS];
 	bool removed;
+	bool listed; /* librdmacm has seen it */
 	struct async_event *events;
 	struct doorbell bell;
 	unsigned opened; /* by ibv_open_device() */
@@ -124,6 +125,7 @@ struct cm_id {
 	struct device *device; /* base.verbs is set when the event is taken */
 	unsigned connection;   /* the same at both ends */
 	bool passive;
+	bool synchronous; /* with a channel of its own */
 	struct cm_id *listener;
 	struct rdma_conn_param local, remote; /* what this end and the other asked for */
 	unsigned taken, acknowledged;
@@ -284,6 +286,11 @@ int doorbell_empty(const struct doorbell *bell, const char *call);
 /* device.c */
 struct device *device_add(enum provider_fabric fabric, unsigned index);
 void device_free(struct device *device);
+/* False once every file that keeps the driver from removing the device was closed. */
+bool device_is_held(const struct device *device);
+/* librdmacm finds an identifier's device, or gives it back. */
+void device_get(struct cm_id *id);
+void device_put(struct device *device);
 static inline struct device *device_of(const struct ibv_context *context)
 {
 	return (struct device *)(void *)((uint8_t *)(uintptr_t)context - offsetof(struct device, verbs.context));

@@ -363,7 +363,10 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
 			      const struct address *destination);
 
-/* Makes the queue pair, as deep as the options say, in a state that takes receives. The domain must be known. */
+/*
+ * Makes the queue pair, as deep as the options say, in a state that takes receives; where the device takes fewer of
+ * them, options.receive_depth says how many. The domain must be known.
+ */
 enum outcome endpoint_open_queue(struct endpoint *endpoint);
 
 /* data: at most PRIVATE_DATA_MOST bytes for the peer, copied. Then EVENT_ESTABLISHED or EVENT_FAILED. */

@@ -56,7 +56,8 @@ static uint64_t slots_of(const struct ucmatose *run, const struct domain *domain
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
 	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : least(WINDOW_BYTES / size, WINDOW_MOST);
 
-	return least(least(slots ? slots : 1, most), least(run->messages, domain->most_queue_entries));
+	/* The queue of sends has room for one more, a grant. */
+	return least(least(slots ? slots : 1, most), least(run->messages, domain->most_queue_entries - 1));
 }
 
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
@@ -215,6 +216,7 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	endpoint->options.receive_depth = connection->memory->depth;
 	set_allowances(connection);
 	outcome = endpoint_open_queue(endpoint);
+	connection->memory->depth = endpoint->options.receive_depth;
 	return outcome ? outcome : post_receives(connection);
 }
 

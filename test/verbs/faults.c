@@ -207,6 +207,11 @@ static void machines_without(void **state)
 	provider_end();
 }
 
+static int takes_half(const struct ibv_qp_cap *cap)
+{
+	return cap->max_recv_wr > 2048 ? ENOMEM : -1;
+}
+
 /* The limit of locked memory, which is what most often is short, and a device that has less than is asked for. */
 static void limits(void **state)
 {
@@ -229,7 +234,8 @@ static void limits(void **state)
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, "rping -c -C 3 -a @address --inline 64", "500ms");
 	assert_int_equal(pair.client_outcome, OUTCOME_INTERNAL);
-	assert_non_null(strstr(pair.capture.text, "creating a queue pair"));
+	assert_non_null(strstr(pair.capture.text, "creating a queue pair with --inline 64: Invalid argument"));
+	assert_non_null(strstr(pair.capture.text, "roce0 takes --inline 16"));
 	pair_free(&pair);
 	provider_end();
 	provider_begin(PROVIDER_ROCE, 0);
@@ -237,6 +243,18 @@ static void limits(void **state)
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, rping.client, "500ms");
 	assert_true(pair.client_outcome || pair.server_outcome);
+	pair_free(&pair);
+	provider_end();
+	/* The deepest queue, and one receive more than it has: on iWARP as many are posted as messages come. */
+	provider_begin(PROVIDER_IWARP, 0);
+	provider.devices[0]->limits.max_qp_wr = 16;
+	pair_expect(&pair, "ucmatose -b @address -C 100", "ucmatose -s @address -C 100", OUTCOME_OK, OUTCOME_OK);
+	pair_free(&pair);
+	provider_end();
+	provider_begin(PROVIDER_IWARP, 0);
+	provider.devices[0]->limits.max_qp_wr = 4096;
+	provider.devices[0]->refuses = takes_half;
+	pair_expect(&pair, "ucmatose -b @address -C 5000", "ucmatose -s @address -C 5000", OUTCOME_OK, OUTCOME_OK);
 	pair_free(&pair);
 	provider_end();
 }

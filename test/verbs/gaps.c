@@ -753,6 +753,57 @@ static void queues_are_shared(void **state)
 	end();
 }
 
+/* What is too much inline is named, with what the device takes; what is too deep is made less deep. */
+static void limits_of_drivers(void **state)
+{
+	static const struct {
+		const char *driver;
+		int64_t inline_size;
+		uint32_t depth, got;
+		const char *hint;
+	} rows[] = {
+		{ "mlx5", 800, 0, 0, NULL },
+		{ "mlx5", 1024, 0, 0, "mlx5_0 takes --inline 512" },
+		{ "mlx5", PATH_UNSET, 32768, 32768, NULL },
+		{ "mlx5", PATH_UNSET, 65536, 32768, NULL },
+		{ "irdma", 101, 0, 0, NULL },
+		{ "irdma", 102, 0, 0, "irdma_0 takes --inline 51" },
+		{ "bnxt_re", 96, 0, 0, NULL },
+		{ "bnxt_re", 200, 0, 0, "bnxt_re_0 takes --inline 50" },
+		{ "mlx4", 4096, 0, 0, "mlx4_0 takes --inline 1024" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (int own_queue = 0; own_queue < 2; own_queue++) {
+			struct capture capture;
+			bool opened;
+
+			begin(PROVIDER_ROCE);
+			device_drive(provider.devices[0], rows[row].driver);
+			provider.devices[0]->limits.max_cqe = 1 << 20;
+			path.inline_size = rows[row].inline_size;
+			options.own_queue = own_queue;
+			if (rows[row].depth)
+				options.receive_depth = rows[row].depth;
+			capture_begin(&capture);
+			opened = bench_resolve(&bench, &options);
+			capture_end(&capture);
+			if (opened == (rows[row].hint != NULL) ||
+			    (rows[row].hint && !strstr(capture.text, rows[row].hint)))
+				print_message("# row %zu: %s\n", row, capture.text);
+			assert_int_equal(opened, rows[row].hint == NULL);
+			if (rows[row].hint) {
+				assert_non_null(strstr(capture.text, rows[row].hint));
+				assert_non_null(strstr(capture.text, "Invalid argument"));
+				assert_null(strstr(capture.text, "locked"));
+			}
+			if (rows[row].got)
+				assert_int_equal(bench.client.endpoint->options.receive_depth, rows[row].got);
+			end();
+		}
+}
+
 /* A queue pair that could not be made keeps no entries. */
 static void what_failed_takes_no_room(void **state)
 {
@@ -1340,6 +1391,7 @@ int main(void)
 		cmocka_unit_test(the_path_that_was_asked_for),
 		cmocka_unit_test(a_request_by_another_way),
 		cmocka_unit_test(queues_are_shared),
+		cmocka_unit_test(limits_of_drivers),
 		cmocka_unit_test(what_failed_takes_no_room),
 		cmocka_unit_test(time_limits_of_the_library),
 		cmocka_unit_test(a_group_without_a_device),

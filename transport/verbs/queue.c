@@ -10,15 +10,66 @@ enum {
 	 * window of 4 receives then take ten seconds.
 	 */
 	SOONEST_RETRY = 1,
+	DEPTH_LEAST = 64, /* no device takes fewer receives than that */
 };
 
-static struct ibv_qp *create_queue(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
+/* Returns 0 or an errno value. */
+static int create_queue(struct verbs_endpoint *endpoint, const struct ibv_qp_init_attr_ex *wanted)
 {
+	struct ibv_qp_init_attr_ex attributes = *wanted; /* the library writes into it */
+
+	errno = 0;
 	if (endpoint->base.options.own_queue)
-		return ibv_create_qp_ex(endpoint->id->verbs, attributes);
-	if (rdma_create_qp_ex(endpoint->id, attributes))
-		return NULL;
-	return endpoint->id->qp;
+		endpoint->queue = ibv_create_qp_ex(endpoint->id->verbs, &attributes);
+	else if (!rdma_create_qp_ex(endpoint->id, &attributes))
+		endpoint->queue = endpoint->id->qp;
+	if (endpoint->queue)
+		return 0;
+	return errno ? errno : EINVAL; /* bnxt_re refuses a limit without a word */
+}
+
+static bool is_limit(int error)
+{
+	return error == EINVAL || error == ENOMEM;
+}
+
+/*
+ * max_qp_wr is what a driver may take at best. Few senders know how deep the queue of receives is, and none needs all
+ * of it: half of it may do.
+ */
+static int create_lower(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
+{
+	int error = create_queue(endpoint, attributes);
+
+	while (is_limit(error) && attributes->cap.max_recv_wr >= 2 * DEPTH_LEAST) {
+		attributes->cap.max_recv_wr /= 2;
+		error = create_queue(endpoint, attributes);
+	}
+	endpoint->base.options.receive_depth = attributes->cap.max_recv_wr;
+	return error;
+}
+
+/* No device tells how much it takes inline: it is tried. False if that is not what it refuses. */
+static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, int error)
+{
+	const struct log *log = endpoint->base.transport->log;
+	const char *device = endpoint->base.domain->device;
+	uint32_t wanted = attributes->cap.max_inline_data;
+
+	if (!wanted || !is_limit(error))
+		return false;
+	do
+		attributes->cap.max_inline_data /= 2;
+	while (create_queue(endpoint, attributes) && attributes->cap.max_inline_data);
+	if (!endpoint->queue)
+		return false;
+	verbs_queue_destroy(endpoint);
+	log_errno(log, device, error, "creating a queue pair with --inline %u", wanted);
+	if (attributes->cap.max_inline_data)
+		log_hint(log, "%s takes --inline %u", device, attributes->cap.max_inline_data);
+	else
+		log_hint(log, "%s takes nothing inline: leave --inline out", device);
+	return true;
 }
 
 /* An own datagram queue needs no peer, and is made ready at once; one for a connection waits for the peer's data. */
@@ -88,9 +139,10 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		return outcome;
 	attributes.send_cq = endpoint->completions->queue;
 	attributes.recv_cq = endpoint->completions->queue;
-	endpoint->queue = create_queue(endpoint, &attributes);
-	if (!endpoint->queue) {
-		error = errno;
+	error = create_lower(endpoint, &attributes);
+	if (error && explain_inline(endpoint, &attributes, error))
+		return OUTCOME_INTERNAL;
+	if (error) {
 		verbs_completion_release(endpoint);
 		if (is_withdrawn(endpoint)) {
 			log_error(log, base->name, "asked to connect: the peer gave up before the answer (%d)", error);

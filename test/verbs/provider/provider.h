@@ -7,6 +7,7 @@
  *
  *   provider.c  begin and end, actions, descriptors, faults, the trace
  *   device.c    devices, ports, GIDs, asynchronous events, removal
+ *   driver.c    what real drivers take
  *   cm.c        connection identifiers, their events, the connection manager
  *   group.c     multicast
  *   qp.c        queue pairs and what travels between them
@@ -67,6 +68,7 @@ struct device {
 	enum provider_fabric fabric;
 	struct ibv_device_attr limits;
 	uint32_t inline_most;
+	int (*refuses)(const struct ibv_qp_cap *cap); /* its driver: the errno value, or -1; NULL if it has none */
 	bool refuses_no_loopback;
 	struct port ports[PORTS];
 	bool removed;
@@ -286,6 +288,8 @@ int doorbell_empty(const struct doorbell *bell, const char *call);
 /* device.c */
 struct device *device_add(enum provider_fabric fabric, unsigned index);
 void device_free(struct device *device);
+/* Makes it one of "mlx5", "irdma", "bnxt_re", "mlx4". */
+void device_drive(struct device *device, const char *driver);
 /* False once every file that keeps the driver from removing the device was closed. */
 bool device_is_held(const struct device *device);
 /* librdmacm finds an identifier's device, or gives it back. */

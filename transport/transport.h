@@ -85,7 +85,7 @@ enum fabric {
 	FABRIC_IWARP,
 };
 
-/* One device. Owned by the transport. */
+/* One device, or a port of it. Owned by the transport. */
 struct domain {
 	struct transport *transport;
 	const char *device; /* "rxe0" */

@@ -753,6 +753,51 @@ static void queues_are_shared(void **state)
 	end();
 }
 
+static struct endpoint *connect_port_2(struct end *end)
+{
+	struct endpoint *endpoint;
+
+	assert_true(address_parse("10.0.0.2", ADDRESS_FORMAT_IP, &bench.address));
+	assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options, bench.client.endpoint->handlers,
+					 end, &endpoint),
+			 0);
+	assert_int_equal(endpoint_resolve(endpoint, NULL, &bench.address), 0);
+	assert_true(bench_await_event(&bench, end, EVENT_ROUTE_RESOLVED));
+	assert_int_equal(endpoint_open_queue(endpoint), 0);
+	return endpoint;
+}
+
+/* Port 1 is InfiniBand, port 2 Ethernet; an event of the device finds the endpoint of either. */
+static void a_card_of_two_fabrics(void **state)
+{
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		struct endpoint *other;
+		struct capture capture;
+
+		begin(PROVIDER_INFINIBAND);
+		device_drive(provider.devices[0], "mlx4");
+		provider.devices[0]->ports[1].longest_message = 1u << 24;
+		assert_true(bench_connect(&bench, &options));
+		other = connect_port_2(&bench.listening);
+		assert_int_equal(bench.client.endpoint->domain->fabric, FABRIC_INFINIBAND);
+		assert_int_equal(bench.client.endpoint->domain->longest_message, 1u << 30);
+		assert_int_equal(other->domain->fabric, FABRIC_ROCE);
+		assert_int_equal(other->domain->longest_message, 1u << 24);
+		capture_begin(&capture);
+		if (whole)
+			device_event(provider.devices[0], IBV_EVENT_DEVICE_FATAL, NULL);
+		else
+			device_event(provider.devices[0], IBV_EVENT_QP_FATAL, verbs(other)->queue);
+		bench_linger(&bench, 5);
+		capture_end(&capture);
+		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), 1);
+		assert_int_equal(end_events(&bench.client, EVENT_FAILED), whole);
+		endpoint_destroy(other);
+		end();
+	}
+}
+
 /* What is too much inline is named, with what the device takes; what is too deep is made less deep. */
 static void limits_of_drivers(void **state)
 {
@@ -1391,6 +1436,7 @@ int main(void)
 		cmocka_unit_test(the_path_that_was_asked_for),
 		cmocka_unit_test(a_request_by_another_way),
 		cmocka_unit_test(queues_are_shared),
+		cmocka_unit_test(a_card_of_two_fabrics),
 		cmocka_unit_test(limits_of_drivers),
 		cmocka_unit_test(what_failed_takes_no_room),
 		cmocka_unit_test(time_limits_of_the_library),

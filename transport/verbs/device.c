@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One domain per device: protection domain, completion channel, and the errors the device reports by itself. */
+/* One domain per port of a device: protection domain, completion channel, and the errors the device reports by itself.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +28,10 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
 		struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
 
-		if (!endpoint || endpoint->base.domain != &domain->base || endpoint->base.state >= ENDPOINT_FAILED)
+		if (!endpoint || endpoint->base.state >= ENDPOINT_FAILED)
+			continue;
+		/* Whichever port's domain takes an event of the device: it may be for a queue of the other. */
+		if (!queue && !completions && endpoint->base.domain != &domain->base)
 			continue;
 		if (queue && endpoint->queue != queue)
 			continue;
@@ -82,13 +86,17 @@ void verbs_domain_removed(struct verbs_domain *domain)
 	if (domain->base.removed)
 		return;
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
-	give_up(domain);
-	fail_endpoints(domain, NULL, NULL, NULL);
+	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
+		if (port->context == domain->context && !port->base.removed) {
+			give_up(port);
+			fail_endpoints(port, NULL, NULL, NULL);
+		}
 }
 
 void verbs_domain_unplugged(struct verbs_domain *domain)
 {
-	domain->unplugged = true;
+	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
+		port->unplugged |= port->context == domain->context;
 	verbs_domain_removed(domain);
 }
 
@@ -146,6 +154,9 @@ static void release_device(struct verbs_domain *domain)
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++)
 		if (transport->slots[slot].endpoint && transport->slots[slot].endpoint->id->verbs == domain->context)
 			unplugged = false; /* a listener's: it has yet to be destroyed */
+	for (const struct verbs_domain *port = transport->domains; port; port = port->next)
+		if (port->context == domain->context)
+			unplugged = false; /* the last does it */
 	rdma_destroy_id(domain->holder);
 	empty = unplugged ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 	if (empty < 0)
@@ -187,15 +198,11 @@ static void asynchronous_readable(void *owner)
 		loop_io_stop(&domain->asynchronous_readable);
 }
 
-static enum fabric fabric_of(struct ibv_context *context, uint8_t port)
+static enum fabric fabric_of(const struct ibv_context *context, const struct ibv_port_attr *port)
 {
-	struct ibv_port_attr attributes;
-
 	if (context->device->transport_type == IBV_TRANSPORT_IWARP)
 		return FABRIC_IWARP;
-	if (!ibv_query_port(context, port, &attributes) && attributes.link_layer == IBV_LINK_LAYER_ETHERNET)
-		return FABRIC_ROCE;
-	return FABRIC_INFINIBAND;
+	return port->link_layer == IBV_LINK_LAYER_ETHERNET ? FABRIC_ROCE : FABRIC_INFINIBAND;
 }
 
 static const char *name_of(struct verbs_transport *transport, const char *device)
@@ -236,7 +243,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		free(domain);
 		return verbs_explain_resources(log, device, "asking for the device's limits", error);
 	}
-	domain->base.fabric = fabric_of(id->verbs, id->port_num);
+	domain->port = id->port_num;
+	domain->base.fabric = fabric_of(id->verbs, &port);
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
 	domain->base.longest_message = port.max_msg_sz;
 	domain->base.most_queue_entries = (uint32_t)domain->limits.max_qp_wr;
@@ -270,7 +278,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	struct ibv_port_attr port;
 	int error;
 
-	while (domain && domain->context != endpoint->id->verbs)
+	while (domain && (domain->context != endpoint->id->verbs || domain->port != endpoint->id->port_num))
 		domain = domain->next;
 	if (!domain) {
 		enum outcome outcome = domain_create(transport, endpoint->id, &domain);

@@ -67,12 +67,16 @@ struct verbs_completion_queue {
 	struct verbs_completion_queue *next;
 };
 
-/* One device: what librdmacm opened, with our protection domain and completion queues on it. */
+/*
+ * One port of a device: what librdmacm opened, with our protection domain and completion queues on it. The ports of a
+ * device may be of different fabrics.
+ */
 struct verbs_domain {
 	struct domain base;
 	struct ibv_context *context; /* librdmacm's, which closes a removed device that no identifier is bound to */
 	struct rdma_cm_id *holder;   /* so this one is, and is told of the removal; NULL if it could not be bound */
 	struct loop_io holder_readable;
+	uint8_t port;
 	unsigned users; /* endpoints and regions */
 	bool unplugged; /* the kernel has removed the device */
 	struct ibv_pd *protection;

@@ -34,6 +34,8 @@ static void fill_port(struct device *device, unsigned index, uint8_t number)
 	mapped.raw[14] = (uint8_t)index;
 	port->lid = (uint16_t)(1 + number + index * PORTS);
 	port->mtu = IBV_MTU_2048;
+	port->fabric = device->fabric;
+	port->longest_message = 1u << 30;
 	port->pkeys[0] = 0xffff;
 	port->address = (struct sockaddr_in){ .sin_family = AF_INET };
 	memcpy(&port->address.sin_addr, &mapped.raw[12], 4);
@@ -238,11 +240,11 @@ int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_i
 	if (!number || number > PORTS)
 		provider_die("%s: there is no port %u", __func__, number);
 	attributes->active_mtu = port->mtu;
-	attributes->max_msg_sz = 1u << 30;
+	attributes->max_msg_sz = port->longest_message;
 	attributes->gid_tbl_len = port->gid_count;
 	attributes->lid = port->lid;
 	attributes->link_layer =
-		device->fabric == PROVIDER_INFINIBAND ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
+		port->fabric == PROVIDER_INFINIBAND ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
 	return 0;
 }
 

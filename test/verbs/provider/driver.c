@@ -97,5 +97,7 @@ void device_drive(struct device *device, const char *name)
 	device->limits.max_qp_rd_atom = driver->reads_answered;
 	device->limits.max_qp_init_rd_atom = driver->reads_begun;
 	device->limits.max_cqe = 4194303;
+	if (!strcmp(name, "mlx4")) /* a card whose second port is set to Ethernet */
+		device->ports[1].fabric = PROVIDER_ROCE;
 	device->limits.vendor_id = driver->vendor;
 }

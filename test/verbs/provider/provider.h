@@ -53,6 +53,8 @@ struct port {
 	int gid_index; /* that the connection manager takes for IP */
 	uint16_t pkeys[PKEYS_MOST];
 	enum ibv_mtu mtu;
+	enum provider_fabric fabric;
+	uint32_t longest_message;
 	struct sockaddr_in address;
 	struct sockaddr_in6 address6;
 };

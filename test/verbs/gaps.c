@@ -629,7 +629,7 @@ static void the_path_that_was_taken(void **state)
 	provider_fail("ibv_query_qp", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.peer_queue_number, 0);
-	assert_string_equal(taken.gid_type, "RoCE v1");
+	assert_string_equal(taken.gid_type, "RoCE v2");
 	provider_fail("ibv_query_gid_ex", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.gid_index, PATH_UNSET);
@@ -639,10 +639,70 @@ static void the_path_that_was_taken(void **state)
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_string_equal(taken.gid_type, "IB");
 	assert_int_equal(taken.mtu, 2048);
+	/* It is known without a look at the table, of whose port nothing is told. */
 	provider_fail("ibv_query_port", EIO, 0);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_int_equal(taken.gid_index, 0);
+	provider_fail("ibv_query_gid_ex", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.gid_index, PATH_UNSET);
 	end();
+}
+
+/* Entries 2 and 3 have the same GID, for RoCE v1 and v2: which of them is used is known only then. */
+static void a_gid_of_two_entries(void **state)
+{
+	static const struct {
+		int used;
+		int64_t client, server;
+		bool connects;
+	} rows[] = {
+		{ 3, 3, PATH_UNSET, true },  { 2, 2, PATH_UNSET, true }, { 3, 2, PATH_UNSET, false },
+		{ 2, 3, PATH_UNSET, false }, { 3, PATH_UNSET, 3, true }, { 3, PATH_UNSET, 2, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct path_options of_client = PATH_OPEN;
+		struct endpoint_options asked;
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].gid_index = rows[row].used;
+		path.gid_index = rows[row].server;
+		of_client.gid_index = rows[row].client;
+		asked = options;
+		asked.path = &of_client;
+		capture_begin(&capture);
+		assert_true(bench_listen(&bench, &options));
+		assert_true(bench_resolve(&bench, &asked));
+		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+		assert_true(bench_await_event(&bench, &bench.client,
+					      rows[row].connects ? EVENT_ESTABLISHED : EVENT_FAILED));
+		capture_end(&capture);
+		if (rows[row].client != PATH_UNSET)
+			assert_int_equal(strstr(capture.text, "not what --gid-index asks for") != NULL,
+					 !rows[row].connects);
+		end();
+		if (rows[row].client == PATH_UNSET)
+			continue;
+		join_one(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].gid_index = rows[row].used;
+		path.gid_index = rows[row].client;
+		capture_begin(&capture);
+		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
+		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), 0);
+		assert_true(bench_await_event(&bench, &bench.client, rows[row].connects ? EVENT_JOINED : EVENT_FAILED));
+		capture_end(&capture);
+		if (rows[row].connects) {
+			struct path taken;
+
+			endpoint_path(bench.client.endpoint, &taken);
+			assert_int_equal(taken.gid_index, rows[row].used);
+			assert_string_equal(taken.gid_type, rows[row].used == 2 ? "RoCE v1" : "RoCE v2");
+		}
+		end();
+	}
 }
 
 static void the_path_that_was_asked_for(void **state)
@@ -1433,6 +1493,7 @@ int main(void)
 		cmocka_unit_test(a_datagram_without_immediate),
 		cmocka_unit_test(service_level_of_a_connection),
 		cmocka_unit_test(the_path_that_was_taken),
+		cmocka_unit_test(a_gid_of_two_entries),
 		cmocka_unit_test(the_path_that_was_asked_for),
 		cmocka_unit_test(a_request_by_another_way),
 		cmocka_unit_test(queues_are_shared),

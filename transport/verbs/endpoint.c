@@ -30,6 +30,7 @@ static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind k
 		free(endpoint);
 		return NULL;
 	}
+	endpoint->group_gid_index = PATH_UNSET;
 	endpoint->id = id;
 	if (id)
 		id->context = endpoint;
@@ -313,6 +314,10 @@ static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_ev
 	const void *data = connecting ? event->param.conn.private_data : NULL;
 	size_t length = data ? event->param.conn.private_data_len : 0;
 
+	if (connecting && verbs_gid_check(endpoint)) {
+		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		return;
+	}
 	if (connecting)
 		verbs_queue_hasten(endpoint);
 	if (connecting && endpoint->base.domain->fabric == FABRIC_IWARP && keep_news(endpoint, data, length))

@@ -66,6 +66,11 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 		.context = (void *)(uintptr_t)parameters->private_data,
 	};
 	memcpy(endpoint->group.gid, parameters->ah_attr.grh.dgid.raw, sizeof(endpoint->group.gid));
+	endpoint->group_gid_index = attributes.is_global ? attributes.grh.sgid_index : PATH_UNSET;
+	if (verbs_gid_check(endpoint)) {
+		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		return;
+	}
 	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->protection, &attributes);
 	if (!endpoint->group_handle) {
 		endpoint_fail(&endpoint->base, verbs_explain_resources(log, endpoint->base.name,

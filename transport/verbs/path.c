@@ -18,11 +18,29 @@ static const char *device_name(const struct rdma_cm_id *id)
 	return ibv_get_device_name(id->verbs->device);
 }
 
-/* True if the port has the id's own GID at that index. */
+/*
+ * The index of the GID that packets go out with, PATH_UNSET while the connection manager does not tell. On Ethernet two
+ * entries have the same GID, for RoCE v1 and v2: only the queue pair's address vector tells which of them it is.
+ */
+static int64_t gid_index_of(const struct rdma_cm_id *id)
+{
+	struct ibv_qp_attr queue = { .qp_state = IBV_QPS_RTR };
+	int mask;
+
+	if (rdma_init_qp_attr((struct rdma_cm_id *)(uintptr_t)id, &queue, &mask) || !(mask & IBV_QP_AV) ||
+	    !queue.ah_attr.is_global)
+		return PATH_UNSET;
+	return queue.ah_attr.grh.sgid_index;
+}
+
+/* True if packets go out with the GID at that index, or the port has the id's own GID there, as far as is known. */
 static bool has_gid(const struct rdma_cm_id *id, int64_t index)
 {
+	int64_t used = gid_index_of(id);
 	union ibv_gid gid;
 
+	if (used != PATH_UNSET)
+		return used == index;
 	return !ibv_query_gid(id->verbs, id->port_num, (int)index, &gid) &&
 	       !memcmp(&gid, &id->route.addr.addr.ibaddr.sgid, sizeof(gid));
 }
@@ -55,6 +73,22 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	return fits;
 }
 
+enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
+{
+	int64_t asked = WITH_PATH ? endpoint_option(&endpoint->base, gid_index) : PATH_UNSET;
+	int64_t used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
+	const struct log *log = endpoint->base.transport->log;
+
+	if (asked == PATH_UNSET || used == PATH_UNSET || used == asked)
+		return OUTCOME_OK;
+	log_error(log, endpoint->base.name,
+		  "the connection manager takes GID index %d of %s, port %u, which is not what --gid-index asks for",
+		  (int)used, device_name(endpoint->id), endpoint->id->port_num);
+	log_hint(log, "its type of RoCE is a setting of the port: cma_roce_mode -d %s -p %u", device_name(endpoint->id),
+		 endpoint->id->port_num);
+	return OUTCOME_NO_CONNECTION;
+}
+
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 {
 	const struct path_options *options = endpoint->base.options.path;
@@ -83,13 +117,12 @@ static const char *type_text(uint32_t type)
 	}
 }
 
-/* The entry of the port's table that the queue pair uses; of a datagram queue the first with the id's GID. */
-static bool find_gid(const struct rdma_cm_id *id, const struct ibv_qp_attr *queue, struct ibv_gid_entry *entry)
+/* The entry of the port's table that packets go out with; where that is not known, the first with the id's GID. */
+static bool find_gid(const struct rdma_cm_id *id, int64_t index, struct ibv_gid_entry *entry)
 {
 	struct ibv_port_attr port;
 
-	if (queue->ah_attr.is_global &&
-	    !ibv_query_gid_ex(id->verbs, id->port_num, queue->ah_attr.grh.sgid_index, entry, 0))
+	if (index != PATH_UNSET && !ibv_query_gid_ex(id->verbs, id->port_num, (uint32_t)index, entry, 0))
 		return true;
 	if (ibv_query_port(id->verbs, id->port_num, &port))
 		return false;
@@ -117,7 +150,8 @@ void verbs_path(const struct endpoint *base, struct path *path)
 		path->mtu = 128u << queue.path_mtu;
 		path->peer_queue_number = queue.dest_qp_num;
 	}
-	if (!find_gid(endpoint->id, &queue, &entry))
+	if (!find_gid(endpoint->id,
+		      base->kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id), &entry))
 		return;
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));

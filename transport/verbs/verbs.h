@@ -116,6 +116,7 @@ struct verbs_endpoint {
 	struct group_address group;
 	struct sockaddr_storage group_socket_address; /* as joined: the key for leaving */
 	struct ibv_ah *group_handle;
+	int64_t group_gid_index;     /* of what is sent to the group; PATH_UNSET until it has joined */
 	struct verbs_endpoint *next; /* among the destroyed */
 };
 
@@ -238,6 +239,8 @@ void verbs_path(const struct endpoint *endpoint, struct path *path);
 extern const struct path_refusal verbs_refusals[];
 /* The id has found a device: is it the one that was asked for? Tells the difference. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
+/* It is connected, or has joined: with the GID that was asked for? Tells the difference. */
+enum outcome verbs_gid_check(struct verbs_endpoint *endpoint);
 
 /* work.c */
 enum outcome verbs_post(struct endpoint *endpoint, const struct work *work, size_t count);

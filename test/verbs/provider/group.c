@@ -50,7 +50,8 @@ static void join_done(struct action *action)
 			     .sl = id->device->fabric == PROVIDER_INFINIBAND ? GROUP_SERVICE_LEVEL : 0,
 			     .is_global = 1,
 			     .port_num = id->base.port_num,
-			     .grh.dgid = id->groups->gid },
+			     .grh = { .dgid = id->groups->gid,
+				      .sgid_index = (uint8_t)id->device->ports[id->base.port_num - 1].gid_index } },
 		.qp_num = GROUP_QPN,
 		.qkey = UDP_QKEY,
 	};

@@ -354,6 +354,45 @@ static void a_peer_without_a_queue(void **state)
 	end();
 }
 
+/* Whoever gets no answer is told what is known of the own port. */
+static void why_the_peer_is_silent(void **state)
+{
+	static const struct {
+		enum ibv_port_state state;
+		enum ibv_event_type event;
+		uint8_t port;
+		const char *cause;
+	} rows[] = {
+		{ IBV_PORT_ACTIVE, IBV_EVENT_QP_FATAL, 0, "retries exceeded (" },
+		{ IBV_PORT_DOWN, IBV_EVENT_PORT_ERR, 1, "retries exceeded; port 1 of roce0 is down (" },
+		{ IBV_PORT_INIT, IBV_EVENT_QP_FATAL, 0, "retries exceeded; port 1 of roce0 is not active (" },
+		{ IBV_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, 1, "; port 1 of roce0 told before: GID table change (" },
+		{ IBV_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, 2, "retries exceeded (" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+		struct work work;
+
+		connect_both(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].state = rows[row].state;
+		if (rows[row].port)
+			device_port_event(provider.devices[0], rows[row].event, rows[row].port);
+		bench_linger(&bench, 2);
+		work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 };
+		provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
+		capture_begin(&capture);
+		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+		assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
+		capture_end(&capture);
+		if (!strstr(capture.text, rows[row].cause))
+			print_message("# row %zu: %s\n", row, capture.text);
+		assert_non_null(strstr(capture.text, rows[row].cause));
+		end();
+	}
+}
+
 static const struct {
 	enum provider_fabric fabric;
 	enum rdma_cm_event_type type;
@@ -1482,6 +1521,7 @@ int main(void)
 		cmocka_unit_test(how_often_to_try_again),
 		cmocka_unit_test(receiver_never_ready),
 		cmocka_unit_test(a_peer_without_a_queue),
+		cmocka_unit_test(why_the_peer_is_silent),
 		cmocka_unit_test(why_it_did_not_connect),
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(the_last_message_before_the_end),

@@ -2,6 +2,7 @@
 /* Completion queues: shared by the queue pairs of a device, woken by one channel, polled in batches. */
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "transport/verbs/verbs.h"
@@ -11,6 +12,7 @@ enum {
 	CAPACITY_MOST = 65536,
 	BATCH = 32,	     /* completions taken in one call */
 	BUDGET = 16 * BATCH, /* and in one turn of the loop, so that a flood does not starve the rest */
+	WORDS_MOST = 64 + ENDPOINT_SILENCE_SIZE,
 	ACKNOWLEDGE_AT = 64, /* events paid back at once: each acknowledgement takes a mutex */
 };
 
@@ -52,6 +54,7 @@ static struct verbs_endpoint *endpoint_of(struct verbs_transport *transport, uin
 static void dispatch(struct verbs_transport *transport, const struct ibv_wc *taken)
 {
 	struct verbs_endpoint *endpoint = endpoint_of(transport, taken->wr_id);
+	char words[WORDS_MOST] = "", silence[ENDPOINT_SILENCE_SIZE];
 	struct completion completion = {
 		.kind = (taken->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
 		.tag = taken->wr_id & WORK_TAG_MOST,
@@ -74,8 +77,12 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			completion.immediate = be32toh(taken->imm_data);
 		}
 	}
-	endpoint_complete(&endpoint->base, &completion, taken->status,
-			  completion.status == COMPLETION_OTHER ? ibv_wc_status_str(taken->status) : NULL);
+	if (completion.status == COMPLETION_OTHER)
+		snprintf(words, sizeof(words), "%s", ibv_wc_status_str(taken->status));
+	if (completion.status == COMPLETION_RETRY_EXCEEDED)
+		snprintf(words, sizeof(words), "%s%s", completion_status_text(completion.status),
+			 endpoint_silence(&endpoint->base, silence));
+	endpoint_complete(&endpoint->base, &completion, taken->status, *words ? words : NULL);
 }
 
 /* Until a look finds fewer than that. Returns the number of completions handled: BUDGET if there may be more. */

@@ -167,6 +167,28 @@ static void release_device(struct verbs_domain *domain)
 	close(empty);
 }
 
+static void note_change(const struct verbs_domain *domain, const struct ibv_async_event *event)
+{
+	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
+		if (port->context == domain->context && port->port == event->element.port_num)
+			port->change = ibv_event_type_str(event->event_type);
+}
+
+void verbs_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
+{
+	const struct verbs_domain *domain = (const struct verbs_domain *)base->domain;
+	struct ibv_port_attr port = { .state = IBV_PORT_NOP };
+
+	if (!domain || domain->base.removed)
+		return;
+	if (!ibv_query_port(domain->context, domain->port, &port) && port.state < IBV_PORT_ACTIVE)
+		snprintf(text, ENDPOINT_SILENCE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
+			 port.state == IBV_PORT_DOWN ? "down" : "not active");
+	else if (domain->change)
+		snprintf(text, ENDPOINT_SILENCE_SIZE, "; port %u of %s told before: %s", domain->port,
+			 domain->base.device, domain->change);
+}
+
 static void asynchronous_readable(void *owner)
 {
 	struct verbs_domain *domain = owner;
@@ -188,6 +210,15 @@ static void asynchronous_readable(void *owner)
 			break;
 		case IBV_EVENT_DEVICE_FATAL:
 			verbs_domain_removed(domain);
+			break;
+		case IBV_EVENT_PORT_ACTIVE:
+		case IBV_EVENT_PORT_ERR:
+		case IBV_EVENT_LID_CHANGE:
+		case IBV_EVENT_PKEY_CHANGE:
+		case IBV_EVENT_SM_CHANGE:
+		case IBV_EVENT_CLIENT_REREGISTER:
+		case IBV_EVENT_GID_CHANGE:
+			note_change(domain, &event);
 			break;
 		default:
 			break;

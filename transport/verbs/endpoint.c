@@ -247,7 +247,7 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
-	char refusal[ENDPOINT_REFUSAL_SIZE];
+	char refusal[ENDPOINT_REFUSAL_SIZE], silence[ENDPOINT_SILENCE_SIZE] = "";
 	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
@@ -261,9 +261,10 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 		}
 	}
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_is_worth_telling(&endpoint->base))
-		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s (%s, status %d)",
+		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s, status %d)",
 			  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
 			  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),
+			  event->event == RDMA_CM_EVENT_REJECTED ? "" : endpoint_silence(&endpoint->base, silence),
 			  rdma_event_str(event->event), event->status);
 	endpoint->base.absent = verbs_event_absent(event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
@@ -386,6 +387,10 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		failed(endpoint, event);
+		break;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		if (endpoint->base.domain)
+			verbs_domain_of(endpoint)->change = "the address has moved to another interface";
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (endpoint->base.domain)

@@ -77,8 +77,9 @@ struct verbs_domain {
 	struct rdma_cm_id *holder;   /* so this one is, and is told of the removal; NULL if it could not be bound */
 	struct loop_io holder_readable;
 	uint8_t port;
-	unsigned users; /* endpoints and regions */
-	bool unplugged; /* the kernel has removed the device */
+	const char *change; /* what was told of the port last; NULL: nothing */
+	unsigned users;	    /* endpoints and regions */
+	bool unplugged;	    /* the kernel has removed the device */
 	struct ibv_pd *protection;
 	struct ibv_comp_channel *completions;
 	struct loop_io completion_readable;
@@ -174,6 +175,8 @@ void verbs_domains_reap(struct verbs_transport *transport);
 /* The device is gone, or of no more use: fails all its endpoints, and says so once. */
 void verbs_domain_removed(struct verbs_domain *domain);
 void verbs_domain_unplugged(struct verbs_domain *domain);
+/* Why the peer may be silent: the port is down, or has changed. */
+void verbs_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
 /* The same for a device whose completions can no longer be had: what failed with which errno value. */
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what);
 

@@ -34,6 +34,7 @@ static void fill_port(struct device *device, unsigned index, uint8_t number)
 	mapped.raw[14] = (uint8_t)index;
 	port->lid = (uint16_t)(1 + number + index * PORTS);
 	port->mtu = IBV_MTU_2048;
+	port->state = IBV_PORT_ACTIVE;
 	port->fabric = device->fabric;
 	port->longest_message = 1u << 30;
 	port->pkeys[0] = 0xffff;
@@ -239,6 +240,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_i
 		return errno;
 	if (!number || number > PORTS)
 		provider_die("%s: there is no port %u", __func__, number);
+	attributes->state = port->state;
 	attributes->active_mtu = port->mtu;
 	attributes->max_msg_sz = port->longest_message;
 	attributes->gid_tbl_len = port->gid_count;
@@ -281,6 +283,14 @@ void device_event(struct device *device, enum ibv_event_type type, void *element
 	event->base.element.qp = element;
 	LIST_APPEND(device->events, event);
 	doorbell_set(&device->bell, true);
+}
+
+void device_port_event(struct device *device, enum ibv_event_type type, uint8_t port)
+{
+	device_event(device, type, NULL);
+	for (struct async_event *event = device->events; event; event = event->next)
+		if (event->base.event_type == type)
+			event->base.element.port_num = port;
 }
 
 void device_forget(struct device *device, const void *element)
@@ -345,6 +355,7 @@ const char *ibv_event_type_str(enum ibv_event_type type)
 		[IBV_EVENT_QP_ACCESS_ERR] = "queue pair access error",
 		[IBV_EVENT_DEVICE_FATAL] = "device fatal",
 		[IBV_EVENT_PORT_ACTIVE] = "port active",
+		[IBV_EVENT_GID_CHANGE] = "GID table change",
 	};
 
 	return type < sizeof(texts) / sizeof(*texts) && texts[type] ? texts[type] : "unknown";

@@ -53,6 +53,7 @@ struct port {
 	int gid_index; /* that the connection manager takes for IP */
 	uint16_t pkeys[PKEYS_MOST];
 	enum ibv_mtu mtu;
+	enum ibv_port_state state;
 	enum provider_fabric fabric;
 	uint32_t longest_message;
 	struct sockaddr_in address;
@@ -306,6 +307,7 @@ struct device *device_at(const struct sockaddr *address, uint8_t *port);
 /* Its GID as the connection manager takes it for that address. */
 union ibv_gid device_gid(const struct device *device, uint8_t port, const struct sockaddr *address, uint8_t *index);
 void device_event(struct device *device, enum ibv_event_type type, void *element);
+void device_port_event(struct device *device, enum ibv_event_type type, uint8_t port);
 void device_forget(struct device *device, const void *element);
 /* How the news of a removal comes. */
 enum {

@@ -1165,6 +1165,51 @@ static void news_are_kept_back(void **state)
 	}
 }
 
+/* Only soft-iWARP needs the moment. */
+static void a_card_keeps_no_news(void **state)
+{
+	(void)state;
+	begin(PROVIDER_IWARP);
+	device_drive(provider.devices[0], "irdma");
+	assert_true(bench_connect(&bench, &options));
+	assert_null(verbs(bench.client.endpoint)->news);
+	end();
+}
+
+/* A kernel that does not know the option: the queue pair is moved by hand, with the time-out. */
+static void a_time_out_that_the_kernel_lacks(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	path.ack_timeout = 14;
+	provider_fail("rdma_set_option", ENOSYS, 0);
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	assert_int_equal(qp_of(bench.client.endpoint)->attributes.timeout, 14);
+	assert_int_equal(qp_of(bench.server.endpoint)->attributes.timeout, 14);
+	end();
+}
+
+static unsigned ready_to_receive_with; /* of the receiver-not-ready timer */
+
+static void note_timer(const struct queue_pair *qp)
+{
+	if (qp->base.state == IBV_QPS_RTR)
+		ready_to_receive_with = qp->attributes.min_rnr_timer;
+}
+
+/* From the moment that the peer may send, not only when the connection is told of. */
+static void how_soon_the_peer_tries_again(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.own_queue = true;
+	provider.moved = note_timer;
+	assert_true(bench_connect(&bench, &options));
+	assert_int_equal(ready_to_receive_with, 1);
+	end();
+}
+
 static void complete_late(struct queue_pair *qp)
 {
 	struct completion_entry entry = { .base = { .opcode = IBV_WC_RECV, .byte_len = 8 } };
@@ -1548,6 +1593,9 @@ int main(void)
 		cmocka_unit_test(a_queue_that_cannot_be_armed),
 		cmocka_unit_test(a_flood_of_completions),
 		cmocka_unit_test(news_are_kept_back),
+		cmocka_unit_test(a_card_keeps_no_news),
+		cmocka_unit_test(a_time_out_that_the_kernel_lacks),
+		cmocka_unit_test(how_soon_the_peer_tries_again),
 		cmocka_unit_test(news_kept_back_are_freed_once),
 		cmocka_unit_test(events_of_the_device),
 		cmocka_unit_test(one_device_of_two_goes),

@@ -11,6 +11,10 @@
 #define IWARP_SETTLING (20 * CLOCK_NS_PER_MS)
 
 enum {
+	VENDOR_SIW = 0x626d74 /* soft-iWARP's */
+};
+
+enum {
 	BACKLOG = 1024
 }; /* of a listener that sets none; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
 
@@ -105,8 +109,12 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
 		return OUTCOME_FAILED;
 	}
-	if (rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
-			    sizeof(ack_timeout))) {
+	if (!rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
+			     sizeof(ack_timeout)))
+		return OUTCOME_OK;
+	/* A kernel before 5.2 does not know it: verbs_queue_move() sets it. */
+	endpoint->base.options.own_queue = true;
+	if (errno != ENOSYS) {
 		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);
 		return OUTCOME_FAILED;
 	}
@@ -321,7 +329,8 @@ static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_ev
 	}
 	if (connecting)
 		verbs_queue_hasten(endpoint);
-	if (connecting && endpoint->base.domain->fabric == FABRIC_IWARP && keep_news(endpoint, data, length))
+	if (connecting && verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
+	    keep_news(endpoint, data, length))
 		return;
 	endpoint_established(&endpoint->base, length ? data : NULL, length);
 }

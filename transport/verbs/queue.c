@@ -175,6 +175,10 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 		attributes.max_rd_atomic = endpoint->request.initiator_depth;
 	if (!error && (mask & IBV_QP_AV) && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
 		attributes.ah_attr.sl = (uint8_t)endpoint_option(&endpoint->base, service_level);
+	if (!error && (mask & IBV_QP_TIMEOUT) && endpoint_option(&endpoint->base, ack_timeout) != PATH_UNSET)
+		attributes.timeout = (uint8_t)endpoint_option(&endpoint->base, ack_timeout);
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attributes.min_rnr_timer = SOONEST_RETRY;
 	if (!error)
 		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
 	/* In error it would only say nothing more, and it is about to go. */

@@ -70,7 +70,8 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 						   .max_cqe = 65536,
 						   .max_qp_rd_atom = 16,
 						   .max_qp_init_rd_atom = 16,
-						   .max_sge = SGES_MOST };
+						   .max_sge = SGES_MOST,
+						   .vendor_id = fabric == PROVIDER_IWARP ? 0x626d74 : 0 };
 	for (uint8_t number = 1; number <= PORTS; number++)
 		fill_port(device, index, number);
 	doorbell_open(&device->bell);

@@ -250,18 +250,19 @@ struct provider {
 	char root[64]; /* a folder in place of / for /sys/class and /dev/infiniband */
 
 	/* Misbehaviour. */
-	const char *fails;			   /* the call of that name ... */
-	int fails_with;				   /* ... with this errno value ... */
-	unsigned fails_after;			   /* ... when it was called so often, ... */
-	bool fails_once;			   /* ... and then works again */
-	unsigned calls;				   /* of that name */
-	bool events_without_end;		   /* instead of any other */
-	bool silent_flush;			   /* flushed work raises no event */
-	bool retries_end;			   /* at once, where the other queue pair does not answer */
-	bool keeps_completions;			   /* of a destroyed queue pair, as rxe does */
-	enum ibv_wc_status breaks_with;		   /* the next send */
-	void (*listening)(struct cm_id *id);	   /* called in rdma_listen() */
-	void (*destroying)(struct queue_pair *qp); /* and in ibv_destroy_qp() */
+	const char *fails;			    /* the call of that name ... */
+	int fails_with;				    /* ... with this errno value ... */
+	unsigned fails_after;			    /* ... when it was called so often, ... */
+	bool fails_once;			    /* ... and then works again */
+	unsigned calls;				    /* of that name */
+	bool events_without_end;		    /* instead of any other */
+	bool silent_flush;			    /* flushed work raises no event */
+	bool retries_end;			    /* at once, where the other queue pair does not answer */
+	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */
+	enum ibv_wc_status breaks_with;		    /* the next send */
+	void (*listening)(struct cm_id *id);	    /* called in rdma_listen() */
+	void (*destroying)(struct queue_pair *qp);  /* and in ibv_destroy_qp() */
+	void (*moved)(const struct queue_pair *qp); /* to another state */
 };
 
 extern struct provider provider;

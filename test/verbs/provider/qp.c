@@ -195,6 +195,8 @@ int qp_modify(struct queue_pair *qp, const struct ibv_qp_attr *new, int mask)
 #undef TAKE
 	if (mask & IBV_QP_STATE) {
 		qp->base.state = now->qp_state = new->qp_state;
+		if (provider.moved)
+			provider.moved(qp);
 		qp_schedule(qp);
 	}
 	return 0;

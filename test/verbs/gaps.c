@@ -485,6 +485,40 @@ static void the_last_message_before_the_end(void **state)
 	end();
 }
 
+/* The connection manager's message overtakes the last acknowledgement; which may also never come. */
+static void the_last_acknowledgement(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND } };
+		int64_t start;
+		struct work work;
+
+		begin(PROVIDER_ROCE);
+		assert_true(bench_connect(&bench, &options));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+		work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .tag = 7 };
+		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+		entry.base.wr_id = qp_of(bench.client.endpoint)->sends->request.wr_id;
+		entry.base.qp_num = bench.client.endpoint->queue_number;
+		assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+		start = clock_now();
+		bench_linger(&bench, 5);
+		assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+		if (way == 0)
+			cq_push((struct completion_queue *)verbs(bench.client.endpoint)->completions->queue, &entry,
+				false, false);
+		if (way == 1)
+			assert_int_equal(endpoint_disconnect(bench.client.endpoint), 0);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+		assert_int_equal(end_completions(&bench.client, WORK_SEND), way == 0);
+		assert_int_equal(bench.client.records[bench.client.count - 1].event, EVENT_DISCONNECTED);
+		assert_int_equal(clock_now() - start >= 400 * CLOCK_NS_PER_MS, way == 2);
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
+		end();
+	}
+}
+
 /* Neither a failed listener nor a listener of another device keeps the identifier of who asks. */
 static void an_unwanted_request(void **state)
 {
@@ -1570,6 +1604,7 @@ int main(void)
 		cmocka_unit_test(why_it_did_not_connect),
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(the_last_message_before_the_end),
+		cmocka_unit_test(the_last_acknowledgement),
 		cmocka_unit_test(an_unwanted_request),
 		cmocka_unit_test(a_request_without_memory),
 		cmocka_unit_test(an_answer_to_nobody),

@@ -82,7 +82,11 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 	if (completion.status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(completion.status),
 			 endpoint_silence(&endpoint->base, silence));
+	if (completion.kind != WORK_RECEIVE && endpoint->unfinished)
+		endpoint->unfinished--;
 	endpoint_complete(&endpoint->base, &completion, taken->status, *words ? words : NULL);
+	if (endpoint->leaving && !endpoint->unfinished)
+		loop_timer_start(transport->base.loop, &endpoint->later, 0, verbs_disconnected, endpoint);
 }
 
 /* Until a look finds fewer than that. Returns the number of completions handled: BUDGET if there may be more. */

@@ -102,8 +102,11 @@ enum outcome verbs_disconnect(struct endpoint *base)
 
 	if (base->options.own_queue)
 		verbs_queue_move(endpoint, IBV_QPS_ERR);
-	if (!rdma_disconnect(endpoint->id))
+	if (!rdma_disconnect(endpoint->id)) {
+		if (endpoint->leaving) /* the peer's message was the last */
+			loop_timer_start(base->transport->loop, &endpoint->later, 0, verbs_disconnected, endpoint);
 		return OUTCOME_OK;
+	}
 	failed(endpoint, errno, "disconnecting");
 	return OUTCOME_FAILED;
 }

@@ -9,6 +9,7 @@
 #include "transport/verbs/verbs.h"
 
 #define IWARP_SETTLING (20 * CLOCK_NS_PER_MS)
+#define LEAVING	       (500 * CLOCK_NS_PER_MS) /* as over soft */
 
 enum {
 	VENDOR_SIW = 0x626d74 /* soft-iWARP's */
@@ -335,18 +336,39 @@ static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_ev
 	endpoint_established(&endpoint->base, length ? data : NULL, length);
 }
 
-/* The last messages may still lie in the completion queue: they come first. */
+void verbs_disconnected(void *owner)
+{
+	struct verbs_endpoint *endpoint = owner;
+
+	endpoint->leaving = false;
+	loop_timer_stop(&endpoint->later);
+	if (endpoint->base.state >= ENDPOINT_FAILED)
+		return;
+	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
+		verbs_acknowledge_disconnect(endpoint);
+	endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
+	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+}
+
+/*
+ * The last messages may still lie in the completion queue: they come first. The last acknowledgements may be overtaken
+ * by the connection manager's message, which takes another queue pair: they get a moment.
+ */
 static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	if (endpoint->base.domain)
 		verbs_completion_drain(verbs_domain_of(endpoint));
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
-		verbs_acknowledge_disconnect(endpoint);
-		/* fall through */
+		endpoint->leaving = endpoint->unfinished && endpoint->base.domain->fabric != FABRIC_IWARP;
+		if (endpoint->leaving)
+			loop_timer_start(endpoint->base.transport->loop, &endpoint->later, LEAVING, verbs_disconnected,
+					 endpoint);
+		else
+			verbs_disconnected(endpoint);
+		break;
 	case ENDPOINT_DISCONNECTING:
-		endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
-		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+		verbs_disconnected(endpoint);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:

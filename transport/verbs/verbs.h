@@ -110,6 +110,8 @@ struct verbs_endpoint {
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* of their entries */
 	struct rdma_conn_param request; /* what the peer asked for, when accepting */
+	uint32_t unfinished;		/* sends that are to be reported */
+	bool leaving;			/* the peer has disconnected, and some are unfinished */
 	struct loop_timer later;	/* an event of ours that the kernel does not send */
 	struct verbs_news *news;	/* NULL if none is kept back */
 	bool member;			/* librdmacm keeps a membership that has to be left */
@@ -205,6 +207,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint);
 /* Handles one event of the rdma_cm, which is already acknowledged. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener);
+/* Tells that the peer has disconnected. */
+void verbs_disconnected(void *endpoint);
 /* Tells at once what was kept back, because something else has to be told after it. */
 void verbs_endpoint_settle(struct verbs_endpoint *endpoint);
 enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);

@@ -96,6 +96,8 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 			log_errno(base->transport->log, base->name, error, "posting a %s", work_kind_text(work->kind));
 			return OUTCOME_INTERNAL;
 		}
+		for (size_t index = 0; index < chain; index++)
+			endpoint->unfinished += work->kind != WORK_RECEIVE && !work[index].silent;
 		work += chain;
 		count -= chain;
 	}

@@ -79,7 +79,7 @@ struct selftest {
 static void say_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
-	const char *device = selftest->place.domain ? selftest->place.domain->device : "no device";
+	const char *device = selftest->place.domain.device ? selftest->place.domain.device : "no device";
 	FILE *output = environment_output(environment);
 
 	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
@@ -180,7 +180,7 @@ static void part_over(void *owner)
 /* Why a part cannot be done here by its nature; NULL if it can. */
 static const char *reason_to_skip(const struct selftest *selftest, const struct part_row *row)
 {
-	const struct domain *domain = selftest->place.domain;
+	const struct domain *domain = &selftest->place.domain;
 	const struct address *address = &selftest->place.address;
 	bool kernel = !strcmp(transport_name(selftest->environment->transport), "verbs");
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
@@ -250,7 +250,7 @@ static void next_part(struct selftest *selftest)
 		selftest->skipped++;
 		note_verdict(selftest, "skip", reason);
 		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
-			reason, transport_name(selftest->environment->transport), selftest->place.domain->device);
+			reason, transport_name(selftest->environment->transport), selftest->place.domain.device);
 	}
 	finish(selftest);
 }
@@ -262,7 +262,8 @@ static void probe_event(void *owner, struct endpoint *probe, const struct endpoi
 	struct selftest *selftest = owner;
 
 	selftest->probe = NULL;
-	selftest->place.domain = probe->domain;
+	if (probe->domain)
+		selftest->place.domain = *probe->domain;
 	endpoint_destroy(probe);
 	if (event->kind == EVENT_ADDRESS_RESOLVED) {
 		next_part(selftest);

@@ -29,8 +29,8 @@ struct selftest_options {
 struct place {
 	struct address address;
 	struct channel *channel;
-	const struct domain *domain; /* known once the address was resolved */
-	bool chosen;		     /* the user has not said which transport */
+	struct domain domain; /* a copy, as it may go; .device is NULL until the address was resolved */
+	bool chosen;	      /* the user has not said which transport */
 };
 
 /*

@@ -640,6 +640,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 		return -1;
 	if (port_of(address) && listener_at(address, base->ps))
 		return fails_with(EADDRINUSE);
+	if (provider.binds_no_holder && cm(base)->synchronous)
+		return fails_with(EINVAL);
 	if (set_source(cm(base), address))
 		return -1;
 	if (cm(base)->device)

@@ -257,6 +257,7 @@ struct provider {
 	unsigned calls;				    /* of that name */
 	bool events_without_end;		    /* instead of any other */
 	bool silent_flush;			    /* flushed work raises no event */
+	bool binds_no_holder;			    /* an identifier without an event channel */
 	bool retries_end;			    /* at once, where the other queue pair does not answer */
 	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */
 	enum ibv_wc_status breaks_with;		    /* the next send */

@@ -57,7 +57,9 @@ static uint64_t slots_of(const struct ucmatose *run, const struct domain *domain
 	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : least(WINDOW_BYTES / size, WINDOW_MOST);
 
 	/* The queue of sends has room for one more, a grant. */
-	return least(least(slots ? slots : 1, most), least(run->messages, domain->most_queue_entries - 1));
+	if (most >= domain->most_queue_entries)
+		most = domain->most_queue_entries > 1 ? domain->most_queue_entries - 1 : 1;
+	return least(least(slots ? slots : 1, most), run->messages);
 }
 
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)

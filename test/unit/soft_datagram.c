@@ -225,6 +225,30 @@ static void each_interface_joins(void **state)
 	datagrams_close(&datagrams);
 }
 
+/* On the loopback all that is sent comes back, whatever the socket is told: what is not to come back is not sent. */
+static void nothing_comes_back_on_the_loopback(void **state)
+{
+	struct datagrams datagrams;
+
+	(void)state;
+	datagrams_open(&datagrams, ADDRESS_IP4);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		struct host *host = &qp.hosts[0];
+		bool loopback = turn & 1, wanted = turn & 2;
+		uint64_t sent = network->sent;
+
+		qp_move(host, &(struct address){ .family = ADDRESS_IP4,
+						 .bytes = { loopback ? 127 : 10, 0, 0, (uint8_t)(9 + turn) } });
+		datagrams.ends[0].base.options.no_loopback = !wanted;
+		aim(&datagrams, 0, &group, KEY);
+		datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
+		network_run(CLOCK_NS_PER_MS);
+		assert_int_equal(datagrams.sent_count, turn + 1);
+		assert_int_equal(network->sent - sent, !loopback || wanted);
+	}
+	datagrams_close(&datagrams);
+}
+
 /* A burst longer than the socket's window goes out in several turns, and completes in order. */
 static void datagrams_go_in_turns(void **state)
 {
@@ -282,9 +306,13 @@ static void datagrams_that_do_not_leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(receives_come_first),	       cmocka_unit_test(datagrams_arrive),
-		cmocka_unit_test(datagrams_that_are_lost),     cmocka_unit_test(datagrams_go_in_turns),
-		cmocka_unit_test(datagrams_that_do_not_leave), cmocka_unit_test(each_interface_joins),
+		cmocka_unit_test(receives_come_first),
+		cmocka_unit_test(datagrams_arrive),
+		cmocka_unit_test(datagrams_that_are_lost),
+		cmocka_unit_test(datagrams_go_in_turns),
+		cmocka_unit_test(datagrams_that_do_not_leave),
+		cmocka_unit_test(each_interface_joins),
+		cmocka_unit_test(nothing_comes_back_on_the_loopback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,8 @@ static void transmit(struct soft_queue *queue, const struct request *request)
 	};
 
 	queue->requester.cursor = psn_add(queue->requester.cursor, 1);
-	soft_transmit(queue->transport, &queue->path, &packet);
+	if (!queue->unheard)
+		soft_transmit(queue->transport, &queue->path, &packet);
 }
 
 /* Until there is room for what found none. */

@@ -258,6 +258,7 @@ void soft_queue_aim(struct soft_queue *queue, const struct soft_path *path, uint
 	queue->path = *path;
 	queue->path.unsent = &queue->unsent;
 	queue->queue_key = queue_key;
+	queue->unheard = queue->endpoint->base.options.no_loopback && soft_is_loopback(&path->local);
 	if (queue->state == QUEUE_NEW)
 		queue->state = QUEUE_LISTENING;
 }

@@ -187,6 +187,7 @@ struct soft_queue {
 	uint8_t rnr_retry_count;
 	bool pending; /* in the table's list of those with something to say */
 	bool heard;   /* some valid packet */
+	bool unheard; /* what a group's would send only comes back to this host, which is not wanted */
 	struct soft_queue *next_pending;
 	struct soft_queue *next_group, **link_to_this; /* among the groups' queues */
 	int64_t ack_timeout;			       /* nanoseconds; 0 for ever */

@@ -110,6 +110,13 @@ bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 	return entry != NULL;
 }
 
+bool soft_is_loopback(const struct address *local)
+{
+	char name[IF_NAMESIZE];
+
+	return is_loopback(local) || (soft_interface_name(local, name) && !strcmp(name, "lo"));
+}
+
 /* The MTU of the interface that has the address, or of the loopback if none is found. */
 static int interface_mtu(const struct address *local)
 {

@@ -121,6 +121,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
 /* The interface that has a local address; false if none is found. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
+/* Whether that interface is the loopback, where IP_MULTICAST_LOOP has no effect: all that is sent comes back. */
+bool soft_is_loopback(const struct address *local);
 /*
  * Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both), and of
  * those that come later.

@@ -13,6 +13,7 @@ TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if em
 ENGINE ?= libfuzzer#    what tries it; or afl
 DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
+DEVICE ?=#              the RDMA device of `make check-hardware`
 MUTANTS ?=#             the rows of `make mutants`, as a shell pattern of their first lines; all if empty
 
 # ---- programs of the tests ----
@@ -168,6 +169,9 @@ lab-long: all conformance faults-tools static ## run every lab scenario, with th
 lab-shell: all conformance faults-tools static ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
 
+check-hardware: all $(BUILD)/conformance ## the conformance suite and the commands on DEVICE, a page to send in (docs/hardware.md)
+	@BUILD=$(BUILD) DEVICE=$(DEVICE) test/hardware/run
+
 # ---- packages ----
 
 setup: ## install what building and testing need, if it is missing
@@ -223,6 +227,6 @@ bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
-.PHONY: units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
+.PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
 	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench

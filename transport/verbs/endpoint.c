@@ -113,7 +113,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 	if (!rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
 			     sizeof(ack_timeout)))
 		return OUTCOME_OK;
-	/* A kernel before 5.2 does not know it: verbs_queue_move() sets it. */
+	/* An older kernel does not know it: verbs_queue_move() sets it. */
 	endpoint->base.options.own_queue = true;
 	if (errno != ENOSYS) {
 		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);

@@ -114,7 +114,7 @@ void report_time(struct report *report, const char *name, int64_t nanoseconds)
 static void add_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count,
 		     int64_t nanoseconds)
 {
-	if (nanoseconds > 0)
+	if (nanoseconds > 0 && !report->without_rates)
 		add(report, name,
 		    &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
 	else

@@ -79,6 +79,7 @@ struct report {
 	const struct report_format *format;
 	const char *prefix; /* of Prometheus' names: "rdmatest_rping" */
 	bool buckets;	    /* histograms whole, in formats that can */
+	bool without_rates; /* there was too little time for them */
 
 	unsigned depth;
 	struct report_frame {

@@ -9,10 +9,19 @@
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
-/* A pipe that nobody reads is an error, and nothing to wait for. */
-static FILE *open_in_place(const char *name)
+/* What has the name of the new file was left by a run that was killed, or put there to be written through. */
+static int open_new(const char *name)
 {
-	int fd = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = open(name, how, 0666);
+
+	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, how, 0666) : fd;
+}
+
+/* A pipe that nobody reads is an error, and nothing to wait for. */
+static FILE *open_file(const char *name, bool in_place)
+{
+	int fd = in_place ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
 
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
@@ -68,7 +77,7 @@ static int write_file(struct reporting *reporting, const char *name, bool in_pla
 
 	if (!text)
 		return ENOMEM;
-	stream = in_place ? open_in_place(name) : fopen(name, "w");
+	stream = open_file(name, in_place);
 	error = stream ? write_text(stream, text, length) : errno;
 	free(text);
 	return error;

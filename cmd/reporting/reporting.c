@@ -99,8 +99,13 @@ static void report_last_interval(struct reporting *reporting)
 {
 	/* It may be due in the same turn of the loop. */
 	loop_timer_stop(&reporting->interval);
-	if (reporting->state && !reporting->last_reported)
+	if (reporting->state && !reporting->last_reported) {
+		/* Of a moment behind the last beat a rate says nothing. */
+		reporting->report.without_rates =
+			clock_now() - reporting->interval_started < reporting->options->interval / 50;
 		report_interval(reporting);
+		reporting->report.without_rates = false;
+	}
 	reporting->last_reported = true;
 }
 
@@ -181,7 +186,9 @@ void reporting_finish(struct reporting *reporting)
 		loop_timer_stop(&reporting->interval);
 	else
 		report_last_interval(reporting);
-	reporting_write_prometheus(reporting);
+	/* A bad command line is no run, whose figures would take the place of another one's. */
+	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
+		reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
 		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
 

@@ -832,6 +832,49 @@ static void intervals_do_not_overlap(void **state)
 	assert_true(count >= 2);
 }
 
+static void report_rate_only(void *owner, struct report *report, enum report_span span)
+{
+	(void)owner;
+	(void)span;
+	report_rate(report, "rate", 5, CLOCK_NS_PER_S);
+}
+
+static void pass_a_day(void *owner)
+{
+	struct state *state = owner;
+
+	fake_clock_pass(86400 * CLOCK_NS_PER_S);
+	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, finish_with_summary, state);
+}
+
+static enum outcome start_and_end_behind_the_beat(struct environment *environment, const void *options, void **owner)
+{
+	struct state *state = make_state(environment, owner);
+
+	(void)options;
+	loop_timer_start(environment->loop, &state->timer, 0, pass_a_day, state);
+	return OUTCOME_OK;
+}
+
+static void a_last_interval_of_no_time_has_no_rate(void **state)
+{
+	const struct command row = { .start = start_and_end_behind_the_beat, .report = report_rate_only };
+	struct child child = spawn(&row, "--interval-report 24h");
+	struct result result = { 0 };
+	const char *first, *last;
+
+	(void)state;
+	finish(&child, &result);
+	first = strstr(result.out, "tool: 0.00 s to 86400.0");
+	assert_non_null(first);
+	assert_memory_equal(strstr(first, " s: ") + 4, "rate 5/s\n", 9);
+	last = strstr(first + 1, "tool: 86400.");
+	assert_non_null(last);
+	assert_int_equal(strncmp(strstr(last, " s: ") + 4, "\n", 1), 0);
+	/* The whole has one. */
+	assert_non_null(strstr(last, "  rate: 5/s\n"));
+}
+
 static char folder[] = "/tmp/run.XXXXXX";
 static char figures[sizeof(folder) + 8];
 
@@ -901,6 +944,7 @@ int main(void)
 		cmocka_unit_test(nothing_comes_behind_the_verdict),
 		cmocka_unit_test(nothing_comes_behind_a_verdict_without_figures),
 		cmocka_unit_test(intervals_do_not_overlap),
+		cmocka_unit_test(a_last_interval_of_no_time_has_no_rate),
 		cmocka_unit_test(no_interval_without_a_file_to_write),
 	};
 

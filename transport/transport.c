@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/spelling.h"
 #include "transport/backend.h"
 #include "transport/path.h"
 
@@ -21,6 +22,7 @@ static const struct backend *find_backend(const char *name)
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
 {
 	const struct backend *found = find_backend(name);
+	const char *nearest = NULL;
 	char names[64] = "";
 
 	*transport = NULL;
@@ -30,8 +32,12 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 		size_t used = strlen(names);
 
 		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
+		if (name && spelling_distance(name, (*backend)->name) < SPELLING_FAR)
+			nearest = (*backend)->name;
 	}
-	log_error(log, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
+	log_error(log, "--transport", "'%s' is not one of those built in: %s", name ? name : "", names);
+	if (nearest)
+		log_hint(log, "did you mean %s?", nearest);
 	return OUTCOME_USAGE;
 }
 

@@ -53,7 +53,8 @@ static void tell_ping(struct doctor *doctor)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
 	else if (is_without_server(&doctor->said))
 		finding_add(findings, FINDING_WARN, "ping",
-			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64, doctor->options->port),
+			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
+					   doctor->soft ? " --transport soft" : ""),
 			    "%s", doctor->said.text);
 	else
 		finding_add(findings, FINDING_FAIL, "ping", remedy ? remedy : remedy_of_silence(doctor), "%s",

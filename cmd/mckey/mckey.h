@@ -180,6 +180,8 @@ void addresses_look_up(struct mckey_run *run);
 void run_say(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line of our own, among the results: "<name>: <what> (<backend>, <device>)". */
 void run_tell(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The last of these: with "FAILED: " in front of a run that has failed. */
+void run_verdict(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A hint under an error; only the first one of a run is printed. */
 void run_hint(struct mckey_run *run, const char *text);
 /* Notes the outcome and ends the run in the next turn of the loop. */

@@ -122,7 +122,7 @@ static void say_verdict(const struct mckey_run *run, const struct receipt *all, 
 	size_t length = 0;
 
 	if (!run->heard.count) {
-		run_tell(run, "no datagram received");
+		run_verdict(run, "no datagram received");
 		return;
 	}
 	if (all->wrong_length)
@@ -132,11 +132,11 @@ static void say_verdict(const struct mckey_run *run, const struct receipt *all, 
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
-	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
-		 quantity_plural(all->wanted),
-		 !verified    ? wrong
-		 : all->total ? ", every byte verified"
-			      : ", number and length verified");
+	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
+		    quantity_plural(all->wanted),
+		    !verified	 ? wrong
+		    : all->total ? ", every byte verified"
+				 : ", number and length verified");
 }
 
 void receiver_report(struct mckey_run *run)
@@ -161,7 +161,7 @@ void receiver_report(struct mckey_run *run)
 		environment_note(run->environment, OUTCOME_INTERNAL);
 	if (!run->heard.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
-	say_verdict(run, &all, verified);
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
+	say_verdict(run, &all, verified);
 }

@@ -28,16 +28,31 @@ static const char *device(const struct mckey_run *run)
 	return "no device";
 }
 
+static void tell(const struct mckey_run *run, const char *before, const char *format, va_list list)
+{
+	FILE *output = environment_output(run->environment);
+
+	fprintf(output, "%s: %s", run->log->name, before);
+	vfprintf(output, format, list);
+	fprintf(output, " (%s, %s)\n", transport_name(run->environment->transport), device(run));
+}
+
 void run_tell(const struct mckey_run *run, const char *format, ...)
 {
 	va_list list;
 
-	fprintf(environment_output(run->environment), "%s: ", run->log->name);
 	va_start(list, format);
-	vfprintf(environment_output(run->environment), format, list);
+	tell(run, "", format, list);
 	va_end(list);
-	fprintf(environment_output(run->environment), " (%s, %s)\n", transport_name(run->environment->transport),
-		device(run));
+}
+
+void run_verdict(const struct mckey_run *run, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	tell(run, run->environment->outcome ? "FAILED: " : "", format, list);
+	va_end(list);
 }
 
 void run_hint(struct mckey_run *run, const char *text)
@@ -58,8 +73,8 @@ static void report(struct mckey_run *run)
 		return;
 	if (through)
 		environment_summary(run->environment);
-	run_tell(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
-		 quantity_plural(run->member_count), through ? ", no datagrams asked for" : "");
+	run_verdict(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
+		    quantity_plural(run->member_count), through ? ", no datagrams asked for" : "");
 }
 
 static void finish(void *owner)

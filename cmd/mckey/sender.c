@@ -172,13 +172,12 @@ void sender_report(struct mckey_run *run)
 				 member->endpoint->queue_number, member->sent, each, quantity_plural(each), run->size,
 				 quantity_plural(run->size));
 	}
+	if (!all)
+		environment_note(run->environment, OUTCOME_FAILED);
 	environment_summary(run->environment);
-	run_tell(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-		 quantity_plural(wanted), run->group_text);
-	if (all)
-		return;
-	environment_note(run->environment, OUTCOME_FAILED);
-	if (run->deadline_passed)
+	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+		    quantity_plural(wanted), run->group_text);
+	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)
 		log_error(run->log, run->group_text, "not everybody sent for --duration%s",

@@ -52,15 +52,28 @@ static bool is_phase(const char *text, size_t length)
 	return (length == 11 && !memcmp(text, "established", 11)) || (length == 6 && !memcmp(text, "joined", 6));
 }
 
+/* "ping 35: " says which one, not what was being done. */
+static const char *skip_ping(const char *text)
+{
+	static const char ping[] = "ping ";
+	const char *number = text + sizeof(ping) - 1, *end;
+
+	if (strncmp(text, ping, sizeof(ping) - 1) != 0)
+		return text;
+	end = number + strspn(number, "0123456789");
+	return end > number && !strncmp(end, ": ", 2) ? end + 2 : text;
+}
+
 void told_report_error(struct report *report, const struct told_error *error)
 {
-	const char *colon = strstr(error->text, ": ");
-	const char *code = find_code(error->text);
-	bool has_phase = colon && (!code || colon < code) && is_phase(error->text, (size_t)(colon - error->text));
-	const char *cause = has_phase ? colon + 2 : error->text;
+	const char *start = skip_ping(error->text);
+	const char *colon = strstr(start, ": ");
+	const char *code = find_code(start);
+	bool has_phase = colon && (!code || colon < code) && is_phase(start, (size_t)(colon - start));
+	const char *cause = has_phase ? colon + 2 : start;
 
 	report_text(report, "object", error->object);
-	report_part(report, "phase", has_phase ? error->text : NULL, has_phase ? (size_t)(colon - error->text) : 0);
+	report_part(report, "phase", has_phase ? start : NULL, has_phase ? (size_t)(colon - start) : 0);
 	report_part(report, "cause", cause, code ? (size_t)(code - 1 - cause) : strlen(cause));
 	report_part(report, "code", code ? code + 1 : NULL, code ? strlen(code) - 2 : 0);
 	report_text(report, "text", error->text);

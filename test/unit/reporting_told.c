@@ -56,6 +56,10 @@ static void messages_are_taken_apart(void **state)
 		{ NULL, "f(x)", "\"object\":null,\"phase\":null,\"cause\":\"f(x)\",\"code\":null" },
 		{ NULL, "a) b)", "\"object\":null,\"phase\":null,\"cause\":\"a) b)\",\"code\":null" },
 		{ NULL, "(5)", "\"object\":null,\"phase\":null,\"cause\":\"(5)\",\"code\":null" },
+		/* Nor is the number of a ping. */
+		{ NULL, "ping 35: waiting for it: timed out (5)",
+		  "\"object\":null,\"phase\":\"waiting for it\",\"cause\":\"timed out\",\"code\":\"5\"" },
+		{ NULL, "ping 3", "\"object\":null,\"phase\":null,\"cause\":\"ping 3\",\"code\":null" },
 		/* A colon inside the code begins no phase. */
 		{ NULL, "refused (status: 3)",
 		  "\"object\":null,\"phase\":null,\"cause\":\"refused\",\"code\":\"status: 3\"" },

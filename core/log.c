@@ -7,9 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 enum {
-	LINE_MOST = 1024
+	LINE_MOST = 1024,
+	LIMIT_TOLD = 10, /* in each ... */
 };
+#define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
 const char log_hint_object[] = "hint";
 
@@ -67,6 +71,15 @@ enum {
 	NO_ERROR = -1,
 	DEBUG = -2,
 };
+
+bool log_allows(struct log_limit *limit)
+{
+	int64_t now = clock_now();
+
+	if (!limit->since || now - limit->since >= LIMIT_PERIOD)
+		*limit = (struct log_limit){ .since = now };
+	return limit->told++ < LIMIT_TOLD;
+}
 
 bool log_holds(const struct log *log, const char *object, const char *text)
 {

@@ -7,6 +7,7 @@
 #define CORE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct log {
 	const char *name; /* the program as the user typed it: "rping", "rdmatest rping" */
@@ -27,6 +28,15 @@ struct log {
 	bool (*hold)(void *holder, const char *object, const char *text);
 	void *holder;
 };
+
+/* How much was told of what anybody can cause as often as it likes. Zeroed at first. */
+struct log_limit {
+	int64_t since;
+	unsigned told;
+};
+
+/* True for ten lines in ten seconds. */
+bool log_allows(struct log_limit *limit);
 
 /* Asks the hold. Who takes its place, as the run of a command inside another one does, asks that one in turn. */
 bool log_holds(const struct log *log, const char *object, const char *text);

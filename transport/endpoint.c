@@ -22,11 +22,6 @@
 
 #define BIT(state) (1u << (state))
 
-enum {
-	STRANGERS_TOLD = 10 /* lines about peers that never got connected, in each ... */
-};
-#define STRANGERS_PERIOD (10 * CLOCK_NS_PER_S)
-
 struct state_row {
 	const char *text;
 	unsigned next; /* the states that may follow, besides FAILED and DESTROYED */
@@ -69,16 +64,8 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 
 bool endpoint_is_worth_telling(const struct endpoint *endpoint)
 {
-	struct transport *transport = endpoint->transport;
-	int64_t now = clock_now();
-
-	if (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING)
-		return true;
-	if (!transport->strangers_since || now - transport->strangers_since >= STRANGERS_PERIOD) {
-		transport->strangers_since = now;
-		transport->strangers = 0;
-	}
-	return transport->strangers++ < STRANGERS_TOLD;
+	return (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING) ||
+	       log_allows(&endpoint->transport->strangers);
 }
 
 static void phase_timed_out(void *owner)

@@ -39,9 +39,8 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
-	int64_t spin;		 /* transport_spin() */
-	int64_t strangers_since; /* what was told of peers that never got connected: since then ... */
-	unsigned strangers;	 /* ... so many */
+	int64_t spin;		    /* transport_spin() */
+	struct log_limit strangers; /* what was told of peers that never got connected */
 };
 
 /*

@@ -75,6 +75,17 @@ static void enter(struct guest *guest, enum guest_state state)
 		loop_timer_start(loop, deadline, idle - half, idle_too_long, guest);
 }
 
+/* Anybody can connect and say nothing as often as it likes, and the log is not to grow by that. */
+static bool is_worth_telling(struct guest *guest)
+{
+	if (guest->answered || guest->is_told)
+		return true;
+	if (!guest->is_untold)
+		guest->is_told = log_allows(guest->silent);
+	guest->is_untold = !guest->is_told;
+	return guest->is_told;
+}
+
 /* Nothing may touch the guest after this: its owner has freed it. */
 static void end(struct guest *guest, enum outcome outcome)
 {
@@ -82,7 +93,7 @@ static void end(struct guest *guest, enum outcome outcome)
 }
 
 /* What a guest was worth that has gone in order. */
-static enum outcome verdict(const struct guest *guest)
+static enum outcome verdict(struct guest *guest)
 {
 	const struct endpoint *endpoint = guest->endpoint;
 	bool dismissed = guest->phase.state == GUEST_LEAVING;
@@ -97,18 +108,20 @@ static enum outcome verdict(const struct guest *guest)
 	if (!cut_off && (guest->answered >= wanted || by_nature))
 		return OUTCOME_OK;
 	/* That the deadline has passed has been told. */
-	if (!guest->overdue)
+	if (!guest->overdue && is_worth_telling(guest))
 		log_error(guest->log, endpoint->name, "%s ended early, after %s%s", dismissed ? "we" : "the client",
 			  rping_pings_text(guest->answered, guest->promised, pings), dismissed ? ": interrupted" : "");
 	return OUTCOME_FAILED;
 }
 
-void guest_say_verdict(const struct guest *guest, enum outcome outcome)
+void guest_say_verdict(struct guest *guest, enum outcome outcome)
 {
 	const struct endpoint *endpoint = guest->endpoint;
 	char pings[PINGS_TEXT_SIZE];
 	char sizes[48];
 
+	if (!is_worth_telling(guest))
+		return;
 	if (outcome) {
 		fprintf(environment_output(guest->environment), "%s: FAILED: %s from %s answered (%s, %s)\n",
 			guest->log->name, rping_pings_text(guest->answered, guest->promised, pings), endpoint->name,
@@ -136,9 +149,10 @@ static void timed_out(void *owner)
 	struct guest *guest = owner;
 	char silence[ENDPOINT_SILENCE_SIZE];
 
-	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s", guest->answered,
-		  phase_text(&guest->phase), quantity_seconds(guest->phase.timeout),
-		  endpoint_silence(guest->endpoint, silence));
+	if (is_worth_telling(guest))
+		log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
+			  guest->answered, phase_text(&guest->phase), quantity_seconds(guest->phase.timeout),
+			  endpoint_silence(guest->endpoint, silence));
 	end(guest, OUTCOME_FAILED);
 }
 
@@ -161,9 +175,10 @@ static void idle_too_long(void *owner)
 	char pings[PINGS_TEXT_SIZE];
 
 	answer_arrived(guest);
-	log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
-		  quantity_seconds(guest->options->idle_timeout),
-		  rping_pings_text(guest->answered, guest->promised, pings));
+	if (is_worth_telling(guest))
+		log_error(guest->log, guest->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
+			  quantity_seconds(guest->options->idle_timeout),
+			  rping_pings_text(guest->answered, guest->promised, pings));
 	end(guest, OUTCOME_FAILED);
 }
 

@@ -44,10 +44,13 @@ struct guest {
 	uint32_t shortest;
 	uint32_t longest;
 	uint64_t answered;
-	bool unproven;	   /* the answer after these is sent, and nothing says yet that it arrived */
-	uint64_t promised; /* by the client's hello, 0 for no end */
-	bool counted;	   /* the owner's: in its totals */
-	bool overdue;	   /* dismissed because the run has lasted too long */
+	bool unproven;		  /* the answer after these is sent, and nothing says yet that it arrived */
+	uint64_t promised;	  /* by the client's hello, 0 for no end */
+	bool counted;		  /* the owner's: in its totals */
+	bool is_told;		  /* of a client without a ping: its end is printed, */
+	bool is_untold;		  /* or enough was printed of others lately */
+	struct log_limit *silent; /* the owner's: what was printed of them */
+	bool overdue;		  /* dismissed because the run has lasted too long */
 	struct phase phase;
 };
 
@@ -69,7 +72,7 @@ enum outcome guest_accept(struct guest *guest, guest_callback *ended, void *owne
 void guest_dismiss(struct guest *guest, enum interruption reason);
 
 /* Prints what a guest that has ended was worth. */
-void guest_say_verdict(const struct guest *guest, enum outcome outcome);
+void guest_say_verdict(struct guest *guest, enum outcome outcome);
 
 /* Takes it out of its list and frees it, whatever its state. */
 void guest_destroy(struct guest *guest);

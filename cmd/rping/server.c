@@ -55,6 +55,7 @@ struct rping_server {
 	struct totals before_interval;
 	struct loop_timer idle; /* runs while there are none */
 	struct resolver lookup;
+	struct log_limit silent;	     /* what was told of clients without a ping */
 	struct record records[RECORDS_MOST]; /* in a ring */
 };
 
@@ -259,6 +260,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		cannot_serve(server, OUTCOME_INTERNAL);
 		return;
 	}
+	guest->silent = &server->silent;
 	outcome = guest_prepare(guest);
 	if (outcome)
 		guest_refuse(guest, out_of_resources);

@@ -344,7 +344,7 @@ static void strangers_fill_no_log(void **state)
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
 	(void)state;
-	transport.strangers_since = 0;
+	transport.strangers = (struct log_limit){ 0 };
 	for (unsigned period = 0; period < 3; period++) {
 		endpoint->state = period == 1 ? ENDPOINT_LISTENING : ENDPOINT_ACCEPTING;
 		for (unsigned count = 0; count < 30; count++)
@@ -368,7 +368,7 @@ static void listeners_hear_of_lost_requests(void **state)
 
 	(void)state;
 	endpoint->state = ENDPOINT_LISTENING;
-	transport.strangers_since = 0;
+	transport.strangers = (struct log_limit){ 0 };
 	endpoint_turned_away(endpoint, OUTCOME_NO_CONNECTION);
 	assert_int_equal(heard.events, 0);
 	endpoint_turned_away(endpoint, OUTCOME_FAILED);

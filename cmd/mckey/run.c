@@ -28,7 +28,8 @@ static const char *device(const struct mckey_run *run)
 	return "no device";
 }
 
-static void tell(const struct mckey_run *run, const char *before, const char *format, va_list list)
+static void __attribute__((format(printf, 3, 0))) tell(const struct mckey_run *run, const char *before,
+						       const char *format, va_list list)
 {
 	FILE *output = environment_output(run->environment);
 

@@ -32,7 +32,8 @@ static int begin(void **state)
 	network_open(1, 1500, 1 << 20);
 	transport = stack_open();
 	requests = 0;
-	return channel_create(&transport->base, &channel);
+	assert_int_equal(channel_create(&transport->base, &channel), OUTCOME_OK);
+	return 0;
 }
 
 static int end(void **state)

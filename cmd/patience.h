@@ -41,7 +41,7 @@ bool patience_hold(struct patience *patience, const char *object, const char *te
 /* True if there is something that was held back. */
 bool patience_holds(const struct patience *patience);
 
-/* What was held back last is that nobody was there, or one who is there for others now. */
+/* The error held back last says that no server was there, or that it was busy with another client. */
 void patience_absent(struct patience *patience);
 
 /* The try has failed at all addresses. True if there is to be another one, for which callback comes from the loop. */

@@ -692,11 +692,29 @@ static void server_ended_from_outside_takes_a_ping_for_the_news(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+/* Its only client may have everything, or nothing. The run's own limit of --timeout would say "cut short". */
+static void persistent_server_that_ends_leaves_an_answer_unconfirmed(void **state)
+{
+	struct fake *fake = *state;
+	char *text;
+	size_t length;
+
+	fake->options.persistent = true;
+	fake->environment.output = open_memstream(&text, &length);
+	ping(connected_guest(fake, 0), 32, 0);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	run_for(fake, 300 * CLOCK_NS_PER_MS);
+	fclose(fake->environment.output);
+	assert_non_null(strstr(text, "0 pings from 10.0.0.2:4242 answered, and one whose answer is unconfirmed"));
+	free(text);
+	assert_reports(fake, "\"pings\":{\"answered\":0");
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void server_ended_from_outside_does_not_settle_for_ever(void **state)
 {
 	struct fake *fake = *state;
 
-	fake->options.persistent = true;
 	ping(connected_guest(fake, 0), 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	loop_run(fake->environment.loop);
@@ -743,6 +761,25 @@ static void server_does_not_wait_for_ever_for_that_news(void **state)
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "ping 0: waiting for the news that its answer arrived: timed out after 0.4 s");
+}
+
+/* A client whose queue pair is gone acknowledges nothing, and its disconnect may be late. */
+static void persistent_server_waits_for_a_late_disconnect(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.persistent = true;
+	endpoint = connected_guest(fake, 0);
+	ping(endpoint, 32, 0);
+	run_until_asked(fake, endpoint);
+	run_for(fake, 4 * fake->options.common.timeout);
+	assert_false(fake->environment.ended);
+	disconnect(endpoint);
+	assert_reports(fake, "\"clients\":1,\"failed\":0");
+	assert_reports(fake, "\"pings\":{\"answered\":1");
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_OK, "");
 }
 
 /* The client goes on just when it was asked. */
@@ -1345,6 +1382,8 @@ int main(void)
 		TEST(server_keeps_a_buffer_it_has_outgrown),
 		TEST(server_ended_from_outside_settles_first),
 		TEST(server_ended_from_outside_takes_a_ping_for_the_news),
+		TEST(persistent_server_that_ends_leaves_an_answer_unconfirmed),
+		TEST(persistent_server_waits_for_a_late_disconnect),
 		TEST(server_ended_from_outside_does_not_settle_for_ever),
 		TEST(server_asks_for_the_news_of_its_answer),
 		TEST(server_does_not_wait_for_ever_for_that_news),

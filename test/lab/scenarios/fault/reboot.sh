@@ -210,12 +210,13 @@ disconnecting() {
 		start_clients --interval 100s
 		barrier clients
 		under_way 0
+		wait_for server ' -> waiting for the next ping$' 30
 		barrier idle
 		barrier cut
 		send INT pings
 		send INT server
 		wait_for pings ' -> disconnecting$' 30
-		wait_for server ' -> (disconnecting|waiting for the news that its answer arrived)$' 30
+		wait_for server ' -> disconnecting$' 30
 		barrier disconnecting
 		ended pings 1 'disconnecting: timed out'
 		ended server 1 "$dropped|cut short"

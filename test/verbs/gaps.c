@@ -1455,6 +1455,33 @@ static void a_silent_flush(void **state)
 	}
 }
 
+/* soft-RoCE flushes the queue pair whose peer was refused, and raises no event of the device. */
+static void a_queue_that_is_flushed_without_a_reason(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	for (int silent = 0; silent < 2; silent++) {
+		connect_both(PROVIDER_ROCE);
+		provider.refuses_in_silence = silent;
+		capture_begin(&capture);
+		assert_int_equal(endpoint_post(bench.client.endpoint,
+					       &(struct work){ .kind = WORK_WRITE,
+							       .region = bench.client_region,
+							       .length = 8,
+							       .remote_address = 1,
+							       .remote_key = 1 },
+					       1),
+				 0);
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
+		capture_end(&capture);
+		assert_non_null(strstr(capture.text, silent ? "the queue pair failed, and the device gives no reason"
+							    : "access error"));
+		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+		end();
+	}
+}
+
 static void a_membership_that_fails(void **state)
 {
 	static const struct {
@@ -1637,6 +1664,7 @@ int main(void)
 		cmocka_unit_test(devices_come_and_go),
 		cmocka_unit_test(a_device_that_cannot_be_held),
 		cmocka_unit_test(a_silent_flush),
+		cmocka_unit_test(a_queue_that_is_flushed_without_a_reason),
 		cmocka_unit_test(a_membership_that_fails),
 		cmocka_unit_test(connecting_and_leaving_that_fail),
 		cmocka_unit_test(leaving_that_fails),

@@ -61,9 +61,12 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 		.status = status_of(taken->status),
 	};
 
-	/* Flushed work only follows what brought the queue down, and that is reported by itself. */
-	if (!endpoint || taken->status == IBV_WC_WR_FLUSH_ERR)
+	if (!endpoint)
 		return;
+	if (taken->status == IBV_WC_WR_FLUSH_ERR) {
+		verbs_flushed(endpoint);
+		return;
+	}
 	verbs_endpoint_settle(endpoint);
 	if (taken->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
 		/* The length of a WRITE with immediate is that of what it wrote, which is not the receive. */

@@ -10,6 +10,7 @@
 
 #define IWARP_SETTLING (20 * CLOCK_NS_PER_MS)
 #define LEAVING	       (500 * CLOCK_NS_PER_MS) /* as over soft */
+#define REASON_COMES   (500 * CLOCK_NS_PER_MS) /* after the flush: it is another descriptor's */
 
 enum {
 	VENDOR_SIW = 0x626d74 /* soft-iWARP's */
@@ -348,6 +349,29 @@ void verbs_disconnected(void *owner)
 		verbs_acknowledge_disconnect(endpoint);
 	endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+}
+
+static void no_reason_came(void *owner)
+{
+	struct verbs_endpoint *endpoint = owner;
+
+	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
+		return;
+	log_error(endpoint->base.transport->log, endpoint->base.name,
+		  "the queue pair failed, and the device gives no reason");
+	endpoint_fail(&endpoint->base, OUTCOME_FAILED);
+}
+
+/*
+ * What brought the queue pair down is a completion, an event of the device, or on iWARP one of the connection manager.
+ * soft-RoCE raises none of them where it refuses a peer's request (rxe_resp.c, RESPST_ERR_RKEY_VIOLATION).
+ */
+void verbs_flushed(struct verbs_endpoint *endpoint)
+{
+	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->leaving &&
+	    endpoint->base.domain->fabric != FABRIC_IWARP)
+		loop_timer_start(endpoint->base.transport->loop, &endpoint->later, REASON_COMES, no_reason_came,
+				 endpoint);
 }
 
 /*

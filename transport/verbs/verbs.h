@@ -207,6 +207,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint);
 /* Handles one event of the rdma_cm, which is already acknowledged. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener);
+/* Its queue pair is in error: the reason is reported by itself, or there is none. */
+void verbs_flushed(struct verbs_endpoint *endpoint);
 /* Tells that the peer has disconnected. */
 void verbs_disconnected(void *endpoint);
 /* Tells at once what was kept back, because something else has to be told after it. */

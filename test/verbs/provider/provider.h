@@ -257,6 +257,7 @@ struct provider {
 	unsigned calls;				    /* of that name */
 	bool events_without_end;		    /* instead of any other */
 	bool silent_flush;			    /* flushed work raises no event */
+	bool refuses_in_silence;		    /* a responder raises no event of the device, as rxe */
 	bool binds_no_holder;			    /* an identifier without an event channel */
 	bool retries_end;			    /* at once, where the other queue pair does not answer */
 	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */

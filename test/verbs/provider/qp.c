@@ -444,7 +444,7 @@ enum ibv_wc_status qp_receive(struct queue_pair *qp, uint8_t *data, uint32_t len
 /* The responder refuses: both are in error. */
 static enum ibv_wc_status refuse(struct queue_pair *peer, enum ibv_event_type type, enum ibv_wc_status status)
 {
-	if (!is_iwarp(peer))
+	if (!is_iwarp(peer) && !provider.refuses_in_silence)
 		device_event(peer->device, type, peer);
 	bring_down(peer);
 	return status;

@@ -48,6 +48,11 @@ static const struct option options_table[] = {
 	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("The same as --bind, as it is in rping")),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
 		   .words = formats, .argument = "FORMAT", OPTION_HELP("How addresses are written")),
+#if WITH_PATH
+	OPTION_ROW(OPTION_INTEGER, 0, "pkey", struct ucmatose_options, common.path.pkey, .minimum = 1, .maximum = 0xffff,
+		   .initial = PATH_UNSET, .argument = "N",
+		   OPTION_HELP("Partition key of the GIDs of -f gid", "0xffff, the default partition")),
+#endif
 	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
 		   .words = port_spaces, .argument = "SPACE", OPTION_HELP("RDMA port space")),
 	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct ucmatose_options, connections, .minimum = 1,
@@ -116,6 +121,11 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 
 	if (interface_told && options->format == ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--interface", "not with -f gid: a GID is that of a device");
+		return OUTCOME_USAGE;
+	}
+	if (options->common.path.pkey != PATH_UNSET && options->format != ADDRESS_FORMAT_GID) {
+		log_error(&environment->log, "--pkey",
+			  "only with -f gid: an IP address has the partition of its interface");
 		return OUTCOME_USAGE;
 	}
 	if (options->server && !options->port) {

@@ -84,6 +84,7 @@ _rdmatest_table() {
 			'-b=@hosts' '--bind=@hosts'
 			'--source=@hosts'
 			'-f=name ip ipv4 ipv6 gid' '--format=name ip ipv4 ipv6 gid'
+			'--pkey='
 			'-P=tcp ib' '--port-space=tcp ib'
 			'-c=' '--connections='
 			'-C=' '--count='

@@ -96,6 +96,7 @@ complete -c rdmatest -n '__rdmatest_is ucmatose' -s s -l server -x -a '(__fish_p
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s b -l bind -x -a '(__fish_print_hostnames)' -d 'Local address to connect from or to listen on; ::0 is any [default a server listens on any IPv4 one]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l source -x -a '(__fish_print_hostnames)' -d 'The same as --bind, as it is in rping'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s f -l format -x -a 'name ip ipv4 ipv6 gid' -d 'How addresses are written [one of name, ip, ipv4, ipv6, gid; default name]'
+complete -c rdmatest -n '__rdmatest_is ucmatose' -l pkey -x -d 'Partition key of the GIDs of -f gid [1 to 65535; default 0xffff, the default partition]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s P -l port-space -x -a 'tcp ib' -d 'RDMA port space [one of tcp, ib; default tcp]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s c -l connections -x -d 'Connections to make or to take [1 to 65535; default 1]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s C -l count -x -d 'Messages each way on each connection; 0 only connects [0 to 2147483648; default 10]'

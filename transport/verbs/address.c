@@ -7,9 +7,15 @@
 
 #include "transport/verbs/verbs.h"
 
-struct sockaddr *verbs_socket_address(const struct address *address, enum port_space port_space,
+enum {
+	PKEY_DEFAULT = 0xffff
+};
+
+struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address)
 {
+	int64_t pkey = options->path ? options->path->pkey : PATH_UNSET;
+
 	if (!address || address->family == ADDRESS_NONE)
 		return NULL;
 	if (address->family == ADDRESS_GID) {
@@ -17,11 +23,11 @@ struct sockaddr *verbs_socket_address(const struct address *address, enum port_s
 
 		memset(socket_address, 0, sizeof(*socket_address));
 		native->sib_family = AF_IB;
-		native->sib_pkey = htobe16(0xffff);
+		native->sib_pkey = htobe16(pkey == PATH_UNSET ? PKEY_DEFAULT : (uint16_t)pkey);
 		memcpy(native->sib_addr.sib_raw, address->bytes, sizeof(address->bytes));
 		native->sib_scope_id = address->scope;
 		/* The service id of a port, and which of its bits count: rdma_getaddrinfo(3) makes it so. */
-		native->sib_sid = htobe64(((uint64_t)port_space << 16) + address->port);
+		native->sib_sid = htobe64(((uint64_t)options->port_space << 16) + address->port);
 		native->sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK | (address->port ? RDMA_IB_IP_PORT_MASK : 0));
 	} else {
 		address_to_socket(address, socket_address);

@@ -118,18 +118,18 @@ static void holder_readable(void *owner)
 }
 
 /* Binds an identifier to the device by the address of one that is bound to it, if the kernel lets that be bound. */
-static void hold(struct verbs_domain *domain, struct rdma_cm_id *id, enum port_space port_space)
+static void hold(struct verbs_domain *domain, struct rdma_cm_id *id, const struct endpoint_options *options)
 {
 	struct sockaddr_storage storage;
 	struct address local;
 
-	if (rdma_create_id(NULL, &domain->holder, NULL, (enum rdma_port_space)port_space)) {
+	if (rdma_create_id(NULL, &domain->holder, NULL, (enum rdma_port_space)options->port_space)) {
 		domain->holder = NULL;
 		return;
 	}
 	verbs_address(rdma_get_local_addr(id), &local);
 	local.port = 0;
-	if (rdma_bind_addr(domain->holder, verbs_socket_address(&local, port_space, &storage)) ||
+	if (rdma_bind_addr(domain->holder, verbs_socket_address(&local, options, &storage)) ||
 	    domain->holder->verbs != domain->context) {
 		rdma_destroy_id(domain->holder);
 		domain->holder = NULL;
@@ -320,7 +320,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	endpoint->base.domain = &domain->base;
 	domain->users++;
 	if (!domain->holder)
-		hold(domain, endpoint->id, endpoint->base.options.port_space);
+		hold(domain, endpoint->id, &endpoint->base.options);
 	if (domain->base.removed) {
 		log_error(transport->base.log, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;

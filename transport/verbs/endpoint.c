@@ -130,7 +130,7 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	struct sockaddr_storage storage;
 	int64_t backlog = endpoint_option(base, backlog);
 
-	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, base->options.port_space, &storage)))
+	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, &base->options, &storage)))
 		return verbs_explain_address(log, base->name, "binding", errno);
 	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog))
 		return verbs_explain_address(log, base->name, "listening", errno);
@@ -199,10 +199,9 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 enum outcome verbs_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	enum port_space port_space = base->options.port_space;
 	struct sockaddr_storage source_storage, destination_storage;
-	struct sockaddr *from = verbs_socket_address(source, port_space, &source_storage);
-	struct sockaddr *to = verbs_socket_address(destination, port_space, &destination_storage);
+	struct sockaddr *from = verbs_socket_address(source, &base->options, &source_storage);
+	struct sockaddr *to = verbs_socket_address(destination, &base->options, &destination_storage);
 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);

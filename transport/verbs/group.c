@@ -8,8 +8,7 @@
 enum outcome verbs_join(struct endpoint *base, void *context)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	struct sockaddr *address =
-		verbs_socket_address(&base->peer, base->options.port_space, &endpoint->group_socket_address);
+	struct sockaddr *address = verbs_socket_address(&base->peer, &base->options, &endpoint->group_socket_address);
 	struct rdma_cm_join_mc_attr_ex attributes = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
 		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,

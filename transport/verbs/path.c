@@ -60,6 +60,7 @@ static const char *unmet(const struct rdma_cm_id *id, const struct path_options 
 /* The connection manager itself tells: an id that is bound to an address knows its device. */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
 {
+	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
 	struct sockaddr_storage storage;
 	struct rdma_cm_id *id;
 	bool fits;
@@ -67,7 +68,7 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	(void)transport;
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		return false;
-	fits = !rdma_bind_addr(id, verbs_socket_address(source, PORT_SPACE_TCP, &storage)) && id->verbs &&
+	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs &&
 	       !unmet(id, options);
 	rdma_destroy_id(id);
 	return fits;

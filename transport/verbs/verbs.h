@@ -157,8 +157,8 @@ bool verbs_error_absent(int error);
 /* The same for an errno value of a resolve or join. */
 const char *verbs_error_cause(int error);
 
-/* address.c: to and from what librdmacm takes; the port space makes a GID's service id. */
-struct sockaddr *verbs_socket_address(const struct address *address, enum port_space port_space,
+/* address.c: to and from what librdmacm takes; of the options, a GID has the port space and the P_Key. */
+struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address);
 void verbs_address(const struct sockaddr *socket_address, struct address *address);
 

@@ -5,8 +5,8 @@
  * The time of a step is what one connection waits for it: from asking the transport to the event that it is done,
  * however many other connections are under way. A rate is over the time in which it was asked for: connections from the
  * first one begun to the last one made; messages from the first one posted to the last one acknowledged, or from the
- * moment the first connection waits for one to the last one that came. The two directions take turns, so that neither
- * rate has the other's time in it.
+ * moment the first connection waits for one to the last one that came. A client waits once all are connected, a server
+ * once all the messages of a connection are posted: with few of them its two rates are over almost the same time.
  */
 #ifndef CMD_UCMATOSE_FIGURES_H
 #define CMD_UCMATOSE_FIGURES_H

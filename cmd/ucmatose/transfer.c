@@ -266,6 +266,9 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 		if (outcome)
 			return outcome;
 		connection->sent += count;
+		/* The peer may reply before we hear that it has them all. */
+		if (connection->run->is_server && connection->sent == connection->run->messages)
+			ucmatose_figures_start(&connection->run->figures, ACTIVITY_RECEIVING, clock_now());
 	}
 }
 

@@ -1411,6 +1411,23 @@ static void rates_are_over_the_time_of_each_phase(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
+/* A client replies when it has all, which may be long before the server hears of that. */
+static void received_rate_of_a_server_begins_with_its_last_send(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_server(fake, 1);
+	endpoint = take(fake, 0, true);
+	assert_reports(fake, "\"received_rate_per_second\":null,");
+	fake_clock_pass(4 * CLOCK_NS_PER_S);
+	sent(endpoint);
+	receive(endpoint, 0, 0);
+	finish(fake);
+	assert_reports(fake, "\"sent_rate_per_second\":0.250,\"received_rate_per_second\":0.250,");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
 /* ---- another event channel, with -m ---- */
 
 static void server_moves_to_a_new_channel(void **state)
@@ -1703,6 +1720,7 @@ int main(void)
 		TEST(steps_are_timed_at_the_client),
 		TEST(steps_are_timed_at_the_server),
 		TEST(rates_are_over_the_time_of_each_phase),
+		TEST(received_rate_of_a_server_begins_with_its_last_send),
 		TEST(server_moves_to_a_new_channel),
 		TEST(run_without_a_connection_moves_nothing),
 		TEST(client_moves_to_a_new_channel),

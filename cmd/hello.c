@@ -14,7 +14,7 @@ struct hello_wire {
 	uint8_t magic[4];
 	uint8_t version;
 	uint8_t tool;
-	uint8_t reserved[2];
+	uint16_t run;
 	uint32_t capacity;
 	uint32_t connections;
 	uint64_t count;
@@ -29,6 +29,7 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE])
 	struct hello_wire wire = {
 		.version = HELLO_VERSION,
 		.tool = (uint8_t)hello->tool,
+		.run = htobe16(hello->run),
 		.capacity = htobe32(hello->capacity),
 		.connections = htobe32(hello->connections),
 		.count = htobe64(hello->count),
@@ -51,6 +52,7 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 		return false;
 	*hello = (struct hello){
 		.tool = tool,
+		.run = be16toh(wire.run),
 		.capacity = be32toh(wire.capacity),
 		.connections = be32toh(wire.connections),
 		.count = be64toh(wire.count),

@@ -3,8 +3,8 @@
  * What our own tools tell each other in the connect and accept data of the connection manager, so that the two ends
  * agree on sizes and counts before data moves. A stock peer ignores it and sends none; a hostile one may send anything.
  *
- *   0       4         5      6      8          12            16      24           28       32 bytes
- *   | magic | version | tool | 0, 0 | capacity | connections | count | connection | window |  numbers in network order
+ *   0       4         5      6     8          12            16      24           28       32 bytes
+ *   | magic | version | tool | run | capacity | connections | count | connection | window |  numbers in network order
  */
 #ifndef CMD_HELLO_H
 #define CMD_HELLO_H
@@ -29,6 +29,7 @@ struct hello {
 	uint64_t count;	      /* ucmatose: -C; rping's client: the pings it will ask for, 0 for no end */
 	uint32_t connection;  /* ucmatose: which of the connections this is, from 0; the seed of its payload */
 	uint32_t window;      /* ucmatose: messages that may be sent ahead of the first grant; else 0 */
+	uint16_t run;	      /* ucmatose: the same in all connections of a client; 0 of rping and of older peers */
 };
 
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);

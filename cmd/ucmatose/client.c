@@ -64,21 +64,13 @@ static void ask_again(void *owner)
 	ucmatose_advance(run);
 }
 
-static void forget_try(struct ucmatose_connection *connection)
-{
-	if (connection->endpoint)
-		endpoint_destroy(connection->endpoint);
-	connection->endpoint = NULL;
-	connection->posted = 0;
-}
-
 /* Not all addresses of a name need lead to an RDMA device, or to the server. */
 static bool ask_elsewhere(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
 	while (run->address_next < run->address_count) {
-		forget_try(connection);
+		ucmatose_connection_forget(connection);
 		ucmatose_client_release(run);
 		ucmatose_client_aim(run);
 		log_hint(&run->environment->log, "trying the next address of %s: %s", run->options->server,
@@ -98,7 +90,7 @@ bool ucmatose_client_again(struct ucmatose_connection *connection)
 	if (ask_elsewhere(connection))
 		return true;
 	if (patience_again(&run->patience, run->environment->loop, ask_again, run)) {
-		forget_try(connection);
+		ucmatose_connection_forget(connection);
 		return true;
 	}
 	patience_give_up(&run->patience, &run->environment->log);

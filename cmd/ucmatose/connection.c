@@ -13,7 +13,7 @@ static const struct {
 	const char *text;
 	unsigned before; /* bit N: may follow state N */
 } states[CONNECTION_STATES] = {
-	[CONNECTION_NEW] = { "new", 0 },
+	[CONNECTION_NEW] = { "new", 1 << CONNECTION_CONNECTING },
 	[CONNECTION_CONNECTING] = { "connecting", 1 << CONNECTION_NEW },
 	[CONNECTION_ESTABLISHED] = { "established", 1 << CONNECTION_CONNECTING },
 	[CONNECTION_RECEIVING] = { "receiving", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_SENDING },
@@ -30,12 +30,19 @@ static const struct {
 
 struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
 {
-	struct ucmatose_connection *connection = &run->connections[run->begun];
+	uint32_t i = run->in_state[CONNECTION_NEW] ? 0 : run->begun;
+	struct ucmatose_connection *connection;
 
-	assert(run->begun < run->wanted);
+	while (i < run->begun && run->connections[i].state != CONNECTION_NEW)
+		i++;
+	assert(i < run->wanted);
+	if (i == run->begun) {
+		run->begun++;
+		run->in_state[CONNECTION_NEW]++;
+	}
+	connection = &run->connections[i];
 	connection->run = run;
-	connection->index = run->begun++;
-	run->in_state[CONNECTION_NEW]++;
+	connection->index = i;
 	ucmatose_connection_set(connection, CONNECTION_CONNECTING);
 	return connection;
 }
@@ -134,11 +141,22 @@ void ucmatose_connection_disconnect(struct ucmatose_connection *connection)
 		ucmatose_connection_set(connection, CONNECTION_DISCONNECTING);
 }
 
+void ucmatose_connection_forget(struct ucmatose_connection *connection)
+{
+	if (connection->endpoint)
+		endpoint_destroy(connection->endpoint);
+	connection->endpoint = NULL;
+	connection->posted = 0;
+	connection->peer_is_ours = false;
+	connection->peer_window = 0;
+}
+
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
 			  uint8_t bytes[HELLO_SIZE])
 {
 	const struct hello hello = {
 		.tool = HELLO_UCMATOSE,
+		.run = run->client,
 		.capacity = (uint32_t)run->options->size,
 		.connections = run->wanted,
 		.count = run->messages,
@@ -226,6 +244,10 @@ static void broken(struct ucmatose_connection *connection, const struct endpoint
 	bool connecting = connection->state == CONNECTION_CONNECTING, absent = connection->endpoint->absent;
 	struct hello hello;
 
+	if (connecting && run->is_server && !run->arrivals_over && event->outcome == OUTCOME_NO_CONNECTION) {
+		ucmatose_server_forget(connection);
+		return;
+	}
 	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
 		patience_end(&run->patience);
 	else if (connecting && !run->is_server && ucmatose_client_again(connection))

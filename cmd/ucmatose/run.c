@@ -52,9 +52,19 @@ void ucmatose_progressed(struct ucmatose *run)
 	run->progress = clock_now();
 }
 
+uint32_t ucmatose_taken(const struct ucmatose *run)
+{
+	return run->begun - run->in_state[CONNECTION_NEW];
+}
+
+bool ucmatose_wants_more(const struct ucmatose *run)
+{
+	return run->phase == RUN_CONNECTING && !run->arrivals_over && ucmatose_taken(run) < run->wanted;
+}
+
 static uint32_t connections_alive(const struct ucmatose *run)
 {
-	return run->begun - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
+	return ucmatose_taken(run) - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
 }
 
 /* How long nothing may happen. */
@@ -70,17 +80,11 @@ static int64_t patience(const struct ucmatose *run)
 	return timeout;
 }
 
-static double timeout_seconds(const struct ucmatose *run)
-{
-	return quantity_seconds(patience(run));
-}
-
-static void fail_silent(struct ucmatose_connection *connection)
+static void fail_silent(struct ucmatose_connection *connection, double seconds)
 {
 	struct ucmatose *run = connection->run;
 	const struct log *log = &run->environment->log;
 	const char *name = connection->endpoint ? connection->endpoint->name : NULL;
-	double seconds = timeout_seconds(run);
 
 	switch (connection->state) {
 	case CONNECTION_SENDING:
@@ -109,12 +113,14 @@ static void fail_silent(struct ucmatose_connection *connection)
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);
 }
 
-static void give_up_waiting(struct ucmatose *run)
+static void give_up_waiting(struct ucmatose *run, double seconds)
 {
-	if (run->begun || !run->mismatched) /* else all is told */
+	uint32_t came = ucmatose_taken(run);
+
+	if (came || !run->mismatched) /* else all is told */
 		log_error(&run->environment->log, NULL,
-			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", run->begun,
-			  run->wanted, timeout_seconds(run));
+			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", came, run->wanted,
+			  seconds);
 	ucmatose_note(run, OUTCOME_FAILED);
 	run->arrivals_over = true;
 }
@@ -122,17 +128,18 @@ static void give_up_waiting(struct ucmatose *run)
 static void watch_expired(void *owner)
 {
 	struct ucmatose *run = owner;
-	int64_t left = run->progress + patience(run) - clock_now();
+	int64_t limit = patience(run); /* a connection that fails here changes it */
+	int64_t left = run->progress + limit - clock_now();
 
 	if (left > 0) {
 		loop_timer_start(run->environment->loop, &run->watch, left, watch_expired, run);
 		return;
 	}
-	if (run->phase == RUN_CONNECTING && run->is_server && !run->arrivals_over)
-		give_up_waiting(run);
+	if (ucmatose_wants_more(run))
+		give_up_waiting(run, quantity_seconds(limit));
 	else if (run->phase == RUN_TRANSFERRING || run->phase == RUN_CLOSING)
 		for (uint32_t i = 0; i < run->begun; i++)
-			fail_silent(&run->connections[i]);
+			fail_silent(&run->connections[i], quantity_seconds(limit));
 	ucmatose_progressed(run);
 	ucmatose_watch(run);
 	ucmatose_advance(run);
@@ -290,7 +297,7 @@ void ucmatose_advance(struct ucmatose *run)
 	if (run->phase == RUN_CONNECTING) {
 		if (!run->is_server)
 			ucmatose_client_continue(run);
-		if (!run->arrivals_over || run->in_state[CONNECTION_CONNECTING])
+		if (ucmatose_wants_more(run) || run->in_state[CONNECTION_CONNECTING])
 			return;
 		connected(run);
 	}
@@ -377,6 +384,14 @@ static void tell_failures(struct ucmatose *run, uint32_t verified)
 			  run->wanted - run->begun, run->wanted - run->begun == 1 ? " was" : "s were");
 }
 
+static void tell_failure(const struct ucmatose *run, uint32_t verified)
+{
+	fprintf(environment_output(run->environment),
+		"%s: FAILED: %" PRIu32 " of %" PRIu32 " connection%s completed (%s%s%s)\n", run->environment->log.name,
+		verified, run->wanted, quantity_plural(run->wanted), transport_name(run->environment->transport),
+		run->device ? ", " : "", run->device ? run->device : "");
+}
+
 static void tell_success(const struct ucmatose *run)
 {
 	FILE *output = environment_output(run->environment);
@@ -418,10 +433,12 @@ void ucmatose_finish(struct ucmatose *run)
 		ucmatose_say(run, "test complete");
 	if (run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		environment_summary(environment);
-	if (environment->outcome)
+	if (environment->outcome) {
 		tell_failures(run, verified);
-	else
+		tell_failure(run, verified);
+	} else {
 		tell_success(run);
+	}
 	fprintf(environment_output(environment), "return status %d\n", (int)environment->outcome);
 	fflush(environment_output(environment));
 	environment_finish(environment, environment->outcome);

@@ -4,11 +4,13 @@
  * next must come within --timeout, or the run goes on with those that came and fails in the end.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/ucmatose/ucmatose.h"
 
 /* What a client of ours prints. */
 static const char reason_full[] = "all connections of -c are taken";
+static const char reason_other[] = "busy with another client";
 static const char reason_resources[] = "out of resources";
 
 /*
@@ -28,10 +30,14 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	connection->endpoint = request;
 	request->handlers = &ucmatose_connection_handlers;
 	request->owner = connection;
-	if (hello)
+	if (ucmatose_taken(run) == 1)
+		ucmatose_figures_restart(&run->figures, ACTIVITY_CONNECTING, clock_now());
+	if (hello) {
 		ucmatose_connection_greet(connection, hello);
-	else
+		run->client = run->client ? run->client : hello->run;
+	} else {
 		request->options.timeout *= 1 + run->wanted / STOCK_ANSWERS_A_TIMEOUT;
+	}
 	outcome = ucmatose_transfer_prepare(connection);
 	if (!outcome) {
 		ucmatose_hello_write(run, connection, bytes);
@@ -41,20 +47,41 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	if (outcome) {
 		connection->endpoint = NULL;
 		endpoint_reject(request, reason_resources, sizeof(reason_resources) - 1);
-		ucmatose_connection_fail(connection, outcome);
+		if (outcome == OUTCOME_NO_CONNECTION) /* the request is withdrawn */
+			ucmatose_server_forget(connection);
+		else
+			ucmatose_connection_fail(connection, outcome);
 	}
-}
-
-static bool wants_more(const struct ucmatose *run)
-{
-	return run->phase == RUN_CONNECTING && !run->arrivals_over;
 }
 
 /* Who is turned away does not count: the clients that are silent would be waited for without an end. */
 static void wait_for_next(struct ucmatose *run)
 {
 	ucmatose_progressed(run);
-	ucmatose_watch(run);
+	if (ucmatose_taken(run) || run->mismatched) {
+		ucmatose_watch(run);
+		return;
+	}
+	/* As at the start. */
+	run->client = 0;
+	run->device = NULL;
+	loop_timer_stop(&run->watch);
+	ucmatose_await_client(run);
+}
+
+void ucmatose_server_forget(struct ucmatose_connection *connection)
+{
+	ucmatose_connection_forget(connection);
+	ucmatose_connection_set(connection, CONNECTION_NEW);
+	wait_for_next(connection->run);
+}
+
+static void refuse(struct ucmatose *run, struct endpoint *request, const char *reason)
+{
+	if (!run->figures.total.refused)
+		fprintf(environment_output(run->environment), "cmatose: refusing a connection: %s\n", reason);
+	ucmatose_figures_refused(&run->figures);
+	endpoint_reject(request, reason, strlen(reason));
 }
 
 static void requested(struct ucmatose *run, const struct endpoint_event *event)
@@ -64,11 +91,12 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	bool mismatched = run->mismatched;
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
-	if (!wants_more(run)) {
-		if (!run->figures.total.refused)
-			ucmatose_say(run, "cmatose: refusing a connection beyond the number of -c");
-		ucmatose_figures_refused(&run->figures);
-		endpoint_reject(event->request, reason_full, sizeof(reason_full) - 1);
+	if (!ucmatose_wants_more(run)) {
+		refuse(run, event->request, reason_full);
+		return;
+	}
+	if (said_hello && hello.run && run->client && hello.run != run->client) {
+		refuse(run, event->request, reason_other);
 		return;
 	}
 	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
@@ -78,7 +106,6 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 			return;
 	} else {
 		take(run, event->request, said_hello ? &hello : NULL);
-		run->arrivals_over = run->begun == run->wanted;
 	}
 	wait_for_next(run);
 }
@@ -87,7 +114,6 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 static void lost(struct ucmatose *run, enum outcome outcome)
 {
 	ucmatose_connection_fail(ucmatose_connection_new(run), outcome);
-	run->arrivals_over = run->begun == run->wanted;
 	wait_for_next(run);
 }
 
@@ -98,7 +124,7 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST) {
 		requested(run, event);
-	} else if (event->kind == EVENT_REFUSED && wants_more(run)) {
+	} else if (event->kind == EVENT_REFUSED && ucmatose_wants_more(run)) {
 		lost(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
 		ucmatose_note(run, event->outcome);

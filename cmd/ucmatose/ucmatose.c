@@ -269,6 +269,7 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	run->environment = environment;
 	run->options = options;
 	run->is_server = !options->server;
+	run->client = run->is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->wanted = (uint32_t)options->connections;
 	run->messages = options->size ? (uint64_t)options->count : 0;
 	run->connections = calloc(run->wanted, sizeof(*run->connections));

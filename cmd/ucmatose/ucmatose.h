@@ -41,7 +41,7 @@ struct ucmatose_options {
 };
 
 enum connection_state {
-	CONNECTION_NEW = 0,
+	CONNECTION_NEW = 0, /* also of a server whose request came to nothing: its place is free */
 	CONNECTION_CONNECTING,
 	CONNECTION_ESTABLISHED, /* a server waits here for the other connections */
 	CONNECTION_RECEIVING,
@@ -111,13 +111,14 @@ struct ucmatose {
 	int64_t progress;		/* when something last happened */
 	uint64_t messages;		/* to each direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t wanted;		/* connections */
-	uint32_t begun;			/* connections asked for or taken so far; none beyond it is in use */
+	uint32_t begun;			/* places used so far, maybe free again; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
+	uint16_t client; /* the number of the client's run; 0 at a server that does not know it */
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
 	bool mismatched;	     /* a peer with other options was met: that decides the outcome */
-	bool arrivals_over;	     /* no more connections are waited for */
+	bool arrivals_over;	     /* no more connections are waited for, even if some are missing */
 	bool half_said;		     /* the line in the middle of the transfer was printed */
 	enum interruption cut_short; /* 0: not at all */
 	struct address source;	     /* ADDRESS_NONE without -b */
@@ -140,6 +141,8 @@ struct ucmatose {
 void ucmatose_say(const struct ucmatose *run, const char *line); /* one line of progress */
 void ucmatose_note(struct ucmatose *run, enum outcome outcome);
 void ucmatose_progressed(struct ucmatose *run);
+uint32_t ucmatose_taken(const struct ucmatose *run); /* places in use */
+bool ucmatose_wants_more(const struct ucmatose *run);
 void ucmatose_watch(struct ucmatose *run);	  /* starts to mind the time since the last progress */
 void ucmatose_await_client(struct ucmatose *run); /* --idle-timeout: a server minds the time until the first comes */
 void ucmatose_begin_connecting(struct ucmatose *run);
@@ -160,10 +163,14 @@ void ucmatose_client_release(struct ucmatose *run);
 
 /* server.c */
 enum outcome ucmatose_server_listen(struct ucmatose *run);
+/* The client never confirmed that it is connected. If it was nobody, another one may come. */
+void ucmatose_server_forget(struct ucmatose_connection *connection);
 
 /* connection.c */
 extern const struct endpoint_handlers ucmatose_connection_handlers;
 struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run);
+/* It did not come about, and may be tried again. */
+void ucmatose_connection_forget(struct ucmatose_connection *connection);
 void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state);
 /* The cause has been told. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);

@@ -334,7 +334,8 @@ static void server_refuses_connections_beyond_its_number(void **state)
 	finish(fake);
 	assert_reports(fake, "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":4,");
 	assert_over(fake, OUTCOME_OK, "");
-	assert_int_equal(times_said(fake->output, "cmatose: refusing a connection beyond the number of -c\n"), 1);
+	assert_int_equal(times_said(fake->output, "cmatose: refusing a connection: all connections of -c are taken\n"),
+			 1);
 	assert_says(fake, "verified (fake, fake0), 4 more refused\n");
 }
 
@@ -361,7 +362,8 @@ static void server_goes_on_with_those_that_came(void **state)
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: only 1 of 3 connections came, and no other for 0.4 s\n");
 	assert_says_not(fake, "data transfers complete");
 	assert_says_not(fake, "verified");
-	assert_says(fake, "test complete\nreturn status 1\n");
+	assert_says(fake,
+		    "test complete\nucmatose: FAILED: 1 of 3 connections completed (fake, fake0)\nreturn status 1\n");
 	assert_true(clock_now() - began < 800 * MS);
 }
 
@@ -410,6 +412,7 @@ static void server_that_nobody_wants_ends(void **state)
 	assert_string_equal(fake->output, "cmatose: starting server\n"
 					  "cmatose: listening on 0.0.0.0:7471\n"
 					  "test complete\n"
+					  "ucmatose: FAILED: 0 of 2 connections completed (fake)\n"
 					  "return status 1\n");
 }
 
@@ -504,7 +507,8 @@ static void another_size_does_not_hurry_a_connection(void **state)
 	transfer(first, 0);
 	transfer(second, 1);
 	finish(fake);
-	assert_says(fake, "test complete\nreturn status 1\n");
+	assert_says(fake,
+		    "test complete\nucmatose: FAILED: 2 of 2 connections completed (fake, fake0)\nreturn status 1\n");
 	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
 
 	/* What became of that connection is told as ever. */
@@ -521,6 +525,91 @@ static void another_size_does_not_hurry_a_connection(void **state)
 		    "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
 }
 
+/* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
+static void request_that_is_never_confirmed_is_no_connection(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	fake->options.idle_timeout = 3600 * CLOCK_NS_PER_S;
+	start_server(fake, 2);
+	endpoint_fail(ask(fake, 7, true), OUTCOME_NO_CONNECTION);
+	fake->next.accept = OUTCOME_NO_CONNECTION;
+	assert_true(of(ask(fake, 7, true))->rejected);
+	/* Then it waits for the first client again, without a limit. */
+	run_for(fake, 1800 * CLOCK_NS_PER_S);
+	first = take(fake, 0, true);
+	second = ask(fake, 8, true);
+	assert_true(of(ask(fake, 9, true))->rejected);
+	endpoint_fail(second, OUTCOME_NO_CONNECTION);
+	assert_int_equal(of(first)->send_count, 0);
+	fake_clock_pass(CLOCK_NS_PER_S);
+	second = take(fake, 1, false);
+	assert_int_equal(of(second)->hello.connection, 1);
+	transfer(first, 0);
+	transfer(second, 1);
+	finish(fake);
+	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,");
+	assert_reports(fake, "\"rate_per_second\":2.000");
+	assert_says(fake, "(1 of the connections lead to a stock tool: lengths only)");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+/* Of those that came and were gone again none is waited for longer than of others. */
+static void nobody_in_the_place_of_a_lost_request(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first;
+
+	start_server(fake, 2);
+	first = take(fake, 0, true);
+	endpoint_fail(ask(fake, 1, true), OUTCOME_NO_CONNECTION);
+	run_for(fake, 401 * MS);
+	transfer(first, 0);
+	finish(fake);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: only 1 of 2 connections came, and no other for 0.4 s\n");
+
+	/* Without a listener nobody else can come. */
+	fake = another_run(state);
+	start_server(fake, 2);
+	first = ask(fake, 0, true);
+	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_DEVICE);
+	endpoint_fail(first, OUTCOME_NO_CONNECTION);
+	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
+}
+
+/* Of two clients at once. */
+static void server_takes_the_connections_of_one_client(void **state)
+{
+	struct fake *fake = *state;
+	struct hello hello;
+	struct endpoint *first, *second;
+
+	start_server(fake, 2);
+	hello = hello_of(fake, 5);
+	hello.run = 6;
+	endpoint_fail(request_connection(fake, &hello), OUTCOME_NO_CONNECTION);
+	hello = hello_of(fake, 0);
+	hello.run = 7;
+	first = request_connection(fake, &hello);
+	hello.run = 8;
+	second = request_connection(fake, &hello);
+	assert_true(of(second)->rejected);
+	assert_string_equal(of(second)->rejection, "busy with another client");
+	/* An older one does not say which it is. */
+	hello.connection = 1;
+	hello.run = 0;
+	second = request_connection(fake, &hello);
+	endpoint_established(first, NULL, 0);
+	endpoint_established(second, NULL, 0);
+	transfer(first, 0);
+	transfer(second, 1);
+	finish(fake);
+	assert_reports(fake, "\"made\":2,\"failed\":0,\"refused\":1,");
+	assert_says(fake, "cmatose: refusing a connection: busy with another client\n");
+	assert_over(fake, OUTCOME_OK, "");
+}
+
 /* Fails the first connections of a server and serves the others. */
 static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const char *words)
 {
@@ -528,13 +617,13 @@ static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const 
 	for (uint32_t i = 0; i < count; i++)
 		ask(fake, i, true);
 	for (uint32_t i = 0; i < failed; i++)
-		endpoint_fail(endpoint_of(fake, 1 + i), OUTCOME_NO_CONNECTION);
+		endpoint_fail(endpoint_of(fake, 1 + i), OUTCOME_INTERNAL);
 	for (uint32_t i = failed; i < count; i++)
 		endpoint_established(endpoint_of(fake, 1 + i), NULL, 0);
 	for (uint32_t i = failed; i < count; i++)
 		transfer(endpoint_of(fake, 1 + i), i);
 	finish(fake);
-	assert_over(fake, OUTCOME_NO_CONNECTION, words);
+	assert_over(fake, OUTCOME_INTERNAL, words);
 }
 
 static void failed_connections_are_listed(void **state)
@@ -549,10 +638,12 @@ static void failed_connections_are_listed(void **state)
 		  "...); 3 went well\n");
 	fail_some(another_run(state), 3, 3, "ucmatose: 3 of 3 connections failed (number 0, 1, 2); 0 went well\n");
 	/* Nothing was transferred, and nobody is to be disconnected. */
-	assert_string_equal(((struct fake *)*state)->output, "cmatose: starting server\n"
-							     "cmatose: listening on 0.0.0.0:7471\n"
-							     "test complete\n"
-							     "return status 4\n");
+	assert_string_equal(((struct fake *)*state)->output,
+			    "cmatose: starting server\n"
+			    "cmatose: listening on 0.0.0.0:7471\n"
+			    "test complete\n"
+			    "ucmatose: FAILED: 0 of 3 connections completed (fake, fake0)\n"
+			    "return status 5\n");
 }
 
 /* It speaks for itself. */
@@ -561,8 +652,8 @@ static void the_only_connection_is_not_listed(void **state)
 	struct fake *fake = *state;
 
 	start_server(fake, 1);
-	endpoint_fail(ask(fake, 0, true), OUTCOME_NO_CONNECTION);
-	assert_over(fake, OUTCOME_NO_CONNECTION, "");
+	endpoint_fail(ask(fake, 0, true), OUTCOME_INTERNAL);
+	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
 static void server_accepts_a_stock_client_for_longer(void **state)
@@ -610,7 +701,8 @@ static void server_that_cannot_listen_has_failed(void **state)
 	fake->next.endpoint = OUTCOME_INTERNAL;
 	start(fake);
 	assert_over(fake, OUTCOME_INTERNAL, "");
-	assert_string_equal(fake->output, "cmatose: starting server\ntest complete\nreturn status 5\n");
+	assert_string_equal(fake->output, "cmatose: starting server\ntest complete\nucmatose: FAILED: 0 of 1 "
+					  "connection completed (fake)\nreturn status 5\n");
 }
 
 static void request_that_is_lost_here_has_failed(void **state)
@@ -968,6 +1060,7 @@ static void client_tries_no_others_after_the_first_failed(void **state)
 	assert_string_equal(fake->output, "cmatose: starting client\n"
 					  "cmatose: connecting\n"
 					  "test complete\n"
+					  "ucmatose: FAILED: 0 of 3 connections completed (fake)\n"
 					  "return status 4\n");
 
 	fake = another_run(state);
@@ -1017,6 +1110,38 @@ static void client_says_where_its_server_left(void **state)
 }
 
 /* Its messages may all have come while the server still waits for another connection. */
+static void silent_connections_are_told_the_same_time(void **state)
+{
+	struct fake *fake = *state;
+
+	start_client(fake, 2);
+	connect_one(fake, 0, true);
+	connect_one(fake, 1, true);
+	run_for(fake, 401 * MS);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.1:7471: connection 0: 0 of 1 messages came, then none for 0.4 s\n"
+		    "ucmatose: 10.0.0.1:7471: connection 1: 0 of 1 messages came, then none for 0.4 s\n"
+		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+}
+
+/* And so that the server can tell it from others, every run has a number of its own. */
+static void connections_of_a_client_have_the_number_of_its_run(void **state)
+{
+	struct fake *fake = *state;
+	uint16_t run;
+
+	start_client(fake, 2);
+	connect_one(fake, 0, true);
+	connect_one(fake, 1, false);
+	run = of(endpoint_of(fake, 0))->hello.run;
+	assert_int_not_equal(run, 0);
+	assert_int_equal(of(endpoint_of(fake, 1))->hello.run, run);
+	interrupt(fake, INTERRUPTION_DEADLINE);
+	disconnect(endpoint_of(fake, 0));
+	disconnect(endpoint_of(fake, 1));
+	assert_over(fake, OUTCOME_FAILED, "");
+}
+
 static void client_waits_longer_for_a_server_that_waits_itself(void **state)
 {
 	struct fake *fake = *state;
@@ -1541,7 +1666,7 @@ static void interrupted_server_says_what_was_through(void **state)
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 1 of 4 connections were through\n");
 	assert_says_not(fake, "test complete");
 	assert_says_not(fake, "disconnected\n");
-	assert_says(fake, "return status 1\n");
+	assert_says(fake, "ucmatose: FAILED: 1 of 4 connections completed (fake, fake0)\nreturn status 1\n");
 }
 
 /* All has come, but not all has gone. */
@@ -1677,6 +1802,9 @@ int main(void)
 		TEST(a_short_timeout_ends_it_sooner),
 		TEST(every_option_that_differs_is_refused),
 		TEST(another_size_does_not_hurry_a_connection),
+		TEST(request_that_is_never_confirmed_is_no_connection),
+		TEST(nobody_in_the_place_of_a_lost_request),
+		TEST(server_takes_the_connections_of_one_client),
 		TEST(failed_connections_are_listed),
 		TEST(the_only_connection_is_not_listed),
 		TEST(server_accepts_a_stock_client_for_longer),
@@ -1701,6 +1829,8 @@ int main(void)
 		TEST(client_tries_no_others_after_the_first_failed),
 		TEST(client_fails_what_it_cannot_ask_for),
 		TEST(client_says_where_its_server_left),
+		TEST(silent_connections_are_told_the_same_time),
+		TEST(connections_of_a_client_have_the_number_of_its_run),
 		TEST(client_waits_longer_for_a_server_that_waits_itself),
 		TEST(client_does_not_wait_for_ever_for_the_end),
 		TEST(client_is_told_of_other_options),

@@ -91,10 +91,15 @@ static bool is_worth_telling(struct guest *guest)
 	return guest->is_told;
 }
 
+bool guest_is_connected(const struct guest *guest)
+{
+	return guest->phase.state >= GUEST_GREETED;
+}
+
 /* Nothing may touch the guest after this: its owner has freed it. */
 static void end(struct guest *guest, enum outcome outcome)
 {
-	guest->ended(guest->owner, guest, outcome, guest->phase.state >= GUEST_GREETED);
+	guest->ended(guest->owner, guest, outcome, guest_is_connected(guest));
 }
 
 /* What a guest was worth that has gone in order. */
@@ -534,7 +539,7 @@ void guest_dismiss(struct guest *guest, enum interruption reason)
 
 	if (guest->phase.state >= GUEST_SETTLING)
 		return;
-	if (guest->phase.state < GUEST_GREETED) {
+	if (!guest_is_connected(guest)) {
 		end(guest, OUTCOME_FAILED);
 		return;
 	}

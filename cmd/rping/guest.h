@@ -68,6 +68,9 @@ void guest_refuse(struct guest *guest, const char *reason);
 /* Lets it in. The callback comes when it ends, but not if this fails. */
 enum outcome guest_accept(struct guest *guest, guest_callback *ended, void *owner);
 
+/* Before that it is a request, which anybody can send in the name of somebody. */
+bool guest_is_connected(const struct guest *guest);
+
 /* Ends it because the run ends, in order if it is connected. The callback follows, maybe before this returns. */
 void guest_dismiss(struct guest *guest, enum interruption reason);
 

@@ -221,15 +221,17 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 /* Why no further client can be taken now, or NULL. */
 static const char *reason_to_refuse(const struct rping_server *server)
 {
-	uint64_t taken = ended(server);
+	uint64_t taken = ended(server), asking = 0;
 
 	if (server->guests && !server->options->persistent)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
 	for (const struct guest *guest = server->guests; guest; guest = guest->next)
-		taken++;
-	return taken >= server->limit ? enough : NULL;
+		*(guest_is_connected(guest) ? &taken : &asking) += 1;
+	if (taken >= server->limit)
+		return enough;
+	return taken + asking >= server->limit ? PING_BUSY : NULL;
 }
 
 /* The transport has turned a client away, for want of something here. One that we would have refused is no loss. */
@@ -388,7 +390,7 @@ static struct totals totals_so_far(const struct rping_server *server)
 		if (guest->counted)
 			continue;
 		totals.pings += guest->answered;
-		totals.connected++;
+		totals.connected += guest_is_connected(guest);
 	}
 	return totals;
 }

@@ -1077,6 +1077,29 @@ static void server_takes_no_more_clients_than_it_is_to(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+/* Anybody can send a request in the name of somebody. */
+static void request_that_is_not_confirmed_is_no_client(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *asking, *refused, *first;
+
+	fake->options.persistent = true;
+	fake->options.max_clients = 2;
+	first = connected_guest(fake, 0);
+	asking = ask(fake, 0);
+	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":0,\"connected\":1}");
+	/* It keeps a place for a while: that is no reason to say that the server is through. */
+	refused = ask(fake, 0);
+	assert_string_equal(of(refused)->rejection, PING_BUSY);
+	endpoint_fail(asking, OUTCOME_NO_CONNECTION);
+	assert_false(of(ask(fake, 0))->rejected);
+	ping(first, 32, 0);
+	write_done(first);
+	disconnect(first);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_FAILED, "ended early, after 1 of 2 clients");
+}
+
 static void server_says_that_clients_are_missing(void **state)
 {
 	struct fake *fake = *state;
@@ -1409,6 +1432,7 @@ int main(void)
 		TEST(bad_client_disturbs_no_other),
 		TEST(server_ends_after_its_clients),
 		TEST(server_takes_no_more_clients_than_it_is_to),
+		TEST(request_that_is_not_confirmed_is_no_client),
 		TEST(server_says_that_clients_are_missing),
 		TEST(one_off_server_ends_after_one_also_with_persistence),
 		TEST(server_keeps_the_last_clients_and_exact_totals),

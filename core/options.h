@@ -37,7 +37,7 @@ struct option_word {
 };
 
 enum {
-	OPTION_LIST_MOST = 64
+	OPTION_LIST_MOST = 1024
 };
 
 /* Texts in their order, none of them empty. */

@@ -294,6 +294,11 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 	for (size_t index = 0; index < count; index++) {
 		int error = error_of(&work[index]);
 
+		if (work[index].kind == WORK_READ && endpoint->no_reads) {
+			log_error(endpoint->transport->log, endpoint->name,
+				  "the peer allows no RDMA READ (responder resources 0)");
+			return OUTCOME_FAILED;
+		}
 		if (!error)
 			continue;
 		log_errno(endpoint->transport->log, endpoint->name, error, "posting a %s",

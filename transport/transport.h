@@ -336,6 +336,7 @@ struct endpoint {
 	uint32_t queue_number;	      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
 	bool absent;		      /* it failed to connect because nobody was there, which may change */
+	bool no_reads;		      /* the peer of the connection allows none of its memory */
 	bool done;		      /* said by its owner, who awaits nothing more: that its device fails is no news */
 	struct endpoint_options options;
 	struct address local;

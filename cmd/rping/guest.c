@@ -491,8 +491,8 @@ struct guest *guest_create(struct guest **list, struct environment *environment,
 		.expired = timed_out,
 		.owner = guest,
 	};
-	if (hello_read(private_data, length, HELLO_RPING, &hello))
-		guest->promised = hello.count;
+	guest->promised =
+		hello_read(private_data, length, HELLO_RPING, &hello) ? hello.count : (uint64_t)options->count;
 	guest->link = list;
 	guest->next = *list;
 	if (guest->next)

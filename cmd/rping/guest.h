@@ -45,7 +45,7 @@ struct guest {
 	uint32_t longest;
 	uint64_t answered;
 	bool unproven;		  /* the answer after these is sent, and nothing says yet that it arrived */
-	uint64_t promised;	  /* by the client's hello, 0 for no end */
+	uint64_t promised;	  /* by the client's hello, or of a stock client by -C; 0 for no end */
 	bool counted;		  /* the owner's: in its totals */
 	bool is_told;		  /* of a client without a ping: its end is printed, */
 	bool is_untold;		  /* or enough was printed of others lately */

@@ -37,7 +37,7 @@ static const struct option rping_option_table[] = {
 		   OPTION_HELP("Compare every byte: the client what came back, the server what it read")),
 	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct rping_options, count, .argument = "N",
 		   .minimum = 0, .maximum = INT64_MAX, .initial = 0,
-		   OPTION_HELP("Client: end after N pings (a server ends with its client)", "0, until interrupted")),
+		   OPTION_HELP("Client: end after N pings; server: fail a stock client that leaves before", "0, until interrupted")),
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct rping_options, size, .argument = "BYTES",
 		   .minimum = 1, .maximum = PING_SIZE_MOST, .initial = 0,
 		   OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server")),

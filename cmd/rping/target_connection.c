@@ -60,7 +60,7 @@ static void server_left(struct target *target)
 
 	log_error(target->phase.log, target->endpoint->name, "ping %" PRIu64 ": %s: the server went away after %s",
 		  target->done, phase_text(&target->phase), target_pings_text(target, pings));
-	if (target->stock && !target->done)
+	if (target->stock && !target->done && target->size > PING_SIZE_STOCK)
 		log_hint(target->phase.log,
 			 "a stock server ends when a ping is longer than its own -S (64 by default): "
 			 "give both ends the same -S");

@@ -44,7 +44,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -s I -l source -x -a '(__fish_prin
 complete -c rdmatest -n '__rdmatest_is rping' -s p -l port -x -d 'Port of the server; a server takes a free one for 0 [0 to 65535; default 7174]'
 complete -c rdmatest -n '__rdmatest_is rping' -s v -l verbose -d 'Print the data of every ping'
 complete -c rdmatest -n '__rdmatest_is rping' -s V -l validate -d 'Compare every byte: the client what came back, the server what it read'
-complete -c rdmatest -n '__rdmatest_is rping' -s C -l count -x -d 'Client: end after N pings (a server ends with its client) [0 or more; default 0, until interrupted]'
+complete -c rdmatest -n '__rdmatest_is rping' -s C -l count -x -d 'Client: end after N pings; server: fail a stock client that leaves before [0 or more; default 0, until interrupted]'
 complete -c rdmatest -n '__rdmatest_is rping' -s S -l size -x -d 'Client: length of a ping (a server takes any) [1 to 65535; default 100, or 64 with a stock server]'
 complete -c rdmatest -n '__rdmatest_is rping' -s P -l persistent -d 'Server: serve any number of clients, until interrupted'
 complete -c rdmatest -n '__rdmatest_is rping' -s q -l own-qp -d 'Create and move the queue pair without the help of the connection manager'

@@ -235,7 +235,7 @@ static void list_has_an_end(void **state)
 	assert_int_equal(settings.targets.count, OPTION_LIST_MOST);
 	capture_begin(&capture);
 	assert_int_equal(options_parse(table, NULL, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
-	assert_string_equal(capture_end(&capture), "tool: -t, --target: given more than 64 times\n");
+	assert_string_equal(capture_end(&capture), "tool: -t, --target: given more than 1024 times\n");
 }
 
 static void words(void **state)

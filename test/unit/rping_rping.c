@@ -251,6 +251,30 @@ static void client_says_that_the_server_went_away(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
 }
 
+/* A stock one that is no longer there: at its default it takes what a client without -S sends. */
+static void client_hints_at_the_size_that_a_stock_server_may_not_take(void **state)
+{
+	static const struct {
+		int64_t size;
+		const char *words;
+	} rows[] = { { 0, "" }, { 64, "" }, { 65, "hint: a stock server ends when a ping is longer than its own -S" } };
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct fake *fake;
+
+		if (i) {
+			tear_down(state);
+			set_up(state);
+		}
+		fake = *state;
+		fake->options.size = rows[i].size;
+		disconnect(connected_client(fake, NULL));
+		assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 pings");
+		assert_int_equal(!!strstr(fake->errors.text, "stock server"), !!*rows[i].words);
+		assert_non_null(strstr(fake->errors.text, rows[i].words));
+	}
+}
+
 static unsigned reported_times(struct fake *fake, const char *words)
 {
 	char *text = report_text_of(fake, REPORT_TOTAL);
@@ -873,6 +897,39 @@ static void server_expects_what_was_promised(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 3 of 10 pings");
 }
 
+/* A stock client promises nothing, and if it is killed between two pings it seems to leave in order. */
+static void server_expects_what_it_was_told_of_a_stock_client(void **state)
+{
+	for (int hello = 0; hello <= 1; hello++) {
+		struct fake *fake;
+		struct endpoint *endpoint;
+
+		if (hello) {
+			tear_down(state);
+			set_up(state);
+		}
+		fake = *state;
+		fake->options.count = 3;
+		endpoint = connected_guest(fake, (uint64_t)hello);
+		ping(endpoint, 32, 0);
+		disconnect(endpoint);
+		if (hello)
+			assert_ended(fake, OUTCOME_OK, "");
+		else
+			assert_ended(fake, OUTCOME_FAILED, "the client ended early, after 1 of 3 pings");
+	}
+}
+
+static void server_needs_memory_that_it_may_read(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_guest(fake, 3);
+
+	endpoint->no_reads = true;
+	offer(endpoint, fake->source, 32);
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the peer allows no RDMA READ (responder resources 0)");
+}
+
 static void server_of_one_client_expects_a_ping(void **state)
 {
 	struct fake *fake = *state;
@@ -1387,6 +1444,7 @@ int main(void)
 		TEST(client_does_not_wait_for_ever),
 		TEST(client_obeys_the_servers_limit),
 		TEST(client_says_that_the_server_went_away),
+		TEST(client_hints_at_the_size_that_a_stock_server_may_not_take),
 		TEST(client_does_not_count_pings_to_warm_up),
 		TEST(client_promises_the_pings_to_warm_up_too),
 		TEST(client_fails_if_a_ping_to_warm_up_does),
@@ -1418,6 +1476,8 @@ int main(void)
 		TEST(server_refuses_a_message_of_another_length),
 		TEST(server_finds_the_wrong_byte),
 		TEST(server_expects_what_was_promised),
+		TEST(server_expects_what_it_was_told_of_a_stock_client),
+		TEST(server_needs_memory_that_it_may_read),
 		TEST(server_of_one_client_expects_a_ping),
 		TEST(server_does_not_wait_for_ever_for_a_beginning),
 		TEST(server_does_not_wait_for_ever_for_a_source),

@@ -77,10 +77,10 @@ static void posting_ends_at_what_is_refused(void **state)
 	count = 0;
 	for (size_t index = 0; index < LENGTH(works); index++)
 		works[index] = (struct work){ .kind = WORK_WRITE, .region = bench.region };
-	works[1].kind = WORK_READ; /* the peer takes none */
+	works[1].length = SOFT_LONGEST_MESSAGE + 1;
 	capture_begin(&capture);
 	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_INTERNAL);
-	assert_non_null(strstr(capture_end(&capture), "posting a RDMA READ"));
+	assert_non_null(strstr(capture_end(&capture), "posting a RDMA WRITE"));
 	assert_int_equal(queue_of(&bench.pair, 0)->requester.count, 1);
 	bench_run();
 	assert_int_equal(count, 1);

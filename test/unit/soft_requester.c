@@ -279,6 +279,21 @@ static bool keep_packets(struct network *where, const struct host *from, struct 
 	return false;
 }
 
+static void peer_that_allows_no_reads(void **state)
+{
+	(void)state;
+	for (unsigned reads = 0; reads <= 1; reads++) {
+		struct terms terms = { .reads = reads, .no_reads = !reads };
+		struct pair pair;
+
+		qp_open(1);
+		pair_open(&pair, &terms);
+		assert_int_equal(queue_of(&pair, 0)->endpoint->base.no_reads, !reads);
+		pair_close(&pair);
+		qp_close();
+	}
+}
+
 /* A peer that takes few READs is asked for more with each, but never for more than has room; 16 are the most at once.
  */
 static void what_reads_ask_for(void **state)
@@ -404,6 +419,7 @@ int main(void)
 		cmocka_unit_test(not_ready_retries_are_counted),
 		cmocka_unit_test(not_ready_waits_as_long_as_told),
 		cmocka_unit_test(a_copy_of_not_ready_does_not_count),
+		cmocka_unit_test(peer_that_allows_no_reads),
 		cmocka_unit_test(what_reads_ask_for),
 		cmocka_unit_test(how_often_it_asks_for_an_acknowledgement),
 		cmocka_unit_test(silent_work_asks_when_it_is_sent_again),

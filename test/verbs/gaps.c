@@ -276,6 +276,29 @@ static void reads_are_limited_by_the_device(void **state)
 	reads_of_a_stranger(true);
 }
 
+/* But on iWARP, where a peer of an older protocol says nothing of that. */
+static void peer_that_allows_no_reads(void **state)
+{
+	(void)state;
+	for (int iwarp = 0; iwarp <= 1; iwarp++) {
+		const struct rdma_conn_param parameters = { .qp_num = 99 };
+		struct sockaddr_in to;
+		struct cm_id *client;
+
+		begin(iwarp ? PROVIDER_IWARP : PROVIDER_ROCE);
+		assert_true(address_parse("10.0.1.1", ADDRESS_FORMAT_IP, &bench.address));
+		assert_true(bench_listen(&bench, &options));
+		to = provider.devices[1]->ports[0].address;
+		to.sin_port = htobe16(bench.listener->local.port);
+		client = cm_ask((const struct sockaddr *)&provider.devices[0]->ports[0].address,
+				(const struct sockaddr *)&to, &parameters);
+		assert_true(bench_await_event(&bench, &bench.listening, EVENT_REQUEST));
+		assert_int_equal(bench.server.endpoint->no_reads, !iwarp);
+		cm_ask_end(client);
+		end();
+	}
+}
+
 static void how_often_to_try_again(void **state)
 {
 	(void)state;
@@ -1624,6 +1647,7 @@ int main(void)
 		cmocka_unit_test(a_stale_completion),
 		cmocka_unit_test(failed_completions),
 		cmocka_unit_test(reads_are_limited_by_the_device),
+		cmocka_unit_test(peer_that_allows_no_reads),
 		cmocka_unit_test(how_often_to_try_again),
 		cmocka_unit_test(receiver_never_ready),
 		cmocka_unit_test(a_peer_without_a_queue),

@@ -323,7 +323,7 @@ static enum outcome post(struct soft_queue *queue, const struct work *work)
 		return post_receive(queue, work);
 	if (queue->state == QUEUE_NEW)
 		return refuse(queue, work, ENOTCONN);
-	if (group ? work->kind != WORK_SEND : work->kind == WORK_READ && !queue->requester.reads_most)
+	if (group && work->kind != WORK_SEND)
 		return refuse(queue, work, EOPNOTSUPP);
 	if (work->length > longest)
 		return refuse(queue, work, EMSGSIZE);

@@ -41,6 +41,7 @@ void requester_connect(struct soft_queue *queue, const struct soft_agreement *ag
 	recovery_connect(queue);
 	requester->reads_most =
 		agreement->reads_out > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_out;
+	queue->endpoint->base.no_reads = !requester->reads_most;
 	requester->read_slice = requester->reads_most < READS_FEW ? READ_SLICE_FEW : READ_SLICE;
 	if (requester->read_slice > requester->window_most)
 		requester->read_slice = requester->window_most;

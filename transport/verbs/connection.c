@@ -51,6 +51,8 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	struct rdma_conn_param parameters = endpoint->request;
 	enum outcome outcome;
 
+	/* On iWARP a peer of MPA version 1 does not say. */
+	base->no_reads = !parameters.initiator_depth && base->domain->fabric != FABRIC_IWARP;
 	/* From the request, because a zeroed one means no READ credits and no retries for the peer. */
 	parameters.responder_resources = least(parameters.responder_resources, limits->max_qp_rd_atom);
 	parameters.initiator_depth = least(parameters.initiator_depth, limits->max_qp_init_rd_atom);

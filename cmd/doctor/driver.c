@@ -37,42 +37,42 @@ const struct driver *driver_of_card(const char *card)
 	return NULL;
 }
 
-/* The folder of libibverbs in this process, and the one of its providers below it. */
-static bool provider_folder(const char *root, char folder[MACHINE_PATH_SIZE])
+/* The first file in this process whose path has that part: cut off behind its folder, and the rest, its name. */
+static bool mapped(const char *root, const char *part, char folder[MACHINE_PATH_SIZE], char file[MACHINE_NAME_SIZE])
 {
-	char path[MACHINE_PATH_SIZE];
 	char line[MACHINE_PATH_SIZE];
-	FILE *maps = machine_open(machine_path(path, "%s/proc/self/maps", root));
-	char *library = NULL;
+	FILE *maps = machine_open(machine_path(line, "%s/proc/self/maps", root));
+	char *found = NULL;
 
 	if (!maps)
 		return false;
-	for (unsigned i = 0; i < MAPS_LINES_MOST && !library && fgets(line, sizeof(line), maps); i++)
-		library = strstr(line, "/libibverbs.so");
+	for (unsigned i = 0; i < MAPS_LINES_MOST && !found && fgets(line, sizeof(line), maps); i++)
+		found = strstr(line, part);
 	fclose(maps);
-	if (!library)
+	if (!found)
 		return false;
-	*library = 0;
-	library = strchr(line, '/');
-	if (library)
-		machine_path(folder, "%s%s/libibverbs", root, library);
-	return library;
+	snprintf(file, MACHINE_NAME_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
+	*found = 0;
+	snprintf(folder, MACHINE_PATH_SIZE, "%s", strchrnul(line, '/'));
+	return true;
 }
 
 enum provider_state provider_find(const char *root, const char *provider, char file[MACHINE_NAME_SIZE])
 {
-	char path[MACHINE_PATH_SIZE];
+	char folder[MACHINE_PATH_SIZE], path[MACHINE_PATH_SIZE];
 	char prefix[MACHINE_NAME_SIZE];
 	struct names names;
 	bool found = false;
 
+	snprintf(prefix, sizeof(prefix), "/lib%s-rdmav", provider);
+	if (mapped(root, prefix, folder, file))
+		return PROVIDER_FOUND;
 	*file = 0;
-	if (!provider_folder(root, path))
+	if (!mapped(root, "/libibverbs.so", folder, path))
 		return PROVIDER_UNKNOWN;
-	names = machine_names(path);
-	snprintf(prefix, sizeof(prefix), "lib%s-rdmav", provider);
+	names = machine_names(machine_path(path, "%s%s/libibverbs", root, folder));
 	for (size_t i = 0; i < names.count && !found; i++) {
-		found = !strncmp(names.name[i], prefix, strlen(prefix));
+		found = !strncmp(names.name[i], prefix + 1, strlen(prefix + 1));
 		if (found)
 			strcpy(file, names.name[i]);
 	}

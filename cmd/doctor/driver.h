@@ -34,7 +34,10 @@ enum provider_state {
 	PROVIDER_NO_LIBRARY /* no libNAME-rdmav*.so */
 };
 
-/* Looks where libibverbs looks. file gets the name of the library if it is found. */
+/*
+ * What libibverbs has loaded is found wherever it was. What it has not is looked for where it looks usually. file gets
+ * the name of the library.
+ */
 enum provider_state provider_find(const char *root, const char *provider, char file[MACHINE_NAME_SIZE]);
 
 #endif

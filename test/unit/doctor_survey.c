@@ -308,6 +308,13 @@ static void test_provider(void **state)
 	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_FOUND);
 	assert_string_equal(file, "libmlx5-rdmav34.so");
 	assert_int_equal(provider_find(machine->root, "mlx4", file), PROVIDER_NO_LIBRARY);
+	/* Wherever libibverbs found it. */
+	add(machine, "proc/self/maps",
+	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /home/x/build/lib/libibverbs.so.1.15.59.0\n"
+	    "7f0000004000-7f0000005000 r--p 00000000 08:01 19   /home/x/build/lib/libmlx4-rdmav59.so\n");
+	assert_int_equal(provider_find(machine->root, "mlx4", file), PROVIDER_FOUND);
+	assert_string_equal(file, "libmlx4-rdmav59.so");
+	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_NO_LIBRARY);
 }
 
 static void test_udp_process(void **state)

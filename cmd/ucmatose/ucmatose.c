@@ -66,7 +66,7 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 0, .maximum = 65535,
 		   .initial = 7471, .argument = "PORT", OPTION_HELP("Port of the server; a server takes a free one for 0")),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
-		   OPTION_HELP("Move everything to a new event channel before the disconnect")),
+		   OPTION_HELP("Move everything to a new event channel when all messages are through")),
 #if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", OPTION_HELP("Leave the first N connections out of the times of the steps")),

@@ -102,7 +102,7 @@ complete -c rdmatest -n '__rdmatest_is ucmatose' -s c -l connections -x -d 'Conn
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s C -l count -x -d 'Messages each way on each connection; 0 only connects [0 to 2147483648; default 10]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s S -l size -x -d 'Bytes of each message; 0 only connects [0 to 1G; default 100]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s p -l port -x -d 'Port of the server; a server takes a free one for 0 [0 to 65535; default 7471]'
-complete -c rdmatest -n '__rdmatest_is ucmatose' -s m -l migrate -d 'Move everything to a new event channel before the disconnect'
+complete -c rdmatest -n '__rdmatest_is ucmatose' -s m -l migrate -d 'Move everything to a new event channel when all messages are through'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l warmup -x -d 'Leave the first N connections out of the times of the steps [0 to 65535; default 0]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l wait-server -x -d 'Client: while nobody is there, try again, so long [0 to 24h; default 0]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l idle-timeout -x -d 'Server: end when no client comes so long [1ms to 8784h; default none]'

@@ -453,6 +453,7 @@ static void guest_event(void *owner, struct endpoint *endpoint, const struct end
 	rping_classic_event(guest->environment, guest->options, endpoint, event->kind);
 	switch (event->kind) {
 	case EVENT_ESTABLISHED:
+		++*guest->connected;
 		enter(guest, GUEST_GREETED);
 		break;
 	case EVENT_DISCONNECTED:
@@ -551,6 +552,8 @@ void guest_dismiss(struct guest *guest, enum interruption reason)
 
 void guest_destroy(struct guest *guest)
 {
+	if (guest_is_connected(guest))
+		--*guest->connected;
 	phase_stop(&guest->phase);
 	endpoint_destroy(guest->endpoint);
 	mailbox_destroy(&guest->mailbox);

@@ -47,6 +47,7 @@ struct guest {
 	bool unproven;		  /* the answer after these is sent, and nothing says yet that it arrived */
 	uint64_t promised;	  /* by the client's hello, or of a stock client by -C; 0 for no end */
 	bool counted;		  /* the owner's: in its totals */
+	uint64_t *connected;	  /* the owner's: how many of its guests are */
 	bool is_told;		  /* of a client without a ping: its end is printed, */
 	bool is_untold;		  /* or enough was printed of others lately */
 	struct log_limit *silent; /* the owner's: what was printed of them */

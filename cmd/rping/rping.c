@@ -69,6 +69,9 @@ static const struct option rping_option_table[] = {
 	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
 		   .minimum = 1, .maximum = INT64_MAX, .initial = 0,
 		   OPTION_HELP("Server: end after N clients, one at a time or with -P at once", "none")),
+	OPTION_ROW(OPTION_INTEGER, 0, "max-connected", struct rping_options, max_connected, .argument = "N",
+		   .minimum = 1, .maximum = 65536, .initial = 16384,
+		   OPTION_HELP("Server with -P: refuse further clients while N are connected")),
 	OPTION_ROW(OPTION_FLAG, 0, "one-off", struct rping_options, one_off,
 		   OPTION_HELP("Server: end after one client, as without -P")),
 	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
@@ -94,6 +97,7 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_EXCLUDES, "wait-server", "server" },
 	{ OPTION_NEEDS, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "max-clients", "server" },
+	{ OPTION_NEEDS, "max-connected", "persistent" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
 #if WITH_PATH

@@ -42,6 +42,7 @@ struct rping_server {
 	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
 	struct guest *guests;
 	uint64_t limit;			/* of clients; 0 for none */
+	uint64_t connected;		/* clients that are, now */
 	bool one_shot;			/* the verdict of its one client is the server's */
 	bool idled;			/* it ends because nobody came */
 	enum interruption interruption; /* or because it was told to; 0 if not */
@@ -221,9 +222,12 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 /* Why no further client can be taken now, or NULL. */
 static const char *reason_to_refuse(const struct rping_server *server)
 {
-	uint64_t taken = ended(server), asking = 0;
+	uint64_t taken = ended(server), asking = 0, most = (uint64_t)server->options->max_connected;
 
 	if (server->guests && !server->options->persistent)
+		return PING_BUSY;
+	/* Requests do not count: forged ones would turn clients away. The backlog limits those. */
+	if (most && server->connected >= most)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
@@ -263,6 +267,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		return;
 	}
 	guest->silent = &server->silent;
+	guest->connected = &server->connected;
 	outcome = guest_prepare(guest);
 	if (outcome)
 		guest_refuse(guest, out_of_resources);

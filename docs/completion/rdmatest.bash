@@ -41,6 +41,7 @@ _rdmatest_table() {
 			'--wait-server='
 			'--idle-timeout='
 			'--max-clients='
+			'--max-connected='
 			'--one-off'
 			'--tos='
 			'--ack-timeout='

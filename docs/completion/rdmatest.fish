@@ -56,6 +56,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -l duration -x -d 'Client: end in 
 complete -c rdmatest -n '__rdmatest_is rping' -l wait-server -x -d 'Client: while nobody is there, try again, so long [0 to 24h; default 0]'
 complete -c rdmatest -n '__rdmatest_is rping' -l idle-timeout -x -d 'Server: fail a client that sends nothing so long, and end when there is no client so long [1ms to 8784h; default none]'
 complete -c rdmatest -n '__rdmatest_is rping' -l max-clients -x -d 'Server: end after N clients, one at a time or with -P at once [1 or more; default none]'
+complete -c rdmatest -n '__rdmatest_is rping' -l max-connected -x -d 'Server with -P: refuse further clients while N are connected [1 to 65536; default 16384]'
 complete -c rdmatest -n '__rdmatest_is rping' -l one-off -d 'Server: end after one client, as without -P'
 complete -c rdmatest -n '__rdmatest_is rping' -l tos -x -d 'Type of service of the packets (IPv6: traffic class) [0 to 255; default not set]'
 complete -c rdmatest -n '__rdmatest_is rping' -l ack-timeout -x -d 'Send again after 4.096 us x 2^N without an acknowledgement; 0 never [0 to 31; default not set]'

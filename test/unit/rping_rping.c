@@ -1157,6 +1157,30 @@ static void request_that_is_not_confirmed_is_no_client(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ended early, after 1 of 2 clients");
 }
 
+/* One that has only asked takes no place: its address may be forged. */
+static void persistent_server_refuses_clients_above_its_limit(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second, *refused;
+
+	fake->options.persistent = true;
+	fake->options.max_connected = 1;
+	fake->options.server = true;
+	start(fake);
+	ask(fake, 0);
+	first = connected_guest(fake, 0);
+	refused = ask(fake, 0);
+	assert_true(of(refused)->rejected);
+	assert_string_equal((const char *)of(refused)->rejection, PING_BUSY);
+	disconnect(first);
+	second = connected_guest(fake, 0);
+	ping(second, 32, 0);
+	assert_true(of(ask(fake, 0))->rejected);
+	disconnect(second);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void server_says_that_clients_are_missing(void **state)
 {
 	struct fake *fake = *state;
@@ -1493,6 +1517,7 @@ int main(void)
 		TEST(server_ends_after_its_clients),
 		TEST(server_takes_no_more_clients_than_it_is_to),
 		TEST(request_that_is_not_confirmed_is_no_client),
+		TEST(persistent_server_refuses_clients_above_its_limit),
 		TEST(server_says_that_clients_are_missing),
 		TEST(one_off_server_ends_after_one_also_with_persistence),
 		TEST(server_keeps_the_last_clients_and_exact_totals),

@@ -44,6 +44,50 @@ static void test_identifiers(void **state)
 	check_nothing_left();
 }
 
+static void count_bits(unsigned *set, uint64_t value)
+{
+	for (unsigned bit = 0; bit < 64; bit++)
+		set[bit] += (unsigned)(value >> bit & 1);
+}
+
+static void check_bits(const unsigned *set, unsigned bits, unsigned count)
+{
+	for (unsigned bit = 0; bit < 64; bit++)
+		assert_in_range(set[bit], bit < bits ? count / 2 - 128 : 0, bit < bits ? count / 2 + 128 : 0);
+}
+
+/* Each bit is set in about half of the connections. */
+static void test_numbers_of_a_connection(void **state)
+{
+	enum {
+		COUNT = 1000
+	};
+	unsigned psn_there[64] = { 0 }, psn_back[64] = { 0 }, transaction[64] = { 0 };
+
+	(void)state;
+	world.requested = do_accept;
+	for (unsigned i = 0; i < COUNT; i++) {
+		struct party *passive;
+		struct mad mad;
+
+		connect_pair(&passive);
+		assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+		count_bits(transaction, mad.transaction);
+		count_bits(psn_there, mad.req.starting_psn);
+		assert_non_null(last_of(MAD_REP, &world.hosts[1], &mad));
+		count_bits(psn_back, mad.rep.starting_psn);
+		forget_all();
+	}
+	check_bits(psn_there, 24, COUNT);
+	check_bits(psn_back, 24, COUNT);
+	check_bits(transaction, 64, COUNT);
+	/* And of each process. */
+	for (unsigned host = 0; host < LENGTH(world.hosts); host++)
+		assert_true(world.hosts[host].transport->guid !=
+			    world.hosts[(host + 1) % LENGTH(world.hosts)].transport->guid);
+	check_nothing_left();
+}
+
 static void test_size(void **state)
 {
 	(void)state;
@@ -54,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_identifiers),
+		WORLD_TEST(test_numbers_of_a_connection),
 		WORLD_TEST(test_size),
 	};
 

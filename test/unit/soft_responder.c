@@ -812,7 +812,7 @@ static void strangers_are_not_heard(void **state)
 {
 	struct bench bench;
 	struct packet packet;
-	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
+	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } }, another_port;
 	struct host *host;
 
 	(void)state;
@@ -831,8 +831,11 @@ static void strangers_are_not_heard(void **state)
 	assert_int_equal(host->heard, 0);
 	assert_int_equal(said_good + said_sequence, 0);
 	assert_int_equal(bench.region->memory[0], 1);
+	/* The peer's address counts, from whatever port. */
 	packet.opcode = OPCODE_WRITE_ONLY;
-	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
+	another_port = qp.hosts[0].address;
+	another_port.port ^= 1;
+	soft_queue_receive(host->transport, host->socket, &another_port, &packet, &icrc_good);
 	soft_queue_batch_end(host->transport);
 	hosts_flush();
 	assert_int_equal(host->heard, 1);
@@ -939,6 +942,33 @@ static void numbers_come_once(void **state)
 	qp_close();
 }
 
+/* Each bit of a key is set in about half of them, and no two regions have the same. */
+static void keys_cannot_be_guessed(void **state)
+{
+	enum {
+		COUNT = 1000,
+		BITS = 32
+	};
+	struct region *regions[COUNT];
+	unsigned set[BITS] = { 0 };
+
+	(void)state;
+	qp_open(1);
+	for (unsigned count = 0; count < COUNT; count++) {
+		regions[count] = region_of(0, 1, REGION_REMOTE_READ);
+		assert_int_not_equal(regions[count]->remote_key, 0);
+		for (unsigned bit = 0; bit < BITS; bit++)
+			set[bit] += regions[count]->remote_key >> bit & 1;
+		for (unsigned other = 0; other < count; other++)
+			assert_int_not_equal(regions[count]->remote_key, regions[other]->remote_key);
+	}
+	for (unsigned bit = 0; bit < BITS; bit++)
+		assert_in_range(set[bit], COUNT / 2 - 128, COUNT / 2 + 128);
+	for (unsigned count = 0; count < COUNT; count++)
+		soft_region_destroy(regions[count]);
+	qp_close();
+}
+
 /* The command leaves in the call-back that brings it the last message: its peer still learns that it arrived. */
 static void leave_at_the_last_message(void *owner, struct host *host, const struct told *told)
 {
@@ -1038,6 +1068,7 @@ int main(void)
 		cmocka_unit_test(strangers_teach_the_judge_nothing),
 		cmocka_unit_test(who_left_still_acknowledges),
 		cmocka_unit_test(numbers_come_once),
+		cmocka_unit_test(keys_cannot_be_guessed),
 		cmocka_unit_test(last_message_is_acknowledged),
 		cmocka_unit_test(what_cannot_be_posted),
 		cmocka_unit_test(silent_work_does_not_ask),

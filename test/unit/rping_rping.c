@@ -1124,7 +1124,7 @@ static void server_takes_no_more_clients_than_it_is_to(void **state)
 	first = connected_guest(fake, 0);
 	connected_guest(fake, 0);
 	third = ask(fake, 0);
-	assert_true(of(third)->rejected);
+	assert_string_equal(of(third)->rejection, "has had all its clients");
 	ping(first, 32, 0);
 	write_done(first);
 	disconnect(first);

@@ -57,9 +57,8 @@ static void unconfirmed(void *owner);
 
 /*
  * Half of --timeout for a proof of the answer to come by itself, the other half for the one that is requested: a client
- * that is gone is noticed in --timeout, also between two pings that are further apart. With -P nobody waits for this
- * client: its queue pair may be gone while its disconnect is still under way, so that event or the queue pair's own
- * retries decide. A run that ends allows half of --timeout, before all of it cuts the run short.
+ * that is gone is noticed in --timeout, also between two pings that are further apart. A run that ends with -P allows
+ * the half, too, before all of it cuts the run short.
  */
 static void enter(struct guest *guest, enum guest_state state)
 {
@@ -72,11 +71,9 @@ static void enter(struct guest *guest, enum guest_state state)
 		loop_timer_start(loop, deadline, idle, idle_too_long, guest);
 	else if (state == GUEST_ANSWERED)
 		loop_timer_start(loop, deadline, half, prove, guest);
-	else if (state == GUEST_PROVING && !guest->options->persistent)
-		loop_timer_start(loop, deadline, half, timed_out, guest);
-	else if (state == GUEST_SETTLING && guest->options->persistent)
+	else if (state == GUEST_PROVING || (state == GUEST_SETTLING && guest->options->persistent))
 		loop_timer_start(loop, deadline, half, unconfirmed, guest);
-	else if ((state == GUEST_IDLE || state == GUEST_PROVING) && idle)
+	else if (state == GUEST_IDLE && idle)
 		loop_timer_start(loop, deadline, idle - half, idle_too_long, guest);
 }
 
@@ -173,10 +170,20 @@ static void timed_out(void *owner)
 	end(guest, OUTCOME_FAILED);
 }
 
-/* The run ends, and nothing says that the last answer arrived, nor that it did not. */
+/*
+ * Nothing says that the last answer arrived, nor that it did not. The queue pair of a client that has all of them may
+ * be gone, and its disconnect late: that is no failure of a server that goes on. One client alone has to leave in
+ * order.
+ */
 static void unconfirmed(void *owner)
 {
-	end(owner, OUTCOME_OK);
+	struct guest *guest = owner;
+	bool may_be_all = guest->answered + 1 >= guest->promised || guest->phase.state == GUEST_SETTLING;
+
+	if (guest->options->persistent && may_be_all)
+		end(guest, OUTCOME_OK);
+	else
+		timed_out(guest);
 }
 
 /* Something says that the last answer arrived, or, as no failure of it was reported, that it may be taken for that. */

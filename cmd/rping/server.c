@@ -53,6 +53,7 @@ struct rping_server {
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
+	uint64_t unconfirmed; /* pings whose answers may have arrived */
 	struct totals before_interval;
 	struct loop_timer idle; /* runs while there are none */
 	struct resolver lookup;
@@ -103,6 +104,8 @@ static void say_verdict(const struct rping_server *server, bool failed)
 
 	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
 		server->served, quantity_plural(server->served), rping_pings_text(server->pings, 0, pings));
+	if (server->unconfirmed)
+		fprintf(output, ", %" PRIu64 " unconfirmed", server->unconfirmed);
 	if (server->failed)
 		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, quantity_plural(server->failed));
 	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
@@ -175,6 +178,7 @@ static void remember(struct rping_server *server, const struct guest *guest, enu
 	else
 		server->served++;
 	server->pings += guest->answered;
+	server->unconfirmed += !outcome && guest->unproven;
 	environment_note(server->environment, outcome);
 	report = environment_begin_record(server->environment, "client");
 	if (!report)

@@ -222,6 +222,7 @@ disconnecting() {
 		ended server 1 "$dropped|cut short"
 		ended stream 1 "$dropped"
 		ended messages 1 "$dropped"
+		barrier ended
 		start_servers
 		back
 		send KILL messages
@@ -238,6 +239,8 @@ disconnecting() {
 		netem loss 100%
 		barrier cut
 		barrier disconnecting
+		# Its new kernel would answer the goodbye.
+		barrier ended
 		reboot
 	fi
 }

@@ -157,7 +157,7 @@ impaired_pair() {
 			show_output "$lab_end"
 			continue
 		fi
-		finish "$lab_end" 65
+		finish "$lab_end" 100
 		ended_truthfully "$lab_end"
 		statuses="$statuses$lab_end $status "
 		now

@@ -29,7 +29,7 @@ guest_start() {
 	# Should this shell be killed, the guest dies with it.
 	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
 	setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
-		-m "${LAB_MEMORY:-1024}" -smp 2 -display none -no-reboot \
+		-m "${LAB_MEMORY:-1024}" -smp "$processors" -display none -no-reboot \
 		-kernel "$run_folder/kernel" -initrd "$REPLY" \
 		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
 		-serial "file:$folder/console" \

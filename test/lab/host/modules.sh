@@ -4,7 +4,7 @@
 # The dependencies are read from each module itself, so no kmod is needed on the host.
 
 wanted_modules='virtio_pci virtio_console virtio_net
-	ib_uverbs rdma_ucm rdma_rxe veth sch_netem dummy bridge tun'
+	ib_uverbs rdma_ucm rdma_rxe veth sch_netem sch_ingress cls_u32 act_gact dummy bridge tun'
 # Asked for by name at run time (rxe at "rdma link add", siw at its first connection), or by siw, which no dependency
 # tells; newer kernels have their code built in.
 older_modules='crc32_generic crc32c_generic libcrc32c'

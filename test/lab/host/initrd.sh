@@ -64,6 +64,7 @@ make_run_archive() {
 	for tool in conformance faults inject.so hostile leave; do
 		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
 	done
+	cp "$lab_dir/../hardware/run" "$root/opt/rdmatest/bin/hardware"
 	pack_run "$root" "$work/run.cpio"
 
 	program=${RDMATEST_STATIC:-${program%/*}/static/rdmatest}

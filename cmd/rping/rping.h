@@ -27,7 +27,7 @@ struct rping_options {
 	int64_t wait_server;
 	int64_t idle_timeout;  /* nanoseconds; 0 for none */
 	int64_t max_clients;   /* 0 for no end */
-	int64_t max_connected; /* at once; 0 for no limit */
+	int64_t max_connected; /* at once */
 	bool one_off;
 	bool persistent;
 	bool own_queue;

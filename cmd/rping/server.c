@@ -226,12 +226,12 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 /* Why no further client can be taken now, or NULL. */
 static const char *reason_to_refuse(const struct rping_server *server)
 {
-	uint64_t taken = ended(server), asking = 0, most = (uint64_t)server->options->max_connected;
+	uint64_t taken = ended(server), asking = 0;
 
 	if (server->guests && !server->options->persistent)
 		return PING_BUSY;
 	/* Requests do not count: forged ones would turn clients away. The backlog limits those. */
-	if (most && server->connected >= most)
+	if (server->connected >= (uint64_t)server->options->max_connected)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;

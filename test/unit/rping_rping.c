@@ -19,7 +19,9 @@ static int set_up(void **state)
 {
 	struct fake *fake = fake_create(&rping_command, HELLO_RPING);
 
-	fake->options = (struct rping_options){ .common.timeout = 400 * CLOCK_NS_PER_MS, .port = 7174, .size = 32 };
+	fake->options = (struct rping_options){
+		.common.timeout = 400 * CLOCK_NS_PER_MS, .port = 7174, .size = 32, .max_connected = 16384
+	};
 	*state = fake;
 	return 0;
 }

@@ -876,6 +876,59 @@ static void busy_senders_share_the_window(void **state)
 	assert_int_equal(senders_at_once(2), 0);
 }
 
+static size_t requests_sent;
+
+static bool count_requests(struct network *where, const struct host *from, struct packet *packet)
+{
+	(void)where;
+	(void)packet;
+	requests_sent += from == &qp.hosts[0];
+	return true;
+}
+
+/* Many queues keep a slow network busy for longer than the time-out of any of them, although nothing is lost. */
+static void a_backlog_is_no_loss(void **state)
+{
+	enum {
+		PAIRS = 256,
+		WORKS = 4
+	};
+	static struct pair pairs[PAIRS];
+	struct counted counted = { .wanted = (size_t)PAIRS * WORKS };
+	struct region *source, *target;
+
+	(void)state;
+	qp_open(3);
+	network->byte_time = 5000000; /* picoseconds: half a millisecond for each packet */
+	qp.tap = count_requests;
+	qp.completed = count_completions;
+	qp.owner = &counted;
+	requests_sent = 0;
+	source = region_of(0, 64, 0);
+	target = region_of(1, 64, REGION_REMOTE_WRITE);
+	for (size_t index = 0; index < PAIRS; index++) {
+		struct terms terms = { .depth = WORKS, .ack_timeout = 18 };
+		struct work work = { .kind = WORK_WRITE,
+				     .region = source,
+				     .length = 64,
+				     .remote_address = (uintptr_t)target->memory,
+				     .remote_key = target->remote_key };
+
+		pair_open(&pairs[index], &terms);
+		for (unsigned count = 0; count < WORKS; count++)
+			assert_int_equal(soft_queue_post(queue_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
+	}
+	assert_true(network_run(60 * CLOCK_NS_PER_S));
+	if (getenv("SOFT_QUEUE_TRACE"))
+		fprintf(stderr, "%zu packets for %zu works\n", requests_sent, counted.wanted);
+	assert_in_range(requests_sent, counted.wanted, counted.wanted + counted.wanted / 100);
+	for (size_t index = 0; index < PAIRS; index++)
+		pair_close(&pairs[index]);
+	soft_region_destroy(source);
+	soft_region_destroy(target);
+	qp_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -909,6 +962,7 @@ int main(void)
 		cmocka_unit_test(queues_do_not_disturb_each_other),
 		cmocka_unit_test(many_senders_get_through),
 		cmocka_unit_test(busy_senders_share_the_window),
+		cmocka_unit_test(a_backlog_is_no_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

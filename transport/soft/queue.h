@@ -103,6 +103,8 @@ struct requester {
 	uint8_t hasty;
 	uint32_t timed_psn;
 	int64_t timed_at;
+	uint64_t timed_as;     /* counted as in soft_transport.asked ... */
+	uint64_t asked_last;   /* and the last that asked */
 	int64_t unasked_since; /* when the first of the unasked packets was sent */
 	int64_t unreported_at; /* when the last work that is not reported was sent */
 	int64_t round_trip;    /* smoothed, with its variation; 0 before the first measurement */

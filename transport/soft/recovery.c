@@ -79,18 +79,15 @@ static int64_t timeout_of(const struct soft_queue *queue)
 	return clamped ? TIMEOUT_PROBE : queue->ack_timeout;
 }
 
-void recovery_expect(struct soft_queue *queue)
+/* From the last answer, or from the first packet under way. Something must have been agreed on. */
+static int64_t current_timeout(const struct soft_queue *queue)
 {
-	struct requester *requester = &queue->requester;
+	const struct requester *requester = &queue->requester;
 	int64_t agreed = timeout_of(queue);
 	int64_t longest = agreed / TRIES;
 	int64_t timeout = TIMEOUT_FIRST;
 	int64_t margin = 4 * requester->variation;
 
-	if (!agreed) {
-		requester->deadline = 0;
-		return;
-	}
 	if (requester->round_trip)
 		timeout = requester->round_trip + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
 	if (timeout < TIMEOUT_CAREFUL >> requester->losses)
@@ -106,7 +103,28 @@ void recovery_expect(struct soft_queue *queue)
 		timeout <<= requester->hasty - 1;
 	if (requester->hasty && timeout > longest)
 		timeout = longest;
-	set_deadline(queue, queue_now(queue) + timeout);
+	return timeout;
+}
+
+void recovery_expect(struct soft_queue *queue)
+{
+	if (timeout_of(queue))
+		set_deadline(queue, queue_now(queue) + current_timeout(queue));
+	else
+		queue->requester.deadline = 0;
+}
+
+/*
+ * Many queues at once may keep a network or a peer busy for longer than the time-out of each. As long as what was sent
+ * before is answered, by whatever queue, and nothing that was sent later, ours has had no turn yet: by the order of
+ * sending, as in RACK (RFC 8985), but across queues.
+ */
+static bool is_behind(struct soft_queue *queue)
+{
+	const struct soft_transport *transport = queue->transport;
+
+	return transport->answered < queue->requester.asked_last &&
+	       queue_now(queue) - transport->answered_at < current_timeout(queue);
 }
 
 /* As TCP does it: RFC 6298. */
@@ -116,6 +134,9 @@ static void measure(struct soft_queue *queue)
 	int64_t taken = queue_now(queue) - requester->timed_at;
 	int64_t error = taken - requester->round_trip;
 
+	if (queue->transport->answered < requester->timed_as)
+		queue->transport->answered = requester->timed_as;
+	queue->transport->answered_at = queue_now(queue);
 	requester->timing = false;
 	requester->hasty = 0;
 	if (requester->losses && ++requester->calm == CALM_ROUNDS) {
@@ -154,11 +175,13 @@ void recovery_time(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
 
+	requester->asked_last = ++queue->transport->asked;
 	if (requester->timing || requester->cursor != requester->sent)
 		return;
 	requester->timing = true;
 	requester->timed_psn = requester->cursor;
 	requester->timed_at = queue_now(queue);
+	requester->timed_as = requester->asked_last;
 }
 
 /*
@@ -298,6 +321,10 @@ static void time_out(struct soft_queue *queue)
 {
 	struct requester *requester = &queue->requester;
 
+	if (timeout_of(queue) && is_behind(queue)) {
+		recovery_expect(queue);
+		return;
+	}
 	/* Nothing that is under way has asked for an answer. Sent again it does; that is no loss yet. */
 	if (requester->unasked >= ((requester->cursor - requester->oldest) & PSN_MASK)) {
 		go_back(requester);

@@ -54,6 +54,9 @@ struct soft_transport {
 	bool reaping;
 	struct soft_queue_table *queues;   /* by number: queue.c */
 	uint32_t busy_queues;		   /* with work under way, which share the window of a socket */
+	uint64_t asked;			   /* packets of all queues that asked for an answer, so far */
+	uint64_t answered;		   /* the latest of them, so counted, that was answered */
+	int64_t answered_at;		   /* when the last answer came */
 	struct soft_region_table *regions; /* by key: region.c */
 	struct soft_manager *manager;	   /* its links, by identifier: manager.c */
 	struct soft_delivery *delivery;	   /* delivery.c */

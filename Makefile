@@ -185,8 +185,8 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
 whole := lab:core $(fast) builds:core
-nightly := lab lab:sanitized $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging debian machine \
-	   then mutants
+nightly := debian $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
+	   then lab then lab:sanitized then mutants
 
 check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests
 	@env BUILD=$(BUILD) test/run -b programs-quick $(quick)

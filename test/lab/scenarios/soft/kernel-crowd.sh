@@ -16,20 +16,24 @@ source_of() {
 	esac
 }
 
+# time_of SIDE: a hundred processes on an emulated processor are slow.
+time_of() {
+	[ "$1" = stock ] || echo '--timeout 60'
+}
+
 # crowd CLIENT SERVER ADDRESS COUNT PINGS [OPTION...]
 crowd() {
 	client=$1 server=$2 address=$3 count=$4 pings=$5
 	shift 5
-	patience=
-	[ "$server" = stock ] || patience='--timeout 60'
-	# shellcheck disable=SC2086 # an option and its value, or nothing
-	start server "$server" rping -s -P -a "$address" $patience "$@"
+	# shellcheck disable=SC2046 # an option and its value, or nothing
+	start server "$server" rping -s -P -a "$address" $(time_of "$server") "$@"
 	wait_listening server 10
 	number=0
 	while [ "$number" -lt "$count" ]; do
 		number=$((number + 1))
-		# shellcheck disable=SC2046 # an option and its value, or nothing
-		start "client$number" "$client" rping -c -a "$address" -V -C "$pings" $(source_of "$client" "$number") "$@"
+		# shellcheck disable=SC2046 # options and their values, or nothing
+		start "client$number" "$client" rping -c -a "$address" -V -C "$pings" \
+			$(time_of "$client") $(source_of "$client" "$number") "$@"
 	done
 	number=0
 	while [ "$number" -lt "$count" ]; do

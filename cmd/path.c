@@ -116,7 +116,7 @@ void path_report(struct report *report, const struct path *path)
 	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
-	report_queue(report, "qpn", path->queue_number);
+	report_queue(report, "qpn", path->qpn);
 	report_queue(report, "peer_qpn", path->peer_queue_number);
 	report_end(report);
 }

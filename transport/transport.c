@@ -147,13 +147,13 @@ static const struct call_row {
 	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED) },
 	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED) },
 	[CALL_POST] = { "posting", BIT(CONNECTION) | BIT(GROUP), true,
-			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
+			(uint16_t) ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
 };
 
 static bool may(const struct endpoint *endpoint, enum call call)
 {
 	const struct call_row *row = &calls[call];
-	bool queue = endpoint->queue_number;
+	bool queue = endpoint->qpn;
 
 	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue)
 		return true;
@@ -312,7 +312,7 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 {
 	memset(path, 0, sizeof(*path));
 	path->gid_index = PATH_UNSET;
-	path->queue_number = endpoint->queue_number;
+	path->qpn = endpoint->qpn;
 	if (endpoint->domain && endpoint->transport->backend->path)
 		endpoint->transport->backend->path(endpoint, path);
 }

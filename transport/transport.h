@@ -166,8 +166,8 @@ struct group_address {
 	uint8_t gid[16];
 	uint16_t lid; /* 0 on RoCE */
 	uint8_t service_level;
-	uint32_t queue_number;
-	uint32_t queue_key;
+	uint32_t qpn;
+	uint32_t qkey;
 	void *context; /* as given to endpoint_join(), and carried through the kernel and back */
 };
 
@@ -274,18 +274,9 @@ enum {
 /* Everything left open. */
 #define PATH_OPEN                                                                                                      \
 	{                                                                                                              \
-		.port = PATH_UNSET,                                                                                    \
-		.gid_index = PATH_UNSET,                                                                               \
-		.pkey = PATH_UNSET,                                                                                    \
-		.type_of_service = PATH_UNSET,                                                                         \
-		.dscp = PATH_UNSET,                                                                                    \
-		.service_level = PATH_UNSET,                                                                           \
-		.ack_timeout = PATH_UNSET,                                                                             \
-		.retry = PATH_UNSET,                                                                                   \
-		.rnr_retry = PATH_UNSET,                                                                               \
-		.mtu = PATH_UNSET,                                                                                     \
-		.backlog = PATH_UNSET,                                                                                 \
-		.inline_size = PATH_UNSET,                                                                             \
+		.port = PATH_UNSET, .gid_index = PATH_UNSET, .pkey = PATH_UNSET, .type_of_service = PATH_UNSET,        \
+		.dscp = PATH_UNSET, .service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET,       \
+		.rnr_retry = PATH_UNSET, .mtu = PATH_UNSET, .backlog = PATH_UNSET, .inline_size = PATH_UNSET,          \
 	}
 
 /* The path that an endpoint has taken. What the backend does not know is 0 or "". */
@@ -297,7 +288,7 @@ struct path {
 	char gid_type[16]; /* "RoCE v2", "IB" */
 	char interface[16];
 	uint32_t mtu; /* bytes */
-	uint32_t queue_number;
+	uint32_t qpn;
 	uint32_t peer_queue_number;
 };
 
@@ -333,7 +324,7 @@ struct endpoint {
 	void *owner;
 	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
 	char name[ADDRESS_TEXT_SIZE]; /* what messages call it: the peer's address, or the local one of a listener */
-	uint32_t queue_number;	      /* 0 without a queue */
+	uint32_t qpn;		      /* 0 without a queue */
 	uint32_t datagram_most;	      /* payload of one datagram: the port's active MTU; known with the domain */
 	bool absent;		      /* it failed to connect because nobody was there, which may change */
 	bool no_reads;		      /* the peer of the connection allows none of its memory */

@@ -37,20 +37,20 @@ static uint32_t get32(const uint8_t *bytes)
 }
 
 /* FNV-1a: plenty against heap garbage and stale buffers, which is all it is for. */
-static uint32_t checksum(const uint8_t mark[OFFSET_CHECKSUM], size_t size, uint32_t queue_number)
+static uint32_t checksum(const uint8_t mark[OFFSET_CHECKSUM], size_t size, uint32_t qpn)
 {
 	uint8_t covered[OFFSET_CHECKSUM + 8];
 	uint32_t sum = 0x811c9dc5;
 
 	memcpy(covered, mark, OFFSET_CHECKSUM);
 	put32(covered + OFFSET_CHECKSUM, (uint32_t)size);
-	put32(covered + OFFSET_CHECKSUM + 4, queue_number);
+	put32(covered + OFFSET_CHECKSUM + 4, qpn);
 	for (size_t i = 0; i < sizeof(covered); i++)
 		sum = (sum ^ covered[i]) * 0x01000193;
 	return sum;
 }
 
-void datagram_write(uint8_t *memory, size_t size, uint32_t queue_number, const struct datagram_mark *mark)
+void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark)
 {
 	size_t start = 0;
 
@@ -60,18 +60,18 @@ void datagram_write(uint8_t *memory, size_t size, uint32_t queue_number, const s
 		put32(memory + OFFSET_VERSION, VERSION_1 << HIGH_BITS | (uint32_t)(mark->sequence >> 32));
 		put32(memory + OFFSET_SEQUENCE, (uint32_t)mark->sequence);
 		put32(memory + OFFSET_TOTAL, (uint32_t)mark->total);
-		put32(memory + OFFSET_CHECKSUM, checksum(memory, size, queue_number));
+		put32(memory + OFFSET_CHECKSUM, checksum(memory, size, qpn));
 		start = DATAGRAM_MARK_SIZE;
 	}
-	payload_pattern_fill(memory + start, size - start, queue_number, (uint32_t)mark->sequence);
+	payload_pattern_fill(memory + start, size - start, qpn, (uint32_t)mark->sequence);
 }
 
-static bool mark_read(const uint8_t *memory, size_t size, uint32_t queue_number, struct datagram_mark *mark)
+static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark)
 {
 	uint32_t low, left;
 
 	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION_1 ||
-	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, queue_number))
+	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, qpn))
 		return false;
 	low = get32(memory + OFFSET_SEQUENCE);
 	left = get32(memory + OFFSET_TOTAL) - low - 1;
@@ -82,13 +82,13 @@ static bool mark_read(const uint8_t *memory, size_t size, uint32_t queue_number,
 	return mark->total == DATAGRAM_OPEN || left <= DATAGRAM_TOTAL_MOST;
 }
 
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t queue_number,
-				    struct datagram_mark *mark, struct payload_difference *difference)
+enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,
+				    struct payload_difference *difference)
 {
-	if (!mark_read(memory, size, queue_number, mark))
+	if (!mark_read(memory, size, qpn, mark))
 		return DATAGRAM_PLAIN;
-	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, queue_number,
-				  (uint32_t)mark->sequence, difference))
+	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, qpn, (uint32_t)mark->sequence,
+				  difference))
 		return DATAGRAM_INTACT;
 	difference->position += DATAGRAM_MARK_SIZE;
 	return DATAGRAM_DAMAGED;

@@ -43,11 +43,11 @@ enum datagram_content {
 };
 
 /* Fills size bytes with what the queue sends as that datagram. */
-void datagram_write(uint8_t *memory, size_t size, uint32_t queue_number, const struct datagram_mark *mark);
+void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark);
 
 /* Reads what came from that queue. *mark is set unless the answer is DATAGRAM_PLAIN; *difference if it is damaged. */
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t queue_number,
-				    struct datagram_mark *mark, struct payload_difference *difference);
+enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,
+				    struct payload_difference *difference);
 
 /*
  * The sender's address, out of the bytes in front of the datagram: a global route header or IPv6 header, or an IPv4

@@ -24,7 +24,7 @@ static void report_address(const struct group_address *address, bool known, stru
 
 	inet_ntop(AF_INET6, address->gid, gid, sizeof(gid));
 	snprintf(lid, sizeof(lid), "0x%x", address->lid);
-	snprintf(key, sizeof(key), "0x%08" PRIx32, address->queue_key);
+	snprintf(key, sizeof(key), "0x%08" PRIx32, address->qkey);
 	report_text(report, "mgid", known ? gid : NULL);
 	report_text(report, "mlid", known ? lid : NULL);
 	report_text(report, "qkey", known ? key : NULL);
@@ -174,7 +174,7 @@ static void report_sender(const struct mckey_run *run, const struct source *sour
 	struct receipt receipt = receipt_of(run, source);
 	char host[ADDRESS_TEXT_SIZE], queue[16];
 
-	snprintf(queue, sizeof(queue), "%" PRIu32, source->queue_number);
+	snprintf(queue, sizeof(queue), "%" PRIu32, source->qpn);
 	report_object(report, NULL);
 	report_text(report, "address",
 		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));

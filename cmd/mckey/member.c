@@ -133,8 +133,8 @@ static void joined(struct member *member, const struct group_address *group)
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
 	figures_joined(member, group);
 	run_say(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
-	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->queue_number,
-		  group->queue_number, group->queue_key);
+	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->qpn,
+		  group->qpn, group->qkey);
 	enter(member, MEMBER_JOINED);
 	member->took_part = true;
 	run->undecided--;

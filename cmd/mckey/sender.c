@@ -21,7 +21,7 @@ static struct work next_datagram(struct member *member, int64_t now)
 	if (pace_is_last(run, now))
 		member->total = member->posted + 1;
 	mark.total = member->total;
-	datagram_write(member->region->memory + offset, run->size, member->endpoint->queue_number, &mark);
+	datagram_write(member->region->memory + offset, run->size, member->endpoint->qpn, &mark);
 	member->posted++;
 	return (struct work){
 		.kind = WORK_SEND,
@@ -30,7 +30,7 @@ static struct work next_datagram(struct member *member, int64_t now)
 		.offset = offset,
 		.length = run->size,
 		.has_immediate = true,
-		.immediate = member->endpoint->queue_number,
+		.immediate = member->endpoint->qpn,
 	};
 }
 
@@ -169,7 +169,7 @@ void sender_report(struct mckey_run *run)
 
 		if (member->region)
 			run_tell(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-				 member->endpoint->queue_number, member->sent, each, quantity_plural(each), run->size,
+				 member->endpoint->qpn, member->sent, each, quantity_plural(each), run->size,
 				 quantity_plural(run->size));
 	}
 	if (!all)

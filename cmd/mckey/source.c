@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t hash(uint32_t queue_number, const struct address *address)
+static size_t hash(uint32_t qpn, const struct address *address)
 {
-	uint32_t sum = 0x811c9dc5 ^ queue_number;
+	uint32_t sum = 0x811c9dc5 ^ qpn;
 
 	for (size_t i = 0; i < sizeof(address->bytes); i++)
 		sum = (sum ^ address->bytes[i]) * 0x01000193;
 	return (sum ^ sum >> 16) % SOURCE_INDEX_SIZE;
 }
 
-static struct source *source_create(struct source_table *table, uint32_t queue_number, const struct address *address)
+static struct source *source_create(struct source_table *table, uint32_t qpn, const struct address *address)
 {
 	struct source *source;
 
@@ -25,24 +25,24 @@ static struct source *source_create(struct source_table *table, uint32_t queue_n
 		table->starved = true;
 		return NULL;
 	}
-	source->queue_number = queue_number;
+	source->qpn = qpn;
 	source->address = *address;
 	table->sources[table->count++] = source;
 	return source;
 }
 
 /* Open addressing; the index is at most half full, so that the search ends. */
-struct source *source_find(struct source_table *table, uint32_t queue_number, const struct address *address)
+struct source *source_find(struct source_table *table, uint32_t qpn, const struct address *address)
 {
-	size_t slot = hash(queue_number, address);
+	size_t slot = hash(qpn, address);
 	struct source *source;
 
 	for (; table->index[slot]; slot = (slot + 1) % SOURCE_INDEX_SIZE) {
 		source = table->sources[table->index[slot] - 1];
-		if (source->queue_number == queue_number && address_same_host(&source->address, address))
+		if (source->qpn == qpn && address_same_host(&source->address, address))
 			return source;
 	}
-	source = source_create(table, queue_number, address);
+	source = source_create(table, qpn, address);
 	if (source)
 		table->index[slot] = (uint16_t)table->count;
 	else
@@ -55,10 +55,9 @@ const char *source_text(const struct source *source, char text[SOURCE_TEXT_SIZE]
 	char host[ADDRESS_TEXT_SIZE];
 
 	if (source->address.family == ADDRESS_NONE)
-		snprintf(text, SOURCE_TEXT_SIZE, "QP %u", source->queue_number);
+		snprintf(text, SOURCE_TEXT_SIZE, "QP %u", source->qpn);
 	else
-		snprintf(text, SOURCE_TEXT_SIZE, "QP %u at %s", source->queue_number,
-			 address_host(&source->address, host));
+		snprintf(text, SOURCE_TEXT_SIZE, "QP %u at %s", source->qpn, address_host(&source->address, host));
 	return text;
 }
 

@@ -20,7 +20,7 @@ enum {
 };
 
 struct source {
-	uint32_t queue_number;
+	uint32_t qpn;
 	struct address address; /* ADDRESS_NONE if the datagrams do not tell */
 	bool wrong_length_told;
 	bool damage_told;
@@ -42,7 +42,7 @@ struct source_table {
  * The source of that queue and address, new or known. NULL if the table is full or memory is short; the datagram is
  * then counted as unfollowed.
  */
-struct source *source_find(struct source_table *table, uint32_t queue_number, const struct address *address);
+struct source *source_find(struct source_table *table, uint32_t qpn, const struct address *address);
 
 /* "QP 17 at 10.0.0.1". Returns text. */
 const char *source_text(const struct source *source, char text[SOURCE_TEXT_SIZE]);

@@ -38,7 +38,7 @@ static void resolve_finds_the_device(struct bench *bench)
 	REQUIRE(bench, bench->client.records[1].event == EVENT_ROUTE_RESOLVED);
 	REQUIRE(bench, bench->client.endpoint->domain->device[0] != '\0');
 	REQUIRE(bench, bench->client.endpoint->domain->longest_message >= 65536);
-	REQUIRE(bench, bench->client.endpoint->queue_number != 0);
+	REQUIRE(bench, bench->client.endpoint->qpn != 0);
 	REQUIRE(bench, bench->client.endpoint->local.family == bench->address.family);
 }
 

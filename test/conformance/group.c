@@ -41,23 +41,23 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, joined(bench, &bench->server));
 	REQUIRE(bench, joined(bench, &bench->client));
 	REQUIRE(bench, bench->client.group.context == &bench->client);
-	REQUIRE(bench, bench->client.group.queue_number == 0xffffff);
-	REQUIRE(bench, bench->client.group.queue_key == 0x01234567);
+	REQUIRE(bench, bench->client.group.qpn == 0xffffff);
+	REQUIRE(bench, bench->client.group.qkey == 0x01234567);
 	payload_pattern_fill(bench->client_region->memory, 500, 4, 1);
 	work = (struct work){
 		.kind = WORK_SEND,
 		.region = bench->client_region,
 		.length = 500,
 		.has_immediate = true,
-		.immediate = bench->client.endpoint->queue_number,
+		.immediate = bench->client.endpoint->qpn,
 	};
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
 	received = end_last_completion(&bench->server, WORK_RECEIVE);
 	REQUIRE(bench, received->status == COMPLETION_OK && received->length == 500);
-	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->queue_number);
-	REQUIRE(bench, received->source_queue_number == bench->client.endpoint->queue_number);
+	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->qpn);
+	REQUIRE(bench, received->source_queue_number == bench->client.endpoint->qpn);
 	REQUIRE(bench,
 		payload_pattern_check(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1, &difference));
 	REQUIRE(bench, !endpoint_leave(bench->client.endpoint));

@@ -8,10 +8,8 @@
 #include "core/clock.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/world.h"
-#include "transport/soft/bytes.h"
-#include "transport/soft/mad.h"
-#include "transport/soft/manager.h"
-#include "transport/soft/queue.h"
+#include "transport/soft/cm/cm_internal.h"
+#include "transport/soft/qp/qp_internal.h"
 
 enum {
 	RECORDS_MOST = 120,
@@ -148,7 +146,7 @@ static void inject_packet(struct input *input, struct frame *frame, struct packe
 	world_inject(input->world, frame);
 }
 
-static size_t take_length(struct input *input, const struct soft_queue *queue, uint32_t left)
+static size_t take_length(struct input *input, const struct soft_qp *qp, uint32_t left)
 {
 	unsigned how = take8(input);
 
@@ -156,15 +154,15 @@ static size_t take_length(struct input *input, const struct soft_queue *queue, u
 	case 0:
 		return 0;
 	case 1:
-		return queue->path.mtu;
+		return qp->path.mtu;
 	case 2:
 	case 6:
 	case 7:
-		return left < queue->path.mtu ? left : queue->path.mtu;
+		return left < qp->path.mtu ? left : qp->path.mtu;
 	case 3:
 		return how;
 	case 4:
-		return queue->path.mtu + how - 32;
+		return qp->path.mtu + how - 32;
 	default:
 		return take16(input) % (PACKET_PAYLOAD_MOST + 64);
 	}
@@ -180,18 +178,18 @@ static int32_t take_step(struct input *input)
 	return step & 1 ? step / 2 : 0;
 }
 
-static bool aim(const struct soft_queue *queue, unsigned flags, struct frame *frame)
+static bool aim(const struct soft_qp *qp, unsigned flags, struct frame *frame)
 {
-	if (!queue || !queue->path.socket)
+	if (!qp || !qp->path.socket)
 		return false;
-	frame->from = flags & 1 ? world_address(3) : queue->path.peer;
-	frame->to = queue->path.local;
+	frame->from = flags & 1 ? world_address(3) : qp->path.peer;
+	frame->to = qp->path.local;
 	frame->from.port = PACKET_PORT;
 	return true;
 }
 
 /* Some of a region, mostly: from its start, or up to its end, and a little before or beyond. */
-static void take_remote(struct input *input, const struct soft_queue *queue, struct packet *packet)
+static void take_remote(struct input *input, const struct soft_qp *qp, struct packet *packet)
 {
 	const struct end *end = take_end(input);
 	const struct region *region = end->regions[REGIONS - 1 - take8(input) % REGIONS];
@@ -199,7 +197,7 @@ static void take_remote(struct input *input, const struct soft_queue *queue, str
 
 	packet->remote.length = (uint32_t)take(input, how ? 2 : 4);
 	if (how)
-		packet->remote.length %= how & 1 ? queue->path.mtu + 1 : REGION_LENGTH + 8;
+		packet->remote.length %= how & 1 ? qp->path.mtu + 1 : REGION_LENGTH + 8;
 	if (!region || how < 2) {
 		packet->remote.address = take(input, 8);
 		packet->remote.key = region ? region->remote_key : take16(input);
@@ -216,27 +214,27 @@ static void take_remote(struct input *input, const struct soft_queue *queue, str
 /* Requests of a peer that knows everything. */
 static void request(struct input *input)
 {
-	struct soft_queue *queue = end_queue(take_end(input));
+	struct soft_qp *qp = end_queue(take_end(input));
 	unsigned flags = take8(input), count = 1 + (flags >> 4);
 	struct frame frame = { .identification = 0 };
 	struct packet packet = { 0 };
 	uint32_t left;
 	int32_t step;
 
-	if (!aim(queue, flags, &frame))
+	if (!aim(qp, flags, &frame))
 		return;
 	packet.opcode = take8(input) % (OPCODE_READ_REQUEST + 1);
-	packet.destination = soft_queue_number(queue);
+	packet.destination = soft_qp_number(qp);
 	step = take_step(input);
-	packet.psn = (queue->responder.expected + (uint32_t)step) & PSN_MASK;
+	packet.psn = (qp->responder.epsn + (uint32_t)step) & PSN_MASK;
 	packet.ack_request = flags & 2;
-	left = queue->responder.write.left;
+	left = qp->responder.write.left;
 	if (opcode_form(packet.opcode) & FORM_REMOTE) {
-		take_remote(input, queue, &packet);
+		take_remote(input, qp, &packet);
 		left = packet.remote.length;
 	}
 	if (!(opcode_form(packet.opcode) & FORM_READ))
-		packet.length = take_length(input, queue, left);
+		packet.length = take_length(input, qp, left);
 	/* A few in a row come in one batch. */
 	for (; count; count--) {
 		inject_packet(input, &frame, &packet);
@@ -247,46 +245,46 @@ static void request(struct input *input)
 /* Answers of such a peer. */
 static void answer(struct input *input)
 {
-	struct soft_queue *queue = end_queue(take_end(input));
+	struct soft_qp *qp = end_queue(take_end(input));
 	unsigned flags = take8(input), count = 1 + (flags >> 4);
 	struct frame frame = { .identification = 0 };
 	struct packet packet = { 0 };
 	uint32_t step;
 
-	if (!aim(queue, flags, &frame))
+	if (!aim(qp, flags, &frame))
 		return;
 	packet.opcode = (uint8_t)(OPCODE_READ_RESPONSE_FIRST + take8(input) % 5);
-	packet.destination = soft_queue_number(queue);
+	packet.destination = soft_qp_number(qp);
 	step = (uint32_t)take_step(input);
-	packet.psn = (queue->requester.oldest + step) & PSN_MASK;
+	packet.psn = (qp->requester.unacked_psn + step) & PSN_MASK;
 	packet.acknowledgement.syndrome = take8(input);
 	packet.acknowledgement.msn = take8(input);
 	if (opcode_form(packet.opcode) & FORM_PAYLOAD)
-		packet.length = take_length(input, queue, 100);
+		packet.length = take_length(input, qp, 100);
 	for (; count; count--) {
 		inject_packet(input, &frame, &packet);
 		packet.psn = (packet.psn + (flags & 4 ? 1 : 0)) & PSN_MASK;
 	}
 }
 
-static struct soft_link *take_link(struct input *input)
+static struct soft_cm_id *take_link(struct input *input)
 {
 	unsigned number = take8(input);
-	const struct soft_manager *manager = soft_of(input->world->hosts[number & 1].transport)->manager;
-	const struct link_table *table = &manager->tables[LINK_BY_ID];
+	const struct soft_cm *cm = soft_of(input->world->hosts[number & 1].transport)->cm;
+	const struct cm_table *table = &cm->tables[CM_BY_ID];
 
 	if (!table->count)
 		return NULL;
 	number = (number >> 1) % (unsigned)table->count;
 	for (size_t index = 0; index < table->size; index++)
-		for (struct soft_link *link = table->buckets[index]; link; link = link->next_in[LINK_BY_ID])
+		for (struct soft_cm_id *cm_id = table->buckets[index]; cm_id; cm_id = cm_id->next_in[CM_BY_ID])
 			if (!number--)
-				return link;
+				return cm_id;
 	return NULL;
 }
 
-static void fill_request(struct input *input, struct mad *mad, const struct soft_link *link, const struct frame *frame,
-			 uint8_t *private_data)
+static void fill_request(struct input *input, struct mad *mad, const struct soft_cm_id *cm_id,
+			 const struct frame *frame, uint8_t *private_data)
 {
 	struct mad_address address = { .version = frame->from.family == ADDRESS_IP4 ? 4 : 6, .port = 7 };
 	struct mad_req *req = &mad->req;
@@ -297,8 +295,8 @@ static void fill_request(struct input *input, struct mad *mad, const struct soft
 	mad_address_write(&address, private_data);
 	*req = (struct mad_req){
 		.service_id = mad_service_id(PORT_SPACE_TCP, WORLD_PORT),
-		.ca_guid = flags & 2 ? link->peer_guid : take8(input) % 4,
-		.queue_number = flags & 32 ? link->agreement.peer_queue : 2 + take8(input) % 16u,
+		.ca_guid = flags & 2 ? cm_id->peer_guid : take8(input) % 4,
+		.qpn = flags & 32 ? cm_id->agreement.peer_qpn : 2 + take8(input) % 16u,
 		.responder_resources = flags & 15,
 		.initiator_depth = (uint8_t)(flags >> 4),
 		.starting_psn = flags & 1 ? PSN_MASK : 0,
@@ -309,11 +307,11 @@ static void fill_request(struct input *input, struct mad *mad, const struct soft
 	};
 	mad->local_id = 1 + take8(input) % 32u;
 	mad->remote_id = 0;
-	soft_manager_gid(&frame->from, req->path.local_gid);
-	soft_manager_gid(&frame->to, req->path.remote_gid);
+	soft_cm_gid(&frame->from, req->path.local_gid);
+	soft_cm_gid(&frame->to, req->path.remote_gid);
 }
 
-static void fill_other(struct input *input, struct mad *mad, const struct soft_link *link, const uint8_t *information)
+static void fill_other(struct input *input, struct mad *mad, const struct soft_cm_id *cm_id, const uint8_t *information)
 {
 	static const uint8_t reasons[] = { MAD_REASON_TIMEOUT, MAD_REASON_STALE, MAD_REASON_MTU, MAD_REASON_CONSUMER,
 					   255 };
@@ -321,7 +319,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_l
 	switch (mad->kind) {
 	case MAD_REP:
 		mad->rep = (struct mad_rep){
-			.queue_number = take8(input) % 16u,
+			.qpn = take8(input) % 16u,
 			.starting_psn = take16(input),
 			.responder_resources = take8(input),
 			.initiator_depth = take8(input),
@@ -341,7 +339,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_l
 		mad->mra.answered = take8(input) % 4;
 		break;
 	case MAD_DREQ:
-		mad->dreq.remote_queue_number = link->queue;
+		mad->dreq.remote_queue_number = cm_id->qp;
 		break;
 	default:
 		break;
@@ -351,14 +349,14 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_l
 /* A message of the peer of a link, or a request from anywhere. */
 static void message(struct input *input)
 {
-	const struct soft_link *link = take_link(input);
+	const struct soft_cm_id *cm_id = take_link(input);
 	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 }, information[MAD_INFORMATION_MOST] = { 0 }, bytes[MAD_SIZE];
 	unsigned flags = take8(input);
 	struct frame frame = { .identification = 0 };
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
-		.destination = MAD_QUEUE_NUMBER,
-		.datagram = { .key = MAD_QUEUE_KEY, .source = MAD_QUEUE_NUMBER },
+		.destination = MAD_QPN,
+		.datagram = { .key = MAD_QKEY, .source = MAD_QPN },
 		.payload = bytes,
 		.length = MAD_SIZE,
 	};
@@ -368,24 +366,24 @@ static void message(struct input *input)
 		.private_length = sizeof(private_data),
 	};
 
-	if (!link)
+	if (!cm_id)
 		return;
-	frame.from = link->agreement.path.peer;
-	frame.to = link->agreement.path.local;
-	mad.transaction = link->transaction;
-	mad.local_id = link->peer_known ? link->peer_id : 77;
-	mad.remote_id = link->id;
+	frame.from = cm_id->agreement.path.peer;
+	frame.to = cm_id->agreement.path.local;
+	mad.transaction = cm_id->transaction;
+	mad.local_id = cm_id->peer_known ? cm_id->remote_id : 77;
+	mad.remote_id = cm_id->local_id;
 	if (flags & 0x20)
 		information[0] = take8(input) % 8;
 	else
-		bytes_write(information, 8, link->peer_guid);
+		bytes_write(information, 8, cm_id->peer_guid);
 	if (flags & 0x80)
 		take_addresses(input, &frame);
 	frame.from.port = PACKET_PORT;
 	if (mad.kind == MAD_REQ)
-		fill_request(input, &mad, link, &frame, private_data);
+		fill_request(input, &mad, cm_id, &frame, private_data);
 	else
-		fill_other(input, &mad, link, information);
+		fill_other(input, &mad, cm_id, information);
 	mad_write(&mad, bytes);
 	if (flags & 0x40) {
 		bytes[take8(input)] = take8(input);
@@ -397,19 +395,19 @@ static void message(struct input *input)
 /* To a group's queues, or to the queue of one member. */
 static void datagram(struct input *input)
 {
-	struct soft_queue *queue = end_queue(take_end(input));
+	struct soft_qp *qp = end_queue(take_end(input));
 	unsigned flags = take8(input);
 	struct frame frame = { .identification = 0 };
 	struct packet packet = {
 		.opcode = flags & 1 ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
-		.destination = flags & 2 && queue ? soft_queue_number(queue) : PSN_MASK,
+		.destination = flags & 2 && qp ? soft_qp_number(qp) : PSN_MASK,
 		.datagram = { .key = flags & 4 ? flags : UINT32_C(0x01234567), .source = 2 },
 	};
 
 	take_addresses(input, &frame);
 	packet.length = take16(input) % (SLOT_LENGTH + 100);
-	if (flags & 8 && queue)
-		packet.datagram.source = soft_queue_number(queue);
+	if (flags & 8 && qp)
+		packet.datagram.source = soft_qp_number(qp);
 	inject_packet(input, &frame, &packet);
 }
 

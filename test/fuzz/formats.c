@@ -19,8 +19,8 @@
 #include "test/network/log.h"
 #include "test/network/network.h"
 #include "transport/backend.h"
-#include "transport/soft/mad.h"
-#include "transport/soft/wire.h"
+#include "transport/soft/wire/mad.h"
+#include "transport/soft/wire/packet.h"
 
 enum {
 	TEXT_MOST = 300,

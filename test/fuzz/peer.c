@@ -17,7 +17,7 @@
 #include "test/fuzz/target.h"
 #include "test/network/log.h"
 #include "test/network/network.h"
-#include "transport/soft/soft.h"
+#include "transport/soft/qp/qp_internal.h"
 
 enum {
 	PEERS = 6,
@@ -356,7 +356,7 @@ static void send_message(struct peer *peer)
 	if (how & 1)
 		mark.sequence = take8(input);
 	if (peer->endpoint->kind == ENDPOINT_GROUP)
-		datagram_write(bytes, MESSAGE_LENGTH, peer->endpoint->queue_number, &mark);
+		datagram_write(bytes, MESSAGE_LENGTH, peer->endpoint->qpn, &mark);
 	else
 		payload_pattern_fill(bytes, MESSAGE_LENGTH, how & 16 ? peer->connection : ~peer->connection,
 				     (uint32_t)mark.sequence);

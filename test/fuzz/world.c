@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/soft/bytes.h"
-#include "transport/soft/mad.h"
-#include "transport/soft/manager.h"
-#include "transport/soft/queue.h"
-#include "transport/soft/region.h"
+#include "transport/soft/cm/cm_internal.h"
+#include "transport/soft/qp/qp_internal.h"
+#include "transport/soft/wire/bytes.h"
+#include "transport/soft/wire/mad.h"
 
 enum {
 	HERE = 0,
@@ -482,16 +481,16 @@ static void judge(struct world *world, const struct frame *frame)
 		struct mad mad;
 		size_t header = PACKET_BASE_SIZE + 8;
 
-		if (!end->control || !end->endpoint || !endpoint->queue ||
+		if (!end->control || !end->endpoint || !endpoint->qp ||
 		    !address_same_host(&frame->from, &endpoint->path.peer))
 			continue;
-		if (holds(frame, soft_queue_number(endpoint->queue), 3) && bytes_read(frame->bytes + 5, 3) > 1)
+		if (holds(frame, soft_qp_number(endpoint->qp), 3) && bytes_read(frame->bytes + 5, 3) > 1)
 			world->tainted = true;
 		if (frame->length < header || bytes_read(frame->bytes + 5, 3) != 1)
 			continue;
 		if (mad_parse(frame->bytes + header, frame->length - header, &mad) && mad.kind == MAD_REQ)
 			continue;
-		if ((endpoint->link && holds(frame, endpoint->link->id, 4)) ||
+		if ((endpoint->cm_id && holds(frame, endpoint->cm_id->local_id, 4)) ||
 		    holds(frame, soft_of(world->hosts[!end->host].transport)->guid, 8))
 			world->tainted = true;
 	}

@@ -15,7 +15,8 @@
 #define TEST_FUZZ_WORLD_H
 
 #include "test/network/network.h"
-#include "transport/soft/soft.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/qp/qp_internal.h"
 
 enum {
 	WORLD_HOSTS = 2,
@@ -112,9 +113,9 @@ void world_drop_region(struct end *end, enum world_region region);
 /* A message of the control each way. */
 void world_talk(struct world *world);
 
-static inline struct soft_queue *end_queue(const struct end *end)
+static inline struct soft_qp *end_queue(const struct end *end)
 {
-	return end->endpoint ? soft_endpoint_of(end->endpoint)->queue : NULL;
+	return end->endpoint ? soft_endpoint_of(end->endpoint)->qp : NULL;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/cm.h"
 
-#include "transport/soft/packets.h"
+#include "transport/soft/net/packet_io.h"
 
 struct world world;
 
@@ -80,8 +80,8 @@ void world_call(struct party *party, int64_t delay, void (*act)(struct party *pa
 static const struct packet mad_packet = {
 	.opcode = OPCODE_DATAGRAM,
 	.pkey = PACKET_PKEY,
-	.destination = MAD_QUEUE_NUMBER,
-	.datagram = { .key = MAD_QUEUE_KEY, .source = MAD_QUEUE_NUMBER },
+	.destination = MAD_QPN,
+	.datagram = { .key = MAD_QKEY, .source = MAD_QPN },
 	.length = MAD_SIZE,
 };
 
@@ -115,7 +115,7 @@ static bool departs(void *owner, const struct frame *frame)
 	assert_int_equal(packet.length, MAD_SIZE);
 	*flight = (struct flight){ frame->from, frame->to, { 0 } };
 	memcpy(flight->bytes, packet.payload, MAD_SIZE);
-	return !(to && to->transport->manager) || (world.allowed && !world.allowed(flight));
+	return !(to && to->transport->cm) || (world.allowed && !world.allowed(flight));
 }
 
 void world_flush(void)
@@ -134,17 +134,18 @@ struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listene
 						   const struct address *peer);
 void __wrap_soft_enter(struct soft_transport *transport);
 void __wrap_soft_leave(struct soft_transport *transport);
-void __wrap_soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
-void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-void __wrap_soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
-			      size_t length);
-uint32_t __wrap_soft_queue_number(const struct soft_queue *queue);
-void __wrap_soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement);
-void __wrap_soft_queue_start(struct soft_queue *queue);
-void __wrap_soft_queue_stop(struct soft_queue *queue);
-bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue);
-void __wrap_soft_queue_probe(struct soft_queue *queue);
-void __wrap_soft_queue_doubt(struct soft_queue *queue);
+void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
+			     size_t length);
+void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
+void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
+				size_t length);
+uint32_t __wrap_soft_qp_number(const struct soft_qp *qp);
+void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
+void __wrap_soft_qp_start(struct soft_qp *qp);
+void __wrap_soft_qp_stop(struct soft_qp *qp);
+bool __wrap_soft_qp_is_waiting(const struct soft_qp *qp);
+void __wrap_soft_qp_probe(struct soft_qp *qp);
+void __wrap_soft_qp_suspect(struct soft_qp *qp);
 
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local)
@@ -174,8 +175,8 @@ struct party *party_create(struct host *host)
 	party->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 	};
-	party->queue.number = world.next_queue++;
-	party->endpoint.queue = &party->queue;
+	party->qp.number = world.next_queue++;
+	party->endpoint.qp = &party->qp;
 	return party;
 }
 
@@ -213,9 +214,9 @@ static void check_order(const struct party *party, enum soft_event_kind kind)
 	if (kind == SOFT_EVENT_DISCONNECTED)
 		assert_int_equal(party->told[SOFT_EVENT_ESTABLISHED], 1);
 	if (kind == SOFT_EVENT_ESTABLISHED)
-		assert_int_equal(party->queue.state, QUEUE_STARTED);
-	else if (kind != SOFT_EVENT_REQUESTED && party->queue.state != QUEUE_RESET)
-		assert_int_equal(party->queue.state, QUEUE_STOPPED);
+		assert_int_equal(party->qp.state, QP_RTS);
+	else if (kind != SOFT_EVENT_REQUESTED && party->qp.state != QP_RESET)
+		assert_int_equal(party->qp.state, QP_ERROR);
 }
 
 static void told(struct party *party, enum soft_event_kind kind, const void *data, size_t length)
@@ -234,12 +235,12 @@ static void told(struct party *party, enum soft_event_kind kind, const void *dat
 		world_call(party, 0, world.established);
 }
 
-void __wrap_soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
+void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
 	told(party_of(endpoint), kind, data, length);
 }
 
-void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
+void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	struct party *party = party_of(endpoint);
 
@@ -249,52 +250,52 @@ void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause,
 	party->code = code;
 }
 
-void __wrap_soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
-			      size_t length)
+void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
+				size_t length)
 {
-	__wrap_soft_tell_failure(endpoint, cause, "reject reason", reason);
+	__wrap_soft_event_failed(endpoint, cause, "reject reason", reason);
 	party_of(endpoint)->data_length = length;
 	memcpy(party_of(endpoint)->data, data, length);
 }
 
-uint32_t __wrap_soft_queue_number(const struct soft_queue *queue)
+uint32_t __wrap_soft_qp_number(const struct soft_qp *qp)
 {
-	return queue->number;
+	return qp->number;
 }
 
-void __wrap_soft_queue_connect(struct soft_queue *queue, const struct soft_agreement *agreement)
+void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
 {
-	assert_int_equal(queue->state, QUEUE_RESET);
-	queue->state = QUEUE_CONNECTED;
-	queue->agreement = *agreement;
+	assert_int_equal(qp->state, QP_RESET);
+	qp->state = QP_CONNECTED;
+	qp->agreement = *agreement;
 }
 
-void __wrap_soft_queue_start(struct soft_queue *queue)
+void __wrap_soft_qp_start(struct soft_qp *qp)
 {
-	assert_int_equal(queue->state, QUEUE_CONNECTED);
-	queue->state = QUEUE_STARTED;
+	assert_int_equal(qp->state, QP_CONNECTED);
+	qp->state = QP_RTS;
 }
 
-void __wrap_soft_queue_stop(struct soft_queue *queue)
+void __wrap_soft_qp_stop(struct soft_qp *qp)
 {
-	queue->state = QUEUE_STOPPED;
+	qp->state = QP_ERROR;
 }
 
-bool __wrap_soft_queue_is_waiting(const struct soft_queue *queue)
+bool __wrap_soft_qp_is_waiting(const struct soft_qp *qp)
 {
-	return queue->state == QUEUE_STARTED && queue->waiting;
+	return qp->state == QP_RTS && qp->waiting;
 }
 
-void __wrap_soft_queue_probe(struct soft_queue *queue)
+void __wrap_soft_qp_probe(struct soft_qp *qp)
 {
-	assert_int_equal(queue->state, QUEUE_STARTED);
-	queue->probes++;
+	assert_int_equal(qp->state, QP_RTS);
+	qp->probes++;
 }
 
-void __wrap_soft_queue_doubt(struct soft_queue *queue)
+void __wrap_soft_qp_suspect(struct soft_qp *qp)
 {
-	assert_int_equal(queue->state, QUEUE_STARTED);
-	queue->doubts++;
+	assert_int_equal(qp->state, QP_RTS);
+	qp->doubts++;
 }
 
 /* ---- beginning and ending of every test ---- */
@@ -307,8 +308,8 @@ void host_move(struct host *host, const struct address *address)
 
 void host_stop(struct host *host)
 {
-	soft_manager_close(host->transport->manager);
-	host->transport->manager = NULL;
+	soft_cm_close(host->transport->cm);
+	host->transport->cm = NULL;
 }
 
 int world_open(void **state)

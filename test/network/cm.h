@@ -11,8 +11,8 @@
 #include "test/network/network.h"
 #include "test/network/stack.h"
 #include "test/network/vectors.h"
+#include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/delivery.h"
-#include "transport/soft/manager.h"
 
 enum {
 	HOSTS = 3, /* two that talk, one that is hostile */
@@ -29,13 +29,13 @@ struct flight {
 	uint8_t bytes[MAD_SIZE];
 };
 
-struct soft_queue {
+struct soft_qp {
 	uint32_t number;
 	enum {
-		QUEUE_RESET,
-		QUEUE_CONNECTED,
-		QUEUE_STARTED,
-		QUEUE_STOPPED
+		QP_RESET,
+		QP_CONNECTED,
+		QP_RTS,
+		QP_ERROR
 	} state;
 	unsigned probes, doubts;
 	bool waiting; /* for an acknowledgement */
@@ -55,7 +55,7 @@ struct host {
 /* One end of a connection, as a command would hold it. */
 struct party {
 	struct soft_endpoint endpoint;
-	struct soft_queue queue;
+	struct soft_qp qp;
 	struct host *host;
 	struct party *next;
 	unsigned told[SOFT_EVENT_FAILED + 1];
@@ -113,7 +113,7 @@ void do_disconnect(struct party *party);
 void do_hear(struct party *party);
 /* The other end, if the request got there: the newest party of host B that was asked. */
 struct party *guest(void);
-enum link_state state_of(const struct party *party);
+enum cm_state state_of(const struct party *party);
 bool mad_of_flight(const struct flight *flight, struct mad *mad);
 /* The last one of a kind that left a host. mad points into the world's memory. */
 const struct flight *last_of(enum mad_kind kind, const struct host *host, struct mad *mad);
@@ -133,8 +133,8 @@ struct party *connect_pair(struct party **other);
 struct party *connect_without(bool (*allowed)(const struct flight *flight));
 void check_agreement(const struct party *one, const struct party *other);
 /* What ICMP quotes of a packet to that queue pair of the peer: a message from that identifier if it is 1. */
-void unreachable(struct host *host, const struct host *peer, int error, uint32_t queue, uint32_t id, size_t length);
-void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length);
+void unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length);
+void refuse(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length);
 void refuse_message(struct host *host, const struct party *party);
 /* As captured, but for what it would have learnt from us. */
 struct mad captured(const char *name, const struct party *to);

@@ -19,7 +19,7 @@ struct party *connect_from(struct host *host, const struct host *to, uint16_t po
 	party->endpoint.base.local.port = 40000;
 	party->endpoint.base.peer = to->address;
 	party->endpoint.base.peer.port = port;
-	assert_int_equal(soft_manager_connect(&party->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
+	assert_int_equal(soft_cm_connect(&party->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
 	return party;
 }
 
@@ -31,15 +31,15 @@ struct party *connect_one(void)
 void do_accept(struct party *party)
 {
 	if (!party->gone && !party->told[SOFT_EVENT_FAILED])
-		assert_int_equal(soft_manager_accept(&party->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
+		assert_int_equal(soft_cm_accept(&party->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
 }
 
 void do_forget(struct party *party)
 {
 	if (party->gone)
 		return;
-	soft_manager_forget(&party->endpoint);
-	assert_null(party->endpoint.link);
+	soft_cm_forget(&party->endpoint);
+	assert_null(party->endpoint.cm_id);
 	party->gone = true;
 }
 
@@ -47,7 +47,7 @@ void do_reject(struct party *party)
 {
 	if (party->gone)
 		return;
-	assert_int_equal(soft_manager_reject(&party->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
+	assert_int_equal(soft_cm_reject(&party->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
 	do_forget(party);
 }
 
@@ -59,13 +59,13 @@ bool is_up(const struct party *party)
 void do_disconnect(struct party *party)
 {
 	if (is_up(party))
-		assert_int_equal(soft_manager_disconnect(&party->endpoint), OUTCOME_OK);
+		assert_int_equal(soft_cm_disconnect(&party->endpoint), OUTCOME_OK);
 }
 
 void do_hear(struct party *party)
 {
-	if (!party->gone && party->queue.state >= QUEUE_CONNECTED && party->queue.state < QUEUE_STOPPED)
-		soft_manager_heard(&party->endpoint);
+	if (!party->gone && party->qp.state >= QP_CONNECTED && party->qp.state < QP_ERROR)
+		soft_cm_packet_received(&party->endpoint);
 }
 
 struct party *guest(void)
@@ -76,9 +76,9 @@ struct party *guest(void)
 	return NULL;
 }
 
-enum link_state state_of(const struct party *party)
+enum cm_state state_of(const struct party *party)
 {
-	return party->endpoint.link ? party->endpoint.link->state : LINK_NEW;
+	return party->endpoint.cm_id ? party->endpoint.cm_id->state : CM_IDLE;
 }
 
 /* ---- MADs that fly ---- */
@@ -156,17 +156,17 @@ bool nothing_at_all(const struct flight *flight)
 void check_nothing_left(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
-		const struct soft_manager *manager = world.hosts[i].transport->manager;
+		const struct soft_cm *cm = world.hosts[i].transport->cm;
 
 		assert_int_equal(world.hosts[i].listener.asked, 0);
 		assert_int_equal(world.hosts[i].second.asked, 0);
-		assert_int_equal(manager->half_open, 0);
-		assert_int_equal(manager->dying, 0);
-		assert_int_equal(manager->ended.count, 0);
-		assert_null(manager->ended.first);
-		assert_null(manager->unconfirmed.first);
-		for (unsigned index = 0; index < LINK_INDEXES; index++)
-			assert_int_equal(manager->tables[index].count, 0);
+		assert_int_equal(cm->half_open, 0);
+		assert_int_equal(cm->dying, 0);
+		assert_int_equal(cm->ended.count, 0);
+		assert_null(cm->ended.first);
+		assert_null(cm->unconfirmed.first);
+		for (unsigned index = 0; index < CM_INDEXES; index++)
+			assert_int_equal(cm->tables[index].count, 0);
 	}
 }
 
@@ -203,13 +203,13 @@ struct party *connect_pair(struct party **other)
 
 void check_agreement(const struct party *one, const struct party *other)
 {
-	const struct soft_agreement *here = &one->queue.agreement;
-	const struct soft_agreement *there = &other->queue.agreement;
+	const struct soft_agreement *here = &one->qp.agreement;
+	const struct soft_agreement *there = &other->qp.agreement;
 
 	assert_int_equal(here->first_psn_sent, there->first_psn_expected);
 	assert_int_equal(here->first_psn_expected, there->first_psn_sent);
-	assert_int_equal(here->peer_queue, other->queue.number);
-	assert_int_equal(there->peer_queue, one->queue.number);
+	assert_int_equal(here->peer_qpn, other->qp.number);
+	assert_int_equal(there->peer_qpn, one->qp.number);
 	assert_int_equal(here->path.mtu, there->path.mtu);
 	assert_int_equal(here->reads_out, there->reads_in);
 	assert_int_equal(here->reads_in, there->reads_out);
@@ -222,24 +222,24 @@ void check_agreement(const struct party *one, const struct party *other)
 	assert_true(address_same_host(&there->path.peer, &one->host->address));
 }
 
-void unreachable(struct host *host, const struct host *peer, int error, uint32_t queue, uint32_t id, size_t length)
+void unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length)
 {
 	uint8_t quoted[64] = { 0 };
 
-	bytes_write(quoted + 5, 3, queue);
-	if (queue == MAD_QUEUE_NUMBER)
+	bytes_write(quoted + 5, 3, qp);
+	if (qp == MAD_QPN)
 		bytes_write(quoted + 44, 4, id);
-	soft_manager_unreachable(host->transport, host->socket, &peer->address, error, quoted, length);
+	soft_cm_unreachable(host->transport, host->socket, &peer->address, error, quoted, length);
 }
 
-void refuse(struct host *host, const struct host *peer, uint32_t queue, uint32_t id, size_t length)
+void refuse(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length)
 {
-	unreachable(host, peer, ECONNREFUSED, queue, id, length);
+	unreachable(host, peer, ECONNREFUSED, qp, id, length);
 }
 
 void refuse_message(struct host *host, const struct party *party)
 {
-	refuse(host, &world.hosts[1], MAD_QUEUE_NUMBER, party->endpoint.link->id, 48);
+	refuse(host, &world.hosts[1], MAD_QPN, party->endpoint.cm_id->local_id, 48);
 }
 
 /* ---- messages of a real peer: soft-RoCE of Linux 6.1, 10.0.0.1 or .2 as ours are ---- */
@@ -257,9 +257,9 @@ struct mad captured(const char *name, const struct party *to)
 	assert_non_null(vector);
 	assert_true(mad_parse(vector->bytes + (vector->bytes[0] >> 4 == 4 ? REAL_MAD_4 : REAL_MAD_6), MAD_SIZE, &mad));
 	if (to) {
-		mad.remote_id = to->endpoint.link->id;
+		mad.remote_id = to->endpoint.cm_id->local_id;
 		if (mad.kind == MAD_DREQ)
-			mad.dreq.remote_queue_number = to->queue.number;
+			mad.dreq.remote_queue_number = to->qp.number;
 	}
 	return mad;
 }
@@ -271,48 +271,48 @@ uint64_t fingerprint(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct soft_manager *manager = world.hosts[i].transport->manager;
+		const struct soft_cm *cm = world.hosts[i].transport->cm;
 
 		sum = sum * 31 + world.hosts[i].listener.asked;
-		sum = sum * 31 + manager->half_open;
-		sum = sum * 31 + manager->dying;
-		sum = sum * 31 + manager->ended.count;
-		for (unsigned index = 0; index < LINK_INDEXES; index++)
-			sum = sum * 31 + manager->tables[index].count;
+		sum = sum * 31 + cm->half_open;
+		sum = sum * 31 + cm->dying;
+		sum = sum * 31 + cm->ended.count;
+		for (unsigned index = 0; index < CM_INDEXES; index++)
+			sum = sum * 31 + cm->tables[index].count;
 	}
 	for (const struct party *party = world.parties; party; party = party->next) {
-		const struct soft_link *link = party->endpoint.link;
+		const struct soft_cm_id *cm_id = party->endpoint.cm_id;
 
-		sum = sum * 31 + party->queue.state;
+		sum = sum * 31 + party->qp.state;
 		for (unsigned kind = SOFT_EVENT_REQUESTED; kind <= SOFT_EVENT_FAILED; kind++)
 			sum = sum * 31 + party->told[kind];
-		if (!link)
+		if (!cm_id)
 			continue;
-		sum = sum * 31 + link->state;
-		sum = sum * 31 + link->id;
-		sum = sum * 31 + link->peer_id;
-		sum = sum * 31 + link->repeats;
+		sum = sum * 31 + cm_id->state;
+		sum = sum * 31 + cm_id->local_id;
+		sum = sum * 31 + cm_id->remote_id;
+		sum = sum * 31 + cm_id->repeats;
 		for (unsigned byte = 0; byte < MAD_SIZE; byte++)
-			sum = sum * 31 + link->message[byte];
+			sum = sum * 31 + cm_id->message[byte];
 	}
 	return sum;
 }
 
 struct mad mad_forge(enum mad_kind kind, const struct party *target, const struct host *peer)
 {
-	const struct soft_link *link = target->endpoint.link;
+	const struct soft_cm_id *cm_id = target->endpoint.cm_id;
 	static const uint8_t no_guid[8];
 	struct mad mad = {
 		.kind = kind,
-		.transaction = link->transaction,
-		.local_id = link->peer_known ? link->peer_id : 0x5a5a5a5a,
-		.remote_id = link->id,
+		.transaction = cm_id->transaction,
+		.local_id = cm_id->peer_known ? cm_id->remote_id : 0x5a5a5a5a,
+		.remote_id = cm_id->local_id,
 	};
 
 	if (kind == MAD_REP)
-		mad.rep = (struct mad_rep){ .queue_number = 77, .ca_guid = peer->transport->guid };
+		mad.rep = (struct mad_rep){ .qpn = 77, .ca_guid = peer->transport->guid };
 	if (kind == MAD_DREQ)
-		mad.dreq.remote_queue_number = target->queue.number;
+		mad.dreq.remote_queue_number = target->qp.number;
 	if (kind == MAD_REJ)
 		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER,
 					    .reason = MAD_REASON_CONSUMER,

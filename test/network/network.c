@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "core/loop.h"
-#include "transport/soft/wire.h"
+#include "transport/soft/wire/packet.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)

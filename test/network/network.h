@@ -13,7 +13,7 @@
 
 #include "core/address.h"
 #include "core/clock.h"
-#include "transport/soft/icrc.h"
+#include "transport/soft/wire/icrc.h"
 
 enum {
 	NETWORK_FRAME_MOST = 4400,

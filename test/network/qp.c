@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/qp.h"
+#include "transport/soft/net/packet_io.h"
 
-struct qp_hosts qp;
+struct qp_hosts testbed;
 
 static struct host *host_of(const struct soft_transport *transport)
 {
-	return &qp.hosts[transport == qp.hosts[1].transport];
+	return &testbed.hosts[transport == testbed.hosts[1].transport];
 }
 
 /* ---- packets ---- */
@@ -16,9 +17,9 @@ void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t 
 
 	memcpy(frame.bytes, bytes, length);
 	network_seal(&frame, &from->transport->icrc);
-	qp.by_hand = true;
+	testbed.by_hand = true;
 	network_send(&frame);
-	qp.by_hand = false;
+	testbed.by_hand = false;
 }
 
 void host_send_packet(struct host *from, struct host *to, const struct packet *packet)
@@ -35,26 +36,26 @@ void host_send_packet(struct host *from, struct host *to, const struct packet *p
 void hosts_flush(void)
 {
 	for (size_t index = 0; index < HOSTS; index++)
-		soft_flush(qp.hosts[index].transport);
+		soft_flush(testbed.hosts[index].transport);
 }
 
 /* Every packet that leaves a host. */
 static bool departs(void *owner, const struct frame *frame)
 {
-	unsigned end = address_same_host(&frame->from, &qp.hosts[1].address);
+	unsigned end = address_same_host(&frame->from, &testbed.hosts[1].address);
 	struct packet packet;
 	bool parsed = packet_parse(frame->bytes, frame->length, &packet);
 	bool goes = true;
 
 	(void)owner;
 	/* What is made by hand may ask for anything, and answers as the test wants. */
-	if (parsed && qp.pairs == 1 && !(qp.by_hand && packet.opcode == OPCODE_ACKNOWLEDGE))
-		rules_see(&qp.rules, end, &packet, qp.mtu);
-	if (qp.tap && !qp.by_hand) {
+	if (parsed && testbed.pairs == 1 && !(testbed.by_hand && packet.opcode == OPCODE_ACKNOWLEDGE))
+		rules_see(&testbed.rules, end, &packet, testbed.mtu);
+	if (testbed.tap && !testbed.by_hand) {
 		assert_true(parsed);
-		goes = qp.tap(network, &qp.hosts[end], &packet);
+		goes = testbed.tap(network, &testbed.hosts[end], &packet);
 	}
-	if (goes && (qp.hosts[0].dead || qp.hosts[1].dead)) {
+	if (goes && (testbed.hosts[0].dead || testbed.hosts[1].dead)) {
 		network->lost++;
 		goes = false;
 	}
@@ -71,7 +72,7 @@ void qp_move(struct host *host, const struct address *address)
 
 void qp_open(uint64_t seed)
 {
-	memset(&qp, 0, sizeof(qp));
+	memset(&testbed, 0, sizeof(testbed));
 	network_open(seed, PACKET_PAYLOAD_MOST + PACKET_OVERHEAD_MOST, 1 << 20);
 	for (unsigned warm = 0; warm < 8; warm++)
 		network_roll(2);
@@ -81,9 +82,9 @@ void qp_open(uint64_t seed)
 	network->wake_time = 5 * CLOCK_NS_PER_US;
 	network->room = 1 << 20;
 	network->hold = departs;
-	qp.window = 1 << 19;
+	testbed.window = 1 << 19;
 	for (size_t index = 0; index < HOSTS; index++) {
-		struct host *host = &qp.hosts[index];
+		struct host *host = &testbed.hosts[index];
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(index + 1) } };
 
 		host->transport = stack_open();
@@ -95,11 +96,11 @@ void qp_open(uint64_t seed)
 
 void qp_close(void)
 {
-	qp.completed = NULL;
+	testbed.completed = NULL;
 	for (size_t index = 0; index < HOSTS; index++) {
-		stack_close(qp.hosts[index].transport);
-		loop_timer_stop(&qp.hosts[index].telling);
-		free(qp.hosts[index].told);
+		stack_close(testbed.hosts[index].transport);
+		loop_timer_stop(&testbed.hosts[index].telling);
+		free(testbed.hosts[index].told);
 	}
 	network_close();
 }
@@ -113,16 +114,16 @@ static void host_deliver(void *owner)
 	while (host->told_taken < host->told_count) {
 		struct told told = host->told[host->told_taken++];
 
-		if (qp.completed)
-			qp.completed(qp.owner, host, &told);
+		if (testbed.completed)
+			testbed.completed(testbed.owner, host, &told);
 	}
 	host->told_taken = host->told_count = 0;
 }
 
 void __real_soft_leave(struct soft_transport *transport);
 void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
-void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-void __wrap_soft_manager_heard(struct soft_endpoint *endpoint);
+void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
+void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
 void __wrap_soft_reap_later(struct soft_transport *transport);
 void __wrap_soft_leave(struct soft_transport *transport);
@@ -136,7 +137,7 @@ void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completio
 	loop_timer_start(NULL, &host->telling, 0, host_deliver, host);
 }
 
-void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
+void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	struct host *host = host_of(soft_of(endpoint->base.transport));
 
@@ -146,7 +147,7 @@ void __wrap_soft_tell_failure(struct soft_endpoint *endpoint, const char *cause,
 	host->failure = cause;
 }
 
-void __wrap_soft_manager_heard(struct soft_endpoint *endpoint)
+void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint)
 {
 	host_of(soft_of(endpoint->base.transport))->heard++;
 }
@@ -154,7 +155,7 @@ void __wrap_soft_manager_heard(struct soft_endpoint *endpoint)
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload)
 {
 	assert_non_null(socket);
-	return qp.window / (payload ? payload : 1);
+	return testbed.window / (payload ? payload : 1);
 }
 
 /* Tests look at what waits for the reaper; closing the transport frees it. */
@@ -175,21 +176,21 @@ void __wrap_soft_leave(struct soft_transport *transport)
 
 /* ---- two queue pairs that are connected ---- */
 
-struct soft_queue *queue_of(struct pair *pair, size_t end)
+struct soft_qp *qp_of(struct pair *pair, size_t end)
 {
-	return pair->ends[end].queue;
+	return pair->ends[end].qp;
 }
 
 static void pair_agree(struct pair *pair, const struct terms *terms, size_t end, struct soft_agreement *agreement)
 {
-	struct host *host = &qp.hosts[end];
+	struct host *host = &testbed.hosts[end];
 
 	*agreement = (struct soft_agreement){
 		.path = { .socket = host->socket,
 			  .local = host->address,
-			  .peer = qp.hosts[!end].address,
+			  .peer = testbed.hosts[!end].address,
 			  .mtu = terms->mtu },
-		.peer_queue = soft_queue_number(queue_of(pair, !end)),
+		.peer_qpn = soft_qp_number(qp_of(pair, !end)),
 		.first_psn_sent = terms->psn[end],
 		.first_psn_expected = terms->psn[!end],
 		.retry_count = terms->retry_count,
@@ -209,8 +210,8 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 	endpoint->base.options.send_depth = sends;
 	endpoint->base.options.receive_depth = receives;
 	strcpy(endpoint->base.name, "peer");
-	assert_int_equal(soft_queue_create(endpoint), OUTCOME_OK);
-	assert_int_equal(endpoint->base.queue_number, soft_queue_number(endpoint->queue));
+	assert_int_equal(soft_qp_create(endpoint), OUTCOME_OK);
+	assert_int_equal(endpoint->base.qpn, soft_qp_number(endpoint->qp));
 }
 
 void pair_open(struct pair *pair, struct terms *terms)
@@ -224,25 +225,25 @@ void pair_open(struct pair *pair, struct terms *terms)
 	terms->rnr_retry_count = terms->no_rnr_retry ? 0 : terms->rnr_retry_count ? terms->rnr_retry_count : 7;
 	terms->ack_timeout = terms->ack_timeout ? terms->ack_timeout : 14;
 	terms->reads = terms->no_reads ? 0 : terms->reads ? terms->reads : 16;
-	qp.rules = (struct rules){ 0 };
-	qp.mtu = terms->mtu;
-	qp.pairs++;
+	testbed.rules = (struct rules){ 0 };
+	testbed.mtu = terms->mtu;
+	testbed.pairs++;
 	for (size_t end = 0; end < 2; end++)
-		endpoint_prepare(&pair->ends[end], &qp.hosts[end], ENDPOINT_CONNECTION, terms->depth,
+		endpoint_prepare(&pair->ends[end], &testbed.hosts[end], ENDPOINT_CONNECTION, terms->depth,
 				 terms->receive_depth);
 	for (size_t end = 0; end < 2; end++) {
 		pair_agree(pair, terms, end, &agreement);
-		soft_queue_connect(queue_of(pair, end), &agreement);
-		soft_queue_start(queue_of(pair, end));
+		soft_qp_connect(qp_of(pair, end), &agreement);
+		soft_qp_start(qp_of(pair, end));
 	}
 }
 
 void pair_close(struct pair *pair)
 {
-	qp.pairs--;
+	testbed.pairs--;
 	for (size_t end = 0; end < 2; end++) {
-		soft_queue_destroy(queue_of(pair, end));
-		assert_null(pair->ends[end].queue);
+		soft_qp_destroy(qp_of(pair, end));
+		assert_null(pair->ends[end].qp);
 	}
 }
 
@@ -250,7 +251,8 @@ struct region *region_of(size_t host, size_t length, unsigned access)
 {
 	struct region *region;
 
-	assert_int_equal(soft_region_create(&qp.hosts[host].transport->domain, length, access, &region), OUTCOME_OK);
+	assert_int_equal(soft_region_create(&testbed.hosts[host].transport->domain, length, access, &region),
+			 OUTCOME_OK);
 	return region;
 }
 
@@ -282,13 +284,13 @@ void count_completions(void *owner, struct host *host, const struct told *told)
 	network->done = ++counted->good == counted->wanted;
 }
 
-enum outcome post_silently(struct soft_queue *queue, const struct work *work)
+enum outcome post_silently(struct soft_qp *qp, const struct work *work)
 {
 	struct capture capture;
 	enum outcome outcome;
 
 	capture_begin(&capture);
-	outcome = soft_queue_post(queue, work, 1);
+	outcome = soft_qp_post(qp, work, 1);
 	assert_int_equal(outcome == OUTCOME_OK, !*capture_end(&capture));
 	return outcome;
 }
@@ -317,7 +319,7 @@ struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t p
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_queue_number(bench->pair.ends[1].queue),
+		.destination = soft_qp_number(bench->pair.ends[1].qp),
 		.psn = psn,
 		.remote = { .address = (uintptr_t)bench->region->memory,
 			    .key = bench->region->remote_key,
@@ -333,7 +335,7 @@ void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
 	struct packet packet = bench_packet(bench, opcode, psn, length);
 
 	packet.pad = packet_pad(packet.length);
-	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 }
 
 void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length)
@@ -347,7 +349,7 @@ void bench_post(struct bench *bench, enum work_kind kind, struct region *local, 
 		.remote_key = bench->region->remote_key,
 	};
 
-	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
 }
 
@@ -355,9 +357,9 @@ void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syn
 {
 	struct packet packet = bench_packet(bench, opcode, psn, length);
 
-	packet.destination = soft_queue_number(queue_of(&bench->pair, 0));
+	packet.destination = soft_qp_number(qp_of(&bench->pair, 0));
 	packet.acknowledgement.syndrome = syndrome;
-	host_send_packet(&qp.hosts[1], &qp.hosts[0], &packet);
+	host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
 	network_run(100 * CLOCK_NS_PER_US);
 }
 

@@ -14,8 +14,8 @@
 #include "test/network/network.h"
 #include "test/network/rules.h"
 #include "test/network/stack.h"
-#include "transport/soft/delivery.h"
-#include "transport/soft/queue.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/qp/qp_internal.h"
 #include "transport/soft/region.h"
 
 enum {
@@ -36,7 +36,7 @@ struct host {
 	struct told *told;
 	size_t told_count, told_taken;
 	struct loop_timer telling;
-	unsigned failures; /* told through soft_tell_failure() */
+	unsigned failures; /* told through soft_event_failed() */
 	const char *failure;
 	unsigned heard;
 	bool dead; /* nothing leaves or enters it */
@@ -57,7 +57,7 @@ struct qp_hosts {
 	unsigned pairs;
 };
 
-extern struct qp_hosts qp; /* of the test at hand */
+extern struct qp_hosts testbed; /* of the test at hand */
 
 /* What two ends agree on; what is left out of a test is filled in by pair_open(). */
 struct terms {
@@ -96,7 +96,7 @@ void hosts_flush(void);
 void qp_move(struct host *host, const struct address *address);
 void qp_open(uint64_t seed);
 void qp_close(void);
-struct soft_queue *queue_of(struct pair *pair, size_t end);
+struct soft_qp *qp_of(struct pair *pair, size_t end);
 void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum endpoint_kind kind, uint32_t sends,
 		      uint32_t receives);
 void pair_open(struct pair *pair, struct terms *terms);
@@ -105,7 +105,7 @@ struct region *region_of(size_t host, size_t length, unsigned access);
 bool is_valgrind(void);
 unsigned seeds(unsigned count);
 void count_completions(void *owner, struct host *host, const struct told *told);
-enum outcome post_silently(struct soft_queue *queue, const struct work *work);
+enum outcome post_silently(struct soft_qp *qp, const struct work *work);
 void bench_open(struct bench *bench, unsigned reads);
 void bench_close(struct bench *bench);
 struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);

@@ -71,9 +71,9 @@ void run_plan_randomly(struct run *run, size_t works)
 void run_post_receives(struct run *run, size_t direction)
 {
 	struct direction *way = &run->directions[direction];
-	struct soft_queue *queue = queue_of(&run->pair, !direction);
+	struct soft_qp *qp = qp_of(&run->pair, !direction);
 
-	while (queue && way->receives_posted + run->held_receives < way->sends &&
+	while (qp && way->receives_posted + run->held_receives < way->sends &&
 	       way->receives_posted - way->received < run->terms.receive_depth) {
 		size_t send = way->receives_posted++, index = 0;
 
@@ -81,13 +81,13 @@ void run_post_receives(struct run *run, size_t direction)
 			index++;
 		/* Sometimes longer than the message, into the guard. */
 		assert_int_equal(
-			soft_queue_post(queue,
-					&(struct work){ .kind = WORK_RECEIVE,
-							.tag = (uint32_t)index,
-							.region = way->remote,
-							.offset = way->plans[index].offset,
-							.length = way->plans[index].length + network_roll(GUARD) },
-					1),
+			soft_qp_post(qp,
+				     &(struct work){ .kind = WORK_RECEIVE,
+						     .tag = (uint32_t)index,
+						     .region = way->remote,
+						     .offset = way->plans[index].offset,
+						     .length = way->plans[index].length + network_roll(GUARD) },
+				     1),
 			OUTCOME_OK);
 	}
 }
@@ -96,7 +96,7 @@ void run_post(struct run *run, size_t direction)
 {
 	struct direction *way = &run->directions[direction];
 
-	while (queue_of(&run->pair, direction) && way->posted < way->count &&
+	while (qp_of(&run->pair, direction) && way->posted < way->count &&
 	       way->posted - way->finished < run->terms.depth) {
 		const struct plan *plan = &way->plans[way->posted];
 		struct work work = {
@@ -113,7 +113,7 @@ void run_post(struct run *run, size_t direction)
 		};
 
 		way->posted++;
-		assert_int_equal(soft_queue_post(queue_of(&run->pair, direction), &work, 1), OUTCOME_OK);
+		assert_int_equal(soft_qp_post(qp_of(&run->pair, direction), &work, 1), OUTCOME_OK);
 	}
 }
 
@@ -179,7 +179,7 @@ static bool run_is_done(const struct run *run)
 static void run_completed(void *owner, struct host *host, const struct told *told)
 {
 	struct run *run = owner;
-	size_t end = (size_t)(host - qp.hosts);
+	size_t end = (size_t)(host - testbed.hosts);
 
 	if (told->endpoint != &run->pair.ends[end])
 		return;
@@ -217,8 +217,8 @@ void run_prepare(struct run *run)
 			memset(target_of(way, plan), 0, plan->length);
 		}
 	}
-	qp.completed = run_completed;
-	qp.owner = run;
+	testbed.completed = run_completed;
+	testbed.owner = run;
 }
 
 void run_begin(struct run *run)
@@ -277,7 +277,7 @@ void run_through(struct run *run)
 	run_begin(run);
 	run_finish(run);
 	run->taken = network->now - run->taken;
-	assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
+	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 	/* Late packets change nothing. */
 	network_run(CLOCK_NS_PER_S / 2);
 	run_check_end(run);

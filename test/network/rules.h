@@ -3,7 +3,7 @@
 #ifndef TEST_NETWORK_RULES_H
 #define TEST_NETWORK_RULES_H
 
-#include "transport/soft/wire.h"
+#include "transport/soft/wire/packet.h"
 
 enum {
 	RULES_READS = 64 /* remembered of each end */

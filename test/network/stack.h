@@ -3,7 +3,8 @@
 #ifndef TEST_NETWORK_STACK_H
 #define TEST_NETWORK_STACK_H
 
-#include "transport/soft/soft.h"
+#include "transport/soft/net/icrc_state.h"
+#include "transport/soft/net/socket.h"
 
 struct soft_transport *stack_open(void);
 void stack_close(struct soft_transport *transport);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/soft/icrc.h"
-#include "transport/soft/wire.h"
+#include "transport/soft/wire/icrc.h"
+#include "transport/soft/wire/packet.h"
 
 enum {
 	VECTORS = 39

@@ -20,9 +20,10 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "transport/soft/bytes.h"
-#include "transport/soft/mad.h"
 #include "transport/soft/soft.h"
+#include "transport/soft/wire/bytes.h"
+#include "transport/soft/wire/mad.h"
+#include "transport/soft/wire/packet.h"
 
 enum {
 	STRANGERS = 200,
@@ -96,8 +97,8 @@ static void say_message(struct flood *flood, const struct sender *sender, const 
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
 		.pkey = PACKET_PKEY,
-		.destination = MAD_QUEUE_NUMBER,
-		.datagram = { .key = MAD_QUEUE_KEY, .source = MAD_QUEUE_NUMBER },
+		.destination = MAD_QPN,
+		.datagram = { .key = MAD_QKEY, .source = MAD_QPN },
 		.payload = bytes,
 		.length = MAD_SIZE,
 	};
@@ -125,7 +126,7 @@ static void say_request(struct flood *flood, uint64_t die)
 		.req = {
 			.service_id = mad_service_id(PORT_SPACE_TCP, flood->port),
 			.ca_guid = soft_random(),
-			.queue_number = (uint32_t)(die & 0xfffff) + 2,
+			.qpn = (uint32_t)(die & 0xfffff) + 2,
 			.responder_resources = 4,
 			.initiator_depth = 4,
 			.remote_response_timeout = 20,
@@ -162,7 +163,7 @@ static void say_other_message(struct flood *flood, uint64_t die)
 	};
 
 	if (mad.kind == MAD_REP)
-		mad.rep = (struct mad_rep){ .queue_number = 77, .ca_guid = soft_random() };
+		mad.rep = (struct mad_rep){ .qpn = 77, .ca_guid = soft_random() };
 	if (mad.kind == MAD_DREQ)
 		mad.dreq.remote_queue_number = (uint32_t)soft_random() & PSN_MASK;
 	if (mad.kind == MAD_REJ)

@@ -155,7 +155,7 @@ static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct 
 
 static inline enum outcome fake_open_queue(struct endpoint *endpoint)
 {
-	endpoint->queue_number = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
+	endpoint->qpn = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
 	return OUTCOME_OK;
 }
 

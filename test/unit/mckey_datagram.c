@@ -398,7 +398,7 @@ static void senders_that_meet_in_the_index_are_told_apart(void **state)
 			struct source *source = source_find(table, i % 4, &address);
 
 			assert_non_null(source);
-			assert_int_equal(source->queue_number, i % 4);
+			assert_int_equal(source->qpn, i % 4);
 			assert_true(address_same_host(&source->address, &address));
 			assert_int_equal(table->count, round ? SOURCES_MOST : i + 1);
 		}
@@ -423,7 +423,7 @@ static void the_table_of_senders_is_bounded(void **state)
 	}
 	assert_int_equal(table->unfollowed, SOURCES_MOST);
 	for (uint32_t i = 0; i < SOURCES_MOST; i++)
-		assert_int_equal(source_find(table, i, &address)->queue_number, i);
+		assert_int_equal(source_find(table, i, &address)->qpn, i);
 	assert_string_equal(source_text(table->sources[5], text), "QP 5");
 	source_table_clear(table);
 

@@ -2,7 +2,7 @@
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* Datagrams to groups over a simulated network. */
 #include "test/network/qp.h"
-#include "transport/soft/socket.h"
+#include "transport/soft/region.h"
 
 enum {
 	KEY = 0x01234567
@@ -31,18 +31,19 @@ static void datagram_completed(void *owner, struct host *host, const struct told
 /* Where an end sends to. */
 static void aim(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
 {
-	const struct host *host = &qp.hosts[end];
+	const struct host *host = &testbed.hosts[end];
 	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to, .mtu = 1024 };
 
-	soft_queue_aim(datagrams->ends[end].queue, &path, key);
+	soft_qp_aim(datagrams->ends[end].qp, &path, key);
 }
 
 static struct soft_socket *join(size_t end, const struct address *to)
 {
 	struct soft_socket *socket;
 
-	assert_int_equal(soft_group_socket_join(qp.hosts[end].transport, "peer", qp.hosts[end].socket, to, &socket),
-			 OUTCOME_OK);
+	assert_int_equal(
+		soft_group_socket_join(testbed.hosts[end].transport, "peer", testbed.hosts[end].socket, to, &socket),
+		OUTCOME_OK);
 	return socket;
 }
 
@@ -54,23 +55,23 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 	if (family == ADDRESS_IP6) {
 		group = (struct address){ .family = ADDRESS_IP6, .bytes = { 0xff, 0x15, [15] = 9 } };
 		for (size_t end = 0; end < 2; end++)
-			qp_move(&qp.hosts[end], &(struct address){ .family = ADDRESS_IP6,
-								   .bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
+			qp_move(&testbed.hosts[end], &(struct address){ .family = ADDRESS_IP6,
+									.bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
 	}
 	for (size_t end = 0; end < 2; end++) {
-		endpoint_prepare(&datagrams->ends[end], &qp.hosts[end], ENDPOINT_GROUP, 16, 16);
+		endpoint_prepare(&datagrams->ends[end], &testbed.hosts[end], ENDPOINT_GROUP, 16, 16);
 		datagrams->ends[end].group_socket = join(end, &group);
 		datagrams->regions[end] = region_of(end, 65536, 0);
 		aim(datagrams, end, &group, KEY);
 	}
-	qp.completed = datagram_completed;
-	qp.owner = datagrams;
+	testbed.completed = datagram_completed;
+	testbed.owner = datagrams;
 }
 
 static void datagrams_close(struct datagrams *datagrams)
 {
 	for (size_t end = 0; end < 2; end++) {
-		soft_queue_destroy(datagrams->ends[end].queue);
+		soft_qp_destroy(datagrams->ends[end].qp);
 		soft_region_destroy(datagrams->regions[end]);
 	}
 	qp_close();
@@ -87,7 +88,7 @@ static void datagram_post_one(struct datagrams *datagrams, size_t end, enum work
 			     .has_immediate = tag & 1,
 			     .immediate = tag + 1000 };
 
-	assert_int_equal(soft_queue_post(datagrams->ends[end].queue, &work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(datagrams->ends[end].qp, &work, 1), OUTCOME_OK);
 }
 
 static void datagrams_arrive(void **state)
@@ -116,19 +117,19 @@ static void datagrams_arrive(void **state)
 			assert_int_equal(completion->length, lengths[tag]);
 			assert_int_equal(completion->has_immediate, tag & 1);
 			assert_int_equal(completion->immediate, tag & 1 ? tag + 1000 : 0);
-			assert_int_equal(completion->source_queue_number, soft_queue_number(datagrams.ends[0].queue));
+			assert_int_equal(completion->source_queue_number, soft_qp_number(datagrams.ends[0].qp));
 			header = datagrams.regions[1]->memory + (size_t)tag * 2048;
 			if (lengths[tag])
 				assert_memory_equal(header + 40, datagrams.regions[0]->memory, lengths[tag]);
 			assert_int_equal(header[40 + lengths[tag]], 0);
 			if (family == ADDRESS_IP6) {
 				assert_int_equal(header[0], 0x60);
-				assert_memory_equal(header + 8, qp.hosts[0].address.bytes, 16);
+				assert_memory_equal(header + 8, testbed.hosts[0].address.bytes, 16);
 				assert_memory_equal(header + 24, group.bytes, 16);
 			} else {
 				assert_int_equal(header[0], 0);
 				assert_int_equal(header[20], 0x45);
-				assert_memory_equal(header + 32, qp.hosts[0].address.bytes, 4);
+				assert_memory_equal(header + 32, testbed.hosts[0].address.bytes, 4);
 				assert_memory_equal(header + 36, group.bytes, 4);
 				assert_int_equal(header[22] << 8 | header[23],
 						 52 + (tag & 1 ? 4u : 0u) + ((lengths[tag] + 3) & ~3u));
@@ -149,11 +150,11 @@ static void receives_come_first(void **state)
 	qp_open(1);
 	region = region_of(0, 100, 0);
 	work.region = region;
-	endpoint_prepare(&endpoint, &qp.hosts[0], ENDPOINT_GROUP, 1, 1);
-	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_INTERNAL);
+	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_GROUP, 1, 1);
+	assert_int_equal(post_silently(endpoint.qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
-	assert_int_equal(post_silently(endpoint.queue, &work), OUTCOME_OK);
-	soft_queue_destroy(endpoint.queue);
+	assert_int_equal(post_silently(endpoint.qp, &work), OUTCOME_OK);
+	soft_qp_destroy(endpoint.qp);
 	soft_region_destroy(region);
 	qp_close();
 }
@@ -169,9 +170,9 @@ static void datagrams_that_are_lost(void **state)
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	join(1, &other);
 	work.region = datagrams.regions[0];
-	assert_int_equal(post_silently(datagrams.ends[0].queue, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_silently(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_WRITE;
-	assert_int_equal(post_silently(datagrams.ends[0].queue, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_silently(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
 	/* No receive; one that is too short, which stays; another key; another group; left. */
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
@@ -203,7 +204,7 @@ static void datagrams_that_are_lost(void **state)
 static void each_interface_joins(void **state)
 {
 	struct datagrams datagrams;
-	struct host *host = &qp.hosts[1];
+	struct host *host = &testbed.hosts[1];
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } };
 	struct address third = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 2 } };
 	struct soft_socket *first, *second;
@@ -233,7 +234,7 @@ static void nothing_comes_back_on_the_loopback(void **state)
 	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (unsigned turn = 0; turn < 4; turn++) {
-		struct host *host = &qp.hosts[0];
+		struct host *host = &testbed.hosts[0];
 		bool loopback = turn & 1, wanted = turn & 2;
 		uint64_t sent = network->sent;
 
@@ -256,7 +257,7 @@ static void datagrams_go_in_turns(void **state)
 
 	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
-	qp.window = 3000;
+	testbed.window = 3000;
 	for (uint32_t tag = 0; tag < 16; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 1000);
 	hosts_flush();
@@ -279,7 +280,7 @@ static void datagrams_that_do_not_leave(void **state)
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
 	hosts_flush();
-	datagrams.ends[0].queue->unsent = (struct soft_unsent){ .count = 3 };
+	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3 };
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(datagrams.sent_count, 5);
 	network_run(CLOCK_NS_PER_MS);
@@ -291,7 +292,7 @@ static void datagrams_that_do_not_leave(void **state)
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
 	hosts_flush();
-	datagrams.ends[0].queue->unsent = (struct soft_unsent){ .count = 3, .error = 1 };
+	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3, .error = 1 };
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.sent_count, 8 + 6);
 	assert_int_equal(datagrams.sent[12].status, COMPLETION_OK);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a command hears of an endpoint, and in which order. */
 #include "transport/soft/delivery.h"
+#include "transport/soft/qp/qp_internal.h"
 
 #include <errno.h>
 
@@ -79,9 +80,9 @@ static void who_is_absent(void **state)
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(rows[row].at);
 		if (rows[row].reason)
-			soft_tell_refusal((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
+			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
-			soft_tell_failure((struct soft_endpoint *)endpoint, "no", "errno", rows[row].error);
+			soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", rows[row].error);
 		soft_leave(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
 		assert_int_equal(endpoint->absent, rows[row].absent);
@@ -108,7 +109,7 @@ static void completions_come_in_their_order(void **state)
 			soft_enter(soft_of(transport));
 		}
 	}
-	soft_tell((struct soft_endpoint *)endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
+	soft_event_queue((struct soft_endpoint *)endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
 	soft_leave(soft_of(transport));
 	assert_int_equal(heard, COUNT);
 	assert_int_equal(last, EVENT_DISCONNECTED);
@@ -117,7 +118,7 @@ static void completions_come_in_their_order(void **state)
 	begin(ENDPOINT_ESTABLISHED);
 	for (completion.tag = 0; completion.tag < 2; completion.tag++)
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
-	soft_tell_failure((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
+	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
 	soft_leave(soft_of(transport));
 	assert_int_equal(heard, 2);
 	assert_int_equal(last, EVENT_FAILED);
@@ -154,7 +155,7 @@ static void a_freed_endpoint_hears_nothing(void **state)
 	soft_leave(soft_of(transport));
 	endpoint_destroy(endpoint);
 	soft_complete(freed, &completion, 0);
-	soft_tell(freed, SOFT_EVENT_DISCONNECTED, NULL, 0);
+	soft_event_queue(freed, SOFT_EVENT_DISCONNECTED, NULL, 0);
 	loop_run(loop);
 	assert_int_equal(heard, 1);
 	assert_int_equal(events, 0);
@@ -179,14 +180,14 @@ static void whom_a_lack_of_memory_fails(void **state)
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		static const struct soft_path path;
 		static const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
-		struct soft_endpoint *starved;
+		struct soft_endpoint *no_memory;
 
 		begin_with(rows[row].kind, rows[row].at);
 		soft_leave(soft_of(transport));
-		starved = (struct soft_endpoint *)endpoint;
+		no_memory = (struct soft_endpoint *)endpoint;
 		if (rows[row].request)
-			starved = soft_requested_create(starved, &path, &peer);
-		soft_starve(starved);
+			no_memory = soft_requested_create(no_memory, &path, &peer);
+		soft_starve(no_memory);
 		assert_int_equal(events, 0);
 		loop_run(loop);
 		assert_int_equal(events, 1);

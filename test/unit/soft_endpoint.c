@@ -8,8 +8,7 @@
 #include "test/network/network.h"
 #include "test/network/stack.h"
 #include "transport/soft/endpoint.h"
-#include "transport/soft/packets.h"
-#include "transport/soft/socket.h"
+#include "transport/soft/qp/qp_internal.h"
 
 enum {
 	PORT = 7174

@@ -3,7 +3,7 @@
 
 #include "core/clock.h"
 #include "test/network/vectors.h"
-#include "transport/soft/icrc.h"
+#include "transport/soft/net/icrc_state.h"
 
 enum {
 	BASE_SIZE = 12,

@@ -3,7 +3,8 @@
 
 #include "test/network/vectors.h"
 #include "transport/backend.h"
-#include "transport/soft/mad.h"
+#include "transport/soft/qp/qp_internal.h"
+#include "transport/soft/wire/mad.h"
 
 /* The MAD of a vector, or NULL if it is another packet. */
 static const uint8_t *mad_of(const struct vector *vector)
@@ -14,10 +15,10 @@ static const uint8_t *mad_of(const struct vector *vector)
 	assert_non_null(vector);
 	vector_open(vector, &datagram);
 	assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
-	if (packet.destination != MAD_QUEUE_NUMBER)
+	if (packet.destination != MAD_QPN)
 		return NULL;
 	assert_int_equal(packet.length, MAD_SIZE);
-	assert_int_equal(packet.datagram.key, MAD_QUEUE_KEY);
+	assert_int_equal(packet.datagram.key, MAD_QKEY);
 	return packet.payload;
 }
 
@@ -49,8 +50,8 @@ static void real_request_is_understood(void **state)
 	assert_int_equal(mad.remote_id, 0);
 	assert_true(mad.req.service_id == UINT64_C(0x1061c06));
 	assert_true(mad.req.ca_guid == UINT64_C(0x505400fffe000002));
-	assert_int_equal(mad.req.queue_key, 0);
-	assert_int_equal(mad.req.queue_number, 0x11);
+	assert_int_equal(mad.req.qkey, 0);
+	assert_int_equal(mad.req.qpn, 0x11);
 	assert_int_equal(mad.req.responder_resources, 1);
 	assert_int_equal(mad.req.initiator_depth, 1);
 	assert_int_equal(mad.req.remote_response_timeout, 20);
@@ -133,8 +134,8 @@ static void real_answers_are_understood(void **state)
 	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
 	assert_int_equal(mad.local_id, 0x2a16bac1);
 	assert_int_equal(mad.remote_id, 0xb71890e3);
-	assert_int_equal(mad.rep.queue_key, 0);
-	assert_int_equal(mad.rep.queue_number, 0x11);
+	assert_int_equal(mad.rep.qkey, 0);
+	assert_int_equal(mad.rep.qpn, 0x11);
 	assert_int_equal(mad.rep.starting_psn, 0xd30ce0);
 	assert_int_equal(mad.rep.responder_resources, 1);
 	assert_int_equal(mad.rep.initiator_depth, 1);
@@ -275,7 +276,7 @@ static void random_messages_are_harmless(void **state)
 		if (one.kind == MAD_REQ) {
 			struct mad_address address;
 
-			assert_in_range(one.req.queue_number, 0, 0xffffff);
+			assert_in_range(one.req.qpn, 0, 0xffffff);
 			assert_in_range(one.req.path_mtu, 0, 15);
 			assert_in_range(one.req.path.ack_timeout, 0, 31);
 			assert_in_range(one.req.path.flow_label, 0, 0xfffff);
@@ -361,8 +362,8 @@ static void fields_lie_where_the_specification_says(void **state)
 		.kind = MAD_REQ,
 		.req = { .service_id = UINT64_C(0x0102030405060708),
 			 .ca_guid = UINT64_C(0x1112131415161718),
-			 .queue_key = 0x21222324,
-			 .queue_number = 0x313233,
+			 .qkey = 0x21222324,
+			 .qpn = 0x313233,
 			 .responder_resources = 2,
 			 .initiator_depth = 3,
 			 .remote_response_timeout = 20,
@@ -389,8 +390,8 @@ static void fields_lie_where_the_specification_says(void **state)
 	};
 	const struct mad rep = {
 		.kind = MAD_REP,
-		.rep = { .queue_key = 0x01020304,
-			 .queue_number = 0x111213,
+		.rep = { .qkey = 0x01020304,
+			 .qpn = 0x111213,
 			 .starting_psn = 0x212223,
 			 .responder_resources = 2,
 			 .initiator_depth = 3,

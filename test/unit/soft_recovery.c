@@ -2,7 +2,7 @@
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* When the requester sends again what is not acknowledged, and how much at once. */
 #include "test/network/qp.h"
-#include "transport/soft/mad.h"
+#include "transport/soft/wire/mad.h"
 
 enum {
 	SENT_MOST = 1024,
@@ -18,7 +18,7 @@ static size_t count;
 
 static bool keep(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &qp.hosts[0])
+	if (from != &testbed.hosts[0])
 		return true;
 	assert_true(count < SENT_MOST);
 	sent[count].at = where->now;
@@ -29,7 +29,7 @@ static bool keep(struct network *where, const struct host *from, struct packet *
 static void recovery_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	qp.tap = keep;
+	testbed.tap = keep;
 	count = 0;
 }
 
@@ -61,7 +61,7 @@ static void when_silence_is_a_loss(void **state)
 		struct bench bench;
 
 		recovery_open(&bench);
-		queue_of(&bench.pair, 0)->ack_timeout = mad_timeout(rows[row].ack_timeout);
+		qp_of(&bench.pair, 0)->ack_timeout = mad_timeout(rows[row].ack_timeout);
 		post_some(&bench, 1);
 		network_run(2 * CLOCK_NS_PER_S);
 		for (size_t index = 0; index < LENGTH(rows[row].waits); index++)
@@ -150,18 +150,18 @@ static void a_loss_is_paid_for_once(void **state)
 
 	(void)state;
 	recovery_open(&bench);
-	requester = &queue_of(&bench.pair, 0)->requester;
+	requester = &qp_of(&bench.pair, 0)->requester;
 	for (unsigned index = 0; index < 16; index++)
 		bench_post(&bench, WORK_SEND, bench.region, 4096);
-	assert_int_equal(requester->window, 32);
+	assert_int_equal(requester->cwnd, 32);
 	answer(&bench, FIRST, SYNDROME_NAK, NAK_SEQUENCE);
-	assert_int_equal(requester->window, 23);
+	assert_int_equal(requester->cwnd, 23);
 	answer(&bench, FIRST + 5, SYNDROME_NAK, NAK_SEQUENCE);
-	assert_int_equal(requester->window, 23);
+	assert_int_equal(requester->cwnd, 23);
 	/* All of that has come, and the next one counts. */
 	answer(&bench, FIRST + 31, SYNDROME_ACK, CREDITS_UNLIMITED);
 	answer(&bench, FIRST + 33, SYNDROME_NAK, NAK_SEQUENCE);
-	assert_int_equal(requester->window, 17);
+	assert_int_equal(requester->cwnd, 17);
 	bench_close(&bench);
 }
 

@@ -10,7 +10,7 @@ static int64_t tried_at[4]; /* the first of them */
 /* Host 0's packets go nowhere: the test answers them. */
 static bool count_tries(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &qp.hosts[0])
+	if (from != &testbed.hosts[0])
 		return true;
 	if (packet->psn != watched)
 		return false;
@@ -26,7 +26,7 @@ static unsigned completions;
 static void keep_completion(void *owner, struct host *host, const struct told *told)
 {
 	(void)owner;
-	if (host != &qp.hosts[0])
+	if (host != &testbed.hosts[0])
 		return;
 	last = *told;
 	completions++;
@@ -35,8 +35,8 @@ static void keep_completion(void *owner, struct host *host, const struct told *t
 static void requester_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	qp.tap = count_tries;
-	qp.completed = keep_completion;
+	testbed.tap = count_tries;
+	testbed.completed = keep_completion;
 	tries = completions = 0;
 	watched = bench->psn;
 }
@@ -87,8 +87,8 @@ static unsigned solicited, packets;
 static bool count_solicited(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
-	packets += from == &qp.hosts[0];
-	solicited += from == &qp.hosts[0] && packet->solicited;
+	packets += from == &testbed.hosts[0];
+	solicited += from == &testbed.hosts[0] && packet->solicited;
 	if (packet->solicited)
 		assert_true(opcode_form(packet->opcode) & FORM_LAST);
 	return false;
@@ -110,7 +110,7 @@ static void messages_ask_to_wake_the_peer(void **state)
 		struct region *local;
 
 		requester_open(&bench);
-		qp.tap = count_solicited;
+		testbed.tap = count_solicited;
 		solicited = packets = 0;
 		local = region_of(0, 4096, 0);
 		bench_post(&bench, rows[row].kind, local, rows[row].length);
@@ -182,12 +182,12 @@ static void silent_work_is_not_reported(void **state)
 	requester_open(&bench);
 	for (size_t index = 0; index < LENGTH(works); index++)
 		works[index].region = bench.region;
-	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
 	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 1);
 	assert_int_equal(last.completion.tag, 2);
-	assert_int_equal(queue_of(&bench.pair, 0)->requester.count, 0);
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.count, 0);
 	bench_close(&bench);
 }
 
@@ -201,7 +201,7 @@ static void not_ready_retries_are_counted(void **state)
 
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
-		queue_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
+		qp_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
 		bench_post(&bench, WORK_SEND, local, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
 			assert_int_equal(tries, round + 1);
@@ -256,7 +256,7 @@ static void a_copy_of_not_ready_does_not_count(void **state)
 
 	(void)state;
 	requester_open(&bench);
-	queue_of(&bench.pair, 0)->rnr_retry_count = 1;
+	qp_of(&bench.pair, 0)->rnr_retry_count = 1;
 	bench_post(&bench, WORK_SEND, bench.region, 100);
 	for (unsigned copies = 0; copies < 3; copies++)
 		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
@@ -274,7 +274,7 @@ static size_t kept_count;
 static bool keep_packets(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
-	if (from == &qp.hosts[0] && kept_count < LENGTH(kept))
+	if (from == &testbed.hosts[0] && kept_count < LENGTH(kept))
 		kept[kept_count++] = *packet;
 	return false;
 }
@@ -288,7 +288,7 @@ static void peer_that_allows_no_reads(void **state)
 
 		qp_open(1);
 		pair_open(&pair, &terms);
-		assert_int_equal(queue_of(&pair, 0)->endpoint->base.no_reads, !reads);
+		assert_int_equal(qp_of(&pair, 0)->endpoint->base.no_reads, !reads);
 		pair_close(&pair);
 		qp_close();
 	}
@@ -318,13 +318,13 @@ static void what_reads_ask_for(void **state)
 		struct pair pair;
 
 		qp_open(1);
-		qp.tap = keep_packets;
-		qp.window = rows[row].window * 1024;
+		testbed.tap = keep_packets;
+		testbed.window = rows[row].window * 1024;
 		kept_count = 0;
 		pair_open(&pair, &terms);
 		work.region = local = region_of(0, 65536, 0);
 		for (size_t index = 0; index < rows[row].posted; index++)
-			assert_int_equal(soft_queue_post(queue_of(&pair, 0), &work, 1), OUTCOME_OK);
+			assert_int_equal(soft_qp_post(qp_of(&pair, 0), &work, 1), OUTCOME_OK);
 		hosts_flush();
 		assert_int_equal(kept_count, rows[row].requests);
 		assert_int_equal(kept[0].remote.length, rows[row].asked);
@@ -341,7 +341,7 @@ static void how_often_it_asks_for_an_acknowledgement(void **state)
 
 	(void)state;
 	bench_open(&bench, 4);
-	qp.tap = keep_packets;
+	testbed.tap = keep_packets;
 	kept_count = 0;
 	bench_post(&bench, WORK_SEND, bench.region, 65536);
 	assert_int_equal(kept_count, 32);
@@ -364,12 +364,12 @@ static void silent_work_asks_when_it_is_sent_again(void **state)
 
 	(void)state;
 	bench_open(&bench, 4);
-	qp.tap = keep_packets;
+	testbed.tap = keep_packets;
 	kept_count = 0;
 	work.region = bench.region;
-	queue_of(&bench.pair, 0)->requester.unreported_at = network->now; /* not the first after a pause */
-	queue_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
-	assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
+	qp_of(&bench.pair, 0)->requester.unreported_at = network->now; /* not the first after a pause */
+	qp_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(30 * CLOCK_NS_PER_MS);
 	assert_int_equal(kept_count, 2);
 	assert_false(kept[0].ack_request);

@@ -10,7 +10,7 @@ static uint32_t said_psn, said_msn, acked_psn;
 static bool listen_to_answers(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
-	if (from != &qp.hosts[1])
+	if (from != &testbed.hosts[1])
 		return true;
 	said_psn = packet->psn;
 	said_msn = packet->acknowledgement.msn;
@@ -41,7 +41,7 @@ static unsigned length_errors, other_errors;
 static void count_errors(void *owner, struct host *host, const struct told *told)
 {
 	(void)owner;
-	if (told->completion.status == COMPLETION_LENGTH && host == &qp.hosts[1])
+	if (told->completion.status == COMPLETION_LENGTH && host == &testbed.hosts[1])
 		length_errors++;
 	else if (told->completion.status != COMPLETION_OK)
 		other_errors += told->completion.status == COMPLETION_REMOTE_REQUEST;
@@ -50,10 +50,10 @@ static void count_errors(void *owner, struct host *host, const struct told *told
 static void rules_open(struct bench *bench, unsigned reads)
 {
 	bench_open(bench, reads);
-	qp.tap = listen_to_answers;
+	testbed.tap = listen_to_answers;
 	said_sequence = said_invalid = said_access = said_rnr = said_good = said_data = 0;
 	length_errors = other_errors = 0;
-	qp.completed = count_errors;
+	testbed.completed = count_errors;
 }
 
 static void longer_than_the_receive(void **state)
@@ -69,12 +69,12 @@ static void longer_than_the_receive(void **state)
 		source = region_of(0, 5000, 0);
 		receive.region = bench.region;
 		send.region = source;
-		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 1), &receive, 1), OUTCOME_OK);
-		assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &send, 1), OUTCOME_OK);
+		assert_int_equal(soft_qp_post(qp_of(&bench.pair, 1), &receive, 1), OUTCOME_OK);
+		assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &send, 1), OUTCOME_OK);
 		bench_run();
 		assert_int_equal(length_errors, 1);
 		assert_int_equal(other_errors, 1);
-		assert_int_equal(qp.hosts[0].failures + qp.hosts[1].failures, 0);
+		assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 		assert_int_equal(bench.region->memory[length - 1], 1);
 		soft_region_destroy(source);
 		bench_close(&bench);
@@ -112,7 +112,7 @@ static void wrong_orders_are_refused(void **state)
 
 		rules_open(&bench, 4);
 		receive.region = bench.region;
-		assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
+		assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
 		while (count < 3 && rows[row].lengths[count]) {
 			bench_say(&bench, rows[row].opcodes[count], bench.psn + (uint32_t)count,
 				  rows[row].lengths[count]);
@@ -124,13 +124,13 @@ static void wrong_orders_are_refused(void **state)
 		if (said_invalid != 1)
 			fail_msg("row %zu: %u refusals", row, said_invalid);
 		assert_int_equal(said_sequence + said_access + said_rnr, 0);
-		assert_int_equal(qp.hosts[1].failures, 1);
+		assert_int_equal(testbed.hosts[1].failures, 1);
 		/* Another try gets the same answer, and only that. */
 		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count, 4);
 		bench_say(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count + 1, 4);
 		bench_run();
 		assert_int_equal(said_invalid, 2);
-		assert_int_equal(qp.hosts[1].failures, 1);
+		assert_int_equal(testbed.hosts[1].failures, 1);
 		bench_close(&bench);
 	}
 }
@@ -151,24 +151,24 @@ static void unknown_operations_are_refused(void **state)
 			packet = bench_packet(&bench, OPCODE_SEND_ONLY, bench.psn + 1, length);
 			header = packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
-			host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
+			host_send(&testbed.hosts[0], &testbed.hosts[1], bytes, header + length);
 			packet.psn = bench.psn - 1;
 			packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
-			host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
+			host_send(&testbed.hosts[0], &testbed.hosts[1], bytes, header + length);
 			bench_run();
 			assert_int_equal(said_invalid + said_sequence + said_access + said_rnr + said_good, 0);
-			assert_int_equal(qp.hosts[1].failures, 0);
+			assert_int_equal(testbed.hosts[1].failures, 0);
 
 			packet.psn = bench.psn;
 			packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
 			for (unsigned time = 1; time <= 2; time++) {
-				host_send(&qp.hosts[0], &qp.hosts[1], bytes, header + length);
+				host_send(&testbed.hosts[0], &testbed.hosts[1], bytes, header + length);
 				bench_run();
 				assert_int_equal(said_invalid, request ? time : 0);
 			}
-			assert_int_equal(qp.hosts[1].failures, request ? 1 : 0);
+			assert_int_equal(testbed.hosts[1].failures, request ? 1 : 0);
 			assert_int_equal(said_sequence + said_access + said_rnr + said_good, 0);
 			if (request)
 				assert_int_equal(said_psn, bench.psn);
@@ -187,7 +187,7 @@ static void write_is_held_to_its_length(void **state)
 		rules_open(&bench, 4);
 		packet = bench_packet(&bench, OPCODE_WRITE_FIRST, 100, 1024);
 		packet.remote.length = turn == 0 ? 1000 : turn == 1 ? 1500 : 2000;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		if (turn)
 			bench_say(&bench, turn == 1 ? OPCODE_WRITE_MIDDLE : OPCODE_WRITE_LAST, 101,
 				  turn == 1 ? 1024 : 900);
@@ -244,12 +244,12 @@ static void messages_beyond_the_limit(void **state)
 		bench.region->length = (size_t)3 << 30; /* which there is not: nothing may touch it */
 		packet = bench_packet(&bench, opcodes[turn % 2], 100, turn % 2 ? 0 : 1024);
 		packet.remote.length = (1u << 30) + (turn < 2);
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		bench_run();
 		assert_int_equal(said_access, turn < 2);
 		assert_int_equal(said_data, 0);
 		assert_int_equal(bench.region->memory[0], turn < 2);
-		assert_int_equal(qp.hosts[1].failures, turn < 2);
+		assert_int_equal(testbed.hosts[1].failures, turn < 2);
 		bench_close(&bench);
 	}
 }
@@ -257,19 +257,19 @@ static void messages_beyond_the_limit(void **state)
 /* That packet arrives, and nothing is carried out, said or counted. */
 static void check_changes_nothing(struct bench *bench, const struct packet *packet)
 {
-	struct soft_queue *queue = queue_of(&bench->pair, 1);
-	struct soft_queue before = *queue;
+	struct soft_qp *qp = qp_of(&bench->pair, 1);
+	struct soft_qp before = *qp;
 	unsigned said = said_good + said_sequence + said_data + said_invalid + said_access + said_rnr;
-	unsigned heard = qp.hosts[1].heard;
-	struct host *host = &qp.hosts[1];
+	unsigned heard = testbed.hosts[1].heard;
+	struct host *host = &testbed.hosts[1];
 
-	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, packet, &icrc_good);
-	assert_memory_equal(&before, queue, sizeof(before));
-	soft_queue_batch_end(host->transport);
+	soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, packet, &icrc_good);
+	assert_memory_equal(&before, qp, sizeof(before));
+	soft_qp_batch_end(host->transport);
 	hosts_flush();
 	assert_int_equal(said_good + said_sequence + said_data + said_invalid + said_access + said_rnr, said);
-	assert_int_equal(qp.hosts[1].heard, heard);
-	assert_int_equal(qp.hosts[1].failures, 0);
+	assert_int_equal(testbed.hosts[1].heard, heard);
+	assert_int_equal(testbed.hosts[1].failures, 0);
 }
 
 static void say_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32_t length)
@@ -278,7 +278,7 @@ static void say_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32_
 
 	packet.remote.address += offset;
 	packet.pad = 0;
-	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 }
 
@@ -366,16 +366,16 @@ static void repeats_need_their_memory(void **state)
 	packet.remote.key = gone->remote_key;
 	packet.remote.address = (uintptr_t)gone->memory;
 	packet.pad = 0;
-	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(said_data, 1);
 	soft_region_destroy(gone);
-	host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(said_data, 1);
 	assert_int_equal(said_access, 1);
 	assert_int_equal(said_psn, 100);
-	assert_int_equal(qp.hosts[1].failures, 1);
+	assert_int_equal(testbed.hosts[1].failures, 1);
 	bench_close(&bench);
 }
 
@@ -399,13 +399,13 @@ static void what_never_was_is_no_repeat(void **state)
 
 		packet.pad = 0;
 		packet.remote.key++;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		bench_say(&bench, OPCODE_WRITE_ONLY, packet.psn, 16);
 		bench_run();
 	}
 	assert_int_equal(said_data, 1);
 	assert_int_equal(said_good + said_access + said_sequence, 0);
-	assert_int_equal(qp.hosts[1].failures, 0);
+	assert_int_equal(testbed.hosts[1].failures, 0);
 	bench_say(&bench, OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
 	assert_int_equal(said_data, 2);
@@ -418,22 +418,22 @@ static void other_sequence_numbers_are_not_heard(void **state)
 	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY, OPCODE_ACKNOWLEDGE,
 					   OPCODE_READ_RESPONSE_ONLY };
 	struct bench bench;
-	struct soft_queue *queue, before;
+	struct soft_qp *qp, before;
 
 	(void)state;
 	rules_open(&bench, 4);
-	queue = bench.pair.ends[1].queue;
-	before = *queue;
+	qp = bench.pair.ends[1].qp;
+	before = *qp;
 	for (size_t opcode = 0; opcode < LENGTH(opcodes); opcode++)
 		for (uint32_t ahead = PSN_AHEAD_MOST + 1; ahead <= PSN_MASK; ahead += 99991) {
 			struct packet packet =
 				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
-			struct host *host = &qp.hosts[1];
+			struct host *host = &testbed.hosts[1];
 
-			soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
+			soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, &packet, &icrc_good);
 		}
-	assert_memory_equal(&before, queue, sizeof(before));
-	assert_int_equal(qp.hosts[1].heard, 0);
+	assert_memory_equal(&before, qp, sizeof(before));
+	assert_int_equal(testbed.hosts[1].heard, 0);
 	assert_int_equal(bench.region->memory[0], 1);
 	bench_run();
 	assert_int_equal(said_good + said_sequence + said_data + said_invalid + said_access, 0);
@@ -450,7 +450,7 @@ static void gaps_are_told_once(void **state)
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = false;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 	}
 	assert_int_equal(said_sequence, 1);
@@ -485,7 +485,7 @@ static void gaps_are_told_again_if_asked(void **state)
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = psn % 4 == 0;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 		/* At once, and at the first two questions. */
 		assert_int_equal(said_sequence, psn < 104 ? 1 : psn < 108 ? 2 : 3);
@@ -509,7 +509,7 @@ static void gaps_come_with_an_acknowledgement(void **state)
 
 		packet.psn += is_missing;
 		packet.ack_request = false;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		network_run(CLOCK_NS_PER_MS);
 		if (!is_missing)
 			continue;
@@ -519,7 +519,7 @@ static void gaps_come_with_an_acknowledgement(void **state)
 		assert_int_equal(said_psn, psn);
 		/* It comes now. */
 		packet.psn = psn;
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	}
 	assert_int_equal(index, LENGTH(missing));
 	bench_close(&bench);
@@ -574,7 +574,7 @@ static void acknowledgements_name_no_read(void **state)
 	bench_say(&bench, OPCODE_READ_REQUEST, 103, 16);
 	bench_say(&bench, OPCODE_WRITE_ONLY, 102, 16);
 	bench_run();
-	soft_queue_stop(bench.pair.ends[1].queue);
+	soft_qp_stop(bench.pair.ends[1].qp);
 	hosts_flush();
 	bench_run();
 	assert_int_equal(said_good, 0);
@@ -600,7 +600,7 @@ static void acknowledgements_name_no_read(void **state)
 	bench_say(&bench, OPCODE_WRITE_ONLY, 102, 16);
 	bench_run();
 	assert_int_equal(said_good, 0);
-	soft_queue_stop(bench.pair.ends[1].queue);
+	soft_qp_stop(bench.pair.ends[1].qp);
 	hosts_flush();
 	assert_true(said_good > 0);
 	assert_int_equal(acked_psn, 100);
@@ -633,7 +633,7 @@ static void messages_are_counted(void **state)
 		if (rows[row].opcode == OPCODE_WRITE_FIRST)
 			packet.remote.length = 3072;
 		packet.pad = packet_pad(packet.length);
-		host_send_packet(&qp.hosts[0], &qp.hosts[1], &packet);
+		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		bench_run();
 		assert_int_equal(said_msn, rows[row].messages);
 		psn += rows[row].opcode == OPCODE_READ_REQUEST ? 3 : 1;
@@ -655,7 +655,7 @@ static unsigned sends, asked;
 
 static bool listen_to_both(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from == &qp.hosts[0] && packet->opcode == OPCODE_SEND_ONLY) {
+	if (from == &testbed.hosts[0] && packet->opcode == OPCODE_SEND_ONLY) {
 		sends++;
 		asked += packet->ack_request;
 	}
@@ -666,8 +666,8 @@ static void send_one(struct bench *bench, const struct work *work)
 {
 	struct work receive = { .kind = WORK_RECEIVE, .region = bench->region, .offset = 100, .length = 100 };
 
-	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 1), &receive, 1), OUTCOME_OK);
-	assert_int_equal(soft_queue_post(queue_of(&bench->pair, 0), work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 1), &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 0), work, 1), OUTCOME_OK);
 	hosts_flush();
 }
 
@@ -685,9 +685,9 @@ static void silent_work_does_not_ask(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	qp.tap = listen_to_both;
+	testbed.tap = listen_to_both;
 	sends = asked = 0;
-	requester = &queue_of(&bench.pair, 0)->requester;
+	requester = &qp_of(&bench.pair, 0)->requester;
 	silent.region = reported.region = bench.region;
 	for (sends = 0; sends < 64;) {
 		send_one(&bench, &silent);
@@ -698,7 +698,7 @@ static void silent_work_does_not_ask(void **state)
 	sends = asked = 0;
 	send_one(&bench, &silent);
 	send_one(&bench, &reported);
-	assert_true(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
+	assert_true(soft_qp_is_waiting(qp_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 2);
 	assert_int_equal(asked, 1);
@@ -716,19 +716,19 @@ static void silent_work_does_not_ask(void **state)
 	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 0);
 
-	window = requester->window;
+	window = requester->cwnd;
 	send_one(&bench, &silent);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 1);
 	/* A peer that leaves now need not wait for it. */
-	assert_false(soft_queue_is_waiting(queue_of(&bench.pair, 0)));
+	assert_false(soft_qp_is_waiting(qp_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 7);
 	assert_int_equal(asked, 3);
 	assert_int_equal(requester->count, 0);
 	/* It was no loss. */
-	assert_int_equal(requester->window, window);
+	assert_int_equal(requester->cwnd, window);
 
 	send_one(&bench, &silent);
 	network_run(CLOCK_NS_PER_MS);
@@ -752,12 +752,12 @@ static void a_smaller_window_waits_for_no_silence(void **state)
 	(void)state;
 	for (unsigned reading = 0; reading < 2; reading++) {
 		rules_open(&bench, 16);
-		qp.tap = listen_to_both;
-		requester = &queue_of(&bench.pair, 0)->requester;
+		testbed.tap = listen_to_both;
+		requester = &qp_of(&bench.pair, 0)->requester;
 		silent.region = reads.region = bench.region;
 		reads.remote_address = (uintptr_t)bench.region->memory;
 		reads.remote_key = bench.region->remote_key;
-		requester->window = 64;
+		requester->cwnd = 64;
 		for (sends = 0; sends < 64;) {
 			send_one(&bench, &silent);
 			network_run(CLOCK_NS_PER_MS);
@@ -767,9 +767,9 @@ static void a_smaller_window_waits_for_no_silence(void **state)
 		assert_int_equal(asked, 0);
 		assert_int_equal(requester->count, 12);
 
-		qp.hosts[0].transport->busy_queues += 1000;
+		testbed.hosts[0].transport->busy_qps += 1000;
 		if (reading)
-			assert_int_equal(soft_queue_post(queue_of(&bench.pair, 0), &reads, 1), OUTCOME_OK);
+			assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &reads, 1), OUTCOME_OK);
 		else
 			send_one(&bench, &silent);
 		network_run(CLOCK_NS_PER_MS);
@@ -789,14 +789,14 @@ static void write_with_immediate(void **state)
 	(void)state;
 	rules_open(&bench, 4);
 	receive.region = bench.region;
-	qp.completed = keep_completion;
-	qp.owner = &taken;
+	testbed.completed = keep_completion;
+	testbed.owner = &taken;
 	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(said_rnr, 1);
 	assert_int_equal(said_psn, 100);
 	assert_int_equal(bench.region->memory[0], 1);
-	assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
 	bench_say(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(said_good, 1);
@@ -817,26 +817,26 @@ static void strangers_are_not_heard(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	host = &qp.hosts[1];
+	host = &testbed.hosts[1];
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	soft_queue_receive(host->transport, host->socket, &stranger, &packet, &icrc_good);
-	soft_queue_receive(host->transport, qp.hosts[0].socket, &qp.hosts[0].address, &packet, &icrc_good);
+	soft_qp_receive(host->transport, host->socket, &stranger, &packet, &icrc_good);
+	soft_qp_receive(host->transport, testbed.hosts[0].socket, &testbed.hosts[0].address, &packet, &icrc_good);
 	packet.pkey = 0x1234;
-	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
+	soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, &packet, &icrc_good);
 	packet.pkey = PACKET_PKEY;
 	packet.opcode = OPCODE_DATAGRAM;
-	soft_queue_receive(host->transport, host->socket, &qp.hosts[0].address, &packet, &icrc_good);
-	soft_queue_batch_end(host->transport);
+	soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, &packet, &icrc_good);
+	soft_qp_batch_end(host->transport);
 	hosts_flush();
 	assert_int_equal(host->heard, 0);
 	assert_int_equal(said_good + said_sequence, 0);
 	assert_int_equal(bench.region->memory[0], 1);
 	/* The peer's address counts, from whatever port. */
 	packet.opcode = OPCODE_WRITE_ONLY;
-	another_port = qp.hosts[0].address;
+	another_port = testbed.hosts[0].address;
 	another_port.port ^= 1;
-	soft_queue_receive(host->transport, host->socket, &another_port, &packet, &icrc_good);
-	soft_queue_batch_end(host->transport);
+	soft_qp_receive(host->transport, host->socket, &another_port, &packet, &icrc_good);
+	soft_qp_batch_end(host->transport);
 	hosts_flush();
 	assert_int_equal(host->heard, 1);
 	assert_int_equal(said_good, 1);
@@ -853,7 +853,7 @@ static void arrive_marked(struct bench *bench, struct icrc_judge *judge, const s
 				  .mark.identification = (uint16_t)(100 + ahead) };
 
 	packet.destination = destination;
-	soft_queue_receive(qp.hosts[1].transport, qp.hosts[1].socket, from, &packet, &open);
+	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, from, &packet, &open);
 }
 
 /* Whoever sends in a peer's name cannot have the peer's own packets refused. */
@@ -867,20 +867,20 @@ static void strangers_teach_the_judge_nothing(void **state)
 
 	(void)state;
 	rules_open(&bench, 4);
-	peer = &qp.hosts[0].address;
+	peer = &testbed.hosts[0].address;
 	number = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16).destination;
 	for (uint16_t ahead = 0; ahead < 40000; ahead += 100) {
 		arrive_marked(&bench, &judge, peer, ahead, number + 1);
 		arrive_marked(&bench, &judge, &stranger, ahead, number);
 	}
 	assert_memory_equal(&judge, &before, sizeof(judge));
-	assert_int_equal(qp.hosts[1].heard, 0);
+	assert_int_equal(testbed.hosts[1].heard, 0);
 	/* The peer's own do count, and one that is damaged is found. */
 	arrive_marked(&bench, &judge, peer, 20000, number);
-	assert_int_equal(qp.hosts[1].heard, 0);
-	assert_true(judge.doubted);
+	assert_int_equal(testbed.hosts[1].heard, 0);
+	assert_true(judge.suspected);
 	arrive_marked(&bench, &judge, peer, 1, number);
-	assert_int_equal(qp.hosts[1].heard, 1);
+	assert_int_equal(testbed.hosts[1].heard, 1);
 	assert_int_equal(judge.last.identification, 101);
 	bench_close(&bench);
 }
@@ -895,7 +895,7 @@ static void who_left_still_acknowledges(void **state)
 	rules_open(&bench, 4);
 	bench_say(&bench, OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
-	soft_queue_stop(bench.pair.ends[1].queue);
+	soft_qp_stop(bench.pair.ends[1].qp);
 	hosts_flush();
 	last_words = said_good;
 	assert_in_range(last_words, 2, 4);
@@ -905,7 +905,7 @@ static void who_left_still_acknowledges(void **state)
 		bench_run();
 		assert_int_equal(said_good, last_words + repeat);
 		assert_int_equal(said_psn, 100);
-		soft_queue_stop(bench.pair.ends[1].queue);
+		soft_qp_stop(bench.pair.ends[1].qp);
 	}
 	said_good = 0;
 	bench_say(&bench, OPCODE_WRITE_ONLY, 101, 16);
@@ -914,7 +914,7 @@ static void who_left_still_acknowledges(void **state)
 	bench_run();
 	assert_int_equal(said_good + said_sequence + said_data + said_invalid, 0);
 	assert_int_equal(bench.region->memory[0], 5);
-	assert_int_equal(qp.hosts[1].failures, 0);
+	assert_int_equal(testbed.hosts[1].failures, 0);
 	bench_close(&bench);
 }
 
@@ -932,12 +932,12 @@ static void numbers_come_once(void **state)
 	for (unsigned count = 0; count < (is_valgrind() ? 500u : (unsigned)COUNT); count++) {
 		uint32_t number;
 
-		endpoint_prepare(&endpoint, &qp.hosts[0], ENDPOINT_CONNECTION, 1, 1);
-		number = soft_queue_number(endpoint.queue);
+		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
+		number = soft_qp_number(endpoint.qp);
 		assert_in_range(number, 2, 0xfffffe);
 		assert_false(seen[number / 8] & 1 << number % 8);
 		seen[number / 8] |= (uint8_t)(1 << number % 8);
-		soft_queue_destroy(endpoint.queue);
+		soft_qp_destroy(endpoint.qp);
 	}
 	qp_close();
 }
@@ -975,8 +975,8 @@ static void leave_at_the_last_message(void *owner, struct host *host, const stru
 	struct counted *counted = owner;
 
 	if (told->completion.kind == WORK_RECEIVE)
-		soft_queue_stop(told->endpoint->queue);
-	else if (host == &qp.hosts[0])
+		soft_qp_stop(told->endpoint->qp);
+	else if (host == &testbed.hosts[0])
 		counted->good += told->completion.status == COMPLETION_OK;
 }
 
@@ -993,10 +993,10 @@ static void last_message_is_acknowledged(void **state)
 	source = region_of(0, 100, 0);
 	receive.region = bench.region;
 	send.region = source;
-	qp.completed = leave_at_the_last_message;
-	qp.owner = &counted;
-	assert_int_equal(soft_queue_post(bench.pair.ends[1].queue, &receive, 1), OUTCOME_OK);
-	assert_int_equal(soft_queue_post(bench.pair.ends[0].queue, &send, 1), OUTCOME_OK);
+	testbed.completed = leave_at_the_last_message;
+	testbed.owner = &counted;
+	assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(bench.pair.ends[0].qp, &send, 1), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(counted.good, 1);
 	soft_region_destroy(source);
@@ -1011,34 +1011,34 @@ static void what_cannot_be_posted(void **state)
 	struct soft_endpoint fresh;
 	struct region *large;
 	struct work work = { .kind = WORK_SEND };
-	struct soft_queue *queue;
+	struct soft_qp *qp;
 
 	(void)state;
 	rules_open(&bench, 0);
-	qp.hosts[0].dead = true;
-	queue = bench.pair.ends[0].queue;
+	testbed.hosts[0].dead = true;
+	qp = bench.pair.ends[0].qp;
 	large = region_of(0, SOFT_LONGEST_MESSAGE + 1, 0);
 	work.region = large;
 	work.length = SOFT_LONGEST_MESSAGE + 1;
-	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_silently(qp, &work), OUTCOME_INTERNAL);
 	work = (struct work){ .kind = WORK_RECEIVE, .region = large, .length = 1 };
 	for (unsigned count = 0; count < 16; count++)
-		assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
-	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
+		assert_int_equal(post_silently(qp, &work), OUTCOME_OK);
+	assert_int_equal(post_silently(qp, &work), OUTCOME_INTERNAL);
 	/* The probe takes no place of the command's. */
 	work.kind = WORK_SEND;
-	soft_queue_probe(queue);
+	soft_qp_probe(qp);
 	for (unsigned count = 0; count < 16; count++)
-		assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
-	assert_int_equal(post_silently(queue, &work), OUTCOME_INTERNAL);
-	soft_queue_stop(queue);
-	assert_int_equal(post_silently(queue, &work), OUTCOME_OK);
+		assert_int_equal(post_silently(qp, &work), OUTCOME_OK);
+	assert_int_equal(post_silently(qp, &work), OUTCOME_INTERNAL);
+	soft_qp_stop(qp);
+	assert_int_equal(post_silently(qp, &work), OUTCOME_OK);
 
-	endpoint_prepare(&fresh, &qp.hosts[0], ENDPOINT_CONNECTION, 1, 1);
-	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_INTERNAL);
+	endpoint_prepare(&fresh, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
+	assert_int_equal(post_silently(fresh.qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
-	assert_int_equal(post_silently(fresh.queue, &work), OUTCOME_OK);
-	soft_queue_destroy(fresh.queue);
+	assert_int_equal(post_silently(fresh.qp, &work), OUTCOME_OK);
+	soft_qp_destroy(fresh.qp);
 	soft_region_destroy(large);
 	bench_close(&bench);
 }

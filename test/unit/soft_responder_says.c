@@ -18,7 +18,7 @@ static bool note_said(struct network *where, const struct host *from, struct pac
 	uint8_t syndrome = packet->acknowledgement.syndrome;
 
 	(void)where;
-	if (from != &qp.hosts[1])
+	if (from != &testbed.hosts[1])
 		return true;
 	assert_true(length < SAID_MOST - 1);
 	last_psn = packet->psn;
@@ -32,7 +32,7 @@ static bool note_said(struct network *where, const struct host *from, struct pac
 static void says_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	qp.tap = note_said;
+	testbed.tap = note_said;
 	memset(said, 0, sizeof(said));
 }
 
@@ -93,7 +93,7 @@ static void a_refusal_is_for_what_was_wrong(void **state)
 	bench_say(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
 	heard("N");
 	/* It leaves, and the refusal stands. */
-	soft_queue_stop(queue_of(&bench.pair, 1));
+	soft_qp_stop(qp_of(&bench.pair, 1));
 	hosts_flush();
 	heard("");
 	bench_close(&bench);
@@ -113,7 +113,7 @@ static void how_often_the_last_acknowledgement_is_said(void **state)
 			bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 			heard("A");
 		}
-		soft_queue_stop(queue_of(&bench.pair, 1));
+		soft_qp_stop(qp_of(&bench.pair, 1));
 		hosts_flush();
 		heard(lossy ? "AAAAA" : "AA");
 		/* A repeat is still acknowledged, but nothing is read any more. */

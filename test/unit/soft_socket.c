@@ -10,8 +10,9 @@
 #include <sys/ioctl.h>
 
 #include "core/clock.h"
-#include "transport/soft/packets.h"
-#include "transport/soft/socket.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/net/packet_io.h"
+#include "transport/soft/qp/qp_internal.h"
 
 static struct {
 	int bind_error;
@@ -121,14 +122,14 @@ static int begin(void **state)
 	memset(&world, 0, sizeof(world));
 	world.now = CLOCK_NS_PER_S;
 	world.transport.base.log = &told;
-	world.transport.wire = soft_wire_open();
-	return world.transport.wire ? 0 : -1;
+	world.transport.packet_io = soft_packet_io_open();
+	return world.transport.packet_io ? 0 : -1;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	soft_wire_close(world.transport.wire);
+	soft_packet_io_close(world.transport.packet_io);
 	return 0;
 }
 
@@ -257,7 +258,7 @@ static void assert_error_is_taken(struct soft_socket *socket)
 {
 	assert_true(has_error(socket->fd));
 	for (unsigned turns = 0; turns < 2; turns++)
-		soft_packets_readable(socket);
+		soft_packet_io_readable(socket);
 	assert_false(has_error(socket->fd));
 }
 

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "transport/soft/soft.h"
+#include "transport/soft/endpoint.h"
 
 enum {
 	TURNS = 200,

@@ -459,7 +459,7 @@ static void calls_change_the_state(void **state)
 			struct endpoint *endpoint = create(rows[row].kind, NULL);
 
 			endpoint->state = rows[row].before;
-			endpoint->queue_number = rows[row].before > ENDPOINT_IDLE;
+			endpoint->qpn = rows[row].before > ENDPOINT_IDLE;
 			answer = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
 			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? answer : OUTCOME_OK);
 			assert_string_equal(called, rows[row].name);
@@ -513,7 +513,7 @@ static void misuse_reaches_no_backend(void **state)
 					enum outcome outcome;
 
 					endpoint->state = (enum endpoint_state)at;
-					endpoint->queue_number = queue;
+					endpoint->qpn = queue;
 					outcome = rows[row].call(endpoint);
 					assert_int_equal(outcome, good ? OUTCOME_OK : OUTCOME_INTERNAL);
 					assert_string_equal(called, good ? rows[row].name : "");
@@ -544,7 +544,7 @@ static void works_that_make_no_sense(void **state)
 					rows[row] };
 
 		endpoint->state = ENDPOINT_ESTABLISHED;
-		endpoint->queue_number = 7;
+		endpoint->qpn = 7;
 		assert_int_equal(endpoint_post(endpoint, works, 2), OUTCOME_INTERNAL);
 		assert_string_equal(called, "");
 		assert_int_equal(endpoint_post(endpoint, works, 1), OUTCOME_OK);
@@ -569,7 +569,7 @@ static void other_calls(void **state)
 	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_OK);
 	assert_ptr_equal(endpoint->channel, &other);
 	endpoint->state = ENDPOINT_REQUESTED;
-	endpoint->queue_number = 7;
+	endpoint->qpn = 7;
 	called = "";
 	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MOST + 1), OUTCOME_INTERNAL);
 	assert_string_equal(called, "");

@@ -961,8 +961,8 @@ static void client_makes_its_connections(void **state)
 	second = connect_one(fake, 1, true);
 	assert_int_equal(of(second)->hello.connection, 1);
 	/* What is reported as the path is that of the first one. */
-	assert_int_equal(((struct ucmatose *)fake->state)->path.queue_number, first->queue_number);
-	assert_int_not_equal(first->queue_number, second->queue_number);
+	assert_int_equal(((struct ucmatose *)fake->state)->path.qpn, first->qpn);
+	assert_int_not_equal(first->qpn, second->qpn);
 	reply(first, 0);
 	run_for(fake, 300 * MS);
 	assert_says_not(fake, "sending");

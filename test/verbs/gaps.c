@@ -523,7 +523,7 @@ static void the_last_acknowledgement(void **state)
 		work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .tag = 7 };
 		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 		entry.base.wr_id = qp_of(bench.client.endpoint)->sends->request.wr_id;
-		entry.base.qp_num = bench.client.endpoint->queue_number;
+		entry.base.qp_num = bench.client.endpoint->qpn;
 		assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
 		start = clock_now();
 		bench_linger(&bench, 5);
@@ -669,7 +669,7 @@ static void service_level_of_a_group(void **state)
 		assert_int_equal(provider.last_handle.sl, asked ? 6 : 3);
 		assert_int_equal(bench.client.group.service_level, asked ? 6 : 3);
 		assert_int_equal(bench.client.group.lid, 0xc001);
-		assert_int_equal(bench.client.group.queue_key, UDP_QKEY);
+		assert_int_equal(bench.client.group.qkey, UDP_QKEY);
 		assert_int_equal(provider.last_handle.dlid, 0xc001);
 		end();
 	}
@@ -691,7 +691,7 @@ static void a_datagram_without_immediate(void **state)
 	completion = end_last_completion(&bench.client, WORK_RECEIVE);
 	assert_int_equal(completion->length, 300);
 	assert_false(completion->has_immediate);
-	assert_int_equal(completion->source_queue_number, bench.client.endpoint->queue_number);
+	assert_int_equal(completion->source_queue_number, bench.client.endpoint->qpn);
 	end();
 }
 
@@ -720,7 +720,7 @@ static void the_path_that_was_taken(void **state)
 	assert_int_equal(taken.port, 1);
 	assert_int_equal(taken.gid_index, 3);
 	assert_int_equal(taken.mtu, 2048);
-	assert_int_equal(taken.peer_queue_number, bench.server.endpoint->queue_number);
+	assert_int_equal(taken.peer_queue_number, bench.server.endpoint->qpn);
 	/* What cannot be asked is not known. */
 	provider_fail("ibv_query_qp", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);

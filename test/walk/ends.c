@@ -9,9 +9,9 @@
 #include "core/clock.h"
 #include "test/network/network.h"
 #include "test/network/rules.h"
+#include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/delivery.h"
-#include "transport/soft/manager.h"
-#include "transport/soft/queue.h"
+#include "transport/soft/qp/qp_internal.h"
 
 enum {
 	PORT = 7174,
@@ -443,66 +443,66 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
 
 static const struct icrc_case good = { .verdict = ICRC_GOOD };
 
-static void forge_packet(struct soft_queue *queue, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
+static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
 			 uint32_t length)
 {
-	struct soft_queue before = *queue;
+	struct soft_qp before = *qp;
 	struct packet packet = {
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_queue_number(queue),
+		.destination = soft_qp_number(qp),
 		.psn = psn,
 		.remote = { .address = address, .key = key, .length = length },
 	};
 
-	soft_queue_receive(queue->transport, queue->path.socket, &queue->path.peer, &packet, &good);
-	if (memcmp(&before, queue, sizeof(before)) != 0)
+	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet, &good);
+	if (memcmp(&before, qp, sizeof(before)) != 0)
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
 
 /* The peer "gave up waiting", by what every user of its host can know: its GUID and identifier. */
-static void forge_rejection(const struct soft_link *link)
+static void forge_rejection(const struct soft_cm_id *cm_id)
 {
 	uint8_t guid[8], bytes[MAD_SIZE];
 	struct mad mad = {
 		.kind = MAD_REJ,
-		.local_id = link->peer_id,
+		.local_id = cm_id->remote_id,
 		.rej = { .answered = MAD_ANSWERED_OTHER,
 			 .reason = MAD_REASON_TIMEOUT,
 			 .information = guid,
 			 .information_length = sizeof(guid) },
 	};
-	struct soft_link before = *link;
+	struct soft_cm_id before = *cm_id;
 
-	bytes_write(guid, sizeof(guid), link->peer_guid);
+	bytes_write(guid, sizeof(guid), cm_id->peer_guid);
 	mad_write(&mad, bytes);
-	soft_manager_receive(link->manager->transport, link->agreement.path.socket, &link->agreement.path.peer, bytes,
-			     MAD_SIZE, &good);
-	if (memcmp(&before, link, sizeof(before)) != 0)
+	soft_cm_receive(cm_id->cm->transport, cm_id->agreement.path.socket, &cm_id->agreement.path.peer, bytes,
+			MAD_SIZE, &good);
+	if (memcmp(&before, cm_id, sizeof(before)) != 0)
 		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
 }
 
 static void forge(const struct side *side)
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(side->endpoint);
-	struct soft_queue *queue = endpoint ? endpoint->queue : NULL;
-	const struct responder *responder = queue ? &queue->responder : NULL;
+	struct soft_qp *qp = endpoint ? endpoint->qp : NULL;
+	const struct responder *responder = qp ? &qp->responder : NULL;
 
 	/* READs again that are no part of one, */
-	for (unsigned place = 0; queue && place < responder->reads_most; place++) {
+	for (unsigned place = 0; qp && place < responder->reads_most; place++) {
 		const struct resource read = responder->resources[place];
 
-		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
-		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
-		forge_packet(queue, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);
+		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
+		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
+		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);
 	}
 	/* and WRITEs in place of a READ, or from before the first packet. */
-	for (uint32_t behind = 1; queue && behind <= 8; behind++)
+	for (uint32_t behind = 1; qp && behind <= 8; behind++)
 		if (behind <= responder->read_last || behind > responder->taken)
-			forge_packet(queue, OPCODE_WRITE_ONLY, (responder->expected - behind) & PSN_MASK, 0, 0, 0);
-	if (endpoint && endpoint->link && endpoint->link->state >= LINK_ESTABLISHED)
-		forge_rejection(endpoint->link);
+			forge_packet(qp, OPCODE_WRITE_ONLY, (responder->epsn - behind) & PSN_MASK, 0, 0, 0);
+	if (endpoint && endpoint->cm_id && endpoint->cm_id->state >= CM_ESTABLISHED)
+		forge_rejection(endpoint->cm_id);
 }
 
 /* ---- the network ---- */
@@ -696,14 +696,14 @@ static void check_ending(const struct side *side, unsigned allowed, const char *
 
 static void check_forgotten(const struct side *side, const char *name)
 {
-	const struct soft_manager *manager = soft_of(side->transport)->manager;
+	const struct soft_cm *cm = soft_of(side->transport)->cm;
 
-	for (unsigned index = 0; index < LINK_INDEXES; index++)
-		if (manager->tables[index].count)
-			violation("the %s remembers %zu connections for ever", name, manager->tables[index].count);
-	if (manager->half_open || manager->dying || manager->ended.count || manager->unconfirmed.count)
+	for (unsigned index = 0; index < CM_INDEXES; index++)
+		if (cm->tables[index].count)
+			violation("the %s remembers %zu connections for ever", name, cm->tables[index].count);
+	if (cm->half_open || cm->dying || cm->ended.count || cm->unconfirmed.count)
 		violation("the %s counts connections that are gone: %u half open, %u dying, %u ended", name,
-			  manager->half_open, manager->dying, manager->ended.count);
+			  cm->half_open, cm->dying, cm->ended.count);
 }
 
 static void close_side(struct side *side)

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/soft/mad.h"
-#include "transport/soft/queue.h"
+#include "transport/soft/net/packet_io.h"
+#include "transport/soft/qp/qp.h"
 
 enum {
 	COMPLETIONS_FIRST = 256, /* entries; doubled when full, power of two */
@@ -53,7 +53,7 @@ struct soft_delivery {
 	unsigned depth; /* of call-backs that entered */
 	struct loop_timer stirred;
 	bool stirring;
-	bool starved; /* an endpoint is */
+	bool no_memory; /* an endpoint is */
 	bool scramble;
 	uint64_t die; /* state of the scrambler's generator */
 };
@@ -107,16 +107,16 @@ static void queue_event(struct soft_endpoint *endpoint, struct event *event)
 	event->next = NULL;
 	*delivery->last = event;
 	delivery->last = &event->next;
-	soft_stir(delivery->transport);
+	soft_schedule(delivery->transport);
 }
 
 void soft_starve(struct soft_endpoint *endpoint)
 {
 	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
 
-	endpoint->starved = true;
-	delivery->starved = true;
-	soft_stir(delivery->transport);
+	endpoint->no_memory = true;
+	delivery->no_memory = true;
+	soft_schedule(delivery->transport);
 }
 
 static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_kind kind, size_t length)
@@ -133,7 +133,7 @@ static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_ki
 	return NULL;
 }
 
-void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
+void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
 	struct event *event = event_of(endpoint, kind, length);
 
@@ -144,7 +144,7 @@ void soft_tell(struct soft_endpoint *endpoint, enum soft_event_kind kind, const 
 	queue_event(endpoint, event);
 }
 
-void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
+void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
 {
 	struct event *event = event_of(endpoint, SOFT_EVENT_FAILED, length);
 
@@ -158,7 +158,7 @@ void soft_tell_refusal(struct soft_endpoint *endpoint, const char *cause, int re
 	queue_event(endpoint, event);
 }
 
-void soft_tell_failure(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
+void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	struct event *event = event_of(endpoint, SOFT_EVENT_FAILED, 0);
 
@@ -200,7 +200,7 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 		.completion = *completion,
 		.raw = raw,
 	};
-	soft_stir(delivery->transport);
+	soft_schedule(delivery->transport);
 }
 
 static void complete(const struct entry *entry)
@@ -331,9 +331,9 @@ static void deliver(struct soft_delivery *delivery)
 static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
-		if (!endpoint->starved)
+		if (!endpoint->no_memory)
 			continue;
-		endpoint->starved = false;
+		endpoint->no_memory = false;
 		if (endpoint->base.kind == ENDPOINT_LISTENER) {
 			endpoint_starved(&endpoint->base);
 		} else if (endpoint->base.handlers) {
@@ -342,7 +342,7 @@ static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *e
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {
 			if (endpoint->listener)
-				endpoint->listener->starved = true;
+				endpoint->listener->no_memory = true;
 			endpoint_destroy(&endpoint->base);
 		}
 	}
@@ -360,16 +360,16 @@ void soft_leave(struct soft_transport *transport)
 	/* Whoever hears of a completion may use its memory again, and a repeat of it may still be queued. */
 	soft_flush(transport);
 	deliver(delivery);
-	if (delivery->starved) {
-		delivery->starved = false;
+	if (delivery->no_memory) {
+		delivery->no_memory = false;
 		fail_starved(delivery, transport->endpoints);
 		fail_starved(delivery, transport->listeners);
 	}
-	soft_queue_batch_end(transport);
+	soft_qp_batch_end(transport);
 	soft_flush(transport);
 	delivery->depth--;
-	if (delivery->first || delivery->count || delivery->starved)
-		soft_stir(transport);
+	if (delivery->first || delivery->count || delivery->no_memory)
+		soft_schedule(transport);
 }
 
 static void stirred(void *owner)
@@ -381,7 +381,7 @@ static void stirred(void *owner)
 	soft_leave(delivery->transport);
 }
 
-void soft_stir(struct soft_transport *transport)
+void soft_schedule(struct soft_transport *transport)
 {
 	struct soft_delivery *delivery = transport->delivery;
 	int64_t delay = 0;

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/delivery.h"
-#include "transport/soft/manager.h"
+#include "transport/soft/qp/qp.h"
 
 enum {
 	PORT_FIRST = 32768, /* of those taken for port 0 and for connecting, as Linux chooses them */
@@ -38,13 +39,13 @@ enum outcome soft_channel_create(struct transport *transport, struct channel **r
 
 void soft_channel_destroy(struct channel *base)
 {
-	struct soft_channel **link = &soft_of(base->transport)->channels;
+	struct soft_channel **cm_id = &soft_of(base->transport)->channels;
 	struct soft_channel *channel;
 
-	while (&(*link)->base != base)
-		link = &(*link)->next;
-	channel = *link;
-	*link = channel->next;
+	while (&(*cm_id)->base != base)
+		cm_id = &(*cm_id)->next;
+	channel = *cm_id;
+	*cm_id = channel->next;
 	free(channel);
 }
 
@@ -117,8 +118,8 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 		for (struct soft_endpoint *other = transport->endpoints; other; other = other->next)
 			if (other->listener == endpoint)
 				other->listener = NULL;
-	soft_manager_forget(endpoint);
-	soft_queue_destroy(endpoint->queue);
+	soft_cm_forget(endpoint);
+	soft_qp_destroy(endpoint->qp);
 	soft_delivery_forget(endpoint);
 	take_out(endpoint);
 	free(endpoint);
@@ -241,33 +242,33 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 
 enum outcome soft_open_queue(struct endpoint *base)
 {
-	return soft_queue_create(soft_endpoint_of(base));
+	return soft_qp_create(soft_endpoint_of(base));
 }
 
 enum outcome soft_connect(struct endpoint *base, const void *data, size_t length)
 {
-	return soft_manager_connect(soft_endpoint_of(base), data, length);
+	return soft_cm_connect(soft_endpoint_of(base), data, length);
 }
 
 enum outcome soft_accept(struct endpoint *base, const void *data, size_t length)
 {
-	return soft_manager_accept(soft_endpoint_of(base), data, length);
+	return soft_cm_accept(soft_endpoint_of(base), data, length);
 }
 
 enum outcome soft_reject(struct endpoint *base, const void *data, size_t length)
 {
-	return soft_manager_reject(soft_endpoint_of(base), data, length);
+	return soft_cm_reject(soft_endpoint_of(base), data, length);
 }
 
 enum outcome soft_disconnect(struct endpoint *base)
 {
-	soft_queue_stop(soft_endpoint_of(base)->queue);
-	return soft_manager_disconnect(soft_endpoint_of(base));
+	soft_qp_stop(soft_endpoint_of(base)->qp);
+	return soft_cm_disconnect(soft_endpoint_of(base));
 }
 
 enum outcome soft_post(struct endpoint *base, const struct work *work, size_t count)
 {
-	return soft_queue_post(soft_endpoint_of(base)->queue, work, count);
+	return soft_qp_post(soft_endpoint_of(base)->qp, work, count);
 }
 
 #define NATIVE_ADDRESSES "InfiniBand's own addresses need InfiniBand: there is only IP"
@@ -311,12 +312,12 @@ void soft_path(const struct endpoint *base, struct path *path)
 
 	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
 	snprintf(path->gid_type, sizeof(path->gid_type), "RoCE v2");
-	soft_manager_gid(&endpoint->path.local, path->gid);
+	soft_cm_gid(&endpoint->path.local, path->gid);
 	soft_interface_name(&endpoint->path.local, path->interface);
 	path->mtu = endpoint->path.mtu;
-	if (endpoint->link) {
-		path->mtu = endpoint->link->agreement.path.mtu;
-		path->peer_queue_number = endpoint->link->agreement.peer_queue;
+	if (endpoint->cm_id) {
+		path->mtu = endpoint->cm_id->agreement.path.mtu;
+		path->peer_queue_number = endpoint->cm_id->agreement.peer_qpn;
 	}
 }
 

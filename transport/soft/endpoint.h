@@ -1,9 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of the backend's table that endpoint.c and group.c provide, for soft.c. */
+/* The endpoints of transport.h over this backend; and the functions of its table in endpoint.c and group.c. */
 #ifndef TRANSPORT_SOFT_ENDPOINT_H
 #define TRANSPORT_SOFT_ENDPOINT_H
 
-#include "transport/soft/soft.h"
+#include "transport/soft/net/socket.h"
+
+struct soft_endpoint {
+	struct endpoint base;
+	struct soft_qp *qp;
+	struct soft_cm_id *cm_id;
+	struct loop_timer later;		    /* an event of ours that is due in the next turn */
+	struct soft_endpoint *listener;		    /* that the request came to, while both live */
+	unsigned asked;				    /* of a listener: requests that no command has answered yet */
+	bool no_memory;				    /* some news of it found no memory: it fails */
+	int no_way;				    /* errno: what ICMP has said since the peer was last heard; 0 */
+	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
+	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
+	struct soft_endpoint *next_destroyed;
+	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
+	struct group_address group;
+};
+
+static inline struct soft_endpoint *soft_endpoint_of(struct endpoint *endpoint)
+{
+	return (struct soft_endpoint *)endpoint;
+}
+
+/* What an endpoint's options say of each packet. */
+void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);
+
+/* The listener of a service id, for a request that came in at that local address; NULL: nobody listens. */
+struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
+					 const struct address *local);
+/* A new connection in ENDPOINT_REQUESTED for a listener; NULL without memory. Its link is the manager's to set. */
+struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
+					    const struct address *peer);
+/* Delivers SOFT_EVENT_REQUESTED: tells the listener of its new connection. */
+void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t length);
 
 enum outcome soft_channel_create(struct transport *transport, struct channel **channel);
 void soft_channel_destroy(struct channel *channel);
@@ -28,8 +61,5 @@ extern const struct path_refusal soft_refusals[];
 /* group.c */
 enum outcome soft_join(struct endpoint *endpoint, void *context);
 enum outcome soft_leave_group(struct endpoint *endpoint);
-
-/* soft.c: schedules the clean-up of what was destroyed for the next turn of the loop. */
-void soft_reap_later(struct soft_transport *transport);
 
 #endif

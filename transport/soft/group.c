@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "transport/soft/delivery.h"
-#include "transport/soft/endpoint.h"
-#include "transport/soft/socket.h"
+#include "transport/soft/qp/qp.h"
 
 enum {
 	GROUP_QUEUE_NUMBER = 0xffffff,
@@ -58,12 +57,12 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
 		log_debug(transport->base.log, "%s: the interface for multicast cannot be chosen", base->name);
 	endpoint->group = (struct group_address){
-		.queue_number = GROUP_QUEUE_NUMBER,
-		.queue_key = GROUP_QUEUE_KEY_UDP,
+		.qpn = GROUP_QUEUE_NUMBER,
+		.qkey = GROUP_QUEUE_KEY_UDP,
 		.context = context,
 	};
 	group_gid(group, endpoint->group.gid);
-	soft_queue_aim(endpoint->queue, &endpoint->path, GROUP_QUEUE_KEY_UDP);
+	soft_qp_aim(endpoint->qp, &endpoint->path, GROUP_QUEUE_KEY_UDP);
 	loop_timer_start(base->transport->loop, &endpoint->later, 0, joined, endpoint);
 	return OUTCOME_OK;
 }

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/soft/endpoint.h"
-
 struct soft_region_table {
 	struct soft_table by_key;
 	uint8_t nothing; /* where ranges without length lie */

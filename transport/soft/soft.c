@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "transport/soft/cm/cm.h"
 #include "transport/soft/delivery.h"
-#include "transport/soft/endpoint.h"
-#include "transport/soft/manager.h"
-#include "transport/soft/packets.h"
-#include "transport/soft/queue.h"
+#include "transport/soft/net/packet_io.h"
+#include "transport/soft/qp/qp.h"
 #include "transport/soft/region.h"
-#include "transport/soft/socket.h"
 
 uint64_t soft_random(void)
 {
@@ -48,15 +46,14 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	};
 	/* The manager last: soft_close() has nothing to say to anybody without it. */
 	if (!(transport->delivery = soft_delivery_open(transport)) ||
-	    !(transport->queues = soft_queue_table_open(transport)) ||
-	    !(transport->regions = soft_region_table_open()) || !(transport->wire = soft_wire_open()) ||
-	    !(transport->manager = soft_manager_open(transport))) {
+	    !(transport->qps = soft_qp_table_open(transport)) || !(transport->regions = soft_region_table_open()) ||
+	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
 		log_errno(log, NULL, ENOMEM, "opening the transport");
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
 	}
 	/* Sockets wake the loop by themselves: there is nothing to be done before it sleeps. */
-	loop_poller_start(loop, &transport->poller, soft_packets_poll, NULL, transport);
+	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
 	*result = &transport->base;
 	return OUTCOME_OK;
 }
@@ -106,15 +103,15 @@ static void soft_close(struct transport *base)
 
 	destroy_all(transport->listeners);
 	destroy_all(transport->endpoints);
-	if (transport->manager)
+	if (transport->cm)
 		reap(transport);
 	loop_timer_stop(&transport->reaper);
 	loop_poller_stop(transport->base.loop, &transport->poller);
-	soft_manager_close(transport->manager);
+	soft_cm_close(transport->cm);
 	soft_sockets_close(transport);
-	soft_wire_close(transport->wire);
+	soft_packet_io_close(transport->packet_io);
 	soft_region_table_close(transport->regions);
-	soft_queue_table_close(transport->queues);
+	soft_qp_table_close(transport->qps);
 	soft_delivery_close(transport->delivery);
 	while (transport->channels)
 		soft_channel_destroy((struct channel *)transport->channels);

@@ -60,8 +60,8 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	endpoint->group = (struct group_address){
 		.lid = parameters->ah_attr.dlid,
 		.service_level = attributes.sl,
-		.queue_number = parameters->qp_num,
-		.queue_key = parameters->qkey,
+		.qpn = parameters->qp_num,
+		.qkey = parameters->qkey,
 		.context = (void *)(uintptr_t)parameters->private_data,
 	};
 	memcpy(endpoint->group.gid, parameters->ah_attr.grh.dgid.raw, sizeof(endpoint->group.gid));

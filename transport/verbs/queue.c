@@ -155,7 +155,7 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		}
 		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
 	}
-	base->queue_number = endpoint->queue->qp_num;
+	base->qpn = endpoint->queue->qp_num;
 	return options->own_queue ? move_own_queue(endpoint) : OUTCOME_OK;
 }
 
@@ -210,6 +210,6 @@ void verbs_queue_destroy(struct verbs_endpoint *endpoint)
 	else
 		rdma_destroy_qp(endpoint->id);
 	endpoint->queue = NULL;
-	endpoint->base.queue_number = 0;
+	endpoint->base.qpn = 0;
 	verbs_completion_release(endpoint);
 }

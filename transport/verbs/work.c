@@ -73,8 +73,8 @@ static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, 
 		}
 		if (endpoint->base.kind == ENDPOINT_GROUP) {
 			request->wr.ud.ah = endpoint->group_handle;
-			request->wr.ud.remote_qpn = endpoint->group.queue_number;
-			request->wr.ud.remote_qkey = endpoint->group.queue_key;
+			request->wr.ud.remote_qpn = endpoint->group.qpn;
+			request->wr.ud.remote_qkey = endpoint->group.qkey;
 		} else {
 			request->wr.rdma.remote_addr = work[index].remote_address;
 			request->wr.rdma.rkey = work[index].remote_key;

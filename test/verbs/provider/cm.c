@@ -268,7 +268,7 @@ static void rtu_arrives(struct action *action)
 	cm_raise(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-static struct queue_pair *queue_of(const struct cm_id *id)
+static struct queue_pair *qp_of(const struct cm_id *id)
 {
 	return id->base.qp ? (struct queue_pair *)id->base.qp : qp_find(id->local.qp_num);
 }
@@ -474,8 +474,8 @@ static void reply_arrives(struct action *action)
 	/* There it is the kernel that moves the queue pair, and it needs no third message. */
 	event->base.event = RDMA_CM_EVENT_ESTABLISHED;
 	id->state = CM_ESTABLISHED;
-	if (queue_of(id))
-		move_to_work(id, queue_of(id));
+	if (qp_of(id))
+		move_to_work(id, qp_of(id));
 	send_on(id, rtu_arrives, NULL, 0);
 }
 
@@ -490,15 +490,15 @@ static void timewait_ends(struct action *action)
 static void close_id(struct cm_id *id)
 {
 	id->state = CM_CLOSED;
-	if (id->device->fabric == PROVIDER_IWARP && queue_of(id))
-		move(id, queue_of(id), IBV_QPS_ERR);
+	if (id->device->fabric == PROVIDER_IWARP && qp_of(id))
+		move(id, qp_of(id), IBV_QPS_ERR);
 	provider_action(timewait_ends, id->number)->id = id->number;
 }
 
 void cm_lost(const struct queue_pair *qp)
 {
 	for (struct cm_id *id = provider.ids; id; id = id->next)
-		if (id->state >= CM_REP_SENT && id->state != CM_CLOSED && queue_of(id) == qp) {
+		if (id->state >= CM_REP_SENT && id->state != CM_CLOSED && qp_of(id) == qp) {
 			close_id(id);
 			cm_raise(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		}
@@ -795,7 +795,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *parameters)
 	id->local.retry_count = id->remote.retry_count;
 	if (base->qp)
 		id->local.qp_num = base->qp->qp_num;
-	qp = queue_of(id);
+	qp = qp_of(id);
 	if ((base->qp || id->device->fabric == PROVIDER_IWARP) && qp && move_to_work(id, qp))
 		return -1;
 	id->state = CM_REP_SENT;

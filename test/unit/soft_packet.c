@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/unit/unit.h"
+
+#include "core/clock.h"
+#include "test/network/vectors.h"
+
+enum {
+	MIGRATED = 0x40 /* a bit that soft-RoCE leaves off and we set */
+};
+
+static void assert_packets_equal(const struct packet *one, const struct packet *other)
+{
+	assert_int_equal(one->opcode, other->opcode);
+	assert_int_equal(one->solicited, other->solicited);
+	assert_int_equal(one->ack_request, other->ack_request);
+	assert_int_equal(one->pad, other->pad);
+	assert_int_equal(one->pkey, other->pkey);
+	assert_int_equal(one->destination, other->destination);
+	assert_int_equal(one->psn, other->psn);
+	assert_true(one->remote.address == other->remote.address);
+	assert_int_equal(one->remote.key, other->remote.key);
+	assert_int_equal(one->remote.length, other->remote.length);
+	assert_int_equal(one->acknowledgement.syndrome, other->acknowledgement.syndrome);
+	assert_int_equal(one->acknowledgement.msn, other->acknowledgement.msn);
+	assert_int_equal(one->datagram.key, other->datagram.key);
+	assert_int_equal(one->datagram.source, other->datagram.source);
+	assert_int_equal(one->immediate, other->immediate);
+	assert_int_equal(one->length, other->length);
+}
+
+static void real_packets_parse(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VECTORS; i++) {
+		struct vector_datagram datagram;
+		struct packet packet;
+
+		vector_open(vector_at(i), &datagram);
+		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
+		assert_packets_equal(&packet, &vector_at(i)->packet);
+		assert_ptr_equal(packet.payload + packet.length + packet.pad + PACKET_ICRC_SIZE,
+				 datagram.bytes + datagram.length);
+	}
+}
+
+static void real_headers_are_written_again(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VECTORS; i++) {
+		struct vector_datagram datagram;
+		uint8_t header[PACKET_HEADER_MOST];
+		struct packet packet;
+		size_t length;
+
+		vector_open(vector_at(i), &datagram);
+		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
+		packet.pad = 0; /* follows from the length */
+		length = packet_write(&packet, header);
+		assert_ptr_equal(datagram.bytes + length, packet.payload);
+		assert_int_equal(header[1], datagram.bytes[1] | MIGRATED);
+		header[1] = datagram.bytes[1];
+		assert_memory_equal(header, datagram.bytes, length);
+	}
+}
+
+/* An allocation of just its length, so that a read beyond it is seen. */
+static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
+{
+	uint8_t *copy = malloc(length ? length : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, length);
+	return copy;
+}
+
+/* Reads all that parsing says is there. */
+static void touch(const struct packet *packet)
+{
+	volatile unsigned sum = 0;
+
+	for (size_t i = 0; i < packet->length + packet->pad + PACKET_ICRC_SIZE; i++)
+		sum += packet->payload[i];
+	(void)sum;
+}
+
+static void truncated_packets_are_harmless(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VECTORS; i++) {
+		struct vector_datagram datagram;
+
+		vector_open(vector_at(i), &datagram);
+		for (size_t length = 0; length < datagram.length; length++) {
+			uint8_t *bytes = exact_copy(datagram.bytes, length);
+			struct packet packet;
+
+			if (packet_parse(bytes, length, &packet)) {
+				assert_true(length >= PACKET_BASE_SIZE + PACKET_ICRC_SIZE && length % 4 == 0);
+				touch(&packet);
+			}
+			free(bytes);
+		}
+	}
+}
+
+static void random_packets_are_harmless(void **state)
+{
+	unsigned parsed = 0;
+
+	(void)state;
+	srandom(1);
+	for (unsigned round = 0; round < 20000; round++) {
+		size_t length = (size_t)random() % 80;
+		uint8_t original[80], *bytes;
+		struct packet packet;
+
+		for (size_t i = 0; i < sizeof(original); i++)
+			original[i] = (uint8_t)random();
+		/* Mostly what gets beyond the first look. */
+		if (round % 4) {
+			length &= ~(size_t)3;
+			original[0] %= 0x12;
+			original[1] &= 0xf0;
+		}
+		bytes = exact_copy(original, length);
+		if (packet_parse(bytes, length, &packet)) {
+			parsed++;
+			touch(&packet);
+		}
+		free(bytes);
+	}
+	assert_true(parsed > 1000);
+}
+
+/* Sets up a packet of that opcode with so many bytes behind its headers, ICRC included. */
+static size_t build(uint8_t bytes[64], uint8_t opcode, size_t behind)
+{
+	struct packet packet = { .opcode = opcode, .pkey = PACKET_PKEY };
+
+	memset(bytes, 0, 64);
+	return packet_write(&packet, bytes) + behind;
+}
+
+static void malformed_packets_are_refused(void **state)
+{
+	struct packet packet;
+	uint8_t bytes[64];
+	size_t length;
+
+	(void)state;
+	length = build(bytes, OPCODE_SEND_ONLY, 4 + 4);
+	assert_true(packet_parse(bytes, length, &packet));
+	assert_int_equal(packet.length, 4);
+	for (uint8_t version = 1; version < 16; version++) {
+		bytes[1] = version;
+		assert_false(packet_parse(bytes, length, &packet));
+	}
+	bytes[1] = 0x30;
+	assert_true(packet_parse(bytes, length, &packet));
+	assert_int_equal(packet.length, 1);
+	assert_false(packet_parse(bytes, length - 4, &packet)); /* 3 bytes of pad in none */
+	bytes[1] = 0;
+	assert_true(packet_parse(bytes, length - 4, &packet));
+	assert_int_equal(packet.length, 0);
+	for (size_t odd = 1; odd < 4; odd++)
+		assert_false(packet_parse(bytes, length + odd, &packet));
+
+	/* Pad inside a message. */
+	length = build(bytes, OPCODE_WRITE_MIDDLE, 8 + 4);
+	assert_true(packet_parse(bytes, length, &packet));
+	bytes[1] = 0x10;
+	assert_false(packet_parse(bytes, length, &packet));
+
+	/* Payload where none may be. */
+	length = build(bytes, OPCODE_READ_REQUEST, 4);
+	assert_true(packet_parse(bytes, length, &packet));
+	assert_false(packet_parse(bytes, length + 4, &packet));
+	length = build(bytes, OPCODE_ACKNOWLEDGE, 4);
+	assert_true(packet_parse(bytes, length, &packet));
+	assert_false(packet_parse(bytes, length + 4, &packet));
+}
+
+/* By the specification: which opcodes there are, and how long their headers. */
+static size_t header_length_of(unsigned opcode)
+{
+	switch (opcode) {
+	case 0x00:
+	case 0x01:
+	case 0x02:
+	case 0x04:
+	case 0x07:
+	case 0x08:
+	case 0x0e:
+		return 12;
+	case 0x03:
+	case 0x05:
+	case 0x09:
+	case 0x0d:
+	case 0x0f:
+	case 0x10:
+	case 0x11:
+		return 12 + 4;
+	case 0x64:
+		return 12 + 8;
+	case 0x65:
+		return 12 + 8 + 4;
+	case 0x06:
+	case 0x0a:
+	case 0x0c:
+		return 12 + 16;
+	case 0x0b:
+		return 12 + 16 + 4;
+	default:
+		/* Of what is no more than known to be a request of a connection the rest is payload. */
+		return opcode >= 0x13 && opcode <= 0x1f ? 12 : 0;
+	}
+}
+
+static void every_opcode_has_its_headers(void **state)
+{
+	(void)state;
+	for (unsigned opcode = 0; opcode < 256; opcode++) {
+		struct packet packet = {
+			.opcode = (uint8_t)opcode,
+			.pkey = 0x1234,
+			.destination = 0xabcdef,
+			.psn = 0xfedcba,
+			.remote = { UINT64_C(0x123456789abcdef0), 0x87654321, 0xfffffff0 },
+			.acknowledgement = { 0x7f, 0xc0ffee },
+			.datagram = { 0xdeadbeef, 0xbeefed },
+			.immediate = 0xfeedface,
+			.solicited = opcode & 1,
+			.ack_request = opcode & 2,
+		};
+		uint8_t bytes[PACKET_HEADER_MOST + PACKET_ICRC_SIZE];
+		struct packet parsed;
+		size_t length = packet_write(&packet, bytes);
+
+		assert_int_equal(length, header_length_of(opcode));
+		assert_int_equal(!opcode_form(packet.opcode), !length);
+		if (!length) {
+			memset(bytes, 0, sizeof(bytes));
+			bytes[0] = packet.opcode;
+			assert_false(packet_parse(bytes, sizeof(bytes), &parsed));
+			continue;
+		}
+		memset(bytes + length, 0, PACKET_ICRC_SIZE);
+		for (size_t cut = 0; cut < length + PACKET_ICRC_SIZE; cut++)
+			assert_false(packet_parse(bytes, cut, &parsed));
+		assert_true(packet_parse(bytes, length + PACKET_ICRC_SIZE, &parsed));
+		/* What the opcode has no header for is 0. */
+		if (!(opcode_form(packet.opcode) & FORM_REMOTE))
+			memset(&packet.remote, 0, sizeof(packet.remote));
+		if (!(opcode_form(packet.opcode) & FORM_ACKNOWLEDGEMENT))
+			memset(&packet.acknowledgement, 0, sizeof(packet.acknowledgement));
+		if (!(opcode_form(packet.opcode) & FORM_DATAGRAM))
+			memset(&packet.datagram, 0, sizeof(packet.datagram));
+		if (!(opcode_form(packet.opcode) & FORM_IMMEDIATE))
+			packet.immediate = 0;
+		assert_packets_equal(&parsed, &packet);
+	}
+}
+
+static void numbers_are_cut_to_their_bits(void **state)
+{
+	struct packet packet = {
+		.opcode = OPCODE_DATAGRAM,
+		.destination = UINT32_MAX,
+		.psn = UINT32_MAX,
+		.datagram = { .source = UINT32_MAX },
+		.length = 1,
+	};
+	uint8_t bytes[PACKET_HEADER_MOST];
+
+	(void)state;
+	assert_int_equal(packet_write(&packet, bytes), 20);
+	assert_int_equal(bytes[1], MIGRATED | 0x30);
+	assert_int_equal(bytes[4], 0);
+	assert_int_equal(bytes[8], 0);
+	assert_int_equal(bytes[16], 0);
+	packet.opcode = OPCODE_ACKNOWLEDGE;
+	packet.acknowledgement.syndrome = 0x60;
+	packet.acknowledgement.msn = UINT32_MAX;
+	packet_write(&packet, bytes);
+	assert_int_equal(bytes[12], 0x60);
+}
+
+static void pad_fills_four_bytes(void **state)
+{
+	(void)state;
+	for (size_t length = 0; length < 100; length++) {
+		assert_true(packet_pad(length) < 4);
+		assert_int_equal((length + packet_pad(length)) % 4, 0);
+	}
+}
+
+static void sequence_numbers_wrap(void **state)
+{
+	(void)state;
+	assert_int_equal(psn_add(0xffffff, 1), 0);
+	assert_int_equal(psn_add(0xfffffe, 5), 3);
+	assert_int_equal(psn_add(3, (uint32_t)-5), 0xfffffe);
+	assert_int_equal(psn_difference(0, 0xffffff), 1);
+	assert_int_equal(psn_difference(0xffffff, 0), -1);
+	assert_int_equal(psn_difference(5, 5), 0);
+	assert_int_equal(psn_difference(0x7fffff, 0), 0x7fffff);
+	assert_int_equal(psn_difference(0x800000, 0), -0x800000);
+	assert_true(psn_before(0xffffff, 0));
+	assert_false(psn_before(0, 0xffffff));
+	assert_false(psn_before(7, 7));
+	assert_true(psn_before(0, 0x7fffff));
+	for (uint32_t psn = 0xfffff0; psn < 0x1000010; psn++) {
+		for (uint32_t step = 0; step < 0x7fffff; step += 0x3fff) {
+			assert_int_equal(psn_difference(psn_add(psn & PSN_MASK, step), psn & PSN_MASK), step);
+			assert_int_equal(psn_difference(psn & PSN_MASK, psn_add(psn & PSN_MASK, step)), -(int)step);
+		}
+	}
+}
+
+static void syndromes_have_kind_and_value(void **state)
+{
+	(void)state;
+	assert_int_equal(syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0x1f);
+	assert_int_equal(syndrome_make(SYNDROME_RNR, 14), 0x2e);
+	assert_int_equal(syndrome_make(SYNDROME_NAK, NAK_SEQUENCE), 0x60);
+	assert_int_equal(syndrome_make(SYNDROME_NAK, NAK_REMOTE_OPERATION), 0x63);
+	for (unsigned syndrome = 0; syndrome < 128; syndrome++) {
+		uint8_t value = syndrome_value((uint8_t)syndrome);
+
+		assert_int_equal(syndrome_make(syndrome_kind((uint8_t)syndrome), value), syndrome);
+	}
+	/* The highest bit is reserved: no kind that means anything. */
+	assert_true(syndrome_kind(0x9f) > SYNDROME_NAK);
+}
+
+static void rnr_delays(void **state)
+{
+	(void)state;
+	assert_int_equal(rnr_delay(0), 655360 * CLOCK_NS_PER_US);
+	assert_int_equal(rnr_delay(1), 10 * CLOCK_NS_PER_US);
+	assert_int_equal(rnr_delay(14), 1280 * CLOCK_NS_PER_US);
+	assert_int_equal(rnr_delay(31), 491520 * CLOCK_NS_PER_US);
+	assert_int_equal(rnr_delay(32 + 14), rnr_delay(14));
+	for (uint8_t code = 0; code < 32; code++) {
+	}
+	/* Nearly each code is as long as the last two together; at least, each is longer than the one before. */
+	for (uint8_t code = 2; code < 32; code++)
+		assert_true(rnr_delay(code) > rnr_delay((uint8_t)(code - 1)));
+}
+
+static void mtu_codes_and_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(mtu_bytes(0), 0);
+	assert_int_equal(mtu_bytes(1), 256);
+	assert_int_equal(mtu_bytes(3), 1024);
+	assert_int_equal(mtu_bytes(5), 4096);
+	assert_int_equal(mtu_bytes(6), 0);
+	assert_int_equal(mtu_bytes(UINT32_MAX), 0);
+	assert_int_equal(mtu_code(0), 0);
+	assert_int_equal(mtu_code(255), 0);
+	assert_int_equal(mtu_code(256), 1);
+	assert_int_equal(mtu_code(1500 - PACKET_OVERHEAD_MOST), 3);
+	assert_int_equal(mtu_code(4095), 4);
+	assert_int_equal(mtu_code(65536), 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(real_packets_parse),
+		cmocka_unit_test(real_headers_are_written_again),
+		cmocka_unit_test(truncated_packets_are_harmless),
+		cmocka_unit_test(random_packets_are_harmless),
+		cmocka_unit_test(malformed_packets_are_refused),
+		cmocka_unit_test(every_opcode_has_its_headers),
+		cmocka_unit_test(numbers_are_cut_to_their_bits),
+		cmocka_unit_test(pad_fills_four_bytes),
+		cmocka_unit_test(sequence_numbers_wrap),
+		cmocka_unit_test(syndromes_have_kind_and_value),
+		cmocka_unit_test(rnr_delays),
+		cmocka_unit_test(mtu_codes_and_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,@test/unit/soft_packet_io.wrap */
+/* Packets through the batches of packets.c as the kernel cuts and coalesces them, and what a socket's buffer holds. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include "transport/soft/cm/cm.h"
+#include "transport/soft/delivery.h"
+#include "transport/soft/net/packet_io.h"
+#include "transport/soft/qp/qp.h"
+#include "transport/soft/wire/mad.h"
+
+enum {
+	WIRE_MOST = 131072,
+	PACKETS_MOST = 64,
+	HEADERS = 16, /* of a packet in the middle of a message, with its ICRC */
+};
+
+/* What one end sent in one message, and what the other end's queues got of it. */
+struct packet_io {
+	uint8_t bytes[WIRE_MOST];
+	size_t length, segment, messages;
+	struct sockaddr_storage from;
+	int control_type, control_size; /* that the receiver is told; type 0: nothing */
+	int flags;
+	bool taken;
+	uint32_t psn[PACKETS_MOST];
+	uint8_t first[PACKETS_MOST]; /* byte of the payload */
+	size_t lengths[PACKETS_MOST], count;
+	uint32_t dropped;
+	unsigned refused[8]; /* the messages so many before the end of a call, in turn; 0 takes all of it */
+	size_t turn;
+	int error;
+	int icmp_error; /* in the queue of errors; 0: none */
+	int unreachable;
+	unsigned messages_for_manager;
+};
+
+static struct packet_io *packet_io;
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	unsigned refused = packet_io->turn < LENGTH(packet_io->refused) ? packet_io->refused[packet_io->turn++] : 0;
+
+	(void)fd;
+	(void)flags;
+	if (refused && refused >= count) {
+		errno = packet_io->error;
+		return -1;
+	}
+	count -= refused;
+	for (unsigned index = 0; index < count; index++) {
+		struct msghdr *header = &messages[index].msg_hdr;
+		struct cmsghdr *row = CMSG_FIRSTHDR(header);
+		uint16_t segment = 0;
+
+		if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_SEGMENT)
+			memcpy(&segment, CMSG_DATA(row), sizeof(segment));
+		packet_io->segment = segment;
+		packet_io->messages++;
+		for (size_t element = 0; element < header->msg_iovlen; element++) {
+			assert_true(packet_io->length + header->msg_iov[element].iov_len <= WIRE_MOST);
+			memcpy(packet_io->bytes + packet_io->length, header->msg_iov[element].iov_base,
+			       header->msg_iov[element].iov_len);
+			packet_io->length += header->msg_iov[element].iov_len;
+		}
+	}
+	return (int)count;
+}
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
+{
+	struct msghdr *header = &messages[0].msg_hdr;
+	struct cmsghdr *row = header->msg_control;
+
+	(void)fd;
+	(void)flags;
+	(void)timeout;
+	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
+	errno = packet_io->icmp_error;
+	if (packet_io->taken)
+		return -1;
+	packet_io->taken = true;
+	memcpy(header->msg_iov[0].iov_base, packet_io->bytes, packet_io->length);
+	memcpy(header->msg_name, &packet_io->from, sizeof(packet_io->from));
+	messages[0].msg_len = (unsigned)packet_io->length;
+	header->msg_flags = packet_io->flags;
+	assert_true(header->msg_controllen >= CMSG_SPACE(sizeof(int)));
+	header->msg_controllen = packet_io->control_type ? CMSG_SPACE(sizeof(int)) : 0;
+	row->cmsg_level = IPPROTO_UDP;
+	row->cmsg_type = packet_io->control_type;
+	row->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(row), &packet_io->control_size, sizeof(int));
+	return 1;
+}
+
+void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			    const struct packet *packet, const struct icrc_case *open);
+void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			    const struct packet *packet, const struct icrc_case *open)
+{
+	(void)open;
+	(void)transport;
+	(void)from;
+	assert_int_equal(socket->address.bytes[3], 2);
+	assert_true(packet_io->count < PACKETS_MOST);
+	packet_io->psn[packet_io->count] = packet->psn;
+	packet_io->first[packet_io->count] = packet->payload[0];
+	packet_io->lengths[packet_io->count++] = packet->length;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
+{
+	struct sock_extended_err error = { .ee_errno = (uint32_t)packet_io->icmp_error };
+	struct cmsghdr *row = header->msg_control;
+
+	(void)fd;
+	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
+	if (!packet_io->icmp_error)
+		return -1;
+	packet_io->icmp_error = 0;
+	memcpy(header->msg_name, &packet_io->from, sizeof(packet_io->from));
+	row->cmsg_level = IPPROTO_IP;
+	row->cmsg_type = IP_RECVERR;
+	row->cmsg_len = CMSG_LEN(sizeof(error));
+	memcpy(CMSG_DATA(row), &error, sizeof(error));
+	header->msg_controllen = CMSG_SPACE(sizeof(error));
+	return 0;
+}
+
+void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+				const struct address *peer, int error, const uint8_t *quoted, size_t length);
+void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+				const struct address *peer, int error, const uint8_t *quoted, size_t length)
+{
+	(void)transport;
+	(void)socket;
+	(void)peer;
+	(void)quoted;
+	(void)length;
+	packet_io->unreachable = error;
+}
+
+void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			    const uint8_t *bytes, size_t length, const struct icrc_case *open);
+void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+			    const uint8_t *bytes, size_t length, const struct icrc_case *open)
+{
+	(void)transport;
+	(void)socket;
+	(void)from;
+	(void)bytes;
+	(void)open;
+	assert_int_equal(length, MAD_SIZE);
+	packet_io->messages_for_manager++;
+}
+
+uint32_t __real_soft_socket_dropped(const struct soft_socket *socket);
+uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket);
+uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket)
+{
+	return packet_io ? packet_io->dropped : __real_soft_socket_dropped(socket);
+}
+
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner);
+void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+			     void *owner)
+{
+	(void)loop;
+	(void)timer;
+	(void)nanoseconds;
+	(void)callback;
+	(void)owner;
+}
+
+/* One end: host 1 sends to host 2. */
+struct end {
+	struct soft_transport transport;
+	struct soft_socket socket;
+};
+
+static void end_open(struct end *end, uint8_t host)
+{
+	static const struct log log = { .name = "test" };
+
+	memset(end, 0, sizeof(*end));
+	end->transport.base.log = &log;
+	icrc_prepare(&end->transport.icrc);
+	end->transport.packet_io = soft_packet_io_open();
+	end->transport.delivery = soft_delivery_open(&end->transport);
+	end->transport.qps = soft_qp_table_open(&end->transport);
+	assert_true(end->transport.packet_io && end->transport.delivery && end->transport.qps);
+	end->socket.transport = &end->transport;
+	end->socket.fd = -1;
+	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
+}
+
+static void end_close(struct end *end)
+{
+	soft_qp_table_close(end->transport.qps);
+	soft_delivery_close(end->transport.delivery);
+	soft_packet_io_close(end->transport.packet_io);
+}
+
+/* Four full packets and a shorter last one. */
+enum {
+	SENT = 5,
+	FULL = 1024,
+	SHORT = 100,
+};
+
+static void send_some(void)
+{
+	uint8_t payload[SENT][FULL];
+	struct soft_path path = { .mtu = FULL };
+	struct end sender;
+
+	end_open(&sender, 1);
+	path.socket = &sender.socket;
+	path.local = sender.socket.address;
+	path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } };
+	packet_io->from = (struct sockaddr_storage){ 0 };
+	for (uint8_t index = 0; index < SENT; index++) {
+		struct packet packet = {
+			.opcode = OPCODE_SEND_MIDDLE,
+			.pkey = PACKET_PKEY,
+			.destination = 77,
+			.psn = 1000u + index,
+			.payload = payload[index],
+			.length = FULL,
+		};
+
+		memset(payload[index], index + 1, FULL);
+		if (index == SENT - 1) {
+			packet.opcode = OPCODE_SEND_LAST;
+			packet.length = SHORT;
+		}
+		soft_transmit(&sender.transport, &path, &packet);
+	}
+	soft_flush(&sender.transport);
+	path.local.port = PACKET_PORT;
+	address_to_socket(&path.local, &packet_io->from);
+	end_close(&sender);
+}
+
+static void receive_all(void)
+{
+	struct end receiver;
+
+	end_open(&receiver, 2);
+	packet_io->taken = false;
+	packet_io->count = 0;
+	soft_packet_io_readable(&receiver.socket);
+	end_close(&receiver);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	packet_io = calloc(1, sizeof(*packet_io));
+	if (!packet_io)
+		return -1;
+	send_some();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(packet_io);
+	packet_io = NULL;
+	return 0;
+}
+
+static void assert_all_but(size_t missing)
+{
+	size_t taken = 0;
+
+	for (size_t index = 0; index < SENT; index++) {
+		if (index == missing)
+			continue;
+		assert_true(taken < packet_io->count);
+		assert_int_equal(packet_io->psn[taken], 1000 + index);
+		assert_int_equal(packet_io->first[taken], index + 1);
+		assert_int_equal(packet_io->lengths[taken], index == SENT - 1 ? SHORT : FULL);
+		taken++;
+	}
+	assert_int_equal(packet_io->count, taken);
+}
+
+/* They leave as one message, each with an ICRC of its own, and may arrive as one. */
+static void coalesced_packets_are_taken_one_by_one(void **state)
+{
+	(void)state;
+	assert_int_equal(packet_io->messages, 1);
+	assert_int_equal(packet_io->segment, FULL + HEADERS);
+	assert_int_equal(packet_io->length, (SENT - 1) * (FULL + HEADERS) + SHORT + HEADERS);
+	packet_io->control_type = UDP_GRO;
+	packet_io->control_size = (int)packet_io->segment;
+	receive_all();
+	assert_all_but(SENT);
+}
+
+static void a_damaged_one_does_not_cost_the_others(void **state)
+{
+	(void)state;
+	packet_io->control_type = UDP_GRO;
+	packet_io->control_size = (int)packet_io->segment;
+	for (size_t damaged = 0; damaged < SENT; damaged++) {
+		uint8_t *byte = &packet_io->bytes[damaged * packet_io->segment + 40];
+
+		*byte ^= 4;
+		receive_all();
+		assert_all_but(damaged);
+		*byte ^= 4;
+	}
+}
+
+/* The next socket may lie where a closed one lay, and what is known of peers is known by the socket. */
+static void a_closed_socket_leaves_nothing_to_the_next(void **state)
+{
+	struct end receiver;
+
+	(void)state;
+	packet_io->control_type = UDP_GRO;
+	packet_io->control_size = (int)packet_io->segment;
+	end_open(&receiver, 9);
+	soft_packet_io_readable(&receiver.socket);
+	assert_int_equal(packet_io->count, 0); /* their ICRCs cover another address */
+	soft_packet_io_forget(&receiver.socket);
+	receiver.socket.address.bytes[3] = 2;
+	packet_io->taken = false;
+	soft_packet_io_readable(&receiver.socket);
+	assert_all_but(SENT);
+	end_close(&receiver);
+}
+
+/* The kernel would not say these; nothing is taken then, and nothing beyond the message is looked at. */
+static void a_wrong_size_of_the_pieces_is_harmless(void **state)
+{
+	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MOST, 1 << 30 };
+
+	(void)state;
+	packet_io->control_type = UDP_GRO;
+	for (size_t index = 0; index < LENGTH(sizes); index++) {
+		packet_io->control_size = sizes[index];
+		receive_all();
+		assert_int_equal(packet_io->count, 0);
+	}
+	packet_io->control_type = UDP_SEGMENT;
+	packet_io->control_size = (int)packet_io->segment;
+	receive_all();
+	assert_int_equal(packet_io->count, 0);
+}
+
+static void a_cut_message_is_dropped(void **state)
+{
+	(void)state;
+	packet_io->control_type = UDP_GRO;
+	packet_io->control_size = (int)packet_io->segment;
+	packet_io->flags = MSG_TRUNC;
+	receive_all();
+	assert_int_equal(packet_io->count, 0);
+}
+
+/* A kernel that refuses UDP_GRO hands over packets one by one. */
+static void single_packets_need_no_control_message(void **state)
+{
+	(void)state;
+	packet_io->length = packet_io->segment;
+	receive_all();
+	assert_int_equal(packet_io->count, 1);
+	assert_int_equal(packet_io->psn[0], 1000);
+}
+
+/* ---- for the manager ---- */
+
+static void what_is_a_management_datagram(void **state)
+{
+	static const uint8_t mad[MAD_SIZE];
+	static const struct {
+		uint8_t opcode;
+		uint32_t key;
+		bool taken;
+	} rows[] = {
+		{ OPCODE_DATAGRAM, MAD_QKEY, true },
+		{ OPCODE_DATAGRAM, MAD_QKEY + 1, false },
+		{ OPCODE_DATAGRAM_IMMEDIATE, MAD_QKEY, false },
+		{ OPCODE_SEND_ONLY, MAD_QKEY, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct end sender;
+		struct soft_path path = { .socket = &sender.socket,
+					  .peer = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } } };
+		struct packet packet = {
+			.opcode = rows[row].opcode,
+			.pkey = PACKET_PKEY,
+			.destination = MAD_QPN,
+			.datagram = { .key = rows[row].key, .source = MAD_QPN },
+			.payload = mad,
+			.length = MAD_SIZE,
+		};
+
+		end_open(&sender, 1);
+		packet_io->length = 0;
+		soft_transmit(&sender.transport, &path, &packet);
+		soft_flush(&sender.transport);
+		end_close(&sender);
+		packet_io->messages_for_manager = 0;
+		receive_all();
+		assert_int_equal(packet_io->messages_for_manager, rows[row].taken);
+		assert_int_equal(packet_io->count, 0);
+	}
+}
+
+/* A path that is too narrow is no peer that is not reached. */
+static void what_icmp_says(void **state)
+{
+	static const int errors[] = { EMSGSIZE, EHOSTUNREACH };
+
+	(void)state;
+	for (size_t index = 0; index < LENGTH(errors); index++) {
+		struct end receiver;
+
+		end_open(&receiver, 2);
+		packet_io->taken = true;
+		packet_io->icmp_error = errors[index];
+		soft_packet_io_readable(&receiver.socket);
+		assert_int_equal(soft_socket_is_narrow(&receiver.socket), errors[index] == EMSGSIZE);
+		assert_int_equal(packet_io->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
+		end_close(&receiver);
+	}
+}
+
+/* ---- what the host refuses ---- */
+
+enum {
+	DATAGRAMS = 6
+};
+
+/* From two queues in turn, so that each is a message. Returns why the socket is said to refuse them. */
+static int send_datagrams(struct soft_unsent unsent[2])
+{
+	static const uint8_t payload[FULL];
+	struct end sender;
+
+	end_open(&sender, 1);
+	packet_io->messages = packet_io->length = 0;
+	unsent[0] = unsent[1] = (struct soft_unsent){ 0 };
+	for (uint32_t index = 0; index < DATAGRAMS; index++) {
+		struct soft_path path = {
+			.socket = &sender.socket,
+			.local = sender.socket.address,
+			.peer = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } },
+			.mtu = FULL,
+			.unsent = &unsent[index & 1],
+		};
+		struct packet packet = {
+			.opcode = OPCODE_DATAGRAM,
+			.pkey = PACKET_PKEY,
+			.destination = 0xffffff,
+			.psn = index,
+			.payload = payload,
+			.length = FULL,
+		};
+
+		soft_transmit(&sender.transport, &path, &packet);
+	}
+	soft_flush(&sender.transport);
+	end_close(&sender);
+	return soft_socket_refusal(&sender.socket);
+}
+
+/* None behind it in its queue goes either, all in the others do, and it is known why. */
+static void a_refused_datagram_is_known(void **state)
+{
+	struct soft_unsent unsent[2];
+
+	(void)state;
+	send_datagrams(unsent);
+	assert_int_equal(packet_io->messages, DATAGRAMS);
+	assert_int_equal(unsent[0].count + unsent[1].count, 0);
+
+	/* The third one of all, which is tried twice. */
+	packet_io->error = EPERM;
+	memcpy(packet_io->refused, (unsigned[]){ 4, 4, 4 }, 3 * sizeof(unsigned));
+	packet_io->turn = 0;
+	/* What went behind it was not refused. */
+	assert_int_equal(send_datagrams(unsent), 0);
+	assert_int_equal(packet_io->messages, 4);
+	assert_int_equal(unsent[0].count, 2);
+	assert_int_equal(unsent[0].error, EPERM);
+	assert_int_equal(unsent[1].count, 0);
+
+	/* All of them, for want of room: in the socket, or in the interface's queue, which is tried twice. */
+	for (int full = 0; full < 2; full++) {
+		static const unsigned refused[2][4] = { { 6, 1 }, { 6, 6, 1, 1 } };
+
+		packet_io->error = full ? ENOBUFS : EAGAIN;
+		memcpy(packet_io->refused, refused[full], sizeof(refused[full]));
+		packet_io->turn = 0;
+		assert_int_equal(send_datagrams(unsent), full ? ENOBUFS : 0);
+		assert_int_equal(packet_io->messages, 0);
+		assert_int_equal(unsent[0].count, 3);
+		assert_int_equal(unsent[1].count, 3);
+		assert_int_equal(unsent[0].error + unsent[1].error, 0);
+	}
+}
+
+/* Packets that differ in what the kernel is told of the whole message need one each. */
+static void what_shares_a_message(void **state)
+{
+	static const uint8_t payload[PACKET_PAYLOAD_MOST];
+	static const struct {
+		uint32_t count, length;
+		uint8_t type_of_service, last_host;
+		size_t messages;
+	} rows[] = {
+		{ 4, FULL, 0, 2, 1 },
+		{ 4, FULL, 8, 2, 4 },		      /* every other one has that type of service */
+		{ 4, FULL, 0, 3, 4 },		      /* goes to that host */
+		{ 20, PACKET_PAYLOAD_MOST, 0, 2, 2 }, /* more than an IP packet holds */
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct end sender;
+
+		end_open(&sender, 1);
+		packet_io->messages = packet_io->length = 0;
+		for (uint32_t index = 0; index < rows[row].count; index++) {
+			struct soft_path path = {
+				.socket = &sender.socket,
+				.local = sender.socket.address,
+				.peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } },
+				.mtu = rows[row].length,
+				.type_of_service = index & 1 ? rows[row].type_of_service : 0,
+			};
+			struct packet packet = {
+				.opcode = OPCODE_SEND_ONLY,
+				.pkey = PACKET_PKEY,
+				.destination = 7,
+				.psn = index,
+				.payload = payload,
+				.length = rows[row].length,
+			};
+
+			path.peer.bytes[3] = index & 1 ? rows[row].last_host : 2;
+			soft_transmit(&sender.transport, &path, &packet);
+		}
+		soft_flush(&sender.transport);
+		assert_int_equal(packet_io->messages, rows[row].messages);
+		end_close(&sender);
+	}
+}
+
+/* ---- buffers ---- */
+
+/* Against the kernel's own accounting, with the buffer that an unprivileged process gets by default. */
+static void the_window_fits_into_the_buffer(void **state)
+{
+	static const uint8_t bytes[4096 + HEADERS];
+	int size = 212992;
+
+	(void)state;
+	for (size_t payload = 256; payload <= 4096; payload *= 2) {
+		struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		struct soft_socket receiver = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
+		socklen_t length = sizeof(address), size_length = sizeof(size);
+		int sender = socket(AF_INET, SOCK_DGRAM, 0), held = 0;
+		size_t window;
+
+		assert_true(receiver.fd >= 0 && sender >= 0);
+		assert_int_equal(setsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+		assert_int_equal(getsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &held, &size_length), 0);
+		assert_int_equal(bind(receiver.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(getsockname(receiver.fd, (struct sockaddr *)&address, &length), 0);
+		receiver.buffer = (size_t)held;
+		window = soft_socket_window(&receiver, payload);
+		assert_true(window >= 16);
+		for (size_t sent = 0; sent < window; sent++)
+			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_int_equal(soft_socket_dropped(&receiver), 0);
+		for (size_t sent = 0; sent < 4 * window; sent++)
+			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_true(soft_socket_dropped(&receiver) > 0);
+		close(sender);
+		close(receiver.fd);
+	}
+}
+
+static void ignore_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)owner;
+	(void)endpoint;
+	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
+}
+
+static void a_silence_tells_what_was_dropped_here(void **state)
+{
+	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
+	static const struct completion completion = { .kind = WORK_SEND, .status = COMPLETION_RETRY_EXCEEDED };
+	struct soft_endpoint endpoint = { .base = { .kind = ENDPOINT_CONNECTION, .state = ENDPOINT_ESTABLISHED } };
+	struct capture capture;
+	struct end end;
+
+	(void)state;
+	end_open(&end, 2);
+	end.transport.base.backend = &soft_backend;
+	endpoint.base.transport = &end.transport.base;
+	endpoint.base.handlers = &handlers;
+	endpoint.path.socket = &end.socket;
+	for (unsigned turn = 0; turn < 3; turn++) {
+		const char *text;
+
+		packet_io->dropped = turn ? 7 : 0;
+		end.socket.narrow = turn == 2;
+		capture_begin(&capture);
+		soft_enter(&end.transport);
+		soft_complete(&endpoint, &completion, 12);
+		soft_leave(&end.transport);
+		text = capture_end(&capture);
+		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
+		assert_int_equal(strstr(text, "; 7 packets found no room in this end's socket") != NULL, turn == 1);
+		assert_int_equal(strstr(text, "; a router says that the packets are too long for the path") != NULL,
+				 turn == 2);
+	}
+	end_close(&end);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(coalesced_packets_are_taken_one_by_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_one_does_not_cost_the_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_wrong_size_of_the_pieces_is_harmless, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_closed_socket_leaves_nothing_to_the_next, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_a_management_datagram, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_icmp_says, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_refused_datagram_is_known, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_shares_a_message, set_up, tear_down),
+		cmocka_unit_test(the_window_fits_into_the_buffer),
+		cmocka_unit_test_setup_teardown(a_silence_tells_what_was_dropped_here, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

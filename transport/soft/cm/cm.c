@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection manager: opening, closing, MADs in and out. manager.h draws the whole. */
+#include "transport/soft/cm/cm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/soft/cm/cm_internal.h"
+#include "transport/soft/net/icrc_state.h"
+#include "transport/soft/net/packet_io.h"
+
+struct soft_cm *soft_cm_open(struct soft_transport *transport)
+{
+	struct soft_cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->transport = transport;
+	cm->unconfirmed.last = &cm->unconfirmed.first;
+	cm->ended.last = &cm->ended.first;
+	cm->secret = soft_random();
+	cm->counter = (uint32_t)soft_random();
+	soft_number_prepare(&cm->identifiers);
+	return cm;
+}
+
+/*
+ * There is no time left to repeat a DREQ, or to answer a repeated one: more at once make the loss of all unlikely. A
+ * kernel that hears no DREP tries for a minute.
+ */
+static void last_words(struct soft_cm *cm)
+{
+	const struct cm_table *table = &cm->tables[CM_BY_ID];
+	int64_t now = clock_now();
+
+	for (unsigned count = 0; count < CM_LAST_COPIES; count++)
+		for (size_t i = 0; i < table->size; i++)
+			for (struct soft_cm_id *cm_id = table->buckets[i]; cm_id; cm_id = cm_id->next_in[CM_BY_ID])
+				if (cm_id->state == CM_DREQ_SENT)
+					soft_cm_id_resend(cm_id);
+				else if (cm_id->drep_sent_at && now - cm_id->drep_sent_at < CM_DREP_RECENT)
+					soft_cm_send_drep(cm_id);
+}
+
+void soft_cm_close(struct soft_cm *cm)
+{
+	const struct cm_table *table;
+
+	if (!cm)
+		return;
+	last_words(cm);
+	soft_flush(cm->transport);
+	table = &cm->tables[CM_BY_ID];
+	for (size_t i = 0; i < table->size; i++)
+		while (table->buckets[i])
+			soft_cm_id_free(table->buckets[i]);
+	for (unsigned index = 0; index < CM_INDEXES; index++)
+		free(cm->tables[index].buckets);
+	free(cm);
+}
+
+/* ---- out ---- */
+
+void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (address->family == ADDRESS_IP4) {
+		memcpy(gid, mapped, sizeof(mapped));
+		memcpy(gid + sizeof(mapped), address->bytes, 4);
+	} else {
+		memcpy(gid, address->bytes, MAD_GID_SIZE);
+	}
+}
+
+void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
+{
+	struct packet packet = {
+		.opcode = OPCODE_DATAGRAM,
+		.pkey = PACKET_PKEY,
+		.destination = MAD_QPN,
+		.datagram = { .key = MAD_QKEY, .source = MAD_QPN },
+		.length = MAD_SIZE,
+	};
+
+	if (cm->outgoing_count == CM_OUTGOING) {
+		soft_flush(cm->transport);
+		cm->outgoing_count = 0;
+	}
+	packet.psn = cm->psn++ & PSN_MASK;
+	packet.payload = memcpy(cm->outgoing[cm->outgoing_count++], bytes, MAD_SIZE);
+	soft_transmit(cm->transport, path, &packet);
+}
+
+/* ---- in ---- */
+
+/* Numbers 0 and 1 are everybody's management queues, the last one is a group's. */
+bool soft_cm_is_qpn(uint32_t number)
+{
+	return number > MAD_QPN && number < PSN_MASK;
+}
+
+/* An answer to nothing that we remember: its sender may stop. */
+static void answer_stray(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			 const struct mad *mad)
+{
+	uint8_t bytes[MAD_SIZE];
+	struct soft_path path;
+	struct mad rej = {
+		.kind = MAD_REJ,
+		.transaction = mad->transaction,
+		.local_id = mad->remote_id,
+		.remote_id = mad->local_id,
+		.rej = { .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID },
+	};
+
+	soft_path_back(socket, from, &path);
+	if (mad->kind == MAD_DREQ) {
+		soft_cm_reply_drep(cm, &path, mad);
+		return;
+	}
+	mad_write(&rej, bytes);
+	soft_cm_send(cm, &path, bytes);
+}
+
+/* Else the peer would ask again until its time-out. Whether there is such a connection or service is not told. */
+static void answer_unsupported(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			       const struct mad *mad)
+{
+	bool path = mad->kind == MAD_LAP;
+	uint8_t bytes[MAD_SIZE];
+	struct soft_path back;
+	struct mad answer = {
+		.kind = path ? MAD_APR : MAD_SIDR_REP,
+		.transaction = mad->transaction,
+		.local_id = path ? mad->remote_id : mad->local_id,
+		.remote_id = mad->local_id,
+		.status = path ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
+	};
+
+	soft_path_back(socket, from, &back);
+	mad_write(&answer, bytes);
+	soft_cm_send(cm, &back, bytes);
+}
+
+/*
+ * A peer that gave up waiting for our REP or RTU may not have heard our identifier: it names its own, and its GUID
+ * (IBTA 12.6.7.2, reason 4). Both are no secret, so they count only in the states in which that can be (12.9).
+ */
+static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct mad *mad, const struct soft_socket *socket,
+					const struct address *from)
+{
+	struct soft_cm_id *cm_id = NULL;
+
+	if (mad->rej.reason == MAD_REASON_TIMEOUT && mad->rej.information_length >= 8)
+		cm_id = soft_cm_id_find_peer(cm, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
+	if (cm_id && (cm_id->state == CM_REQ_RECEIVED || cm_id->state == CM_REP_SENT))
+		return cm_id;
+	return soft_cm_id_find(cm, mad->remote_id, mad->local_id, socket, from);
+}
+
+static void needs_time(struct soft_cm_id *cm_id, const struct mad *mad)
+{
+	if ((cm_id->state == CM_REQ_SENT && mad->mra.answered == MAD_ANSWERED_REQ) ||
+	    (cm_id->state == CM_REP_SENT && mad->mra.answered == MAD_ANSWERED_REP))
+		soft_cm_id_mra_received(cm_id);
+}
+
+void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
+		     const uint8_t *bytes, size_t length, const struct icrc_case *open)
+{
+	struct soft_cm *cm = transport->cm;
+	struct soft_cm_id *cm_id;
+	struct mad mad;
+
+	if (!mad_parse(bytes, length, &mad))
+		return;
+	/* Nothing that a stranger could not know is in a REQ: whoever sent it has to confirm its connection. */
+	if (mad.kind == MAD_REQ) {
+		soft_cm_req_received(cm, socket, from, &mad);
+		return;
+	}
+	if (mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP) {
+		answer_unsupported(cm, socket, from, &mad);
+		return;
+	}
+	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &mad, socket, from)
+				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, socket, from);
+	/* A REP may come after its link was given up, whose end the peer has not heard of. */
+	if (!cm_id || (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
+		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
+			answer_stray(cm, socket, from, &mad);
+		return;
+	}
+	if (!icrc_case_holds(open))
+		return;
+	switch (mad.kind) {
+	case MAD_REP:
+		soft_cm_rep_received(cm_id, &mad);
+		break;
+	case MAD_RTU:
+		if (cm_id->state == CM_REJECTED)
+			soft_cm_resend_rej(cm_id, &mad);
+		else
+			soft_cm_rtu_received(cm_id);
+		break;
+	case MAD_MRA:
+		needs_time(cm_id, &mad);
+		break;
+	case MAD_REJ:
+		soft_cm_rej_received(cm_id, &mad);
+		break;
+	case MAD_DREQ:
+		soft_cm_dreq_received(cm_id, &mad);
+		break;
+	case MAD_DREP:
+		soft_cm_drep_received(cm_id);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets in and out, in batches: one system call takes or sends many.
+ *
+ * Out: soft_transmit() writes headers and ICRC, points at the payload, and soft_flush() hands all of it over. Packets
+ * of one size to one peer in a row share a message (UDP_SEGMENT), which the kernel cuts up as late as it can. It counts
+ * the IPv4 identification of the pieces up from 0, and the ICRC of each covers its own.
+ *
+ * In: a packet whose ICRC is wrong is dropped before anything else is looked at.
+ */
+#include "transport/soft/net/packet_io.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transport/soft/cm/cm.h"
+#include "transport/soft/delivery.h"
+#include "transport/soft/qp/qp.h"
+#include "transport/soft/wire/mad.h"
+
+enum {
+	RECEIVE_BATCH = 16,
+	RECEIVE_ROUNDS = 8,   /* batches in one turn of the loop: a flood must not starve the timers */
+	RECEIVE_SIZE = 65536, /* the longest message: packets that were coalesced */
+	SEND_BATCH = 64,      /* packets queued */
+	SEGMENTS_MOST = 64,   /* of one message: UDP_MAX_SEGMENTS of Linux */
+	MESSAGE_MOST = 65000, /* bytes of one message, below what an IP packet holds */
+	TRAILER_MOST = 3 + 4, /* pad and ICRC */
+	COPIED_MOST = 128,    /* bytes of payload: cheaper to copy than to point at */
+	PEERS = 256	      /* remembered, by a hash of the address: a power of two */
+};
+
+/* What is the same for all packets to and from a peer. */
+struct peer {
+	const struct soft_socket *socket; /* NULL: free */
+	struct address address;
+	struct icrc_flow out;
+	struct icrc_flow in;
+	uint16_t in_port; /* the flow in is for packets from this port of the peer's */
+	bool in_known;
+	struct icrc_judge judge;
+	struct sockaddr_storage to;
+	socklen_t to_length;
+};
+
+struct message {
+	struct sockaddr_storage to;
+	uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))];
+	size_t first_element;
+	uint16_t elements;
+	size_t segment; /* bytes of each packet but perhaps the last */
+	size_t bytes;
+	uint16_t packets;
+	uint8_t type_of_service;
+	struct soft_unsent *unsent;
+	socklen_t to_length;
+	bool closed; /* its last packet was shorter than the others */
+};
+
+struct soft_packet_io {
+	struct peer peers[PEERS];
+	struct peer *latest; /* the one that was looked up last; NULL at first */
+	/* out */
+	struct soft_socket *socket; /* of the packets queued */
+	/* Their headers, short payloads and trailers, one behind the other. */
+	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MOST + COPIED_MOST + TRAILER_MOST)];
+	size_t bytes_used;
+	struct iovec elements[3 * SEND_BATCH];
+	struct message messages[SEND_BATCH];
+	struct mmsghdr headers[SEND_BATCH];
+	size_t packets, element_count, message_count;
+	bool no_segmentation; /* the kernel or the device refused it */
+	/* in */
+	uint8_t buffers[RECEIVE_BATCH][RECEIVE_SIZE];
+	struct iovec in_elements[RECEIVE_BATCH];
+	struct sockaddr_storage in_from[RECEIVE_BATCH];
+	uint8_t in_control[RECEIVE_BATCH][CMSG_SPACE(sizeof(int))];
+	struct mmsghdr in_headers[RECEIVE_BATCH];
+	int64_t now; /* of the batch at hand */
+};
+
+/* Where the kernel says how much it has used it is told how much there is. */
+static void make_room(struct msghdr *header)
+{
+	header->msg_namelen = sizeof(struct sockaddr_storage);
+	header->msg_controllen = CMSG_SPACE(sizeof(int));
+}
+
+struct soft_packet_io *soft_packet_io_open(void)
+{
+	struct soft_packet_io *packet_io = calloc(1, sizeof(*packet_io));
+
+	for (size_t index = 0; packet_io && index < RECEIVE_BATCH; index++) {
+		packet_io->in_elements[index] = (struct iovec){ packet_io->buffers[index], RECEIVE_SIZE };
+		packet_io->in_headers[index].msg_hdr = (struct msghdr){
+			.msg_name = &packet_io->in_from[index],
+			.msg_iov = &packet_io->in_elements[index],
+			.msg_iovlen = 1,
+			.msg_control = packet_io->in_control[index],
+		};
+		make_room(&packet_io->in_headers[index].msg_hdr);
+	}
+	return packet_io;
+}
+
+void soft_packet_io_close(struct soft_packet_io *packet_io)
+{
+	free(packet_io);
+}
+
+/* ---- peers ---- */
+
+/* The entry of a peer, made anew if another one was there: an eviction costs a few hundred bytes of copying. */
+static struct peer *peer_of(struct soft_packet_io *packet_io, const struct soft_socket *socket,
+			    const struct address *address)
+{
+	uint32_t hash = (uint32_t)((uintptr_t)socket >> 4);
+	struct peer *peer = packet_io->latest;
+	struct address to;
+
+	if (peer && peer->socket == socket && address_same_host(&peer->address, address))
+		return peer;
+	for (size_t index = 0; index < sizeof(address->bytes); index++)
+		hash = hash * 31 + address->bytes[index];
+	peer = &packet_io->peers[(hash ^ hash >> 16) & (PEERS - 1)];
+	packet_io->latest = peer;
+	if (peer->socket == socket && address_same_host(&peer->address, address))
+		return peer;
+	memset(peer, 0, sizeof(*peer));
+	peer->socket = socket;
+	peer->address = *address;
+	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
+			  address->bytes, PACKET_PORT, PACKET_PORT);
+	to = *address;
+	to.port = PACKET_PORT;
+	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
+	return peer;
+}
+
+void soft_packet_io_forget(const struct soft_socket *socket)
+{
+	struct peer *peers = socket->transport->packet_io->peers;
+
+	for (size_t index = 0; index < PEERS; index++)
+		if (peers[index].socket == socket)
+			memset(&peers[index], 0, sizeof(peers[index]));
+}
+
+/* ---- out ---- */
+
+/* Appends the packet to the last message if that is to the same peer and of the same size, else begins a new one. */
+static struct message *message_for(struct soft_packet_io *packet_io, const struct soft_path *path,
+				   const struct peer *peer, size_t size)
+{
+	struct message *message = packet_io->message_count ? &packet_io->messages[packet_io->message_count - 1] : NULL;
+
+	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
+	    !packet_io->no_segmentation && message->type_of_service == path->type_of_service &&
+	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MOST &&
+	    message->bytes + size <= MESSAGE_MOST)
+		return message;
+	message = &packet_io->messages[packet_io->message_count++];
+	*message = (struct message){
+		.to = peer->to, /* not the entry, in which another peer may be by the time of the next packet */
+		.to_length = peer->to_length,
+		.first_element = packet_io->element_count,
+		.segment = size,
+		.type_of_service = path->type_of_service,
+		.unsent = path->unsent,
+	};
+	return message;
+}
+
+/* C libraries give the lengths of a header different types; a socklen_t fits into each. */
+static void add_control(struct msghdr *header, struct message *message, int level, int type, const void *value,
+			size_t size)
+{
+	struct cmsghdr *control;
+	size_t used = header->msg_controllen;
+
+	header->msg_control = message->control;
+	header->msg_controllen = sizeof(message->control);
+	control = (struct cmsghdr *)(void *)(message->control + used);
+	control->cmsg_level = level;
+	control->cmsg_type = type;
+	control->cmsg_len = (socklen_t)CMSG_LEN(size);
+	memcpy(CMSG_DATA(control), value, size);
+	header->msg_controllen = (socklen_t)(used + CMSG_SPACE(size));
+}
+
+/* The header of a message as it stands; written again with every packet that joins it. */
+static void describe(struct soft_packet_io *packet_io, struct message *message, struct msghdr *header)
+{
+	uint16_t segment = (uint16_t)message->segment;
+	int type_of_service = message->type_of_service;
+	bool four = message->to.ss_family == AF_INET;
+
+	*header = (struct msghdr){
+		.msg_name = &message->to,
+		.msg_namelen = message->to_length,
+		.msg_iov = packet_io->elements + message->first_element,
+		.msg_iovlen = message->elements,
+	};
+	if (message->packets > 1)
+		add_control(header, message, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+	if (type_of_service)
+		add_control(header, message, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TOS : IPV6_TCLASS,
+			    &type_of_service, sizeof(type_of_service));
+}
+
+/* The bytes of a packet that begins somewhere in the elements; moves the place behind it. */
+static void gather(const struct iovec **element, size_t *offset, uint8_t *packet, size_t size)
+{
+	while (size) {
+		size_t rest = (*element)->iov_len - *offset;
+		size_t length = size < rest ? size : rest;
+
+		memcpy(packet, (const uint8_t *)(*element)->iov_base + *offset, length);
+		packet += length;
+		size -= length;
+		*offset += length;
+		if (*offset == (*element)->iov_len) {
+			(*element)++;
+			*offset = 0;
+		}
+	}
+}
+
+/* The last packets of the message, so many, did not go out: lost, as any may be, but a datagram's queue is told. */
+static void lose(const struct message *message, size_t packets, int error)
+{
+	struct soft_unsent *unsent = message->unsent;
+
+	if (!unsent)
+		return;
+	if (!unsent->count)
+		unsent->error = error == EAGAIN || error == ENOBUFS ? 0 : error;
+	unsent->count += (uint32_t)packets;
+}
+
+/* How many messages from there on may go: a datagram does not overtake one of its queue that did not. */
+static unsigned ready_from(const struct soft_packet_io *packet_io, size_t first)
+{
+	size_t end = first;
+
+	while (end < packet_io->message_count &&
+	       !(packet_io->messages[end].unsent && packet_io->messages[end].unsent->count))
+		end++;
+	return (unsigned)(end - first);
+}
+
+/*
+ * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
+ * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
+ */
+static void send_one_by_one(struct soft_transport *transport, struct message *message)
+{
+	struct soft_packet_io *packet_io = transport->packet_io;
+	const struct iovec *element = &packet_io->elements[message->first_element];
+	uint8_t packet[PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + TRAILER_MOST];
+	struct iovec whole = { .iov_base = packet };
+	size_t offset = 0, size;
+	const struct peer *peer;
+	struct msghdr header;
+	struct address to;
+
+	if (!address_from_socket(&message->to, &to))
+		return;
+	peer = peer_of(packet_io, packet_io->socket, &to);
+	message->packets = 1;
+	describe(packet_io, message, &header);
+	header.msg_iov = &whole;
+	header.msg_iovlen = 1;
+	for (size_t left = message->bytes; left; left -= size) {
+		ssize_t sent;
+
+		size = left < message->segment ? left : message->segment;
+		gather(&element, &offset, packet, size);
+		icrc_store(packet + size - ICRC_SIZE, icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 },
+							      packet, size - ICRC_SIZE, NULL, 0, 0));
+		whole.iov_len = size;
+		do
+			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
+		while (sent < 0 && (errno == ECONNREFUSED || errno == EINTR));
+		if (sent < 0 && message->unsent) {
+			lose(message, (left + message->segment - 1) / message->segment, errno);
+			return;
+		}
+	}
+}
+
+void soft_flush(struct soft_transport *transport)
+{
+	struct soft_packet_io *packet_io = transport->packet_io;
+	bool tried = false;
+	size_t sent = 0;
+
+	while (sent < packet_io->message_count) {
+		struct message *message = &packet_io->messages[sent];
+		unsigned ready = ready_from(packet_io, sent);
+		int count = ready ? sendmmsg(packet_io->socket->fd, packet_io->headers + sent, ready, MSG_DONTWAIT) : 0;
+
+		if (!ready) {
+			lose(message, message->packets, 0);
+			sent++;
+			continue;
+		}
+		if (count > 0) {
+			sent += (size_t)count;
+			/* What ended it early may have been the news of an error, which the kernel tells once. */
+			packet_io->socket->failed |= (unsigned)count < ready;
+			packet_io->socket->refusal = 0;
+			tried = false;
+			continue;
+		}
+		packet_io->socket->failed |= errno != EINTR && errno != EAGAIN;
+		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
+		if (errno == ECONNREFUSED || errno == EINTR)
+			continue;
+		if (!tried && errno != EAGAIN) {
+			tried = true;
+			continue;
+		}
+		tried = false;
+		packet_io->socket->refusal = errno == EAGAIN ? 0 : errno;
+		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
+			packet_io->no_segmentation = true;
+			send_one_by_one(transport, message);
+		} else {
+			lose(message, message->packets, errno);
+		}
+		sent++;
+	}
+	packet_io->packets = packet_io->element_count = packet_io->message_count = packet_io->bytes_used = 0;
+}
+
+/* What follows the bytes before in memory makes one element with them: each costs the kernel. */
+static void add_element(struct soft_packet_io *packet_io, struct message *message, const void *bytes, size_t length)
+{
+	struct iovec *last = message->elements ? &packet_io->elements[packet_io->element_count - 1] : NULL;
+
+	message->bytes += length;
+	if (last && (uint8_t *)last->iov_base + last->iov_len == bytes) {
+		last->iov_len += length;
+		return;
+	}
+	packet_io->elements[packet_io->element_count++] =
+		(struct iovec){ .iov_base = (void *)(uintptr_t)bytes, .iov_len = length };
+	message->elements++;
+}
+
+void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
+{
+	struct soft_packet_io *packet_io = transport->packet_io;
+	size_t pad = packet_pad(packet->length);
+	size_t copied = packet->length <= COPIED_MOST ? packet->length : 0;
+	uint8_t *header, *trailer;
+	struct message *message;
+	struct peer *peer;
+	struct icrc_mark mark = { 0 };
+	size_t header_length, size;
+	uint32_t icrc;
+
+	if (packet_io->packets == SEND_BATCH || (packet_io->packets && packet_io->socket != path->socket))
+		soft_flush(transport);
+	peer = peer_of(packet_io, path->socket, &path->peer);
+	packet_io->socket = path->socket;
+	header = packet_io->bytes + packet_io->bytes_used;
+	header_length = packet_write(packet, header);
+	if (!header_length)
+		return;
+	packet_io->packets++;
+	size = header_length + packet->length + pad + ICRC_SIZE;
+	message = message_for(packet_io, path, peer, size);
+	mark.identification = message->packets;
+	icrc = icrc_of(&transport->icrc, &peer->out, mark, header, header_length, packet->payload, packet->length, pad);
+	if (copied)
+		memcpy(header + header_length, packet->payload, copied);
+	trailer = header + header_length + copied;
+	memset(trailer, 0, pad);
+	icrc_store(trailer + pad, icrc);
+	packet_io->bytes_used += header_length + copied + pad + ICRC_SIZE;
+	message->packets++;
+	message->closed = size < message->segment;
+	add_element(packet_io, message, header, header_length + copied);
+	if (!copied && packet->length)
+		add_element(packet_io, message, packet->payload, packet->length);
+	add_element(packet_io, message, trailer, pad + ICRC_SIZE);
+	describe(packet_io, message, &packet_io->headers[packet_io->message_count - 1].msg_hdr);
+	soft_schedule(transport);
+}
+
+/* ---- in ---- */
+
+static void take_packet(struct soft_socket *socket, const struct sockaddr_storage *source, const uint8_t *bytes,
+			size_t length)
+{
+	struct soft_transport *transport = socket->transport;
+	struct soft_packet_io *packet_io = transport->packet_io;
+	struct icrc_case open = { .now = packet_io->now };
+	struct address from;
+	struct packet packet;
+	struct peer *peer;
+	uint16_t port;
+
+	if (!address_from_socket(source, &from))
+		return;
+	port = from.port;
+	from.port = 0;
+	peer = peer_of(packet_io, socket, &from);
+	if (!peer->in_known) {
+		icrc_flow_prepare(&peer->in, from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from.bytes,
+				  socket->address.bytes, port, PACKET_PORT);
+		peer->in_known = true;
+	} else if (peer->in_port != port) {
+		icrc_flow_set_source_port(&peer->in, port);
+	}
+	peer->in_port = port;
+	open.judge = &peer->judge;
+	open.verdict = icrc_check(&transport->icrc, &peer->in, bytes, length, &open.mark);
+	if (open.verdict == ICRC_BAD || !packet_parse(bytes, length, &packet))
+		return;
+	if (socket->group)
+		soft_qp_receive_group(transport, socket, &from, &packet, &open);
+	else if (packet.destination == MAD_QPN && packet.opcode == OPCODE_DATAGRAM && packet.datagram.key == MAD_QKEY)
+		soft_cm_receive(transport, socket, &from, packet.payload, packet.length, &open);
+	else if (packet.destination != MAD_QPN)
+		soft_qp_receive(transport, socket, &from, &packet, &open);
+}
+
+/* The size of the packets in a message that were coalesced; 0 if it is one packet. */
+static size_t segment_of(struct msghdr *header)
+{
+	struct cmsghdr *row = CMSG_FIRSTHDR(header);
+	int size = 0;
+
+	if (row && row->cmsg_level == IPPROTO_UDP && row->cmsg_type == UDP_GRO &&
+	    row->cmsg_len == CMSG_LEN(sizeof(size)))
+		memcpy(&size, CMSG_DATA(row), sizeof(size));
+	return size > 0 ? (size_t)size : 0;
+}
+
+/* One packet, or several of one size and perhaps a shorter last one. */
+static void take_message(struct soft_socket *socket, struct mmsghdr *message)
+{
+	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
+	size_t segment = segment_of(&message->msg_hdr), left = message->msg_len;
+
+	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+		return;
+	if (!segment)
+		segment = left;
+	while (left) {
+		size_t length = left < segment ? left : segment;
+
+		take_packet(socket, message->msg_hdr.msg_name, bytes, length);
+		bytes += length;
+		left -= length;
+	}
+}
+
+/* musl's CMSG_NXTHDR was not written for our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+static struct cmsghdr *next_control(struct msghdr *header, struct cmsghdr *control)
+{
+	return CMSG_NXTHDR(header, control);
+}
+#pragma GCC diagnostic pop
+
+/* An ICMP error that came back for something we sent, and quotes some of it. */
+static bool take_error(struct soft_socket *socket)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[256];
+	} control;
+	struct sockaddr_storage to;
+	uint8_t quoted[64]; /* headers */
+	struct iovec element = { .iov_base = quoted, .iov_len = sizeof(quoted) };
+	struct msghdr header = {
+		.msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &element,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct address peer;
+	ssize_t length = recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+
+	if (length < 0)
+		return false;
+	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = next_control(&header, row)) {
+		struct sock_extended_err error;
+
+		if (!(row->cmsg_level == IPPROTO_IP && row->cmsg_type == IP_RECVERR) &&
+		    !(row->cmsg_level == IPPROTO_IPV6 && row->cmsg_type == IPV6_RECVERR))
+			continue;
+		memcpy(&error, CMSG_DATA(row), sizeof(error));
+		if (error.ee_errno == EMSGSIZE)
+			socket->narrow = true;
+		else if (address_from_socket(&to, &peer))
+			soft_cm_unreachable(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
+					    (size_t)length);
+	}
+	return true;
+}
+
+/* Returns the number of messages that were taken, at most that many. */
+static int take_batch(struct soft_socket *socket, unsigned most)
+{
+	struct soft_packet_io *packet_io = socket->transport->packet_io;
+	int count = recvmmsg(socket->fd, packet_io->in_headers, most, MSG_DONTWAIT, NULL);
+	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
+
+	if (count > 0)
+		packet_io->now = clock_now();
+	for (int index = 0; index < count; index++) {
+		take_message(socket, &packet_io->in_headers[index]);
+		make_room(&packet_io->in_headers[index].msg_hdr);
+	}
+	/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays. */
+	if (failed || socket->failed)
+		while (take_error(socket))
+			;
+	socket->failed = false;
+	return count > 0 ? count : 0;
+}
+
+/* Returns whether there was something. */
+static bool take_batches(struct soft_socket *socket)
+{
+	int count = RECEIVE_BATCH;
+	int round = 0;
+
+	for (; round < RECEIVE_ROUNDS && count == RECEIVE_BATCH; round++)
+		count = take_batch(socket, RECEIVE_BATCH);
+	return round > 1 || count > 0;
+}
+
+/* No handler of a command runs before soft_leave(), so that the sockets outlive the rounds. */
+void soft_packet_io_readable(void *owner)
+{
+	struct soft_socket *socket = owner;
+	struct soft_transport *transport = socket->transport;
+
+	soft_enter(transport);
+	take_batches(socket);
+	soft_leave(transport);
+}
+
+/*
+ * After a silence what comes is likely to be one message, that its sender waits for the answer to: to look for a second
+ * one in the same call only delays that.
+ */
+static bool poll_socket(struct soft_socket *socket)
+{
+	if (socket->streaming)
+		socket->streaming = take_batches(socket);
+	else
+		socket->streaming = take_batch(socket, 1) > 0;
+	return socket->streaming;
+}
+
+bool soft_packet_io_poll(void *owner)
+{
+	struct soft_transport *transport = owner;
+	bool busy = false;
+
+	soft_enter(transport);
+	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		busy |= poll_socket(socket);
+	soft_leave(transport);
+	return busy;
+}

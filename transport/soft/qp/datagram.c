@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Datagrams to and from groups. Nothing is acknowledged: a send is done when the socket has it, and what finds no
+ * receive is lost.
+ */
+#include "transport/soft/qp/datagram.h"
+
+#include <string.h>
+
+#include "core/clock.h"
+#include "transport/soft/delivery.h"
+#include "transport/soft/net/packet_io.h"
+
+enum {
+	GROUP_QUEUE = 0xffffff,
+	/* The header in front of a received datagram. */
+	IP4_SIZE = 20,
+	IP6_SIZE = 40,
+	UDP_SIZE = 8,
+	PROTOCOL_UDP = 17,
+	HOPS = 64, /* the packet's own are not known */
+	DONT_FRAGMENT = 0x40,
+	DATAGRAM_EXTENSION = 8,
+	IMMEDIATE_EXTENSION = 4,
+};
+
+_Static_assert((int)IP6_SIZE == (int)DATAGRAM_HEADER_SIZE, "an IPv6 header is as long as a global route header");
+
+/* ---- out ---- */
+
+void datagram_post(struct soft_qp *qp, const struct work *work)
+{
+	struct requester *requester = &qp->requester;
+	uint32_t place = requester->head + requester->count++;
+
+	if (place >= requester->capacity)
+		place -= requester->capacity;
+	requester->ring[place] = (struct request){
+		.memory = work->region->memory + work->offset,
+		.length = work->length,
+		.tag = work->tag,
+		.immediate = work->immediate,
+		.kind = WORK_SEND,
+		.silent = work->silent,
+		.has_immediate = work->has_immediate,
+	};
+}
+
+static void transmit(struct soft_qp *qp, const struct request *request)
+{
+	struct packet packet = {
+		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
+		.solicited = true,
+		.pkey = PACKET_PKEY,
+		.pad = packet_pad(request->length),
+		.destination = GROUP_QUEUE,
+		.psn = qp->requester.next_psn,
+		.datagram = { .key = qp->qkey, .source = soft_qp_number(qp) },
+		.immediate = request->immediate,
+		.payload = request->memory,
+		.length = request->length,
+	};
+
+	qp->requester.next_psn = psn_add(qp->requester.next_psn, 1);
+	if (!qp->unheard)
+		soft_transmit(qp->transport, &qp->path, &packet);
+}
+
+/* Until there is room for what found none. */
+#define PAUSE CLOCK_NS_PER_MS
+
+/* They were sent with the last turn's flush, at the latest with this one; or they were not. */
+static void report(void *owner)
+{
+	struct soft_qp *qp = owner;
+	struct requester *requester = &qp->requester;
+	struct soft_unsent unsent;
+
+	soft_enter(qp->transport);
+	soft_flush(qp->transport);
+	unsent = qp->unsent;
+	qp->unsent.count = 0;
+	for (; qp->unreported > unsent.count; qp->unreported--) {
+		const struct request *request = &requester->ring[requester->head];
+		struct completion completion = { .kind = WORK_SEND, .tag = request->tag };
+
+		if (++requester->head == requester->capacity)
+			requester->head = 0;
+		requester->count--;
+		if (!request->silent)
+			soft_complete(qp->endpoint, &completion, 0);
+	}
+	qp->unreported = 0;
+	if (!unsent.count)
+		datagram_transmit(qp);
+	else if (unsent.error)
+		qp_fail(qp, WORK_SEND, requester->ring[requester->head].tag, COMPLETION_OTHER, (unsigned)unsent.error);
+	else
+		loop_timer_start(qp->transport->base.loop, &qp->timer, PAUSE, report, qp);
+	soft_leave(qp->transport);
+}
+
+void datagram_transmit(struct soft_qp *qp)
+{
+	struct requester *requester = &qp->requester;
+	size_t share;
+
+	/* Receives may be posted before the queue knows where it sends to. */
+	if (!requester->count)
+		return;
+	share = soft_socket_window(qp->path.socket, requester->ring[requester->head].length);
+	while (qp->unreported < requester->count && qp->unreported < share)
+		transmit(qp, &requester->ring[(requester->head + qp->unreported++) % requester->capacity]);
+	if (qp->unreported)
+		loop_timer_start(qp->transport->base.loop, &qp->timer, 0, report, qp);
+}
+
+/* ---- in ---- */
+
+static uint16_t ip4_checksum(const uint8_t header[IP4_SIZE])
+{
+	uint32_t sum = 0;
+
+	for (size_t index = 0; index < IP4_SIZE; index += 2)
+		sum += (uint32_t)header[index] << 8 | header[index + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void put16(uint8_t bytes[2], size_t value)
+{
+	bytes[0] = (uint8_t)(value >> 8);
+	bytes[1] = (uint8_t)value;
+}
+
+/* The IP header, as far as a program with a UDP socket can know it; with IPv4 it lies at the end of the 40 bytes. */
+static void write_header(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address *from, const struct address *to,
+			 const struct packet *packet)
+{
+	bool immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE;
+	size_t length = UDP_SIZE + PACKET_BASE_SIZE + DATAGRAM_EXTENSION +
+			(immediate ? (size_t)IMMEDIATE_EXTENSION : 0) + packet->length + packet_pad(packet->length) +
+			PACKET_ICRC_SIZE;
+	uint8_t *ip4 = header + DATAGRAM_HEADER_SIZE - IP4_SIZE;
+
+	memset(header, 0, DATAGRAM_HEADER_SIZE);
+	if (from->family == ADDRESS_IP6) {
+		header[0] = 0x60;
+		put16(header + 4, length);
+		header[6] = PROTOCOL_UDP;
+		header[7] = HOPS;
+		memcpy(header + 8, from->bytes, 16);
+		memcpy(header + 24, to->bytes, 16);
+		return;
+	}
+	ip4[0] = 0x45;
+	put16(ip4 + 2, IP4_SIZE + length);
+	ip4[6] = DONT_FRAGMENT;
+	ip4[8] = HOPS;
+	ip4[9] = PROTOCOL_UDP;
+	memcpy(ip4 + 12, from->bytes, 4);
+	memcpy(ip4 + 16, to->bytes, 4);
+	put16(ip4 + 10, ip4_checksum(ip4));
+}
+
+void datagram_receive(struct soft_qp *qp, const struct address *from, const struct address *to,
+		      const struct packet *packet)
+{
+	struct responder *responder = &qp->responder;
+	const struct receive *receive = &responder->ring[responder->head];
+	struct completion completion = {
+		.kind = WORK_RECEIVE,
+		.length = (uint32_t)packet->length,
+		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
+		.immediate = packet->immediate,
+		.source_queue_number = packet->datagram.source,
+	};
+
+	if (packet->datagram.key != qp->qkey || !responder->count ||
+	    packet->length + DATAGRAM_HEADER_SIZE > receive->length)
+		return;
+	write_header(receive->memory, from, to, packet);
+	if (packet->length)
+		memcpy(receive->memory + DATAGRAM_HEADER_SIZE, packet->payload, packet->length);
+	completion.tag = receive->tag;
+	if (++responder->head == responder->capacity)
+		responder->head = 0;
+	responder->count--;
+	soft_complete(qp->endpoint, &completion, 0);
+}

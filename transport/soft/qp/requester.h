@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The requester of a connected queue pair: posted work, acknowledgements, READ responses. */
+#ifndef TRANSPORT_SOFT_QP_REQUESTER_H
+#define TRANSPORT_SOFT_QP_REQUESTER_H
+
+#include "transport/soft/qp/qp_internal.h"
+
+void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
+void requester_post(struct soft_qp *qp, const struct work *work);
+/* A WRITE of nothing, which no command hears of; nothing may be under way. */
+void requester_probe(struct soft_qp *qp);
+/* Sends what the window lets out. */
+void requester_transmit(struct soft_qp *qp);
+/* An acknowledgement or a READ response. */
+void requester_receive(struct soft_qp *qp, const struct packet *packet);
+
+/* The peer does not answer: the oldest work fails. */
+void requester_give_up(struct soft_qp *qp);
+
+#endif

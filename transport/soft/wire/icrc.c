@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The algebra. Read the bits of a message as the coefficients of a polynomial over GF(2), the first bit as the highest
+ * power: then its CRC is, up to constants, the remainder of message * x^32 modulo a polynomial P of degree 32. So it is
+ * linear: if two messages of one length differ by D, their CRCs differ by the remainder of D * x^32.
+ *
+ * The header that the receiver assumes and the one that was sent differ in nothing but the 4 bytes of identification,
+ * flags and fragment offset. Let d be these 4 bytes of difference, as a polynomial of degree 31 at most, and n the
+ * bytes from the first of them to the end of what the CRC covers. Then D * x^32 is d * x^(8 (n - 4)) * x^32, which is
+ * d * x^(8 n). P has a constant term, so x has an inverse modulo P, and
+ *
+ *	d = (CRC that came - CRC of the assumed header) * x^(-8 n) mod P
+ *
+ * which icrc_back() finds: n is split in two, so that x^(-8 n) is a product of two numbers from small tables.
+ * An honest difference is any identification, DF or nothing in the byte of flags, and 0 in the last byte. Each of the
+ * 2^17 such d is another CRC, and any corruption of another kind lands on one of the other 2^32 - 2^17 in all cases but
+ * one of 2^15.
+ *
+ * The representation is the usual reflected one: the highest bit of a 32-bit word is the coefficient of x^0, so that
+ * the lowest byte is the first on the wire, and multiplying by x is a shift to the right.
+ */
+#include "transport/soft/wire/icrc.h"
+
+#include <string.h>
+
+#include "transport/soft/wire/bytes.h"
+
+/* Places in the headers; those that change from packet to packet are filled in by headers_of(). */
+enum {
+	IP4_SIZE = 20,
+	IP4_TYPE_OF_SERVICE = 1,
+	IP4_LENGTH = 2,
+	IP4_IDENTIFICATION = 4,
+	IP4_FLAGS = 6,
+	IP4_TIME_TO_LIVE = 8,
+	IP4_PROTOCOL = 9,
+	IP4_CHECKSUM = 10,
+	IP4_SOURCE = 12,
+	IP4_DESTINATION = 16,
+	IP4_DO_NOT_FRAGMENT = 0x40,
+
+	IP6_SIZE = 40,
+	IP6_LENGTH = 4,
+	IP6_NEXT = 6,
+	IP6_HOP_LIMIT = 7,
+	IP6_SOURCE = 8,
+	IP6_DESTINATION = 24,
+
+	UDP_SIZE = 8,
+	UDP_SOURCE = 0,
+	UDP_DESTINATION = 2,
+	UDP_LENGTH = 4,
+	UDP_CHECKSUM = 6,
+	PROTOCOL_UDP = 17,
+
+	BASE_SIZE = 12,
+	BASE_RESERVED = 4,
+};
+
+static size_t ip_size(const struct icrc_flow *flow)
+{
+	return flow->family == ICRC_IP4 ? IP4_SIZE : IP6_SIZE;
+}
+
+void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const uint8_t *source,
+		       const uint8_t *destination, uint16_t source_port, uint16_t destination_port)
+{
+	uint8_t *ip = flow->header, *udp;
+
+	memset(flow, 0, sizeof(*flow));
+	flow->family = family;
+	if (family == ICRC_IP4) {
+		ip[0] = 0x45;
+		ip[IP4_TYPE_OF_SERVICE] = 0xff;
+		ip[IP4_TIME_TO_LIVE] = 0xff;
+		ip[IP4_PROTOCOL] = PROTOCOL_UDP;
+		memset(ip + IP4_CHECKSUM, 0xff, 2);
+		memcpy(ip + IP4_SOURCE, source, 4);
+		memcpy(ip + IP4_DESTINATION, destination, 4);
+	} else {
+		/* The version, then traffic class and flow label. */
+		memset(ip, 0xff, 4);
+		ip[0] = 0x6f;
+		ip[IP6_NEXT] = PROTOCOL_UDP;
+		ip[IP6_HOP_LIMIT] = 0xff;
+		memcpy(ip + IP6_SOURCE, source, 16);
+		memcpy(ip + IP6_DESTINATION, destination, 16);
+	}
+	udp = ip + ip_size(flow);
+	bytes_write(udp + UDP_SOURCE, 2, source_port);
+	bytes_write(udp + UDP_DESTINATION, 2, destination_port);
+	memset(udp + UDP_CHECKSUM, 0xff, 2);
+}
+
+void icrc_flow_set_source_port(struct icrc_flow *flow, uint16_t port)
+{
+	bytes_write(flow->header + ip_size(flow) + UDP_SOURCE, 2, port);
+}
+
+/* The CRC up to and with the base transport header, of a UDP payload of length bytes with ICRC. */
+static uint32_t headers_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
+			   size_t length, const uint8_t *base)
+{
+	uint8_t headers[sizeof(flow->header) + BASE_SIZE];
+	size_t size = ip_size(flow);
+
+	memcpy(headers, flow->header, sizeof(flow->header));
+	if (flow->family == ICRC_IP4) {
+		bytes_write(headers + IP4_LENGTH, 2, IP4_SIZE + UDP_SIZE + length);
+		bytes_write(headers + IP4_IDENTIFICATION, 2, mark.identification);
+		headers[IP4_FLAGS] = mark.may_fragment ? 0 : IP4_DO_NOT_FRAGMENT;
+	} else {
+		bytes_write(headers + IP6_LENGTH, 2, UDP_SIZE + length);
+	}
+	bytes_write(headers + size + UDP_LENGTH, 2, UDP_SIZE + length);
+	size += UDP_SIZE;
+	memcpy(headers + size, base, BASE_SIZE);
+	headers[size + BASE_RESERVED] = 0xff;
+	return icrc_update(table, table->begin, headers, size + BASE_SIZE);
+}
+
+uint32_t icrc_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
+		 const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length, size_t pad)
+{
+	static const uint8_t zeros[3];
+	size_t length = header_length + payload_length + pad + ICRC_SIZE;
+	uint32_t crc = headers_of(table, flow, mark, length, header);
+
+	crc = icrc_update(table, crc, header + BASE_SIZE, header_length - BASE_SIZE);
+	if (payload_length)
+		crc = icrc_update(table, crc, payload, payload_length);
+	return ~icrc_update(table, crc, zeros, pad & 3);
+}
+
+void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc)
+{
+	for (unsigned i = 0; i < ICRC_SIZE; i++)
+		bytes[i] = (uint8_t)(icrc >> (8 * i));
+}
+
+static uint32_t load_icrc(const uint8_t *bytes)
+{
+	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+_Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MOST < ICRC_BACK_END, "the tables reach as far back as needed");
+
+enum icrc_verdict icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
+			     size_t length, struct icrc_mark *mark)
+{
+	static const struct icrc_mark usual = { 0 };
+	uint32_t crc, difference, solution;
+	uint8_t flags;
+
+	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MOST)
+		return ICRC_BAD;
+	crc = headers_of(table, flow, usual, length, bytes);
+	crc = icrc_update(table, crc, bytes + BASE_SIZE, length - BASE_SIZE - ICRC_SIZE);
+	difference = ~crc ^ load_icrc(bytes + length - ICRC_SIZE);
+	*mark = usual;
+	if (!difference)
+		return ICRC_GOOD;
+	if (flow->family != ICRC_IP4)
+		return ICRC_BAD;
+
+	solution = icrc_back(table, difference, IP4_SIZE - IP4_IDENTIFICATION + UDP_SIZE + length - ICRC_SIZE);
+	flags = solution >> 16 & 0xff;
+	if (solution >> 24 || (flags && flags != IP4_DO_NOT_FRAGMENT))
+		return ICRC_BAD;
+	mark->identification = (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
+	mark->may_fragment = flags;
+	return ICRC_SOLVED;
+}

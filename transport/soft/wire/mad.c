@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/soft/wire/mad.h"
+
+#include <string.h>
+
+#include "transport/soft/wire/bytes.h"
+
+enum {
+	HEADER_SIZE = 24,
+	BASE_VERSION = 1,
+	CLASS = 7, /* communication management */
+	CLASS_VERSION = 2,
+	METHOD_SEND = 3,
+	AT_TRANSACTION = 8,
+	AT_KIND = 16,
+	ALTERNATE_BEGIN = HEADER_SIZE + 96, /* of a REQ: the fields of the alternate path */
+	ALTERNATE_END = HEADER_SIZE + 140,
+	INFORMATION = HEADER_SIZE + 12, /* of a REJ */
+};
+
+static const struct kind_row {
+	uint16_t private_begin, private_size;
+} kinds[] = {
+	[MAD_REQ - MAD_REQ] = { HEADER_SIZE + 140, MAD_REQ_PRIVATE },
+	[MAD_MRA - MAD_REQ] = { HEADER_SIZE + 10, MAD_MRA_PRIVATE },
+	[MAD_REJ - MAD_REQ] = { HEADER_SIZE + 84, MAD_REJ_PRIVATE },
+	[MAD_REP - MAD_REQ] = { HEADER_SIZE + 36, MAD_REP_PRIVATE },
+	[MAD_RTU - MAD_REQ] = { HEADER_SIZE + 8, MAD_RTU_PRIVATE },
+	[MAD_DREQ - MAD_REQ] = { HEADER_SIZE + 12, MAD_DREQ_PRIVATE },
+	[MAD_DREP - MAD_REQ] = { HEADER_SIZE + 8, MAD_DREP_PRIVATE },
+	[MAD_SIDR_REQ - MAD_REQ] = { HEADER_SIZE + 16, MAD_SIDR_REQ_PRIVATE },
+	[MAD_SIDR_REP - MAD_REQ] = { HEADER_SIZE + 96, MAD_SIDR_REP_PRIVATE },
+	[MAD_LAP - MAD_REQ] = { HEADER_SIZE + 64, MAD_LAP_PRIVATE },
+	[MAD_APR - MAD_REQ] = { HEADER_SIZE + 84, MAD_APR_PRIVATE },
+};
+
+static const struct kind_row *row_of(unsigned kind)
+{
+	if (kind < MAD_REQ || kind > MAD_APR)
+		return NULL;
+	return &kinds[kind - MAD_REQ];
+}
+
+/*
+ * One row a field, for parsing and for writing. byte and bit are those of the specification's tables: the byte counts
+ * from the end of the header, and bit 0 is the highest of its byte. A field of more than 64 bits is an array of bytes.
+ */
+struct field {
+	uint16_t kinds; /* a bit for each kind, from REQ on */
+	uint8_t byte;
+	uint8_t bit;
+	uint8_t bits;
+	uint16_t offset; /* in struct mad */
+	uint16_t size;
+};
+
+#define KIND(name) (1u << (MAD_##name - MAD_REQ))
+#define FIELD(kinds, byte, bit, bits, value)                                                                           \
+	{                                                                                                              \
+		kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value)                                       \
+	}
+#define SIZE(value) (uint16_t)sizeof(((struct mad *)NULL)->value)
+#define EVERY	    0xffff
+#define ANSWERS	    (EVERY & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
+
+/* clang-format off */
+static const struct field fields[] = {
+	FIELD(EVERY, 0, 0, 32, local_id),
+	FIELD(ANSWERS, 4, 0, 32, remote_id),
+
+	FIELD(KIND(REQ), 8, 0, 64, req.service_id),
+	FIELD(KIND(REQ), 16, 0, 64, req.ca_guid),
+	FIELD(KIND(REQ), 28, 0, 32, req.qkey),
+	FIELD(KIND(REQ), 32, 0, 24, req.qpn),
+	FIELD(KIND(REQ), 35, 0, 8, req.responder_resources),
+	FIELD(KIND(REQ), 39, 0, 8, req.initiator_depth),
+	FIELD(KIND(REQ), 43, 0, 5, req.remote_response_timeout),
+	FIELD(KIND(REQ), 43, 5, 2, req.transport),
+	FIELD(KIND(REQ), 43, 7, 1, req.flow_control),
+	FIELD(KIND(REQ), 44, 0, 24, req.starting_psn),
+	FIELD(KIND(REQ), 47, 0, 5, req.local_response_timeout),
+	FIELD(KIND(REQ), 47, 5, 3, req.retry_count),
+	FIELD(KIND(REQ), 48, 0, 16, req.pkey),
+	FIELD(KIND(REQ), 50, 0, 4, req.path_mtu),
+	FIELD(KIND(REQ), 50, 4, 1, req.rdc_exists),
+	FIELD(KIND(REQ), 50, 5, 3, req.rnr_retry_count),
+	FIELD(KIND(REQ), 51, 0, 4, req.max_cm_retries),
+	FIELD(KIND(REQ), 51, 4, 1, req.srq),
+	FIELD(KIND(REQ), 51, 5, 3, req.extended_transport),
+	FIELD(KIND(REQ), 52, 0, 16, req.path.local_lid),
+	FIELD(KIND(REQ), 54, 0, 16, req.path.remote_lid),
+	FIELD(KIND(REQ), 56, 0, 128, req.path.local_gid),
+	FIELD(KIND(REQ), 72, 0, 128, req.path.remote_gid),
+	FIELD(KIND(REQ), 88, 0, 20, req.path.flow_label),
+	FIELD(KIND(REQ), 91, 2, 6, req.path.packet_rate),
+	FIELD(KIND(REQ), 92, 0, 8, req.path.traffic_class),
+	FIELD(KIND(REQ), 93, 0, 8, req.path.hop_limit),
+	FIELD(KIND(REQ), 94, 0, 4, req.path.service_level),
+	FIELD(KIND(REQ), 94, 4, 1, req.path.subnet_local),
+	FIELD(KIND(REQ), 95, 0, 5, req.path.ack_timeout),
+
+	FIELD(KIND(MRA), 8, 0, 2, mra.answered),
+	FIELD(KIND(MRA), 9, 0, 5, mra.service_timeout),
+
+	FIELD(KIND(REJ), 8, 0, 2, rej.answered),
+	FIELD(KIND(REJ), 9, 0, 7, rej.information_length),
+	FIELD(KIND(REJ), 10, 0, 16, rej.reason),
+
+	FIELD(KIND(REP), 8, 0, 32, rep.qkey),
+	FIELD(KIND(REP), 12, 0, 24, rep.qpn),
+	FIELD(KIND(REP), 20, 0, 24, rep.starting_psn),
+	FIELD(KIND(REP), 24, 0, 8, rep.responder_resources),
+	FIELD(KIND(REP), 25, 0, 8, rep.initiator_depth),
+	FIELD(KIND(REP), 26, 0, 5, rep.target_ack_delay),
+	FIELD(KIND(REP), 26, 5, 2, rep.failover),
+	FIELD(KIND(REP), 26, 7, 1, rep.flow_control),
+	FIELD(KIND(REP), 27, 0, 3, rep.rnr_retry_count),
+	FIELD(KIND(REP), 27, 3, 1, rep.srq),
+	FIELD(KIND(REP), 28, 0, 64, rep.ca_guid),
+
+	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_queue_number),
+
+	FIELD(KIND(SIDR_REP), 4, 0, 8, status),
+	FIELD(KIND(APR), 9, 0, 8, status),
+};
+/* clang-format on */
+
+enum {
+	FIELD_COUNT = sizeof(fields) / sizeof(fields[0])
+};
+
+/* The bits lie in the bytes from field->byte on; returns how many these are. */
+static size_t bytes_of(const struct field *field)
+{
+	return (field->bit + field->bits + 7u) / 8;
+}
+
+static unsigned shift_of(const struct field *field)
+{
+	return (unsigned)bytes_of(field) * 8 - field->bit - field->bits;
+}
+
+static uint64_t mask_of(const struct field *field)
+{
+	return UINT64_MAX >> (64 - field->bits);
+}
+
+/* A member of struct mad of whatever width. */
+static void member_set(void *member, size_t size, uint64_t value)
+{
+	switch (size) {
+	case 1: /* a bool is one bit here, so 0 or 1 */
+		*(uint8_t *)member = (uint8_t)value;
+		break;
+	case 2:
+		*(uint16_t *)member = (uint16_t)value;
+		break;
+	case 4:
+		*(uint32_t *)member = (uint32_t)value;
+		break;
+	default:
+		*(uint64_t *)member = value;
+		break;
+	}
+}
+
+static uint64_t member_get(const void *member, size_t size)
+{
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)member;
+	case 2:
+		return *(const uint16_t *)member;
+	case 4:
+		return *(const uint32_t *)member;
+	default:
+		return *(const uint64_t *)member;
+	}
+}
+
+static void field_parse(const struct field *field, const uint8_t *bytes, struct mad *mad)
+{
+	uint8_t *member = (uint8_t *)mad + field->offset;
+
+	bytes += HEADER_SIZE + field->byte;
+	if (field->bits > 64)
+		memcpy(member, bytes, field->size);
+	else
+		member_set(member, field->size, bytes_read(bytes, bytes_of(field)) >> shift_of(field) & mask_of(field));
+}
+
+static void field_write(const struct field *field, const struct mad *mad, uint8_t *bytes)
+{
+	const uint8_t *member = (const uint8_t *)mad + field->offset;
+	size_t size = bytes_of(field);
+	uint64_t value;
+
+	bytes += HEADER_SIZE + field->byte;
+	if (field->bits > 64) {
+		memcpy(bytes, member, field->size);
+		return;
+	}
+	/* Others share its bytes. */
+	value = bytes_read(bytes, size);
+	value |= (member_get(member, field->size) & mask_of(field)) << shift_of(field);
+	bytes_write(bytes, size, value);
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	uint8_t any = 0;
+
+	for (size_t i = 0; i < size; i++)
+		any |= bytes[i];
+	return !any;
+}
+
+bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
+{
+	const struct kind_row *row;
+	unsigned kind;
+
+	if (length != MAD_SIZE || bytes[0] != BASE_VERSION || bytes[1] != CLASS || bytes[2] != CLASS_VERSION ||
+	    bytes[3] != METHOD_SEND)
+		return false;
+	kind = (unsigned)bytes_read(bytes + AT_KIND, 2);
+	row = row_of(kind);
+	if (!row)
+		return false;
+
+	memset(mad, 0, sizeof(*mad));
+	mad->kind = kind;
+	mad->transaction = bytes_read(bytes + AT_TRANSACTION, 8);
+	mad->private_data = bytes + row->private_begin;
+	mad->private_length = row->private_size;
+	for (unsigned i = 0; i < FIELD_COUNT; i++) {
+		if (fields[i].kinds & 1u << (kind - MAD_REQ))
+			field_parse(&fields[i], bytes, mad);
+	}
+	if (kind == MAD_REQ)
+		mad->req.alternate_path = !is_zero(bytes + ALTERNATE_BEGIN, ALTERNATE_END - ALTERNATE_BEGIN);
+	if (kind == MAD_REJ) {
+		mad->rej.information = bytes + INFORMATION;
+		if (mad->rej.information_length > MAD_INFORMATION_MOST)
+			mad->rej.information_length = MAD_INFORMATION_MOST;
+	}
+	return true;
+}
+
+static size_t least(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
+{
+	const struct kind_row *row = row_of(mad->kind);
+
+	memset(bytes, 0, MAD_SIZE);
+	if (!row)
+		return;
+	bytes[0] = BASE_VERSION;
+	bytes[1] = CLASS;
+	bytes[2] = CLASS_VERSION;
+	bytes[3] = METHOD_SEND;
+	bytes_write(bytes + AT_TRANSACTION, 8, mad->transaction);
+	bytes_write(bytes + AT_KIND, 2, mad->kind);
+	for (unsigned i = 0; i < FIELD_COUNT; i++) {
+		if (fields[i].kinds & 1u << (mad->kind - MAD_REQ))
+			field_write(&fields[i], mad, bytes);
+	}
+	if (mad->kind == MAD_REJ && mad->rej.information)
+		memcpy(bytes + INFORMATION, mad->rej.information,
+		       least(mad->rej.information_length, MAD_INFORMATION_MOST));
+	if (mad->private_data)
+		memcpy(bytes + row->private_begin, mad->private_data, least(mad->private_length, row->private_size));
+}
+
+/* The header of the IP addressing annex: version and IP version, port, source, destination. */
+enum {
+	ADDRESS_VERSION = 0,
+	ADDRESS_PORT = 2,
+	ADDRESS_SOURCE = 4,
+	ADDRESS_DESTINATION = 20,
+	ADDRESS_IP4 = 12, /* an IPv4 address is in the last four of 16 bytes */
+};
+
+bool mad_address_parse(const uint8_t *private_data, size_t length, struct mad_address *address)
+{
+	unsigned version;
+	size_t skip;
+
+	if (length < MAD_ADDRESS_SIZE || private_data[0] != ADDRESS_VERSION)
+		return false;
+	version = private_data[1] >> 4;
+	if (version != 4 && version != 6)
+		return false;
+	skip = version == 4 ? ADDRESS_IP4 : 0;
+	memset(address, 0, sizeof(*address));
+	address->version = (uint8_t)version;
+	address->port = (uint16_t)bytes_read(private_data + ADDRESS_PORT, 2);
+	memcpy(address->source, private_data + ADDRESS_SOURCE + skip, 16 - skip);
+	memcpy(address->destination, private_data + ADDRESS_DESTINATION + skip, 16 - skip);
+	return true;
+}
+
+void mad_address_write(const struct mad_address *address, uint8_t private_data[MAD_ADDRESS_SIZE])
+{
+	size_t skip = address->version == 4 ? ADDRESS_IP4 : 0;
+
+	memset(private_data, 0, MAD_ADDRESS_SIZE);
+	private_data[0] = ADDRESS_VERSION;
+	private_data[1] = (uint8_t)(address->version << 4);
+	bytes_write(private_data + ADDRESS_PORT, 2, address->port);
+	memcpy(private_data + ADDRESS_SOURCE + skip, address->source, 16 - skip);
+	memcpy(private_data + ADDRESS_DESTINATION + skip, address->destination, 16 - skip);
+}
+
+bool mad_service_split(uint64_t service_id, uint16_t *port_space, uint16_t *port)
+{
+	if (service_id >> 32)
+		return false;
+	*port_space = (uint16_t)(service_id >> 16);
+	*port = (uint16_t)service_id;
+	return true;
+}

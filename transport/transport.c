@@ -147,7 +147,7 @@ static const struct call_row {
 	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED) },
 	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED) },
 	[CALL_POST] = { "posting", BIT(CONNECTION) | BIT(GROUP), true,
-			(uint16_t) ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
+			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
 };
 
 static bool may(const struct endpoint *endpoint, enum call call)

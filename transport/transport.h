@@ -274,9 +274,18 @@ enum {
 /* Everything left open. */
 #define PATH_OPEN                                                                                                      \
 	{                                                                                                              \
-		.port = PATH_UNSET, .gid_index = PATH_UNSET, .pkey = PATH_UNSET, .type_of_service = PATH_UNSET,        \
-		.dscp = PATH_UNSET, .service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET,       \
-		.rnr_retry = PATH_UNSET, .mtu = PATH_UNSET, .backlog = PATH_UNSET, .inline_size = PATH_UNSET,          \
+		.port = PATH_UNSET,                                                                                    \
+		.gid_index = PATH_UNSET,                                                                               \
+		.pkey = PATH_UNSET,                                                                                    \
+		.type_of_service = PATH_UNSET,                                                                         \
+		.dscp = PATH_UNSET,                                                                                    \
+		.service_level = PATH_UNSET,                                                                           \
+		.ack_timeout = PATH_UNSET,                                                                             \
+		.retry = PATH_UNSET,                                                                                   \
+		.rnr_retry = PATH_UNSET,                                                                               \
+		.mtu = PATH_UNSET,                                                                                     \
+		.backlog = PATH_UNSET,                                                                                 \
+		.inline_size = PATH_UNSET,                                                                             \
 	}
 
 /* The path that an endpoint has taken. What the backend does not know is 0 or "". */

@@ -45,8 +45,8 @@
 
 #include "core/clock.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/qp/qp.h"
 #include "transport/soft/number.h"
+#include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/bytes.h"
 #include "transport/soft/wire/mad.h"
 

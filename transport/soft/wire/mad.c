@@ -54,14 +54,11 @@ struct field {
 	uint16_t size;
 };
 
-#define KIND(name) (1u << (MAD_##name - MAD_REQ))
-#define FIELD(kinds, byte, bit, bits, value)                                                                           \
-	{                                                                                                              \
-		kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value)                                       \
-	}
-#define SIZE(value) (uint16_t)sizeof(((struct mad *)NULL)->value)
-#define EVERY	    0xffff
-#define ANSWERS	    (EVERY & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
+#define KIND(name)			     (1u << (MAD_##name - MAD_REQ))
+#define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value) }
+#define SIZE(value)			     (uint16_t)sizeof(((struct mad *)NULL)->value)
+#define EVERY				     0xffff
+#define ANSWERS				     (EVERY & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
 
 /* clang-format off */
 static const struct field fields[] = {

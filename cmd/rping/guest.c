@@ -27,21 +27,21 @@ enum guest_state {
  * A client may take its time between two pings, but not in the middle of one, nor before the first: who connects and
  * says nothing would hold a server without -P for ever. Accepting and leaving have the transport's deadlines.
  */
-static const struct phase_row guest_states[] = {
-	[GUEST_ASKING] = { "asking to connect", PHASE_BIT(GUEST_ACCEPTING) },
-	[GUEST_ACCEPTING] = { "accepting", PHASE_BIT(GUEST_GREETED) },
-	[GUEST_GREETED] = { "waiting for it to begin", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_IDLE] = { "waiting for the next ping", PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_LEAVING) },
+static const struct state_row guest_states[] = {
+	[GUEST_ASKING] = { "asking to connect", STATE_BIT(GUEST_ACCEPTING) },
+	[GUEST_ACCEPTING] = { "accepting", STATE_BIT(GUEST_GREETED) },
+	[GUEST_GREETED] = { "waiting for it to begin", STATE_BIT(GUEST_READING) | STATE_BIT(GUEST_LEAVING), true },
+	[GUEST_IDLE] = { "waiting for the next ping", STATE_BIT(GUEST_READING) | STATE_BIT(GUEST_LEAVING) },
 	[GUEST_ANSWERED] = { "waiting for the next ping, which proves that its answer arrived",
-			     PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_PROVING) | PHASE_BIT(GUEST_SETTLING) |
-				     PHASE_BIT(GUEST_LEAVING) },
+			     STATE_BIT(GUEST_READING) | STATE_BIT(GUEST_PROVING) | STATE_BIT(GUEST_SETTLING) |
+				     STATE_BIT(GUEST_LEAVING) },
 	[GUEST_PROVING] = { "waiting for the news that its answer arrived",
-			    PHASE_BIT(GUEST_IDLE) | PHASE_BIT(GUEST_READING) | PHASE_BIT(GUEST_SETTLING) |
-				    PHASE_BIT(GUEST_LEAVING) },
-	[GUEST_READING] = { "reading it", PHASE_BIT(GUEST_AWAITING_SINK) | PHASE_BIT(GUEST_LEAVING), true },
-	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", PHASE_BIT(GUEST_ANSWERED) | PHASE_BIT(GUEST_LEAVING),
+			    STATE_BIT(GUEST_IDLE) | STATE_BIT(GUEST_READING) | STATE_BIT(GUEST_SETTLING) |
+				    STATE_BIT(GUEST_LEAVING) },
+	[GUEST_READING] = { "reading it", STATE_BIT(GUEST_AWAITING_SINK) | STATE_BIT(GUEST_LEAVING), true },
+	[GUEST_AWAITING_SINK] = { "waiting for the client's sink", STATE_BIT(GUEST_ANSWERED) | STATE_BIT(GUEST_LEAVING),
 				  true },
-	[GUEST_SETTLING] = { "waiting for the news that its answer arrived", PHASE_BIT(GUEST_LEAVING), true },
+	[GUEST_SETTLING] = { "waiting for the news that its answer arrived", STATE_BIT(GUEST_LEAVING), true },
 	[GUEST_LEAVING] = { "disconnecting", 0 },
 };
 
@@ -62,11 +62,11 @@ static void unconfirmed(void *owner);
  */
 static void enter(struct guest *guest, enum guest_state state)
 {
-	int64_t idle = guest->options->idle_timeout, half = guest->phase.timeout / 2;
-	struct loop_timer *deadline = &guest->phase.deadline;
-	struct loop *loop = guest->phase.loop;
+	int64_t idle = guest->options->idle_timeout, half = guest->state.timeout / 2;
+	struct loop_timer *deadline = &guest->state.deadline;
+	struct loop *loop = guest->state.loop;
 
-	phase_enter(&guest->phase, state, guest->endpoint->name);
+	state_enter(&guest->state, state, guest->endpoint->name);
 	if (idle && ((state == GUEST_ANSWERED && idle <= half) || (state == GUEST_GREETED && idle < 2 * half)))
 		loop_timer_start(loop, deadline, idle, idle_too_long, guest);
 	else if (state == GUEST_ANSWERED)
@@ -90,7 +90,7 @@ static bool is_worth_telling(struct guest *guest)
 
 bool guest_is_connected(const struct guest *guest)
 {
-	return guest->phase.state >= GUEST_GREETED;
+	return guest->state.now >= GUEST_GREETED;
 }
 
 /* Nothing may touch the guest after this: its owner has freed it. */
@@ -103,7 +103,7 @@ static void end(struct guest *guest, enum outcome outcome)
 static enum outcome verdict(struct guest *guest)
 {
 	const struct endpoint *endpoint = guest->endpoint;
-	bool dismissed = guest->phase.state == GUEST_LEAVING;
+	bool dismissed = guest->state.now == GUEST_LEAVING;
 	/* A server with -P is ended from outside by its nature, and its clients with it. */
 	bool by_nature = dismissed && guest->options->persistent;
 	bool cut_off = guest->overdue || (dismissed && !by_nature && !guest->answered);
@@ -165,7 +165,7 @@ static void timed_out(void *owner)
 
 	if (is_worth_telling(guest))
 		log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
-			  guest->answered, phase_text(&guest->phase), quantity_seconds(guest->phase.timeout),
+			  guest->answered, state_text(&guest->state), quantity_seconds(guest->state.timeout),
 			  endpoint_silence(guest->endpoint, silence));
 	end(guest, OUTCOME_FAILED);
 }
@@ -178,7 +178,7 @@ static void timed_out(void *owner)
 static void unconfirmed(void *owner)
 {
 	struct guest *guest = owner;
-	bool may_be_all = guest->answered + 1 >= guest->promised || guest->phase.state == GUEST_SETTLING;
+	bool may_be_all = guest->answered + 1 >= guest->promised || guest->state.now == GUEST_SETTLING;
 
 	if (guest->options->persistent && may_be_all)
 		end(guest, OUTCOME_OK);
@@ -217,7 +217,7 @@ static void idle_too_long(void *owner)
 static enum outcome out_of_order(struct guest *guest)
 {
 	log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": a message out of order, while %s",
-		  guest->answered, phase_text(&guest->phase));
+		  guest->answered, state_text(&guest->state));
 	return OUTCOME_FAILED;
 }
 
@@ -371,9 +371,9 @@ static void prove(void *owner)
 /* The proof may be late: then the client's next message was one, or it has left. */
 static enum outcome proven(struct guest *guest)
 {
-	bool settles = guest->phase.state == GUEST_SETTLING;
+	bool settles = guest->state.now == GUEST_SETTLING;
 
-	if (!settles && guest->phase.state != GUEST_PROVING)
+	if (!settles && guest->state.now != GUEST_PROVING)
 		return OUTCOME_OK;
 	answer_arrived(guest);
 	if (settles)
@@ -391,10 +391,10 @@ static enum outcome message_came(struct guest *guest, const struct completion *c
 		return outcome;
 	if (guest->unproven)
 		rping_classic_completion(guest->environment, "rdma write");
-	if (guest->unproven || guest->phase.state == GUEST_AWAITING_SINK)
+	if (guest->unproven || guest->state.now == GUEST_AWAITING_SINK)
 		rping_classic_completion(guest->environment, "send");
 	rping_classic_completion(guest->environment, "recv");
-	switch ((enum guest_state)guest->phase.state) {
+	switch ((enum guest_state)guest->state.now) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
 	case GUEST_ANSWERED:
@@ -432,7 +432,7 @@ static void guest_completed(void *owner, struct endpoint *endpoint, const struct
 
 static void client_left(struct guest *guest)
 {
-	switch ((enum guest_state)guest->phase.state) {
+	switch ((enum guest_state)guest->state.now) {
 	case GUEST_GREETED:
 	case GUEST_IDLE:
 	case GUEST_ANSWERED:
@@ -447,7 +447,7 @@ static void client_left(struct guest *guest)
 		break;
 	default:
 		log_error(guest->log, guest->endpoint->name, "ping %" PRIu64 ": %s: the client went away in the middle",
-			  guest->answered, phase_text(&guest->phase));
+			  guest->answered, state_text(&guest->state));
 		end(guest, OUTCOME_FAILED);
 		break;
 	}
@@ -491,7 +491,7 @@ struct guest *guest_create(struct guest **list, struct environment *environment,
 	guest->log = &environment->log;
 	guest->environment = environment;
 	guest->endpoint = request;
-	guest->phase = (struct phase){
+	guest->state = (struct state){
 		.rows = guest_states,
 		.loop = environment->loop,
 		.log = &environment->log,
@@ -545,7 +545,7 @@ void guest_dismiss(struct guest *guest, enum interruption reason)
 {
 	enum outcome outcome;
 
-	if (guest->phase.state >= GUEST_SETTLING)
+	if (guest->state.now >= GUEST_SETTLING)
 		return;
 	if (!guest_is_connected(guest)) {
 		end(guest, OUTCOME_FAILED);
@@ -561,7 +561,7 @@ void guest_destroy(struct guest *guest)
 {
 	if (guest_is_connected(guest))
 		--*guest->connected;
-	phase_stop(&guest->phase);
+	state_stop(&guest->state);
 	endpoint_destroy(guest->endpoint);
 	mailbox_destroy(&guest->mailbox);
 	region_destroy(guest->buffer);

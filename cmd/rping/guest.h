@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 #include "cmd/rping/mailbox.h"
-#include "cmd/rping/phase.h"
 #include "cmd/rping/rping.h"
+#include "core/state.h"
 #include "transport/transport.h"
 
 struct guest;
@@ -52,7 +52,7 @@ struct guest {
 	bool is_untold;		  /* or enough was printed of others lately */
 	struct log_limit *silent; /* the owner's: what was printed of them */
 	bool overdue;		  /* dismissed because the run has lasted too long */
-	struct phase phase;
+	struct state state;
 };
 
 /*

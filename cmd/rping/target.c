@@ -8,29 +8,29 @@
 #include "core/quantity.h"
 
 /* Look-up, connecting and leaving have their deadlines in the resolver and in the transport. */
-static const struct phase_row target_states[] = {
+static const struct state_row target_states[] = {
 	[TARGET_WAITING] = { "waiting to connect",
-			     PHASE_BIT(TARGET_LOOKING_UP) | PHASE_BIT(TARGET_CONNECTING) | PHASE_BIT(TARGET_DONE) },
-	[TARGET_LOOKING_UP] = { "looking up", PHASE_BIT(TARGET_CONNECTING) | PHASE_BIT(TARGET_DONE) },
-	[TARGET_CONNECTING] = { "connecting", PHASE_BIT(TARGET_CONNECTING) | PHASE_BIT(TARGET_WAITING) |
-						      PHASE_BIT(TARGET_OFFERING_SOURCE) | PHASE_BIT(TARGET_LEAVING) |
-						      PHASE_BIT(TARGET_DONE) },
+			     STATE_BIT(TARGET_LOOKING_UP) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_LOOKING_UP] = { "looking up", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
+						      STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_LEAVING) |
+						      STATE_BIT(TARGET_DONE) },
 	[TARGET_OFFERING_SOURCE] = { "waiting for the server to read it",
-				     PHASE_BIT(TARGET_OFFERING_SINK) | PHASE_BIT(TARGET_LEAVING) |
-					     PHASE_BIT(TARGET_DONE),
+				     STATE_BIT(TARGET_OFFERING_SINK) | STATE_BIT(TARGET_LEAVING) |
+					     STATE_BIT(TARGET_DONE),
 				     true },
 	[TARGET_OFFERING_SINK] = { "waiting for the server to write it back",
-				   PHASE_BIT(TARGET_OFFERING_SOURCE) | PHASE_BIT(TARGET_SETTLING) |
-					   PHASE_BIT(TARGET_RESTING) | PHASE_BIT(TARGET_LEAVING) |
-					   PHASE_BIT(TARGET_DONE),
+				   STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_SETTLING) |
+					   STATE_BIT(TARGET_RESTING) | STATE_BIT(TARGET_LEAVING) |
+					   STATE_BIT(TARGET_DONE),
 				   true },
 	[TARGET_SETTLING] = { "waiting for the news of what it sent",
-			      PHASE_BIT(TARGET_OFFERING_SOURCE) | PHASE_BIT(TARGET_RESTING) |
-				      PHASE_BIT(TARGET_LEAVING) | PHASE_BIT(TARGET_DONE),
+			      STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_RESTING) |
+				      STATE_BIT(TARGET_LEAVING) | STATE_BIT(TARGET_DONE),
 			      true },
-	[TARGET_RESTING] = { "waiting for its time", PHASE_BIT(TARGET_OFFERING_SOURCE) | PHASE_BIT(TARGET_SETTLING) |
-							     PHASE_BIT(TARGET_LEAVING) | PHASE_BIT(TARGET_DONE) },
-	[TARGET_LEAVING] = { "disconnecting", PHASE_BIT(TARGET_DONE) },
+	[TARGET_RESTING] = { "waiting for its time", STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_SETTLING) |
+							     STATE_BIT(TARGET_LEAVING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_LEAVING] = { "disconnecting", STATE_BIT(TARGET_DONE) },
 	[TARGET_DONE] = { "done", 0 },
 };
 
@@ -41,7 +41,7 @@ const char *target_name(const struct target *target)
 
 void target_enter(struct target *target, enum target_state state)
 {
-	phase_enter(&target->phase, state, target->endpoint ? target->endpoint->name : target->address);
+	state_enter(&target->state, state, target->endpoint ? target->endpoint->name : target->address);
 }
 
 void target_tell(struct target *target, enum target_news news)
@@ -60,7 +60,7 @@ static void give_up_waiting(struct target *target)
 {
 	if (patience_error(&target->patience))
 		keep_error(target, patience_error(&target->patience));
-	patience_give_up(&target->patience, target->phase.log);
+	patience_give_up(&target->patience, target->state.log);
 }
 
 void target_finish(struct target *target, enum outcome outcome)
@@ -104,7 +104,7 @@ static void cut_off(struct target *target, const char *text)
 	if (target->overdue)
 		keep_error(target, text);
 	else
-		log_error(target->phase.log, target_name(target), "%s: interrupted", text);
+		log_error(target->state.log, target_name(target), "%s: interrupted", text);
 }
 
 /* True if it has come to the end that it had; a run without one may end at any time. */
@@ -144,8 +144,8 @@ static void step_timed_out(void *owner)
 	struct target *target = owner;
 	char silence[ENDPOINT_SILENCE_SIZE];
 
-	log_error(target->phase.log, target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
-		  target->done, phase_text(&target->phase), quantity_seconds(target->phase.timeout),
+	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
+		  target->done, state_text(&target->state), quantity_seconds(target->state.timeout),
 		  endpoint_silence(target->endpoint, silence));
 	target_finish(target, OUTCOME_FAILED);
 }
@@ -158,7 +158,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 	target->address = address;
 	target->port = port;
 	target->pace.period = rate ? CLOCK_NS_PER_S / rate : all->options->interval;
-	target->phase = (struct phase){
+	target->state = (struct state){
 		.rows = target_states,
 		.loop = all->environment->loop,
 		.log = &all->environment->log,
@@ -173,10 +173,10 @@ static void cut_off_without_ping(struct target *target)
 	char text[96];
 
 	patience_stop(&target->patience);
-	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", phase_text(&target->phase));
+	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", state_text(&target->state));
 	cut_off(target, text);
 	if (!target->all->several)
-		patience_tell(&target->patience, target->phase.log, target_name(target));
+		patience_tell(&target->patience, target->state.log, target_name(target));
 	patience_end(&target->patience);
 }
 
@@ -184,9 +184,9 @@ void target_interrupt(struct target *target, enum interruption reason)
 {
 	target->overdue = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
-	if (reason == INTERRUPTION_NO_READER && target->phase.state != TARGET_RESTING)
+	if (reason == INTERRUPTION_NO_READER && target->state.now != TARGET_RESTING)
 		return;
-	switch ((enum target_state)target->phase.state) {
+	switch ((enum target_state)target->state.now) {
 	case TARGET_WAITING:
 	case TARGET_LOOKING_UP:
 	case TARGET_CONNECTING:
@@ -219,13 +219,13 @@ bool target_is_named(const struct target *target, const char *object)
 
 bool target_has_next_address(const struct target *target)
 {
-	return target->phase.state == TARGET_CONNECTING && target->address_next < target->address_count &&
+	return target->state.now == TARGET_CONNECTING && target->address_next < target->address_count &&
 	       !target->patience.until;
 }
 
 bool target_hears(struct target *target, const char *object, const char *text)
 {
-	if (target->phase.state == TARGET_CONNECTING && patience_hold(&target->patience, object, text))
+	if (target->state.now == TARGET_CONNECTING && patience_hold(&target->patience, object, text))
 		return true;
 	keep_error(target, text);
 	return false;

@@ -15,8 +15,8 @@
 #include "cmd/rping/figures.h"
 #include "cmd/rping/mailbox.h"
 #include "cmd/rping/pace.h"
-#include "cmd/rping/phase.h"
 #include "cmd/rping/rping.h"
+#include "core/state.h"
 #include "transport/transport.h"
 
 struct target;
@@ -77,7 +77,7 @@ struct target {
 	bool ended;
 	enum outcome outcome;
 	char *error; /* the first one, for the report; NULL for none */
-	struct phase phase;
+	struct state state;
 	struct patience patience;
 	char name[ADDRESS_TEXT_SIZE]; /* of its endpoint, once it has had one */
 	struct connect_times times;

@@ -7,7 +7,7 @@
 
 void target_connection_drop(struct target *target)
 {
-	phase_stop(&target->phase);
+	state_stop(&target->state);
 	loop_timer_stop(&target->beat);
 	loop_timer_stop(&target->duration);
 	if (target->sent_at)
@@ -42,13 +42,13 @@ static void established(struct target *target, const struct endpoint_event *even
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
 	if (!target->size) {
-		log_error(target->phase.log, target->endpoint->name,
+		log_error(target->state.log, target->endpoint->name,
 			  "the server takes pings of at most %" PRIu32 " bytes, and -S asks for %" PRId64,
 			  hello.capacity, asked ? asked : PING_SIZE);
 		target_leave(target, OUTCOME_FAILED);
 		return;
 	}
-	log_debug(target->phase.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
+	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
 	target_tell(target, TARGET_CONNECTED);
 	target_cycle_begin(target);
@@ -58,10 +58,10 @@ static void server_left(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE];
 
-	log_error(target->phase.log, target->endpoint->name, "ping %" PRIu64 ": %s: the server went away after %s",
-		  target->done, phase_text(&target->phase), target_pings_text(target, pings));
+	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: the server went away after %s",
+		  target->done, state_text(&target->state), target_pings_text(target, pings));
 	if (target->stock && !target->done && target->size > PING_SIZE_STOCK)
-		log_hint(target->phase.log,
+		log_hint(target->state.log,
 			 "a stock server ends when a ping is longer than its own -S (64 by default): "
 			 "give both ends the same -S");
 	target_finish(target, OUTCOME_FAILED);
@@ -121,7 +121,7 @@ static void not_connected(struct target *target, enum outcome outcome, const str
 	if (!outcome)
 		return;
 	if (outcome == OUTCOME_NO_CONNECTION &&
-	    patience_again(&target->patience, target->phase.loop, pause_over, target)) {
+	    patience_again(&target->patience, target->state.loop, pause_over, target)) {
 		target_enter(target, TARGET_WAITING);
 		target_connection_drop(target);
 		target_tell(target, TARGET_PAUSES);
@@ -149,13 +149,13 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		established(target, event);
 		break;
 	case EVENT_DISCONNECTED:
-		if (target->phase.state == TARGET_LEAVING)
+		if (target->state.now == TARGET_LEAVING)
 			target_finish(target, target_verdict(target));
 		else
 			server_left(target);
 		break;
 	case EVENT_FAILED:
-		if (target->phase.state == TARGET_CONNECTING)
+		if (target->state.now == TARGET_CONNECTING)
 			not_connected(target, event->outcome, event);
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
@@ -199,7 +199,7 @@ static enum outcome connect_to_next(struct target *target)
 		const struct address *address = &target->addresses[target->address_next++];
 
 		if (target->address_next > 1)
-			log_hint(target->phase.log, "trying the next address of %s: %s", target->address,
+			log_hint(target->state.log, "trying the next address of %s: %s", target->address,
 				 address_text(address, text));
 		outcome = connect_to(target, address);
 	} while (outcome && target->address_next < target->address_count);
@@ -223,7 +223,7 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 	const struct family_options *family = &target->all->options->common.family;
 
 	if (!outcome)
-		outcome = path_keep(family, target->all->source.family, target->phase.log, target->address, addresses,
+		outcome = path_keep(family, target->all->source.family, target->state.log, target->address, addresses,
 				    count, target->addresses, &target->address_count);
 	for (size_t i = 0; i < target->address_count; i++)
 		target->addresses[i].port = target->port;
@@ -240,8 +240,8 @@ void target_start(struct target *target)
 		return;
 	}
 	target_enter(target, TARGET_LOOKING_UP);
-	resolver_start(&target->lookup, target->phase.loop, target->phase.log, target->address, ADDRESS_FORMAT_ANY,
-		       target->phase.timeout, address_found, target);
+	resolver_start(&target->lookup, target->state.loop, target->state.log, target->address, ADDRESS_FORMAT_ANY,
+		       target->state.timeout, address_found, target);
 }
 
 /* A step takes some time, or it did not come to it. */

@@ -46,7 +46,7 @@ static void duration_over(void *owner)
 
 	target->last = true;
 	target->timed = true;
-	if (target->phase.state == TARGET_RESTING)
+	if (target->state.now == TARGET_RESTING)
 		target_cycle_go_on(target);
 }
 
@@ -64,7 +64,7 @@ static void start_ping(struct target *target)
 	pace_go(&target->pace, now);
 	if (is_warm(target)) {
 		if (WITH_PACE && options->duration && !target->record.counts.sent)
-			loop_timer_start(target->phase.loop, &target->duration, options->duration, duration_over,
+			loop_timer_start(target->state.loop, &target->duration, options->duration, duration_over,
 					 target);
 		target->sent_at = now;
 		target->turn.from = pace_beat(&target->pace, now);
@@ -115,8 +115,8 @@ static void next_ping(struct target *target)
 		return;
 	}
 	target_enter(target, TARGET_RESTING);
-	loop_timer_start(target->phase.loop, &target->beat, wait, beat, target);
-	loop_wake(target->phase.loop, wait);
+	loop_timer_start(target->state.loop, &target->beat, wait, beat, target);
+	loop_wake(target->state.loop, wait);
 }
 
 /*
@@ -129,7 +129,7 @@ void target_cycle_go_on(struct target *target)
 
 	if (target->sending > (last ? 0 : 1)) {
 		loop_timer_stop(&target->beat);
-		if (target->phase.state != TARGET_SETTLING)
+		if (target->state.now != TARGET_SETTLING)
 			target_enter(target, TARGET_SETTLING);
 	} else if (last) {
 		target_leave(target, OUTCOME_OK);
@@ -144,7 +144,7 @@ static bool same_as_sent(const struct target *target)
 
 	if (payload_equal(target->source_region->memory, target->sink_region->memory, target->size, &difference))
 		return true;
-	log_error(target->phase.log, target->endpoint->name,
+	log_error(target->state.log, target->endpoint->name,
 		  "ping %" PRIu64 ": what came back differs at byte %zu of %" PRIu32 ": sent 0x%02x, found 0x%02x",
 		  target->done, difference.position, target->size, difference.expected, difference.found);
 	return false;
@@ -214,14 +214,14 @@ static void go_ahead_came(struct target *target, const struct completion *comple
 	}
 	rping_classic_completion(target->all->environment, "send");
 	rping_classic_completion(target->all->environment, "recv");
-	if (target->phase.state == TARGET_OFFERING_SOURCE) {
+	if (target->state.now == TARGET_OFFERING_SOURCE) {
 		advertise(target, SINK, TARGET_OFFERING_SINK);
-	} else if (target->phase.state == TARGET_OFFERING_SINK) {
+	} else if (target->state.now == TARGET_OFFERING_SINK) {
 		ping_came_back(target);
 	} else {
-		log_error(target->phase.log, target->endpoint->name,
+		log_error(target->state.log, target->endpoint->name,
 			  "ping %" PRIu64 ": a message out of order, while %s", target->done,
-			  phase_text(&target->phase));
+			  state_text(&target->state));
 		target_finish(target, OUTCOME_FAILED);
 	}
 }
@@ -237,7 +237,7 @@ void target_cycle_completed(void *owner, struct endpoint *endpoint, const struct
 		go_ahead_came(target, completion);
 	} else {
 		target->sending--;
-		if (target->phase.state == TARGET_SETTLING)
+		if (target->state.now == TARGET_SETTLING)
 			target_cycle_go_on(target);
 	}
 }

@@ -6,27 +6,27 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "cmd/ucmatose/ucmatose.h"
+#include "core/state.h"
 
-static const struct {
-	const char *text;
-	unsigned before; /* bit N: may follow state N */
-} states[CONNECTION_STATES] = {
-	[CONNECTION_NEW] = { "new", 1 << CONNECTION_CONNECTING },
-	[CONNECTION_CONNECTING] = { "connecting", 1 << CONNECTION_NEW },
-	[CONNECTION_ESTABLISHED] = { "established", 1 << CONNECTION_CONNECTING },
-	[CONNECTION_RECEIVING] = { "receiving", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_SENDING },
-	[CONNECTION_SENDING] = { "sending", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING },
-	[CONNECTION_TRANSFERRED] = { "transferred", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING |
-							    1 << CONNECTION_SENDING },
-	[CONNECTION_DISCONNECTING] = { "disconnecting", 1 << CONNECTION_ESTABLISHED | 1 << CONNECTION_RECEIVING |
-								1 << CONNECTION_SENDING | 1 << CONNECTION_TRANSFERRED },
-	[CONNECTION_CLOSED] = { "closed", 1 << CONNECTION_TRANSFERRED | 1 << CONNECTION_DISCONNECTING },
-	[CONNECTION_FAILED] = { "failed", 1 << CONNECTION_CONNECTING | 1 << CONNECTION_ESTABLISHED |
-						  1 << CONNECTION_RECEIVING | 1 << CONNECTION_SENDING |
-						  1 << CONNECTION_TRANSFERRED | 1 << CONNECTION_DISCONNECTING },
+#define NEXT(state) STATE_BIT(CONNECTION_##state)
+#define END	    (NEXT(DISCONNECTING) | NEXT(FAILED)) /* at any time once established */
+
+/* clang-format off */
+static const struct state_row states[CONNECTION_STATES] = {
+	[CONNECTION_NEW] =           { .text = "new",           .next = NEXT(CONNECTING) },
+	[CONNECTION_CONNECTING] =    { .text = "connecting",    .next = NEXT(NEW) | NEXT(ESTABLISHED) | NEXT(FAILED) },
+	[CONNECTION_ESTABLISHED] =   { .text = "established",   .next = NEXT(RECEIVING) | NEXT(SENDING) | NEXT(TRANSFERRED) | END },
+	[CONNECTION_RECEIVING] =     { .text = "receiving",     .next = NEXT(SENDING) | NEXT(TRANSFERRED) | END },
+	[CONNECTION_SENDING] =       { .text = "sending",       .next = NEXT(RECEIVING) | NEXT(TRANSFERRED) | END },
+	[CONNECTION_TRANSFERRED] =   { .text = "transferred",   .next = NEXT(CLOSED) | END },
+	[CONNECTION_DISCONNECTING] = { .text = "disconnecting", .next = NEXT(CLOSED) | NEXT(FAILED) },
+	[CONNECTION_CLOSED] =        { .text = "closed" },
+	[CONNECTION_FAILED] =        { .text = "failed" },
 };
+/* clang-format on */
 
 struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
 {
@@ -82,10 +82,10 @@ static void end_step(struct ucmatose_connection *connection, enum step step)
 void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state)
 {
 	struct ucmatose *run = connection->run;
+	char name[32];
 
-	log_debug(&run->environment->log, "connection %" PRIu32 ": %s -> %s", connection->index,
-		  states[connection->state].text, states[state].text);
-	assert(states[state].before & 1u << connection->state);
+	snprintf(name, sizeof(name), "connection %" PRIu32, connection->index);
+	state_change(states, connection->state, state, &run->environment->log, name);
 	run->in_state[connection->state]--;
 	run->in_state[state]++;
 	connection->state = state;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* States of objects: which may follow which, the one setter that checks and traces, the deadline of those that wait. */
+#ifndef CORE_STATE_H
+#define CORE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/log.h"
+#include "core/loop.h"
+
+#define STATE_BIT(state) (1u << (state))
+
+struct state_row {
+	const char *text; /* "connecting" */
+	unsigned next;	  /* STATE_BIT() of each state that may follow */
+	bool waits;	  /* has a deadline */
+};
+
+/*
+ * Checks and traces a transition of object, for owners that keep the state and the deadline themselves. Returns false,
+ * and reports a defect of the program, if the table does not allow it.
+ */
+bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *object);
+
+struct state {
+	const struct state_row *rows;
+	unsigned now; /* an index of rows */
+	struct loop *loop;
+	const struct log *log;
+	int64_t timeout; /* of a state that waits, nanoseconds */
+	loop_callback *expired;
+	void *owner;
+	struct loop_timer deadline;
+};
+
+/* Enters a state, with a fresh deadline if that one waits. object is what the trace calls the owner. */
+void state_enter(struct state *state, unsigned next, const char *object);
+/* Stops the deadline. Harmless on a state that is all zeros. */
+void state_stop(struct state *state);
+const char *state_text(const struct state *state);
+
+#endif

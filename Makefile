@@ -116,7 +116,7 @@ for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
 		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
 	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
-	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/life.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
+	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/daemon.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
 	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
 	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))

@@ -28,7 +28,7 @@ struct environment {
 	bool ended;			       /* what else comes in that turn of the loop is too late */
 	FILE *output;			       /* results in classic lines: through environment_output() */
 	struct reporting *reporting;	       /* NULL in a run that is a part of another one */
-	struct life *life;		       /* also */
+	struct daemon *daemon;		       /* also */
 	const struct common_options *confined; /* also; and NULL once the run has given up what it could */
 
 	/* Of a run that is a part of another one; else NULL. They come from inside the command: act later. */

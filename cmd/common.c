@@ -59,11 +59,11 @@ const struct option connection_option_table[] = {
 
 const struct option end_option_table[] = {
 #if WITH_SERVICE
-	ROW(OPTION_INTEGER, "ready-fd", life.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
+	ROW(OPTION_INTEGER, "ready-fd", daemon.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
 	    OPTION_HELP("When peers can reach this end, write \"ready ADDRESS PORT\" into descriptor N and close it", "none")),
-	ROW(OPTION_TEXT, "pidfile", life.pidfile, .argument = "FILE",
+	ROW(OPTION_TEXT, "pidfile", daemon.pidfile, .argument = "FILE",
 	    OPTION_HELP("Keep the number of the process in FILE from then to its end")),
-	ROW(OPTION_FLAG, "daemon", life.daemon,
+	ROW(OPTION_FLAG, "daemon", daemon.daemon,
 	    OPTION_HELP("Go into the background when peers can reach this end; the command ends then, or fails")),
 	ROW(OPTION_FLAG, "sandbox", sandbox,
 	    OPTION_HELP("Allow the process only what a test takes from when it listens, is connected or has joined")),

@@ -3,7 +3,7 @@
 #ifndef CMD_COMMON_H
 #define CMD_COMMON_H
 
-#include "cmd/life.h"
+#include "cmd/daemon.h"
 #include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
@@ -18,7 +18,7 @@ struct common_options {
 	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
 	struct reporting_options reporting;
-	struct life_options life;     /* of a server; else zeros */
+	struct daemon_options daemon; /* of a server; else zeros */
 	struct path_options path;     /* of an end; else open */
 	struct family_options family; /* of an end; else zeros */
 	bool sandbox;

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "cmd/abrupt_end.h"
+#include "cmd/fatal_exit.h"
 #include "core/privileges.h"
 #include "core/sandbox.h"
 
@@ -20,12 +20,12 @@ static void refused(int number, siginfo_t *information, void *context)
 		*digit-- = (char)('0' + call % 10);
 	ignored = write(STDERR_FILENO, line, sizeof(line) - 1);
 	(void)ignored;
-	abrupt_end(ABRUPT_REFUSED);
+	fatal_exit(ABRUPT_REFUSED);
 }
 
 static bool writes_files(const struct common_options *options)
 {
-	return options->reporting.prometheus || options->life.pidfile;
+	return options->reporting.prometheus || options->daemon.pidfile;
 }
 
 void confinement_begin(const struct common_options *options, const struct log *log)

@@ -43,15 +43,15 @@ static enum outcome settle(struct environment *environment)
 /* Drops privileges before the ready line invites a peer. */
 void environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
-	bool serves = WITH_SERVICE && environment->life;
-	enum outcome outcome = serves ? life_register(environment->life) : OUTCOME_OK;
+	bool serves = WITH_SERVICE && environment->daemon;
+	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
 
 	if (!outcome)
 		outcome = settle(environment);
 	if (!outcome)
 		say_ready(environment, address, line);
 	if (!outcome && serves)
-		outcome = life_ready(environment->life, address);
+		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
 		environment_finish(environment, outcome);
 	else if (environment->ready)

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-#include "cmd/abrupt_end.h"
+#include "cmd/fatal_exit.h"
 
 enum {
 	GRACE_US = 300 * 1000
@@ -37,7 +37,7 @@ static void handle(int number, void (*handler)(int))
 static void second(int number)
 {
 	(void)number;
-	abrupt_end(ABRUPT_INTERRUPTED);
+	fatal_exit(ABRUPT_INTERRUPTED);
 }
 
 static void arm(int number)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/abrupt_end.h"
 #include "cmd/command.h"
+#include "cmd/fatal_exit.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
 #include "core/spelling.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 #define PAUSE (100 * CLOCK_NS_PER_MS)
 
@@ -93,7 +93,7 @@ void patience_give_up(struct patience *patience, const struct log *log)
 	for (size_t i = 0; i < patience->count; i++)
 		log_error(log, patience->errors[i].object, "%s", patience->errors[i].text);
 	if (in_vain)
-		log_hint(log, "the server was waited for %g s (--wait-server)", quantity_seconds(patience->time));
+		log_hint(log, "the server was waited for %g s (--wait-server)", units_seconds(patience->time));
 	patience_end(patience);
 }
 

@@ -11,8 +11,8 @@
 #include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/watchdog.h"
-#include "core/quantity.h"
 #include "core/sandbox.h"
+#include "core/units.h"
 
 /* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
 #define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
@@ -30,7 +30,7 @@ struct run {
 	struct watchdog watchdog;
 	struct loop_timer deadline;
 	struct loop_timer ending; /* limits how long the orderly end may take */
-	struct life life;
+	struct daemon daemon;
 	struct reporting reporting;
 };
 
@@ -53,7 +53,7 @@ void command_help(const struct command *command, const char *name)
 /* "1500ms" reads worse than "1.5s". */
 static const char *seconds_text(int64_t nanoseconds, char text[32])
 {
-	snprintf(text, 32, "%.9g s", quantity_seconds(nanoseconds));
+	snprintf(text, 32, "%.9g s", units_seconds(nanoseconds));
 	return text;
 }
 
@@ -147,7 +147,7 @@ static void run_loop(struct run *run, const void *options)
 		watchdog_start(&run->watchdog, run->common->deadline + patience(run));
 	}
 	/* A daemon gives its standard output up. */
-	if (!run->common->life.daemon)
+	if (!run->common->daemon.daemon)
 		output_watch_start(&run->output, environment->loop, output_lost, run);
 	interruption_catch(environment->loop, &run->signal, signal_came, run);
 	outcome = reporting_announce(&run->reporting);
@@ -180,10 +180,10 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (WITH_SERVICE && !outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
 	if (!outcome && WITH_SERVICE)
-		outcome = life_begin(&run->life, &run->common->life, &environment->log);
+		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
 	if (outcome)
 		return outcome;
-	environment->life = &run->life;
+	environment->daemon = &run->daemon;
 	if (!run->command->chooses_transport)
 		environment->confined = run->common;
 	environment->loop = loop_create();
@@ -206,7 +206,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
 	if (WITH_SERVICE)
-		life_end(&run->life);
+		daemon_end(&run->daemon);
 	return environment->outcome;
 }
 

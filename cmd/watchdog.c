@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "cmd/abrupt_end.h"
+#include "cmd/fatal_exit.h"
 #include "core/clock.h"
 
 /* Next to the one that interruption.c takes. */
@@ -13,7 +13,7 @@
 static void expire(int number)
 {
 	(void)number;
-	abrupt_end(ABRUPT_STUCK);
+	fatal_exit(ABRUPT_STUCK);
 }
 
 static void second_warning(int number)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "core/quantity.h"
+#include "core/units.h"
 
 enum {
 	LINES_MOST = 24,
@@ -114,11 +114,11 @@ static void draw_line(const struct histogram *histogram, const char *prefix, uns
 		      uint64_t most, FILE *stream)
 {
 	uint64_t count = samples_between(histogram, first, end);
-	char low[QUANTITY_TEXT_SIZE], high[QUANTITY_TEXT_SIZE];
+	char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
 	unsigned length = (unsigned)((count * BAR_MOST + most / 2) / most);
 
-	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, quantity_time(histogram_bucket_start(first), low),
-		quantity_time(histogram_bucket_start(end), high), count);
+	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, units_time(histogram_bucket_start(first), low),
+		units_time(histogram_bucket_start(end), high), count);
 	for (unsigned i = 0; i < length || (!i && count); i++)
 		fputc('#', stream);
 	fputc('\n', stream);

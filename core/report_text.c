@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "core/quantity.h"
 #include "core/report.h"
+#include "core/units.h"
 
 static void print_name(FILE *stream, const char *name)
 {
@@ -21,20 +21,20 @@ static void print_name(FILE *stream, const char *name)
 
 static void print_value(FILE *stream, const struct report_value *value)
 {
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	switch (value->kind) {
 	case REPORT_COUNT:
 		fprintf(stream, "%" PRIu64, value->number);
 		break;
 	case REPORT_TIME:
-		fputs(quantity_time((int64_t)value->number, text), stream);
+		fputs(units_time((int64_t)value->number, text), stream);
 		break;
 	case REPORT_RATE:
-		fputs(quantity_rate(value->rate, text), stream);
+		fputs(units_rate(value->rate, text), stream);
 		break;
 	case REPORT_BANDWIDTH:
-		fputs(quantity_bandwidth(value->rate, text), stream);
+		fputs(units_bandwidth(value->rate, text), stream);
 		break;
 	case REPORT_TEXT:
 		fputs(value->text, stream);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/quantity.h"
+#include "core/units.h"
 #include "transport/path.h"
 
 #define BIT(state) (1u << (state))
@@ -75,7 +75,7 @@ static void phase_timed_out(void *owner)
 
 	if (endpoint_is_worth_telling(endpoint))
 		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s%s",
-			  states[endpoint->state].text, quantity_seconds(endpoint->options.timeout),
+			  states[endpoint->state].text, units_seconds(endpoint->options.timeout),
 			  endpoint_silence(endpoint, silence));
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));

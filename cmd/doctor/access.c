@@ -29,8 +29,8 @@ static int try_file(const char *path)
 static void check_file(struct findings *findings, const char *root, const char *name, const char *used_by,
 		       enum finding_status failure)
 {
-	char path[MACHINE_PATH_SIZE];
-	int error = try_file(machine_path(path, "%s/dev/infiniband/%s", root, name));
+	char path[SYSFS_PATH_SIZE];
+	int error = try_file(sysfs_path(path, "%s/dev/infiniband/%s", root, name));
 
 	if (!error)
 		finding_add(findings, FINDING_OK, "file", NULL, "/dev/infiniband/%s can be opened (%s)", name, used_by);
@@ -54,7 +54,7 @@ void access_check_files(struct findings *findings, const char *root, const struc
 
 	if (!devices)
 		return;
-	if (!machine_has("%s/dev/infiniband", root)) {
+	if (!sysfs_has("%s/dev/infiniband", root)) {
 		finding_add(findings, failure, "file",
 			    "in a container: pass it in (docker: --device /dev/infiniband); else: modprobe ib_uverbs",
 			    "/dev/infiniband is missing");
@@ -64,16 +64,16 @@ void access_check_files(struct findings *findings, const char *root, const struc
 		if (*device->verbs)
 			check_file(findings, root, device->verbs, device->name, failure);
 	/* Without the module there is no file either: that is said already. */
-	if (machine_has("%s/sys/class/misc/rdma_cm", root))
+	if (sysfs_has("%s/sys/class/misc/rdma_cm", root))
 		check_file(findings, root, "rdma_cm", "connections", failure);
 }
 
 static bool may_lock(const char *root)
 {
-	char path[MACHINE_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE];
 	static const char name[] = "CapEff:";
-	char line[MACHINE_PATH_SIZE];
-	FILE *file = machine_open(machine_path(path, "%s/proc/self/status", root));
+	char line[SYSFS_PATH_SIZE];
+	FILE *file = sysfs_open(sysfs_path(path, "%s/proc/self/status", root));
 	uint64_t effective = 0;
 
 	if (!file)

@@ -8,7 +8,7 @@ static void check_provider(struct findings *findings, const char *root, const st
 {
 	const char *remedy = "Debian: apt install ibverbs-providers; Fedora: dnf install libibverbs";
 	const char *provider = device->driver ? device->driver->provider : NULL;
-	char file[MACHINE_NAME_SIZE];
+	char file[SYSFS_NAME_SIZE];
 
 	if (!WITH_VERBS)
 		return;

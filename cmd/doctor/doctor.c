@@ -11,7 +11,7 @@
 
 #include "cmd/host.h"
 #include "cmd/table.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 enum {
 	PING_PORT = 7174,
@@ -52,7 +52,7 @@ static void finish(struct doctor *doctor)
 		fprintf(output, "ok: ");
 	fprintf(output, "%" PRIu64 " findings", findings_count(findings));
 	if (warnings)
-		fprintf(output, ", %" PRIu64 " warning%s", warnings, quantity_plural(warnings));
+		fprintf(output, ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
 	fprintf(output, "%s\n", no_device ? "; no usable RDMA device" : "");
 	environment_finish(environment, OUTCOME_OK);
 }

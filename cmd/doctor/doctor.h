@@ -4,7 +4,7 @@
  *
  *   doctor.c     options, the order of the parts, the verdict
  *   findings.c   what was found, as text and for the report
- *   machine.c    reading /sys and /proc, with bounds
+ *   sysfs.c      reading /sys and /proc, with bounds
  *   driver.c     card, module and library of a device
  *   survey.c     the devices of /sys/class/infiniband
  *   kernel.c     release, modules, namespaces, cards without an RDMA device
@@ -100,7 +100,7 @@ void doctor_routes_known(struct doctor *doctor);
 /* A finding for each device: who leads to it. */
 void route_tell(struct doctor *doctor);
 /* The interface of a local address; "" if it is none. */
-void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE]);
+void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE]);
 void route_stop(struct doctor *doctor);
 
 /* The UDP port of RoCE v2. True if the kernel itself holds it. */

@@ -38,10 +38,10 @@ const struct driver *driver_of_card(const char *card)
 }
 
 /* The first file in this process whose path has that part: cut off behind its folder, and the rest, its name. */
-static bool mapped(const char *root, const char *part, char folder[MACHINE_PATH_SIZE], char file[MACHINE_NAME_SIZE])
+static bool mapped(const char *root, const char *part, char folder[SYSFS_PATH_SIZE], char file[SYSFS_NAME_SIZE])
 {
-	char line[MACHINE_PATH_SIZE];
-	FILE *maps = machine_open(machine_path(line, "%s/proc/self/maps", root));
+	char line[SYSFS_PATH_SIZE];
+	FILE *maps = sysfs_open(sysfs_path(line, "%s/proc/self/maps", root));
 	char *found = NULL;
 
 	if (!maps)
@@ -51,16 +51,16 @@ static bool mapped(const char *root, const char *part, char folder[MACHINE_PATH_
 	fclose(maps);
 	if (!found)
 		return false;
-	snprintf(file, MACHINE_NAME_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
+	snprintf(file, SYSFS_NAME_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
 	*found = 0;
-	snprintf(folder, MACHINE_PATH_SIZE, "%s", strchrnul(line, '/'));
+	snprintf(folder, SYSFS_PATH_SIZE, "%s", strchrnul(line, '/'));
 	return true;
 }
 
-enum provider_state provider_find(const char *root, const char *provider, char file[MACHINE_NAME_SIZE])
+enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_NAME_SIZE])
 {
-	char folder[MACHINE_PATH_SIZE], path[MACHINE_PATH_SIZE];
-	char prefix[MACHINE_NAME_SIZE];
+	char folder[SYSFS_PATH_SIZE], path[SYSFS_PATH_SIZE];
+	char prefix[SYSFS_NAME_SIZE];
 	struct names names;
 	bool found = false;
 
@@ -70,15 +70,15 @@ enum provider_state provider_find(const char *root, const char *provider, char f
 	*file = 0;
 	if (!mapped(root, "/libibverbs.so", folder, path))
 		return PROVIDER_UNKNOWN;
-	names = machine_names(machine_path(path, "%s%s/libibverbs", root, folder));
+	names = sysfs_names(sysfs_path(path, "%s%s/libibverbs", root, folder));
 	for (size_t i = 0; i < names.count && !found; i++) {
 		found = !strncmp(names.name[i], prefix + 1, strlen(prefix + 1));
 		if (found)
 			strcpy(file, names.name[i]);
 	}
-	machine_names_free(&names);
+	sysfs_names_free(&names);
 	if (!found)
 		return PROVIDER_NO_LIBRARY;
-	found = machine_has("%s/etc/libibverbs.d/%s.driver", root, provider);
+	found = sysfs_has("%s/etc/libibverbs.d/%s.driver", root, provider);
 	return found ? PROVIDER_FOUND : PROVIDER_NO_FILE;
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/doctor/machine.h"
+#include "cmd/doctor/sysfs.h"
 
 /* The names are in it, and not pointed to: a pointer costs the loader more than they are long. */
 struct driver {
@@ -38,6 +38,6 @@ enum provider_state {
  * What libibverbs has loaded is found wherever it was. What it has not is looked for where it looks usually. file gets
  * the name of the library.
  */
-enum provider_state provider_find(const char *root, const char *provider, char file[MACHINE_NAME_SIZE]);
+enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_NAME_SIZE]);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "cmd/doctor/machine.h"
+#include "cmd/doctor/sysfs.h"
 
 static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL" };
 
@@ -67,8 +67,8 @@ void finding_add(struct findings *findings, enum finding_status status, const ch
 	vsnprintf(finding->text, sizeof(finding->text), format, list);
 	va_end(list);
 	snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
-	machine_clean_text(finding->text);
-	machine_clean_text(finding->remedy);
+	sysfs_clean_text(finding->text);
+	sysfs_clean_text(finding->remedy);
 	if (findings->last)
 		findings->last->next = finding;
 	else

@@ -3,7 +3,7 @@
 #include <sys/utsname.h>
 
 #include "cmd/doctor/doctor.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 enum {
 	LIST_SIZE = 160,
@@ -31,21 +31,21 @@ static void append(char list[LIST_SIZE], const char *separator, const char *word
 static bool has_module(const char *root, const char *module)
 {
 
-	return machine_has("%s/sys/module/%s", root, module);
+	return sysfs_has("%s/sys/module/%s", root, module);
 }
 
 /* modules.dep and modules.builtin have a file's path in front of each line. */
 static bool is_indexed(const char *root, const char *index, const char *module)
 {
-	char path[MACHINE_PATH_SIZE];
-	char file[MACHINE_NAME_SIZE];
-	char line[MACHINE_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE];
+	char file[SYSFS_NAME_SIZE];
+	char line[SYSFS_PATH_SIZE];
 	struct utsname names;
 	FILE *stream = NULL;
 	bool found = false;
 
 	if (!uname(&names))
-		stream = machine_open(machine_path(path, "%s/lib/modules/%s/%s", root, names.release, index));
+		stream = sysfs_open(sysfs_path(path, "%s/lib/modules/%s/%s", root, names.release, index));
 	if (!stream)
 		return false;
 	snprintf(file, sizeof(file), "/%s.ko", module);
@@ -57,7 +57,7 @@ static bool is_indexed(const char *root, const char *index, const char *module)
 
 bool kernel_may_have(const char *root, const char *module)
 {
-	return !machine_has("%s/sys/module", root) || has_module(root, module) ||
+	return !sysfs_has("%s/sys/module", root) || has_module(root, module) ||
 	       is_indexed(root, "modules.dep", module) || is_indexed(root, "modules.builtin", module);
 }
 
@@ -84,7 +84,7 @@ static void check_modules(struct findings *findings, const char *root, enum find
 	char missing[LIST_SIZE] = "";
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (machine_has("%s/%s", root, modules[i].sign) || has_module(root, modules[i].module))
+		if (sysfs_has("%s/%s", root, modules[i].sign) || has_module(root, modules[i].module))
 			append(loaded, ", ", modules[i].module);
 		else
 			append(missing, " ", modules[i].module);
@@ -100,9 +100,9 @@ static void check_modules(struct findings *findings, const char *root, enum find
 
 static void check_namespaces(struct findings *findings, const char *root, const struct device *devices)
 {
-	char mode[MACHINE_NAME_SIZE];
+	char mode[SYSFS_NAME_SIZE];
 
-	if (!machine_line(mode, sizeof(mode), "%s/sys/module/ib_core/parameters/netns_mode", root))
+	if (!sysfs_line(mode, sizeof(mode), "%s/sys/module/ib_core/parameters/netns_mode", root))
 		return;
 	if (*mode == 'Y')
 		finding_add(findings, FINDING_OK, "netns", NULL,
@@ -118,7 +118,7 @@ static void check_namespaces(struct findings *findings, const char *root, const 
 /* Cards of one driver that have no RDMA device here. */
 struct idle {
 	unsigned count;
-	char first[MACHINE_NAME_SIZE];
+	char first[SYSFS_NAME_SIZE];
 };
 
 static void tell_idle(struct findings *findings, const char *root, const struct driver *row, const struct idle *idle)
@@ -131,43 +131,43 @@ static void tell_idle(struct findings *findings, const char *root, const struct 
 	if (!loaded)
 		remedy = finding_remedy(findings, "modprobe %s", row->module);
 	finding_add(findings, FINDING_WARN, "card", remedy, "%u card%s of %s without an RDMA device (%s%s), %s is %s",
-		    idle->count, quantity_plural(idle->count), row->card, idle->first, idle->count == 1 ? "" : " ...",
+		    idle->count, units_plural(idle->count), row->card, idle->first, idle->count == 1 ? "" : " ...",
 		    row->module, loaded ? "loaded" : "not loaded");
 }
 
 /* A Mellanox card for networks has RDMA whatever its model. */
 static bool is_driverless(const char *folder)
 {
-	char vendor[MACHINE_NAME_SIZE];
-	char class[MACHINE_NAME_SIZE];
+	char vendor[SYSFS_NAME_SIZE];
+	char class[SYSFS_NAME_SIZE];
 
-	machine_line(vendor, sizeof(vendor), "%s/vendor", folder);
-	machine_line(class, sizeof(class), "%s/class", folder);
+	sysfs_line(vendor, sizeof(vendor), "%s/vendor", folder);
+	sysfs_line(class, sizeof(class), "%s/class", folder);
 	return !strcmp(vendor, "0x15b3") && !strncmp(class, "0x02", 4);
 }
 
 static void check_cards(struct findings *findings, const char *root)
 {
-	char path[MACHINE_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE];
 	struct idle idle[DRIVER_CARDS] = { { 0 } };
-	char folder[MACHINE_PATH_SIZE];
-	char card[MACHINE_NAME_SIZE];
-	struct names names = machine_names(machine_path(path, "%s/sys/bus/pci/devices", root));
+	char folder[SYSFS_PATH_SIZE];
+	char card[SYSFS_NAME_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", root));
 
 	for (size_t i = 0; i < names.count; i++) {
 		const struct driver *row;
 
-		machine_path(folder, "%s/sys/bus/pci/devices/%s", root, names.name[i]);
-		if (!machine_link(card, "%s/driver", folder) && is_driverless(folder))
+		sysfs_path(folder, "%s/sys/bus/pci/devices/%s", root, names.name[i]);
+		if (!sysfs_link(card, "%s/driver", folder) && is_driverless(folder))
 			finding_add(findings, FINDING_WARN, "card", "modprobe mlx5_core (of old cards mlx4_core)",
 				    "%s is a Mellanox card without a driver", names.name[i]);
 		row = driver_of_card(card);
-		if (!row || machine_has("%s/infiniband", folder))
+		if (!row || sysfs_has("%s/infiniband", folder))
 			continue;
 		if (!idle[row - driver_table].count++)
 			strcpy(idle[row - driver_table].first, names.name[i]);
 	}
-	machine_names_free(&names);
+	sysfs_names_free(&names);
 	for (unsigned i = 0; i < DRIVER_CARDS; i++)
 		tell_idle(findings, root, &driver_table[i], &idle[i]);
 }

@@ -12,7 +12,7 @@ enum {
 	TRIAL_REGION = 64 << 10 /* bytes that every use of a device needs */
 };
 
-void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE])
+void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 	size_t count = interface_addresses(list);
@@ -20,7 +20,7 @@ void route_interface(const struct address *address, char name[MACHINE_NAME_SIZE]
 	*name = 0;
 	for (size_t i = 0; i < count && !*name; i++)
 		if (address_same_host(&list[i].address, address))
-			snprintf(name, MACHINE_NAME_SIZE, "%s", list[i].name);
+			snprintf(name, SYSFS_NAME_SIZE, "%s", list[i].name);
 }
 
 /* Every interface has a link-local address, and a device that has no other is of little use. */

@@ -43,32 +43,32 @@ static void read_gid(const char *folder, unsigned index, struct port *port)
 {
 	bool ethernet = !strcmp(port->link_layer, "Ethernet");
 	struct gid gid = { .index = index };
-	char text[MACHINE_NAME_SIZE];
+	char text[SYSFS_NAME_SIZE];
 
-	machine_line(text, sizeof(text), "%s/gids/%u", folder, index);
+	sysfs_line(text, sizeof(text), "%s/gids/%u", folder, index);
 	if (!parse_gid(text, ethernet, &gid.address))
 		return;
 	if (port->gid_count == SURVEY_GIDS_MOST) {
 		port->gids_left_out++;
 		return;
 	}
-	machine_line(gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", folder, index);
-	machine_name(gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", folder, index);
+	sysfs_line(gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", folder, index);
+	sysfs_name(gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", folder, index);
 	port->gids[port->gid_count++] = gid;
 }
 
 static void read_port(const char *folder, struct port *port)
 {
 
-	machine_line(port->state, sizeof(port->state), "%s/state", folder);
+	sysfs_line(port->state, sizeof(port->state), "%s/state", folder);
 	port->active = !strncmp(port->state, "4:", 2);
 	port->initialising = !strncmp(port->state, "2:", 2);
 	drop_number(port->state);
-	machine_line(port->physical_state, sizeof(port->physical_state), "%s/phys_state", folder);
+	sysfs_line(port->physical_state, sizeof(port->physical_state), "%s/phys_state", folder);
 	drop_number(port->physical_state);
-	machine_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
-	machine_line(port->rate, sizeof(port->rate), "%s/rate", folder);
-	for (unsigned i = 0; i < SURVEY_GID_TABLE_MOST && machine_has("%s/gids/%u", folder, i); i++)
+	sysfs_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
+	sysfs_line(port->rate, sizeof(port->rate), "%s/rate", folder);
+	for (unsigned i = 0; i < SURVEY_GID_TABLE_MOST && sysfs_has("%s/gids/%u", folder, i); i++)
 		read_gid(folder, i, port);
 }
 
@@ -77,10 +77,10 @@ static void read_ports(const char *folder, struct device *device)
 {
 	for (unsigned number = 0; number <= SURVEY_PORTS_MOST + 1; number++) {
 		struct port *port = &device->ports[device->port_count];
-		char path[MACHINE_PATH_SIZE];
+		char path[SYSFS_PATH_SIZE];
 
-		machine_path(path, "%s/ports/%u", folder, number);
-		if (!machine_has("%s", path))
+		sysfs_path(path, "%s/ports/%u", folder, number);
+		if (!sysfs_has("%s", path))
 			continue;
 		device->ports_left_out = device->port_count == SURVEY_PORTS_MOST;
 		if (device->ports_left_out)
@@ -94,36 +94,36 @@ static void read_ports(const char *folder, struct device *device)
 /* The file of uverbs is numbered by itself. */
 static void find_verbs(const char *root, struct device *device)
 {
-	char path[MACHINE_PATH_SIZE];
-	char name[MACHINE_NAME_SIZE];
-	struct names names = machine_names(machine_path(path, "%s/sys/class/infiniband_verbs", root));
+	char path[SYSFS_PATH_SIZE];
+	char name[SYSFS_NAME_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband_verbs", root));
 
 	for (size_t i = 0; i < names.count && !*device->verbs; i++) {
-		machine_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
+		sysfs_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
 		if (!strcmp(name, device->name))
 			strcpy(device->verbs, names.name[i]);
 	}
-	machine_names_free(&names);
+	sysfs_names_free(&names);
 }
 
 /* soft-RoCE names its interface itself; a device in software may seem to sit on the card of its interface. */
 static void find_driver(const char *folder, struct device *device)
 {
-	char path[MACHINE_PATH_SIZE];
-	char type[MACHINE_NAME_SIZE];
+	char path[SYSFS_PATH_SIZE];
+	char type[SYSFS_NAME_SIZE];
 	struct names netdevs;
 
-	if (machine_name(device->netdev, sizeof(device->netdev), "%s/parent", folder)) {
+	if (sysfs_name(device->netdev, sizeof(device->netdev), "%s/parent", folder)) {
 		device->driver = driver_rxe;
 		return;
 	}
-	netdevs = machine_names(machine_path(path, "%s/device/net", folder));
+	netdevs = sysfs_names(sysfs_path(path, "%s/device/net", folder));
 	if (netdevs.count)
 		strcpy(device->netdev, netdevs.name[0]);
-	machine_names_free(&netdevs);
-	if (machine_link(device->card, "%s/device/driver", folder))
+	sysfs_names_free(&netdevs);
+	if (sysfs_link(device->card, "%s/device/driver", folder))
 		device->driver = driver_of_card(device->card);
-	machine_line(type, sizeof(type), "%s/node_type", folder);
+	sysfs_line(type, sizeof(type), "%s/node_type", folder);
 	if (!device->driver && strstr(type, "RNIC"))
 		device->driver = driver_siw;
 }
@@ -131,13 +131,13 @@ static void find_driver(const char *folder, struct device *device)
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char folder[MACHINE_PATH_SIZE];
+	char folder[SYSFS_PATH_SIZE];
 
 	if (!device)
 		return NULL;
 	snprintf(device->name, sizeof(device->name), "%s", name);
-	machine_path(folder, "%s/sys/class/infiniband/%s", root, name);
-	machine_line(device->firmware, sizeof(device->firmware), "%s/fw_ver", folder);
+	sysfs_path(folder, "%s/sys/class/infiniband/%s", root, name);
+	sysfs_line(device->firmware, sizeof(device->firmware), "%s/fw_ver", folder);
 	find_driver(folder, device);
 	find_verbs(root, device);
 	read_ports(folder, device);
@@ -148,8 +148,8 @@ static struct device *read_device(const char *root, const char *name)
 
 struct device *survey_read(const char *root)
 {
-	char path[MACHINE_PATH_SIZE];
-	struct names names = machine_names(machine_path(path, "%s/sys/class/infiniband", root));
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband", root));
 	struct device *first = NULL;
 	struct device **end = &first;
 
@@ -159,7 +159,7 @@ struct device *survey_read(const char *root)
 			break;
 		end = &(*end)->next;
 	}
-	machine_names_free(&names);
+	sysfs_names_free(&names);
 	return first;
 }
 

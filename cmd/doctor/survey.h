@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/doctor/driver.h"
-#include "cmd/doctor/machine.h"
+#include "cmd/doctor/sysfs.h"
 #include "core/address.h"
 
 enum {
@@ -42,10 +42,10 @@ struct port {
 struct device {
 	struct device *next;
 	const struct driver *driver; /* NULL if unknown */
-	char name[MACHINE_NAME_SIZE];
-	char card[MACHINE_NAME_SIZE];	/* its PCI driver, "" if there is none */
-	char verbs[MACHINE_NAME_SIZE];	/* "uverbs0", "" if there is none */
-	char netdev[MACHINE_NAME_SIZE]; /* "" if unknown */
+	char name[SYSFS_NAME_SIZE];
+	char card[SYSFS_NAME_SIZE];   /* its PCI driver, "" if there is none */
+	char verbs[SYSFS_NAME_SIZE];  /* "uverbs0", "" if there is none */
+	char netdev[SYSFS_NAME_SIZE]; /* "" if unknown */
 	char firmware[SURVEY_WORD_SIZE];
 	struct port ports[SURVEY_PORTS_MOST + 1]; /* the last one is never counted */
 	unsigned port_count;

@@ -101,8 +101,8 @@ static void tell_route(struct doctor *doctor, const struct endpoint *target)
 	const struct gid *gid = find_gid(doctor, target);
 	char peer[ADDRESS_TEXT_SIZE];
 	char local[ADDRESS_TEXT_SIZE];
-	char netdev[MACHINE_NAME_SIZE];
-	char by[MACHINE_NAME_SIZE] = "";
+	char netdev[SYSFS_NAME_SIZE];
+	char by[SYSFS_NAME_SIZE] = "";
 
 	route_interface(&target->local, netdev);
 	if (gid)

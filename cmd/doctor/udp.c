@@ -14,8 +14,8 @@ enum {
 
 struct holder {
 	struct address address;
-	uint64_t inode;			 /* of its socket */
-	char process[MACHINE_NAME_SIZE]; /* "" if unknown */
+	uint64_t inode;		       /* of its socket */
+	char process[SYSFS_NAME_SIZE]; /* "" if unknown */
 };
 
 struct holders {
@@ -44,9 +44,9 @@ static bool parse_host(const char *text, struct address *address)
 /* False if there is no such table: nothing is known then. */
 static bool read_table(const char *root, const char *name, struct holders *holders)
 {
-	char path[MACHINE_PATH_SIZE];
-	FILE *table = machine_open(machine_path(path, "%s/proc/net/%s", root, name));
-	char line[MACHINE_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE];
+	FILE *table = sysfs_open(sysfs_path(path, "%s/proc/net/%s", root, name));
+	char line[SYSFS_PATH_SIZE];
 
 	for (unsigned i = 0; table && i < LINES_MOST && holders->count < HOLDERS_MOST; i++) {
 		struct holder *holder = &holders->holder[holders->count];
@@ -70,15 +70,15 @@ static bool read_table(const char *root, const char *name, struct holders *holde
 /* Looks at the descriptors of one process, as far as we may. */
 static void look_into(const char *root, const char *process, struct holders *holders)
 {
-	char folder[MACHINE_PATH_SIZE];
-	char target[MACHINE_NAME_SIZE];
-	char socket[MACHINE_NAME_SIZE];
+	char folder[SYSFS_PATH_SIZE];
+	char target[SYSFS_NAME_SIZE];
+	char socket[SYSFS_NAME_SIZE];
 	struct names descriptors;
 
-	machine_path(folder, "%s/proc/%s/fd", root, process);
-	descriptors = machine_names(folder);
+	sysfs_path(folder, "%s/proc/%s/fd", root, process);
+	descriptors = sysfs_names(folder);
 	for (size_t i = 0; i < descriptors.count; i++) {
-		machine_target(target, sizeof(target), "%s/%s", folder, descriptors.name[i]);
+		sysfs_target(target, sizeof(target), "%s/%s", folder, descriptors.name[i]);
 		for (unsigned j = 0; j < holders->count; j++) {
 			struct holder *holder = &holders->holder[j];
 
@@ -87,33 +87,33 @@ static void look_into(const char *root, const char *process, struct holders *hol
 				strcpy(holder->process, process);
 		}
 	}
-	machine_names_free(&descriptors);
+	sysfs_names_free(&descriptors);
 }
 
 static void find_processes(const char *root, struct holders *holders)
 {
-	char path[MACHINE_PATH_SIZE];
-	struct names names = machine_names(machine_path(path, "%s/proc", root));
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/proc", root));
 
 	for (size_t i = 0; i < names.count && holders->count; i++)
 		if (isdigit((unsigned char)names.name[i][0]))
 			look_into(root, names.name[i], holders);
-	machine_names_free(&names);
+	sysfs_names_free(&names);
 }
 
 /* soft-RoCE binds the any address as soon as its module is loaded, and no process has that socket. */
 static bool is_kernel(const char *root, const struct holder *holder)
 {
-	return !*holder->process && address_is_any(&holder->address) && machine_has("%s/sys/module/rdma_rxe", root);
+	return !*holder->process && address_is_any(&holder->address) && sysfs_has("%s/sys/module/rdma_rxe", root);
 }
 
 static void tell_process(struct findings *findings, const char *root, const struct holder *holder)
 {
 	char host[ADDRESS_TEXT_SIZE];
-	char name[MACHINE_NAME_SIZE];
+	char name[SYSFS_NAME_SIZE];
 
 	address_text(&holder->address, host);
-	machine_line(name, sizeof(name), "%s/proc/%s/comm", root, holder->process);
+	sysfs_line(name, sizeof(name), "%s/proc/%s/comm", root, holder->process);
 	if (*holder->process)
 		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by process %s (%s)", host, holder->process,
 			    name);

@@ -31,7 +31,7 @@ static void report_address(const struct group_address *address, bool known, stru
 	report_count_known(report, "service_level", address->service_level, known);
 }
 
-static void stream_joined(const struct member *member, const struct group_address *address)
+static void window_joined(const struct member *member, const struct group_address *address)
 {
 	const struct mckey_run *run = member->run;
 	struct report *report = environment_begin_record(run->environment, "joined");
@@ -54,13 +54,13 @@ void figures_joined(struct member *member, const struct group_address *address)
 	}
 	histogram_add(&run->join, time);
 	histogram_add(&run->interval_join, time);
-	stream_joined(member, address);
+	window_joined(member, address);
 }
 
-static void add(struct tally *tally, uint32_t length)
+static void add(struct counters *counters, uint32_t length)
 {
-	tally->datagrams++;
-	tally->bytes += length;
+	counters->datagrams++;
+	counters->bytes += length;
 }
 
 void figures_counted(struct mckey_run *run, uint32_t length, bool first)
@@ -85,13 +85,13 @@ static struct traffic traffic_so_far(const struct mckey_run *run)
 	};
 
 	for (size_t i = 0; i < run->heard.count; i++) {
-		struct receipt receipt = receipt_of(run, run->heard.sources[i]);
+		struct statistics statistics = statistics_of(run, run->heard.sources[i]);
 
-		traffic.lost += receipt.missing;
-		traffic.duplicated += receipt.repeated + receipt.late;
-		traffic.out_of_order += receipt.out_of_order;
-		traffic.damaged += receipt.damaged;
-		traffic.wrong_length += receipt.wrong_length;
+		traffic.lost += statistics.missing;
+		traffic.duplicated += statistics.repeated + statistics.late;
+		traffic.out_of_order += statistics.out_of_order;
+		traffic.damaged += statistics.damaged;
+		traffic.wrong_length += statistics.wrong_length;
 	}
 	return traffic;
 }
@@ -102,16 +102,16 @@ static uint64_t above(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static struct tally tally_since(const struct tally *now, const struct tally *before)
+static struct counters counters_since(const struct counters *now, const struct counters *before)
 {
-	return (struct tally){ now->datagrams - before->datagrams, now->bytes - before->bytes };
+	return (struct counters){ now->datagrams - before->datagrams, now->bytes - before->bytes };
 }
 
 static struct traffic traffic_since(const struct traffic *now, const struct traffic *before)
 {
 	return (struct traffic){
-		.counted = tally_since(&now->counted, &before->counted),
-		.firsts = tally_since(&now->firsts, &before->firsts),
+		.counted = counters_since(&now->counted, &before->counted),
+		.firsts = counters_since(&now->firsts, &before->firsts),
 		.lost = above(now->lost, before->lost),
 		.duplicated = above(now->duplicated, before->duplicated),
 		.out_of_order = above(now->out_of_order, before->out_of_order),
@@ -141,13 +141,13 @@ static void report_rates(const struct mckey_run *run, const struct traffic *traf
 			 enum report_span span)
 {
 	bool has_first = span == REPORT_TOTAL || run->traffic_began >= run->interval_began;
-	struct tally tally = has_first ? tally_since(&traffic->counted, &traffic->firsts) : traffic->counted;
-	int64_t time = tally.datagrams || !has_first ? traffic_time(run, span) : 0;
+	struct counters counters = has_first ? counters_since(&traffic->counted, &traffic->firsts) : traffic->counted;
+	int64_t time = counters.datagrams || !has_first ? traffic_time(run, span) : 0;
 
 	if (!run->options->sender && time < BURST)
 		time = 0;
-	report_rate(report, "rate", tally.datagrams, time);
-	report_bandwidth(report, "bytes", tally.bytes, time);
+	report_rate(report, "rate", counters.datagrams, time);
+	report_bandwidth(report, "bytes", counters.bytes, time);
 }
 
 static void report_datagrams(const struct mckey_run *run, const struct traffic *traffic, struct report *report,
@@ -171,7 +171,7 @@ static void report_datagrams(const struct mckey_run *run, const struct traffic *
 
 static void report_sender(const struct mckey_run *run, const struct source *source, struct report *report)
 {
-	struct receipt receipt = receipt_of(run, source);
+	struct statistics statistics = statistics_of(run, source);
 	char host[ADDRESS_TEXT_SIZE], queue[16];
 
 	snprintf(queue, sizeof(queue), "%" PRIu32, source->qpn);
@@ -179,13 +179,13 @@ static void report_sender(const struct mckey_run *run, const struct source *sour
 	report_text(report, "address",
 		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));
 	report_text(report, "qpn", queue);
-	report_count(report, "received", receipt.arrived);
-	report_count(report, "lost", receipt.missing);
-	report_count(report, "duplicated", receipt.repeated + receipt.late);
-	report_count(report, "out_of_order", receipt.out_of_order);
-	report_count(report, "damaged", receipt.damaged);
-	report_count(report, "wrong_length", receipt.wrong_length);
-	report_flag(report, "numbered", receipt.total);
+	report_count(report, "received", statistics.arrived);
+	report_count(report, "lost", statistics.missing);
+	report_count(report, "duplicated", statistics.repeated + statistics.late);
+	report_count(report, "out_of_order", statistics.out_of_order);
+	report_count(report, "damaged", statistics.damaged);
+	report_count(report, "wrong_length", statistics.wrong_length);
+	report_flag(report, "numbered", statistics.total);
 	report_end(report);
 }
 

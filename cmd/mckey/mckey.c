@@ -152,7 +152,7 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->count = run->size ? run->count : 0;
 	run->interval_began = clock_now();
 	run->member_count = run->undecided = (size_t)options->connections;
-	run->heard.streams = run->member_count;
+	run->heard.windows = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
 	if (!run->members) {
 		log_errno(&environment->log, NULL, ENOMEM, "start");

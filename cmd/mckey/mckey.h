@@ -9,7 +9,7 @@
  *   sender.c    what the members do with -s
  *   pace.c      when they do it
  *   receiver.c  what they do without
- *   receipt.c   what is said of it at the end
+ *   statistics.c  what each sender's datagrams came to
  *   figures.c   what is counted and timed, for the report
  *   source.c    the senders that a receiver has heard of
  *   stream.c    what came from one sending queue to one receiving queue
@@ -20,7 +20,7 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 struct mckey_options {
 	struct common_options common;
@@ -79,7 +79,7 @@ enum run_phase {
 };
 
 /* What came from one sender to all members. */
-struct receipt {
+struct statistics {
 	uint64_t arrived;
 	uint64_t missing; /* during the run only what is missing between those that came */
 	uint64_t wanted;  /* at least -C from the sender to each member */
@@ -93,15 +93,15 @@ struct receipt {
 	bool good;
 };
 
-struct tally {
+struct counters {
 	uint64_t datagrams;
 	uint64_t bytes;
 };
 
 /* What datagrams there were, of all senders and members together. */
 struct traffic {
-	struct tally counted; /* sent, or received */
-	struct tally firsts;  /* of these */
+	struct counters counted; /* sent, or received */
+	struct counters firsts;	 /* of these */
 	uint64_t lost;
 	uint64_t duplicated;
 	uint64_t out_of_order;
@@ -138,8 +138,8 @@ struct mckey_run {
 	uint64_t count; /* datagrams of each connection, or DATAGRAM_OPEN; 0 only joins */
 	uint32_t size;	/* bytes of each */
 
-	struct tally counted; /* sent, or received without repetitions, by all of them */
-	struct tally firsts;  /* of these the first one of each queue: it starts the clock */
+	struct counters counted; /* sent, or received without repetitions, by all of them */
+	struct counters firsts;	 /* of these the first one of each queue: it starts the clock */
 
 	size_t joins; /* members that ever joined */
 	bool ended;   /* what has not come is lost */
@@ -222,9 +222,9 @@ void receiver_settled(struct mckey_run *run);
 /* Something came, and from every sender heard of every member has all that is expected. */
 bool receiver_has_all(const struct mckey_run *run);
 
-/* receipt.c */
+/* statistics.c */
 void receiver_report(struct mckey_run *run);
-struct receipt receipt_of(const struct mckey_run *run, const struct source *source);
+struct statistics statistics_of(const struct mckey_run *run, const struct source *source);
 
 /* pace.c */
 /* How many datagrams the member may hand over at once now, at most the given number. */

@@ -99,7 +99,7 @@ enum outcome receiver_prepare(struct member *member)
 static bool source_complete(const struct mckey_run *run, const struct source *source)
 {
 	for (size_t i = 0; i < run->member_count; i++)
-		if (run->members[i].state == MEMBER_JOINED && !stream_complete(&source->streams[i], run->count))
+		if (run->members[i].state == MEMBER_JOINED && !window_complete(&source->windows[i], run->count))
 			return false;
 	return true;
 }
@@ -167,20 +167,20 @@ void receiver_start(struct mckey_run *run)
 }
 
 /* What is wrong with a datagram is told once for each sender, and counted. */
-static void check_content(struct mckey_run *run, struct source *source, struct stream *stream, uint32_t length,
+static void check_content(struct mckey_run *run, struct source *source, struct window *window, uint32_t length,
 			  bool damaged, const struct payload_difference *difference)
 {
 	char name[SOURCE_TEXT_SIZE];
 
 	if (length != run->size) {
-		stream->wrong_length++;
+		window->wrong_length++;
 		if (!source->wrong_length_told)
 			log_error(run->log, source_text(source, name), "sends datagrams of %u byte%s: expected %u (-S)",
-				  length, quantity_plural(length), run->size);
+				  length, units_plural(length), run->size);
 		source->wrong_length_told = true;
 	}
 	if (damaged) {
-		stream->damaged++;
+		window->damaged++;
 		if (!source->damage_told)
 			log_error(run->log, source_text(source, name),
 				  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference->position,
@@ -197,7 +197,7 @@ static void count(struct member *member, const struct completion *completion, co
 	struct datagram_mark mark;
 	struct address address;
 	struct source *source;
-	struct stream *stream;
+	struct window *window;
 	bool was_complete;
 	size_t before = run->heard.count;
 
@@ -210,14 +210,14 @@ static void count(struct member *member, const struct completion *completion, co
 	source = source_find(&run->heard, completion->source_queue_number, &address);
 	if (!source)
 		return;
-	stream = &source->streams[member - run->members];
-	was_complete = stream_complete(stream, run->count);
+	window = &source->windows[member - run->members];
+	was_complete = window_complete(window, run->count);
 	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_queue_number, &mark,
 				&difference);
-	if (!stream_count(stream, content == DATAGRAM_PLAIN ? NULL : &mark))
+	if (!window_count(window, content == DATAGRAM_PLAIN ? NULL : &mark))
 		return;
-	figures_counted(run, completion->length, stream_arrived(stream) == 1);
-	check_content(run, source, stream, completion->length, content == DATAGRAM_DAMAGED, &difference);
+	figures_counted(run, completion->length, window_arrived(window) == 1);
+	check_content(run, source, window, completion->length, content == DATAGRAM_DAMAGED, &difference);
 	/* A sender that goes on after its -C must not keep us waiting for another's. */
 	if (!was_complete)
 		run->progress = run->traffic_ended;
@@ -225,7 +225,7 @@ static void count(struct member *member, const struct completion *completion, co
 		return;
 	if (!before)
 		first_came(run);
-	if (run->heard.count > before || stream_complete(stream, run->count) != was_complete)
+	if (run->heard.count > before || window_complete(window, run->count) != was_complete)
 		judge(run);
 }
 

@@ -75,7 +75,7 @@ static void report(struct mckey_run *run)
 	if (through)
 		environment_summary(run->environment);
 	run_verdict(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
-		    quantity_plural(run->member_count), through ? ", no datagrams asked for" : "");
+		    units_plural(run->member_count), through ? ", no datagrams asked for" : "");
 }
 
 static void finish(void *owner)

@@ -113,7 +113,7 @@ static void watch(void *owner)
 		return;
 	}
 	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
-		  quantity_seconds(timeout), endpoint_silence(member->endpoint, reason));
+		  units_seconds(timeout), endpoint_silence(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 
@@ -169,14 +169,14 @@ void sender_report(struct mckey_run *run)
 
 		if (member->region)
 			run_tell(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-				 member->endpoint->qpn, member->sent, each, quantity_plural(each), run->size,
-				 quantity_plural(run->size));
+				 member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
+				 units_plural(run->size));
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
 	environment_summary(run->environment);
 	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-		    quantity_plural(wanted), run->group_text);
+		    units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)

@@ -18,9 +18,9 @@ static struct source *source_create(struct source_table *table, uint32_t qpn, co
 {
 	struct source *source;
 
-	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->streams > SOURCE_STREAMS_MOST))
+	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->windows > SOURCE_STREAMS_MOST))
 		return NULL;
-	source = calloc(1, sizeof(*source) + table->streams * sizeof(source->streams[0]));
+	source = calloc(1, sizeof(*source) + table->windows * sizeof(source->windows[0]));
 	if (!source) {
 		table->starved = true;
 		return NULL;

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "cmd/mckey/stream.h"
+#include "cmd/mckey/window.h"
 
 enum {
 	SOURCES_MOST = 1024,
@@ -24,11 +24,11 @@ struct source {
 	struct address address; /* ADDRESS_NONE if the datagrams do not tell */
 	bool wrong_length_told;
 	bool damage_told;
-	struct stream streams[]; /* one for each receiving queue */
+	struct window windows[]; /* one for each receiving queue */
 };
 
 struct source_table {
-	size_t streams; /* of each source */
+	size_t windows; /* of each source */
 	size_t count;
 	uint64_t unfollowed; /* datagrams of senders beyond the limit */
 	bool starved;	     /* or that there was no memory for */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/abrupt_end.h"
 #include "cmd/command.h"
+#include "cmd/fatal_exit.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 
@@ -54,7 +54,7 @@ static void heard(const struct log *log, const char *object, const char *text)
 static void use_form(struct reporting *reporting, const struct reporting_form *form)
 {
 	reporting->form = form;
-	abrupt_end_prints_json(form->json);
+	fatal_exit_prints_json(form->json);
 }
 
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
@@ -206,7 +206,7 @@ void reporting_conclude(struct reporting *reporting)
 		return;
 	reporting->report = reporting->last;
 	reporting->form->conclude(reporting);
-	abrupt_end_prints_json(false);
+	fatal_exit_prints_json(false);
 	if (reporting->last.stream == stdout)
 		return;
 	fclose(reporting->last.stream);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
-	char time[QUANTITY_TEXT_SIZE];
+	char time[UNITS_TEXT_SIZE];
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
-		quantity_time(clock_now() - reporting->started, time));
+		units_time(clock_now() - reporting->started, time));
 	report_open(&reporting->report, stream, &report_block);
 	reporting_add_figures(reporting, REPORT_TOTAL);
 	report_close(&reporting->report);
@@ -32,8 +32,8 @@ static void text_summary(struct reporting *reporting)
 static void text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
-	double from = quantity_seconds(reporting->interval_started - reporting->started);
-	double to = quantity_seconds(clock_now() - reporting->started);
+	double from = units_seconds(reporting->interval_started - reporting->started);
+	double to = units_seconds(clock_now() - reporting->started);
 
 	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
 	report_open(&reporting->report, stream, &report_line);

@@ -11,7 +11,7 @@
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 enum {
 	CONNECTING_MOST = 48 /* at a time: a look-up is a process, and a host's queue of requests has an end */
@@ -87,7 +87,7 @@ static void say_verdict(const struct rping_client *client, const struct target *
 		return;
 	}
 	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
-		rping_pings_text(counts->answered, 0, pings), target->size, quantity_plural(target->size), target->name,
+		rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size), target->name,
 		validate ? " and verified" : "");
 	if (counts->warmup)
 		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cmd/host.h"
-#include "cmd/rping/mailbox.h"
+#include "cmd/rping/control.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 /* clang-format off */
 static const struct option rping_option_table[] = {
@@ -114,7 +114,7 @@ const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_
 	if (asked)
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, asked);
 	else
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, quantity_plural(answered));
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
 	return text;
 }
 
@@ -145,7 +145,7 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		 * of memory. A client has two for each ping since the report before the last.
 		 */
 		.send_depth = options->server ? 7 : 4 * RPING_REPORT_EVERY,
-		.receive_depth = MAILBOX_RECEIVES,
+		.receive_depth = CONTROL_RECEIVES,
 		.path = &options->common.path,
 		.own_queue = options->own_queue,
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server: one listener, and a guest (guest.h) for every client that asks to connect. Without -P there is one guest
+ * The server: one listener, and a session (session.h) for every client that asks to connect. Without -P there is one session
  * at a time, and without --max-clients and the like the first that gets connected decides the run.
  */
 #include <inttypes.h>
@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/rping/guest.h"
 #include "cmd/rping/rping.h"
-#include "core/quantity.h"
+#include "cmd/rping/session.h"
+#include "core/units.h"
 
 enum {
-	RECORDS_MOST = 32 /* guests that have ended, the last of them, for the report */
+	RECORDS_MOST = 32 /* sessions that have ended, the last of them, for the report */
 };
 
-/* A guest that has ended. */
+/* A session that has ended. */
 struct record {
 	char peer[ADDRESS_TEXT_SIZE];
 	uint64_t pings;
 	enum outcome outcome;
 };
 
-/* What has come of the guests. */
+/* What has come of the sessions. */
 struct totals {
 	uint64_t served;
 	uint64_t failed;
@@ -40,7 +40,7 @@ struct rping_server {
 	const struct log *log;
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
-	struct guest *guests;
+	struct session *sessions;
 	uint64_t limit;			/* of clients; 0 for none */
 	uint64_t connected;		/* clients that are, now */
 	bool one_shot;			/* the verdict of its one client is the server's */
@@ -49,7 +49,7 @@ struct rping_server {
 	bool ending;
 	bool finished;
 
-	/* Of guests that have ended. Who never got connected is not counted. */
+	/* Of sessions that have ended. Who never got connected is not counted. */
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
@@ -75,7 +75,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	environment_finish(server->environment, outcome);
 }
 
-/* What a server that has no guests left was worth. */
+/* What a server that has no sessions left was worth. */
 static enum outcome verdict(const struct rping_server *server)
 {
 	uint64_t wanted = server->limit ? server->limit : server->one_shot || server->idled;
@@ -87,7 +87,7 @@ static enum outcome verdict(const struct rping_server *server)
 		return OUTCOME_FAILED; /* as has been told */
 	if (server->idled)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
-			  quantity_seconds(server->options->idle_timeout));
+			  units_seconds(server->options->idle_timeout));
 	else if (server->one_shot)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
@@ -103,11 +103,11 @@ static void say_verdict(const struct rping_server *server, bool failed)
 	char pings[PINGS_TEXT_SIZE];
 
 	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
-		server->served, quantity_plural(server->served), rping_pings_text(server->pings, 0, pings));
+		server->served, units_plural(server->served), rping_pings_text(server->pings, 0, pings));
 	if (server->unconfirmed)
 		fprintf(output, ", %" PRIu64 " unconfirmed", server->unconfirmed);
 	if (server->failed)
-		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, quantity_plural(server->failed));
+		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, units_plural(server->failed));
 	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
 }
 
@@ -117,7 +117,7 @@ static void finish_with_verdict(struct rping_server *server, enum outcome outcom
 	server_finish(server, outcome);
 }
 
-/* The end of a server that was told to end and has no guests left. */
+/* The end of a server that was told to end and has no sessions left. */
 static void server_ended(struct rping_server *server)
 {
 	enum outcome outcome;
@@ -151,7 +151,7 @@ static void idle_too_long(void *owner)
 
 static void mind_idle_time(struct rping_server *server)
 {
-	if (server->options->idle_timeout && !server->guests && !server->ending)
+	if (server->options->idle_timeout && !server->sessions && !server->ending)
 		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout, idle_too_long,
 				 server);
 	else
@@ -165,20 +165,20 @@ static void report_record(const struct record *record, struct report *report)
 	report_text(report, "verdict", record->outcome ? "fail" : "pass");
 }
 
-/* A guest that was connected is over: what it did counts. */
-static void remember(struct rping_server *server, const struct guest *guest, enum outcome outcome)
+/* A session that was connected is over: what it did counts. */
+static void remember(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
 	struct record *record = &server->records[ended(server) % RECORDS_MOST];
 	struct report *report;
 
-	*record = (struct record){ .pings = guest->answered, .outcome = outcome };
-	address_text(&guest->endpoint->peer, record->peer);
+	*record = (struct record){ .pings = session->answered, .outcome = outcome };
+	address_text(&session->endpoint->peer, record->peer);
 	if (outcome)
 		server->failed++;
 	else
 		server->served++;
-	server->pings += guest->answered;
-	server->unconfirmed += !outcome && guest->unproven;
+	server->pings += session->answered;
+	server->unconfirmed += !outcome && session->unproven;
 	environment_note(server->environment, outcome);
 	report = environment_begin_record(server->environment, "client");
 	if (!report)
@@ -197,18 +197,18 @@ static void cannot_serve(struct rping_server *server, enum outcome outcome)
 }
 
 /* A request that came to nothing is its sender's affair, unless it was for want of something here. */
-static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, bool connected)
+static void session_ended(void *owner, struct session *session, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = owner;
 
 	if (connected) {
-		remember(server, guest, outcome);
-		guest->counted = true;
+		remember(server, session, outcome);
+		session->counted = true;
 		if (server->one_shot)
 			environment_summary(server->environment);
-		guest_say_verdict(guest, outcome);
+		session_say_verdict(session, outcome);
 	}
-	guest_destroy(guest);
+	session_destroy(session);
 	if (connected && server->one_shot) {
 		server_finish(server, outcome);
 		return;
@@ -217,7 +217,7 @@ static void guest_ended(void *owner, struct guest *guest, enum outcome outcome, 
 		cannot_serve(server, outcome);
 	if (server->limit && ended(server) >= server->limit)
 		stop_listening(server);
-	if (server->ending && !server->guests)
+	if (server->ending && !server->sessions)
 		server_ended(server);
 	else
 		mind_idle_time(server);
@@ -228,15 +228,15 @@ static const char *reason_to_refuse(const struct rping_server *server)
 {
 	uint64_t taken = ended(server), asking = 0;
 
-	if (server->guests && !server->options->persistent)
+	if (server->sessions && !server->options->persistent)
 		return PING_BUSY;
 	/* Requests do not count: forged ones would turn clients away. The backlog limits those. */
 	if (server->connected >= (uint64_t)server->options->max_connected)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
-	for (const struct guest *guest = server->guests; guest; guest = guest->next)
-		*(guest_is_connected(guest) ? &taken : &asking) += 1;
+	for (const struct session *session = server->sessions; session; session = session->next)
+		*(session_is_connected(session) ? &taken : &asking) += 1;
 	if (taken >= server->limit)
 		return enough;
 	return taken + asking >= server->limit ? PING_BUSY : NULL;
@@ -253,7 +253,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 {
 	struct endpoint *request = event->request;
 	const char *reason = reason_to_refuse(server);
-	struct guest *guest;
+	struct session *session;
 	enum outcome outcome;
 
 	rping_classic_event(server->environment, server->options, request, event->kind);
@@ -262,23 +262,23 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		endpoint_reject(request, reason, strlen(reason) + 1);
 		return;
 	}
-	guest = guest_create(&server->guests, server->environment, server->options, request, event->private_data,
-			     event->private_length);
-	if (!guest) {
+	session = session_create(&server->sessions, server->environment, server->options, request, event->private_data,
+				 event->private_length);
+	if (!session) {
 		log_error(server->log, request->name, "out of memory");
 		endpoint_reject(request, out_of_resources, sizeof(out_of_resources));
 		cannot_serve(server, OUTCOME_INTERNAL);
 		return;
 	}
-	guest->silent = &server->silent;
-	guest->connected = &server->connected;
-	outcome = guest_prepare(guest);
+	session->silent = &server->silent;
+	session->connected = &server->connected;
+	outcome = session_prepare(session);
 	if (outcome)
-		guest_refuse(guest, out_of_resources);
+		session_refuse(session, out_of_resources);
 	else
-		outcome = guest_accept(guest, guest_ended, server);
+		outcome = session_accept(session, session_ended, server);
 	if (outcome)
-		guest_destroy(guest);
+		session_destroy(session);
 	mind_idle_time(server);
 	/* Who withdrew the request is no lack of ours. */
 	if (outcome && outcome != OUTCOME_NO_CONNECTION)
@@ -289,7 +289,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
-	if (!server->guests) {
+	if (!server->sessions) {
 		finish_with_verdict(server, outcome);
 		return;
 	}
@@ -377,17 +377,17 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 
 void rping_server_interrupt(struct rping_server *server, enum interruption reason)
 {
-	struct guest *next;
+	struct session *next;
 
 	if (!server)
 		return;
 	server->interruption = reason;
 	stop_listening(server);
-	for (struct guest *guest = server->guests; guest; guest = next) {
-		next = guest->next;
-		guest_dismiss(guest, reason);
+	for (struct session *session = server->sessions; session; session = next) {
+		next = session->next;
+		session_dismiss(session, reason);
 	}
-	if (!server->guests)
+	if (!server->sessions)
 		server_ended(server);
 }
 
@@ -395,11 +395,11 @@ static struct totals totals_so_far(const struct rping_server *server)
 {
 	struct totals totals = { .served = server->served, .failed = server->failed, .pings = server->pings };
 
-	for (const struct guest *guest = server->guests; guest; guest = guest->next) {
-		if (guest->counted)
+	for (const struct session *session = server->sessions; session; session = session->next) {
+		if (session->counted)
 			continue;
-		totals.pings += guest->answered;
-		totals.connected += guest_is_connected(guest);
+		totals.pings += session->answered;
+		totals.connected += session_is_connected(session);
 	}
 	return totals;
 }
@@ -450,8 +450,8 @@ void rping_server_stop(struct rping_server *server)
 		return;
 	loop_timer_stop(&server->idle);
 	resolver_stop(&server->lookup);
-	while (server->guests)
-		guest_destroy(server->guests);
+	while (server->sessions)
+		session_destroy(server->sessions);
 	endpoint_destroy(server->listener);
 	free(server);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/rping/target_state.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 /* Look-up, connecting and leaving have their deadlines in the resolver and in the transport. */
 static const struct state_row target_states[] = {
@@ -145,7 +145,7 @@ static void step_timed_out(void *owner)
 	char silence[ENDPOINT_SILENCE_SIZE];
 
 	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
-		  target->done, state_text(&target->state), quantity_seconds(target->state.timeout),
+		  target->done, state_text(&target->state), units_seconds(target->state.timeout),
 		  endpoint_silence(target->endpoint, silence));
 	target_finish(target, OUTCOME_FAILED);
 }

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "cmd/patience.h"
+#include "cmd/rping/control.h"
 #include "cmd/rping/figures.h"
-#include "cmd/rping/mailbox.h"
 #include "cmd/rping/pace.h"
 #include "cmd/rping/rping.h"
 #include "core/state.h"
@@ -59,7 +59,7 @@ struct target {
 	size_t address_next; /* to be tried */
 
 	struct endpoint *endpoint;
-	struct mailbox mailbox;
+	struct control control;
 	struct region *source_region;
 	struct region *sink_region;
 	const char *device;

@@ -15,7 +15,7 @@ void target_connection_drop(struct target *target)
 	target->sent_at = 0;
 	endpoint_destroy(target->endpoint);
 	target->endpoint = NULL;
-	mailbox_destroy(&target->mailbox);
+	control_destroy(&target->control);
 	region_destroy(target->source_region);
 	target->source_region = NULL;
 	region_destroy(target->sink_region);
@@ -74,11 +74,11 @@ static enum outcome prepare(struct target *target)
 
 	step_over(target, &target->times.resolve_address);
 	target->device = target->endpoint->domain->device;
-	outcome = mailbox_create(&target->mailbox, target->endpoint->domain);
+	outcome = control_create(&target->control, target->endpoint->domain);
 	if (!outcome)
 		outcome = endpoint_open_queue(target->endpoint);
 	if (!outcome)
-		outcome = mailbox_open(&target->mailbox, target->endpoint);
+		outcome = control_open(&target->control, target->endpoint);
 	return outcome;
 }
 

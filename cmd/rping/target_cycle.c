@@ -29,7 +29,7 @@ static bool is_reported(const struct target *target)
 
 static void advertise(struct target *target, uint32_t index, enum target_state state)
 {
-	struct work send = mailbox_send(&target->mailbox, index);
+	struct work send = control_send(&target->control, index);
 	enum outcome outcome;
 
 	/* The server's answer proves that it arrived; what is later reported is for the queue's sake, and covers it. */
@@ -79,7 +79,7 @@ static enum outcome offer_memory(struct target *target, uint32_t index, unsigned
 
 	if (outcome)
 		return outcome;
-	mailbox_write(&target->mailbox, index,
+	control_write(&target->control, index,
 		      &(struct advertisement){
 			      .address = (uintptr_t)(*region)->memory,
 			      .key = (*region)->remote_key,
@@ -206,7 +206,7 @@ static void ping_came_back(struct target *target)
 static void go_ahead_came(struct target *target, const struct completion *completion)
 {
 	struct advertisement meaningless;
-	enum outcome outcome = mailbox_take(&target->mailbox, target->endpoint, completion, &meaningless);
+	enum outcome outcome = control_take(&target->control, target->endpoint, completion, &meaningless);
 
 	if (outcome) {
 		target_finish(target, outcome);

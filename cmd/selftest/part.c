@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/selftest/selftest.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 /* Above what an end does for itself within --timeout; a receiver waits a moment longer for what comes late. */
 #define MARGIN CLOCK_NS_PER_S
@@ -42,7 +42,7 @@ static void limit_passed(void *owner)
 
 	if (!part->outcome) {
 		log_error(&left->environment.log, NULL, "not done %g s after its peer",
-			  quantity_seconds(part->timeout + MARGIN));
+			  units_seconds(part->timeout + MARGIN));
 		part->outcome = OUTCOME_FAILED;
 	}
 	if (!left->interrupted) {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cmd/table.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 /* clang-format off */
 static const struct option options_table[] = {
@@ -64,7 +64,7 @@ struct selftest {
 	const struct selftest_options *options;
 	const char *name; /* the program's, which a part adds its own to */
 	char part_name[END_NAME_SIZE];
-	struct place place;
+	struct testbed testbed;
 	struct endpoint *probe; /* tells the device of the address */
 	struct part part;
 	struct result results[PARTS];
@@ -79,7 +79,7 @@ struct selftest {
 static void say_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
-	const char *device = selftest->place.domain.device ? selftest->place.domain.device : "no device";
+	const char *device = selftest->testbed.domain.device ? selftest->testbed.domain.device : "no device";
 	FILE *output = environment_output(environment);
 
 	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
@@ -92,7 +92,7 @@ static void say_verdict(const struct selftest *selftest)
 	if (environment->outcome)
 		fprintf(output, "FAILED: %u of %u parts passed", selftest->passed, (unsigned)PARTS);
 	else
-		fprintf(output, "ok: %u part%s passed", selftest->passed, quantity_plural(selftest->passed));
+		fprintf(output, "ok: %u part%s passed", selftest->passed, units_plural(selftest->passed));
 	if (selftest->skipped)
 		fprintf(output, ", %u skipped", selftest->skipped);
 	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);
@@ -180,8 +180,8 @@ static void part_over(void *owner)
 /* Why a part cannot be done here by its nature; NULL if it can. */
 static const char *reason_to_skip(const struct selftest *selftest, const struct part_row *row)
 {
-	const struct domain *domain = &selftest->place.domain;
-	const struct address *address = &selftest->place.address;
+	const struct domain *domain = &selftest->testbed.domain;
+	const struct address *address = &selftest->testbed.address;
 	bool kernel = !strcmp(transport_name(selftest->environment->transport), "verbs");
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
@@ -199,15 +199,15 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 /* Port and group differ from run to run, so that several on one network do not meet. */
 static enum outcome fill_arguments(const struct selftest *selftest, struct arguments *values)
 {
-	const struct place *place = &selftest->place;
+	const struct testbed *testbed = &selftest->testbed;
 	uint16_t port;
-	enum outcome outcome = place_find_port(place, &port);
+	enum outcome outcome = testbed_find_port(testbed, &port);
 
 	if (outcome)
 		return outcome;
-	address_host(&place->address, values->address);
+	address_host(&testbed->address, values->address);
 	snprintf(values->port, sizeof(values->port), "%u", port);
-	if (place->address.family == ADDRESS_IP4)
+	if (testbed->address.family == ADDRESS_IP4)
 		snprintf(values->group, sizeof(values->group), "239.255.%u.%u", port >> 8, port & 0xff);
 	else
 		snprintf(values->group, sizeof(values->group), "ff15::%x", port);
@@ -250,7 +250,7 @@ static void next_part(struct selftest *selftest)
 		selftest->skipped++;
 		note_verdict(selftest, "skip", reason);
 		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
-			reason, transport_name(selftest->environment->transport), selftest->place.domain.device);
+			reason, transport_name(selftest->environment->transport), selftest->testbed.domain.device);
 	}
 	finish(selftest);
 }
@@ -263,7 +263,7 @@ static void probe_event(void *owner, struct endpoint *probe, const struct endpoi
 
 	selftest->probe = NULL;
 	if (probe->domain)
-		selftest->place.domain = *probe->domain;
+		selftest->testbed.domain = *probe->domain;
 	endpoint_destroy(probe);
 	if (event->kind == EVENT_ADDRESS_RESOLVED) {
 		next_part(selftest);
@@ -276,17 +276,17 @@ static void probe_event(void *owner, struct endpoint *probe, const struct endpoi
 static enum outcome find_device(struct selftest *selftest)
 {
 	static const struct endpoint_handlers handlers = { .event = probe_event };
-	const struct place *place = &selftest->place;
+	const struct testbed *testbed = &selftest->testbed;
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = selftest->options->common.timeout,
 	};
 	enum outcome outcome =
-		endpoint_create(ENDPOINT_CONNECTION, place->channel, &options, &handlers, selftest, &selftest->probe);
+		endpoint_create(ENDPOINT_CONNECTION, testbed->channel, &options, &handlers, selftest, &selftest->probe);
 
 	if (outcome)
 		return outcome;
-	return endpoint_resolve(selftest->probe, NULL, &place->address);
+	return endpoint_resolve(selftest->probe, NULL, &testbed->address);
 }
 
 /* The way in and out. */
@@ -306,18 +306,18 @@ static enum outcome check(struct environment *environment, const void *all_optio
 	return OUTCOME_USAGE;
 }
 
-static void say_place(const struct environment *environment, const struct place *place)
+static void say_place(const struct environment *environment, const struct testbed *testbed)
 {
 	const char *transport = transport_name(environment->transport);
 	const char *reason = "";
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (place->chosen && !strcmp(transport, "verbs"))
+	if (testbed->chosen && !strcmp(transport, "verbs"))
 		reason = ", as there is a usable RDMA device";
-	else if (place->chosen)
+	else if (testbed->chosen)
 		reason = ", as there is no usable RDMA device (--transport verbs tells why)";
 	fprintf(environment_output(environment), "%s: testing the transport %s at %s%s\n", environment->log.name,
-		transport, address_host(&place->address, host), reason);
+		transport, address_host(&testbed->address, host), reason);
 }
 
 static enum outcome start(struct environment *environment, const void *options, void **state)
@@ -333,9 +333,9 @@ static enum outcome start(struct environment *environment, const void *options, 
 	selftest->environment = environment;
 	selftest->options = options;
 	selftest->name = environment->log.name;
-	outcome = place_choose(environment, options, &selftest->place);
+	outcome = testbed_choose(environment, options, &selftest->testbed);
 	if (!outcome) {
-		say_place(environment, &selftest->place);
+		say_place(environment, &selftest->testbed);
 		outcome = find_device(selftest);
 		environment_note(environment, outcome);
 		if (outcome)

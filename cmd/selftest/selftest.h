@@ -3,7 +3,7 @@
  * The inside of selftest: every command against itself, server and client in one process on one loop.
  *
  *   selftest.c  options, the parts one after another, the verdict
- *   place.c     which transport and which address
+ *   testbed.c   which transport and which address
  *   part.c      one command: its server, then its client, then both to their ends
  *
  * Each end is a run of the real command: cmd/end.h.
@@ -26,7 +26,7 @@ struct selftest_options {
 };
 
 /* Where the test takes place. */
-struct place {
+struct testbed {
 	struct address address;
 	struct channel *channel;
 	struct domain domain; /* a copy, as it may go; .device is NULL until the address was resolved */
@@ -37,10 +37,11 @@ struct place {
  * Opens environment->transport, finds an address to test at and makes a channel. What is in the way is told. Without a
  * choice by the user it takes verbs if there is a device with an address, else soft.
  */
-enum outcome place_choose(struct environment *environment, const struct selftest_options *options, struct place *place);
+enum outcome testbed_choose(struct environment *environment, const struct selftest_options *options,
+			    struct testbed *testbed);
 
 /* A port of the address at which nobody listens. It is free again after one turn of the loop. */
-enum outcome place_find_port(const struct place *place, uint16_t *port);
+enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port);
 
 struct part_row {
 	const char *command;

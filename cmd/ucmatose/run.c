@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "cmd/ucmatose/ucmatose.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 /*
  * A message is complete here before its acknowledgement has left the device, and a disconnect at that moment would
@@ -136,10 +136,10 @@ static void watch_expired(void *owner)
 		return;
 	}
 	if (ucmatose_wants_more(run))
-		give_up_waiting(run, quantity_seconds(limit));
+		give_up_waiting(run, units_seconds(limit));
 	else if (run->phase == RUN_TRANSFERRING || run->phase == RUN_CLOSING)
 		for (uint32_t i = 0; i < run->begun; i++)
-			fail_silent(&run->connections[i], quantity_seconds(limit));
+			fail_silent(&run->connections[i], units_seconds(limit));
 	ucmatose_progressed(run);
 	ucmatose_watch(run);
 	ucmatose_advance(run);
@@ -155,7 +155,7 @@ static void nobody_came(void *owner)
 	struct ucmatose *run = owner;
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
-		  quantity_seconds(run->options->idle_timeout));
+		  units_seconds(run->options->idle_timeout));
 	ucmatose_note(run, OUTCOME_FAILED);
 	run->arrivals_over = true;
 	ucmatose_advance(run);
@@ -388,7 +388,7 @@ static void tell_failure(const struct ucmatose *run, uint32_t verified)
 {
 	fprintf(environment_output(run->environment),
 		"%s: FAILED: %" PRIu32 " of %" PRIu32 " connection%s completed (%s%s%s)\n", run->environment->log.name,
-		verified, run->wanted, quantity_plural(run->wanted), transport_name(run->environment->transport),
+		verified, run->wanted, units_plural(run->wanted), transport_name(run->environment->transport),
 		run->device ? ", " : "", run->device ? run->device : "");
 }
 
@@ -401,12 +401,12 @@ static void tell_success(const struct ucmatose *run)
 	for (uint32_t i = 0; i < run->begun; i++)
 		ours += run->connections[i].peer_is_ours;
 	fprintf(output, "%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted,
-		quantity_plural(run->wanted));
+		units_plural(run->wanted));
 	if (!run->messages)
 		fprintf(output, " made and ended");
 	else
 		fprintf(output, ", %" PRIu64 " message%s of %" PRId64 " byte%s each way %s", messages,
-			quantity_plural(messages), run->options->size, quantity_plural((uint64_t)run->options->size),
+			units_plural(messages), run->options->size, units_plural((uint64_t)run->options->size),
 			ours ? "verified" : "came, their lengths checked");
 	if (run->messages && ours && ours < run->wanted)
 		fprintf(output, " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",

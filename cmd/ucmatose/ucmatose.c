@@ -26,7 +26,7 @@
 
 #include "cmd/host.h"
 #include "cmd/table.h"
-#include "core/quantity.h"
+#include "core/units.h"
 
 static const struct option_word formats[] = {
 	{ "name", ADDRESS_FORMAT_ANY }, { "ip", ADDRESS_FORMAT_IP },   { "ipv4", ADDRESS_FORMAT_IP },
@@ -247,12 +247,12 @@ static void first_step(void *owner)
 static void say_ack_timeout(const struct ucmatose *run)
 {
 	int64_t exponent = run->options->common.path.ack_timeout;
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	if (exponent)
 		fprintf(environment_output(run->environment),
 			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
-			quantity_time(INT64_C(4096) << exponent, text));
+			units_time(INT64_C(4096) << exponent, text));
 	else
 		ucmatose_say(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
 }

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "cmd/hello.h"
-#include "cmd/mckey/stream.h"
+#include "cmd/mckey/window.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/target_file.h"
 #include "core/address.h"
-#include "core/quantity.h"
 #include "core/spelling.h"
+#include "core/units.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
 #include "test/network/log.h"
@@ -286,7 +286,7 @@ static void read_address(const char *text, enum address_format format)
 
 static void show_quantities(const uint8_t *bytes, size_t length)
 {
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 	int64_t whole = 0;
 	double number = 0;
 
@@ -294,13 +294,12 @@ static void show_quantities(const uint8_t *bytes, size_t length)
 	memcpy(&number, bytes, length < sizeof(number) ? length : sizeof(number));
 	if (whole < 0)
 		whole = ~whole;
-	if (strlen(quantity_time(whole, text)) >= sizeof(text))
+	if (strlen(units_time(whole, text)) >= sizeof(text))
 		violation("a time has no end");
 	/* Counts over times: never negative, never not a number. */
 	if (!(number >= 0) || number > 1e300)
 		number = 0;
-	if (strlen(quantity_rate(number, text)) >= sizeof(text) ||
-	    strlen(quantity_bandwidth(number, text)) >= sizeof(text))
+	if (strlen(units_rate(number, text)) >= sizeof(text) || strlen(units_bandwidth(number, text)) >= sizeof(text))
 		violation("a rate has no end");
 }
 

@@ -219,7 +219,7 @@ static void test_module_to_load(void **state)
 {
 	struct machine *machine = *state;
 	char name[256];
-	char index[4 * MACHINE_PATH_SIZE];
+	char index[4 * SYSFS_PATH_SIZE];
 
 	memset(index, 'x', sizeof(index));
 	strcpy(index + sizeof(index) - 100, "\nupdates/dkms/ib_core.ko.zst: kernel/net/y.ko.zst\n");
@@ -295,7 +295,7 @@ static void test_files(void **state)
 static void test_provider(void **state)
 {
 	struct machine *machine = *state;
-	char file[MACHINE_NAME_SIZE];
+	char file[SYSFS_NAME_SIZE];
 
 	assert_int_equal(provider_find(machine->root, "mlx5", file), PROVIDER_UNKNOWN);
 	add(machine, "proc/self/maps",

@@ -75,7 +75,7 @@ static void numbers_have_no_end(void **state)
 	};
 	struct datagram_mark found;
 	struct payload_difference difference;
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 	uint8_t memory[SIZE];
 
 	(void)state;
@@ -90,12 +90,12 @@ static void numbers_have_no_end(void **state)
 		if (number == UINT32_MAX + UINT64_C(499))
 			found.total = number + 1;
 		if (number != UINT32_MAX - UINT64_C(3) && number != UINT32_MAX + UINT64_C(3))
-			assert_true(stream_count(&stream, &found));
+			assert_true(window_count(&window, &found));
 	}
-	assert_int_equal(stream.numbered, 998);
-	assert_int_equal(stream.late + stream.repeated + stream.out_of_order, 0);
-	assert_int_equal(stream_gaps(&stream), 2);
-	assert_false(stream_count(&stream, &found));
+	assert_int_equal(window.numbered, 998);
+	assert_int_equal(window.late + window.repeated + window.out_of_order, 0);
+	assert_int_equal(window_gaps(&window), 2);
+	assert_false(window_count(&window, &found));
 }
 
 static void damage_is_found_at_its_place(void **state)
@@ -156,152 +156,152 @@ static void the_source_address_is_found(void **state)
 	assert_string_equal(address_host(&address, text), "192.168.0.1");
 }
 
-static bool number(struct stream *stream, uint64_t sequence, uint64_t total)
+static bool number(struct window *window, uint64_t sequence, uint64_t total)
 {
-	return stream_count(stream, &(struct datagram_mark){ .sequence = sequence, .total = total });
+	return window_count(window, &(struct datagram_mark){ .sequence = sequence, .total = total });
 }
 
 static void a_full_stream_is_good(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
-	assert_int_equal(stream_missing(&stream, 10), 10);
+	assert_int_equal(window_missing(&window, 10), 10);
 	for (uint32_t i = 0; i < 10; i++) {
-		assert_false(stream_complete(&stream, 10));
-		assert_true(number(&stream, i, 10));
+		assert_false(window_complete(&window, 10));
+		assert_true(number(&window, i, 10));
 	}
-	assert_true(stream_complete(&stream, 10));
-	assert_true(stream_good(&stream, 10));
-	assert_int_equal(stream.out_of_order, 0);
+	assert_true(window_complete(&window, 10));
+	assert_true(window_good(&window, 10));
+	assert_int_equal(window.out_of_order, 0);
 }
 
 static void a_gap_is_missing(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		if (i != 3)
-			number(&stream, i, 20);
-	assert_int_equal(stream_missing(&stream, 20), 1);
-	assert_false(stream_complete(&stream, 20));
+			number(&window, i, 20);
+	assert_int_equal(window_missing(&window, 20), 1);
+	assert_false(window_complete(&window, 20));
 	/* Also for a receiver that wanted fewer than the sender sends: it got its ten, but not ten in a row. */
-	assert_true(stream_complete(&stream, 10));
-	assert_int_equal(stream_missing(&stream, 10), 1);
-	assert_false(stream_good(&stream, 10));
+	assert_true(window_complete(&window, 10));
+	assert_int_equal(window_missing(&window, 10), 1);
+	assert_false(window_good(&window, 10));
 }
 
 static void a_receiver_may_come_late_to_a_long_stream(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 5000; i < 5010; i++)
-		number(&stream, i, DATAGRAM_OPEN);
-	assert_true(stream_complete(&stream, 10));
-	assert_true(stream_good(&stream, 10));
+		number(&window, i, DATAGRAM_OPEN);
+	assert_true(window_complete(&window, 10));
+	assert_true(window_good(&window, 10));
 }
 
 static void a_sender_of_more_is_complete_but_not_good(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
-	number(&stream, 0, 20);
-	assert_false(stream_complete(&stream, 10));
+	number(&window, 0, 20);
+	assert_false(window_complete(&window, 10));
 	for (uint32_t i = 1; i < 10; i++)
-		number(&stream, i, 20);
-	assert_true(stream_complete(&stream, 10));
-	assert_int_equal(stream_missing(&stream, 10), 0);
-	assert_false(stream_good(&stream, 10));
+		number(&window, i, 20);
+	assert_true(window_complete(&window, 10));
+	assert_int_equal(window_missing(&window, 10), 0);
+	assert_false(window_good(&window, 10));
 	for (uint32_t i = 10; i < 20; i++)
-		number(&stream, i, 20);
-	assert_false(stream_good(&stream, 10));
+		number(&window, i, 20);
+	assert_false(window_good(&window, 10));
 	/* A receiver with --duration asks for no number. */
-	assert_true(stream_good(&stream, DATAGRAM_OPEN));
+	assert_true(window_good(&window, DATAGRAM_OPEN));
 }
 
 /* The last datagram of a sender with --duration has a total too, which is no -C. */
 static void a_sender_for_a_duration_may_send_more(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 19; i++)
-		number(&stream, i, DATAGRAM_OPEN);
-	number(&stream, 19, 20);
-	assert_true(stream_complete(&stream, 10));
-	assert_true(stream_good(&stream, 10));
+		number(&window, i, DATAGRAM_OPEN);
+	number(&window, 19, 20);
+	assert_true(window_complete(&window, 10));
+	assert_true(window_good(&window, 10));
 }
 
 static void a_sender_of_fewer_is_complete_but_not_good(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
-		number(&stream, i, 5);
-	assert_true(stream_complete(&stream, 10));
-	assert_int_equal(stream_missing(&stream, 10), 0);
-	assert_false(stream_good(&stream, 10));
+		number(&window, i, 5);
+	assert_true(window_complete(&window, 10));
+	assert_int_equal(window_missing(&window, 10), 0);
+	assert_false(window_good(&window, 10));
 }
 
 /* A sender with --duration tells its total with the last datagram; a receiver with --duration takes what it tells. */
 static void an_open_stream_ends_with_its_last_datagram(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 9; i++)
 		if (i != 4)
-			number(&stream, i, DATAGRAM_OPEN);
-	assert_false(stream_complete(&stream, DATAGRAM_OPEN));
-	assert_true(stream_complete(&stream, 8)); /* -C 8 asks for no more */
-	assert_int_equal(stream_gaps(&stream), 1);
-	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 1);
-	number(&stream, 11, 12);
-	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 3);
-	number(&stream, 10, DATAGRAM_OPEN); /* overtaken by the last one */
-	number(&stream, 9, DATAGRAM_OPEN);
-	assert_false(stream_complete(&stream, DATAGRAM_OPEN));
-	assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 1);
-	assert_false(stream_good(&stream, DATAGRAM_OPEN));
-	number(&stream, 4, DATAGRAM_OPEN);
-	assert_true(stream_complete(&stream, DATAGRAM_OPEN));
-	assert_true(stream_good(&stream, DATAGRAM_OPEN));
+			number(&window, i, DATAGRAM_OPEN);
+	assert_false(window_complete(&window, DATAGRAM_OPEN));
+	assert_true(window_complete(&window, 8)); /* -C 8 asks for no more */
+	assert_int_equal(window_gaps(&window), 1);
+	assert_int_equal(window_missing(&window, DATAGRAM_OPEN), 1);
+	number(&window, 11, 12);
+	assert_int_equal(window_missing(&window, DATAGRAM_OPEN), 3);
+	number(&window, 10, DATAGRAM_OPEN); /* overtaken by the last one */
+	number(&window, 9, DATAGRAM_OPEN);
+	assert_false(window_complete(&window, DATAGRAM_OPEN));
+	assert_int_equal(window_missing(&window, DATAGRAM_OPEN), 1);
+	assert_false(window_good(&window, DATAGRAM_OPEN));
+	number(&window, 4, DATAGRAM_OPEN);
+	assert_true(window_complete(&window, DATAGRAM_OPEN));
+	assert_true(window_good(&window, DATAGRAM_OPEN));
 	/* Who asked for more than it sends is told. */
-	assert_true(stream_complete(&stream, 20));
-	assert_false(stream_good(&stream, 20));
+	assert_true(window_complete(&window, 20));
+	assert_false(window_good(&window, 20));
 }
 
 static void order_and_repetition_are_told_apart(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
-	assert_true(number(&stream, 1, 1000));
-	assert_true(number(&stream, 0, 1000));
-	assert_int_equal(stream.out_of_order, 1);
-	assert_false(number(&stream, 0, 1000));
-	assert_false(number(&stream, 1, 1000));
-	assert_int_equal(stream.repeated, 2);
-	assert_true(number(&stream, 65, 1000));
-	assert_false(number(&stream, 1, 1000));
-	assert_true(number(&stream, 64, 1000));
-	assert_false(number(&stream, 64, 1000));
-	assert_true(number(&stream, 200, 1000));
-	assert_false(number(&stream, 65, 1000));
-	assert_false(number(&stream, 0, 1000));
-	assert_int_equal(stream.repeated, 6);
-	assert_int_equal(stream.numbered, 5);
-	assert_true(number(&stream, 0 + STREAM_WINDOW, 1000));
-	assert_false(number(&stream, 0, 1000));
-	assert_int_equal(stream.late, 1);
-	assert_true(number(&stream, 999, 1000));
-	assert_true(number(&stream, 999 - STREAM_WINDOW + 1, 1000));
-	assert_false(number(&stream, 999 - STREAM_WINDOW, 1000));
-	assert_int_equal(stream.late, 2);
+	assert_true(number(&window, 1, 1000));
+	assert_true(number(&window, 0, 1000));
+	assert_int_equal(window.out_of_order, 1);
+	assert_false(number(&window, 0, 1000));
+	assert_false(number(&window, 1, 1000));
+	assert_int_equal(window.repeated, 2);
+	assert_true(number(&window, 65, 1000));
+	assert_false(number(&window, 1, 1000));
+	assert_true(number(&window, 64, 1000));
+	assert_false(number(&window, 64, 1000));
+	assert_true(number(&window, 200, 1000));
+	assert_false(number(&window, 65, 1000));
+	assert_false(number(&window, 0, 1000));
+	assert_int_equal(window.repeated, 6);
+	assert_int_equal(window.numbered, 5);
+	assert_true(number(&window, 0 + WINDOW_SIZE, 1000));
+	assert_false(number(&window, 0, 1000));
+	assert_int_equal(window.late, 1);
+	assert_true(number(&window, 999, 1000));
+	assert_true(number(&window, 999 - WINDOW_SIZE + 1, 1000));
+	assert_false(number(&window, 999 - WINDOW_SIZE, 1000));
+	assert_int_equal(window.late, 2);
 }
 
 /* Every number of a window in every order that a stride makes, the first of them anywhere, against a plain table. */
@@ -309,7 +309,7 @@ static void the_window_agrees_with_a_table(void **state)
 {
 	(void)state;
 	for (uint32_t stride = 1; stride < 251; stride += 2) {
-		struct stream stream = { 0 };
+		struct window window = { 0 };
 		bool came[256] = { false };
 		uint64_t different = 0, behind = 0;
 		uint32_t lowest = 255, highest = 0;
@@ -317,57 +317,57 @@ static void the_window_agrees_with_a_table(void **state)
 		for (uint32_t i = 0; i < 512; i++) {
 			uint32_t sequence = (i + stride) * stride % 251;
 
-			assert_int_equal(number(&stream, sequence, 256), !came[sequence]);
+			assert_int_equal(number(&window, sequence, 256), !came[sequence]);
 			different += !came[sequence];
 			behind += !came[sequence] && different > 1 && sequence < highest;
 			came[sequence] = true;
 			lowest = sequence < lowest ? sequence : lowest;
 			highest = sequence > highest ? sequence : highest;
-			assert_int_equal(stream_gaps(&stream), highest - lowest + 1 - different);
-			assert_int_equal(stream_missing(&stream, DATAGRAM_OPEN), 256 - different);
-			assert_int_equal(stream.out_of_order, behind);
+			assert_int_equal(window_gaps(&window), highest - lowest + 1 - different);
+			assert_int_equal(window_missing(&window, DATAGRAM_OPEN), 256 - different);
+			assert_int_equal(window.out_of_order, behind);
 		}
-		assert_int_equal(stream.numbered, different);
-		assert_int_equal(stream.repeated, 512 - different);
-		assert_int_equal(stream.late, 0);
+		assert_int_equal(window.numbered, different);
+		assert_int_equal(window.repeated, 512 - different);
+		assert_int_equal(window.late, 0);
 	}
 }
 
 static void a_damaged_mark_fills_the_gap_it_left(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++) {
 		if (i == 4)
-			stream_count(&stream, NULL);
+			window_count(&window, NULL);
 		else
-			number(&stream, i, 10);
+			number(&window, i, 10);
 	}
-	assert_true(stream_complete(&stream, 10));
-	assert_int_equal(stream_missing(&stream, 10), 0);
-	assert_int_equal(stream_damaged(&stream), 1);
-	assert_false(stream_good(&stream, 10));
+	assert_true(window_complete(&window, 10));
+	assert_int_equal(window_missing(&window, 10), 0);
+	assert_int_equal(window_damaged(&window), 1);
+	assert_false(window_good(&window, 10));
 }
 
 static void a_stock_sender_is_counted(void **state)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 9; i++)
-		stream_count(&stream, NULL);
-	assert_int_equal(stream_missing(&stream, 10), 1);
-	assert_false(stream_complete(&stream, 10));
-	stream_count(&stream, NULL);
-	assert_true(stream_complete(&stream, 10));
-	assert_true(stream_good(&stream, 10));
-	assert_int_equal(stream_damaged(&stream), 0);
+		window_count(&window, NULL);
+	assert_int_equal(window_missing(&window, 10), 1);
+	assert_false(window_complete(&window, 10));
+	window_count(&window, NULL);
+	assert_true(window_complete(&window, 10));
+	assert_true(window_good(&window, 10));
+	assert_int_equal(window_damaged(&window), 0);
 }
 
 static void senders_are_told_apart_by_queue_and_address(void **state)
 {
-	struct source_table table = { .streams = 2 };
+	struct source_table table = { .windows = 2 };
 	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 	struct source *first = source_find(&table, 17, &here);
@@ -390,7 +390,7 @@ static void senders_that_meet_in_the_index_are_told_apart(void **state)
 
 	(void)state;
 	assert_non_null(table);
-	table->streams = 1;
+	table->windows = 1;
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < SOURCES_MOST; i++) {
 			struct address address = { .family = ADDRESS_IP4,
@@ -415,7 +415,7 @@ static void the_table_of_senders_is_bounded(void **state)
 
 	(void)state;
 	assert_non_null(table);
-	table->streams = 1;
+	table->windows = 1;
 	for (uint32_t i = 0; i < 2 * SOURCES_MOST; i++) {
 		struct source *source = source_find(table, i, &address);
 
@@ -427,7 +427,7 @@ static void the_table_of_senders_is_bounded(void **state)
 	assert_string_equal(source_text(table->sources[5], text), "QP 5");
 	source_table_clear(table);
 
-	table->streams = SOURCE_STREAMS_MOST / 4;
+	table->windows = SOURCE_STREAMS_MOST / 4;
 	for (uint32_t i = 0; i < 10; i++)
 		source_find(table, i, &address);
 	assert_int_equal(table->count, 4);

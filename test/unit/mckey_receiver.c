@@ -73,7 +73,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	run->log = &bench->environment.log;
 	run->group_text = "239.1.1.1";
 	run->members = bench->members;
-	run->member_count = run->joined = run->heard.streams = members;
+	run->member_count = run->joined = run->heard.windows = members;
 	run->count = count;
 	run->size = SIZE;
 	for (size_t i = 0; i < members; i++) {
@@ -222,8 +222,8 @@ static void repetition_and_order_are_no_failure(void **state)
 	for (size_t i = 0; i < LENGTH(sequences); i++)
 		receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = sequences[i], .total = 4 });
 	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
-	assert_int_equal(bench->run.heard.sources[0]->streams[0].repeated, 2);
-	assert_int_equal(bench->run.heard.sources[0]->streams[0].out_of_order, 2);
+	assert_int_equal(bench->run.heard.sources[0]->windows[0].repeated, 2);
+	assert_int_equal(bench->run.heard.sources[0]->windows[0].out_of_order, 2);
 	bench_destroy(bench);
 }
 

@@ -1107,12 +1107,12 @@ static void server_of_one_client_that_cannot_serve_ends(void **state)
 static void server_of_one_client_goes_on_with_it(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *guest = connected_guest(fake, 1);
+	struct endpoint *session = connected_guest(fake, 1);
 
 	endpoint_turned_away(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
-	assert_false(of(guest)->disconnected);
-	ping(guest, 32, 0);
-	disconnect(guest);
+	assert_false(of(session)->disconnected);
+	ping(session, 32, 0);
+	disconnect(session);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 

@@ -26,7 +26,7 @@ static bool lose(struct network *where, const struct host *from, struct packet *
 	return false;
 }
 
-static void life_open(struct bench *bench, bool (*tap)(struct network *, const struct host *, struct packet *))
+static void daemon_open(struct bench *bench, bool (*tap)(struct network *, const struct host *, struct packet *))
 {
 	bench_open(bench, 4);
 	testbed.tap = tap;
@@ -47,7 +47,7 @@ static void what_an_end_waits_for(void **state)
 		struct soft_qp *qp;
 		struct work work = { .kind = rows[row].kind, .silent = rows[row].silent, .length = 8 };
 
-		life_open(&bench, lose);
+		daemon_open(&bench, lose);
 		qp = qp_of(&bench.pair, 0);
 		soft_qp_probe(qp);
 		assert_false(soft_qp_is_waiting(qp));
@@ -95,7 +95,7 @@ static void how_often_an_idle_peer_is_asked(void **state)
 	struct work work = { .kind = WORK_WRITE };
 
 	(void)state;
-	life_open(&bench, note);
+	daemon_open(&bench, note);
 	qp_of(&bench.pair, 1)->patience = INT64_MAX;
 	network_run(30 * CLOCK_NS_PER_S);
 	for (size_t index = 0; index < LENGTH(gaps); index++)
@@ -118,7 +118,7 @@ static void a_packet_by_another_way_is_not_the_peers(void **state)
 	struct packet packet;
 
 	(void)state;
-	life_open(&bench, note);
+	daemon_open(&bench, note);
 	endpoint = &bench.pair.ends[1];
 	endpoint->no_way = EHOSTUNREACH;
 	stack_socket(testbed.hosts[1].transport, &other);
@@ -142,7 +142,7 @@ static void doubts_do_not_put_off_the_end(void **state)
 	struct bench bench;
 
 	(void)state;
-	life_open(&bench, lose);
+	daemon_open(&bench, lose);
 	for (unsigned tenths = 0; tenths < 16; tenths++) {
 		soft_qp_suspect(qp_of(&bench.pair, 0));
 		network_run(CLOCK_NS_PER_S / 10);

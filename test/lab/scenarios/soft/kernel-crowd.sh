@@ -16,7 +16,7 @@ source_of() {
 	esac
 }
 
-# time_of SIDE: a hundred processes on an emulated processor are slow.
+# time_of SIDE: fifty processes on an emulated processor are slow.
 time_of() {
 	[ "$1" = stock ] || echo '--timeout 60'
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/quantity.h"
+#include "core/units.h"
 
 #include <stdio.h>
 
@@ -9,40 +9,40 @@ struct unit {
 };
 
 /* In the largest unit that fits; the last one otherwise. From 10,000 on, %.4g would turn to exponents. */
-static const char *scaled(double value, const struct unit *unit, char text[QUANTITY_TEXT_SIZE])
+static const char *scaled(double value, const struct unit *unit, char text[UNITS_TEXT_SIZE])
 {
 	while (value < unit->size && unit[1].text)
 		unit++;
 	value /= unit->size;
-	snprintf(text, QUANTITY_TEXT_SIZE, value < 9999.5 ? "%.4g%s" : "%.0f%s", value, unit->text);
+	snprintf(text, UNITS_TEXT_SIZE, value < 9999.5 ? "%.4g%s" : "%.0f%s", value, unit->text);
 	return text;
 }
 
-const char *quantity_time(int64_t nanoseconds, char text[QUANTITY_TEXT_SIZE])
+const char *units_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 1, " ns" }, { 0, NULL } };
 
 	return scaled((double)nanoseconds, units, text);
 }
 
-double quantity_seconds(int64_t nanoseconds)
+double units_seconds(int64_t nanoseconds)
 {
 	return (double)nanoseconds / 1e9;
 }
 
-const char *quantity_rate(double each_second, char text[QUANTITY_TEXT_SIZE])
+const char *units_rate(double each_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
 
 	return scaled(each_second, units, text);
 }
 
-const char *quantity_plural(uint64_t count)
+const char *units_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
 }
 
-const char *quantity_bandwidth(double bytes_each_second, char text[QUANTITY_TEXT_SIZE])
+const char *units_bandwidth(double bytes_each_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = {
 		{ 1e9, " GB/s" }, { 1e6, " MB/s" }, { 1e3, " kB/s" }, { 1, " B/s" }, { 0, NULL }

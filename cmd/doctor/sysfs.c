@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/doctor/machine.h"
+#include "cmd/doctor/sysfs.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,15 +15,15 @@ enum {
 };
 
 /* What does not fit leads nowhere, rather than elsewhere. */
-static const char *__attribute__((format(printf, 2, 0))) make_path(char path[MACHINE_PATH_SIZE], const char *format,
+static const char *__attribute__((format(printf, 2, 0))) make_path(char path[SYSFS_PATH_SIZE], const char *format,
 								   va_list list)
 {
-	if (vsnprintf(path, MACHINE_PATH_SIZE, format, list) >= MACHINE_PATH_SIZE)
+	if (vsnprintf(path, SYSFS_PATH_SIZE, format, list) >= SYSFS_PATH_SIZE)
 		*path = 0;
 	return path;
 }
 
-const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
+const char *sysfs_path(char path[SYSFS_PATH_SIZE], const char *format, ...)
 {
 	va_list list;
 
@@ -33,7 +33,7 @@ const char *machine_path(char path[MACHINE_PATH_SIZE], const char *format, ...)
 	return path;
 }
 
-void machine_clean_text(char *text)
+void sysfs_clean_text(char *text)
 {
 	for (; *text; text++)
 		if (*text < ' ' || *text > '~')
@@ -43,7 +43,7 @@ void machine_clean_text(char *text)
 /* What neither a terminal nor a shell takes for more than a name. The kernel's own names are like that. */
 static bool is_plain(const char *name)
 {
-	if (!*name || *name == '.' || strlen(name) >= MACHINE_NAME_SIZE)
+	if (!*name || *name == '.' || strlen(name) >= SYSFS_NAME_SIZE)
 		return false;
 	while (isascii(*name) && (isalnum(*name) || (*name && strchr("_-.:@+", *name))))
 		name++;
@@ -64,7 +64,7 @@ static void read_line(const char *path, char *text, size_t size)
 	memmove(text, text + blanks, strlen(text + blanks) + 1);
 	for (blanks = strlen(text); blanks && strchr(" \t", text[blanks - 1]); blanks--)
 		text[blanks - 1] = 0;
-	machine_clean_text(text);
+	sysfs_clean_text(text);
 }
 
 static void read_link(const char *path, char *text, size_t size)
@@ -82,37 +82,37 @@ static void keep_last_part(char *text)
 		memmove(text, slash + 1, strlen(slash + 1) + 1);
 }
 
-bool machine_read(enum machine_reading reading, char *text, size_t size, const char *format, ...)
+bool sysfs_read(enum sysfs_reading reading, char *text, size_t size, const char *format, ...)
 {
-	char path[MACHINE_PATH_SIZE];
-	char target[MACHINE_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE];
+	char target[SYSFS_PATH_SIZE];
 	va_list list;
 
 	va_start(list, format);
 	make_path(path, format, list);
 	va_end(list);
 	switch (reading) {
-	case MACHINE_EXISTS:
+	case SYSFS_EXISTS:
 		return !access(path, F_OK);
-	case MACHINE_LINE:
-	case MACHINE_NAME:
+	case SYSFS_LINE:
+	case SYSFS_NAME:
 		read_line(path, text, size);
 		break;
-	case MACHINE_TARGET:
+	case SYSFS_TARGET:
 		read_link(path, text, size);
 		break;
-	case MACHINE_LINK:
+	case SYSFS_LINK:
 		read_link(path, target, sizeof(target));
 		keep_last_part(target);
 		snprintf(text, size, "%.*s", (int)size - 1, target);
 		break;
 	}
-	if ((reading == MACHINE_NAME || reading == MACHINE_LINK) && !is_plain(text))
+	if ((reading == SYSFS_NAME || reading == SYSFS_LINK) && !is_plain(text))
 		*text = 0;
 	return *text;
 }
 
-FILE *machine_open(const char *path)
+FILE *sysfs_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -144,7 +144,7 @@ static int by_count(const void *one, const void *other)
 	return strverscmp(one, other);
 }
 
-struct names machine_names(const char *path)
+struct names sysfs_names(const char *path)
 {
 	struct names names = { NULL, 0 };
 	DIR *folder = opendir(path);
@@ -164,7 +164,7 @@ struct names machine_names(const char *path)
 	return names;
 }
 
-void machine_names_free(struct names *names)
+void sysfs_names_free(struct names *names)
 {
 	free(names->name);
 }

@@ -20,18 +20,18 @@ struct candidates {
 
 static const struct endpoint_handlers no_handlers = { 0 };
 
-enum outcome place_find_port(const struct place *place, uint16_t *port)
+enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port)
 {
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 	};
 	struct endpoint *listener;
 	enum outcome outcome =
-		endpoint_create(ENDPOINT_LISTENER, place->channel, &options, &no_handlers, NULL, &listener);
+		endpoint_create(ENDPOINT_LISTENER, testbed->channel, &options, &no_handlers, NULL, &listener);
 
 	if (outcome)
 		return outcome;
-	outcome = endpoint_listen(listener, &place->address);
+	outcome = endpoint_listen(listener, &testbed->address);
 	*port = listener->local.port;
 	endpoint_destroy(listener);
 	return outcome;
@@ -68,17 +68,17 @@ static void find_candidates(struct environment *environment, const struct selfte
 	}
 }
 
-static enum outcome try_address(struct place *place, const struct address *address)
+static enum outcome try_address(struct testbed *testbed, const struct address *address)
 {
 	uint16_t port;
 
-	place->address = *address;
-	place->address.port = 0;
-	return place_find_port(place, &port);
+	testbed->address = *address;
+	testbed->address.port = 0;
+	return testbed_find_port(testbed, &port);
 }
 
 static enum outcome find_address(struct environment *environment, const struct selftest_options *options,
-				 struct place *place)
+				 struct testbed *testbed)
 {
 	struct candidates candidates = { .count = 0 };
 	bool quiet = environment->log.quiet;
@@ -87,29 +87,29 @@ static enum outcome find_address(struct environment *environment, const struct s
 	find_candidates(environment, options, &candidates);
 	environment->log.quiet = true;
 	for (size_t i = 0; outcome && i < candidates.count; i++)
-		outcome = try_address(place, &candidates.addresses[i]);
+		outcome = try_address(testbed, &candidates.addresses[i]);
 	environment->log.quiet = quiet;
 	if (!outcome)
 		return OUTCOME_OK;
 	/* What is in the way of one that must do is the cause. */
 	if (options->address || is_soft(environment))
-		return try_address(place, &candidates.addresses[0]);
+		return try_address(testbed, &candidates.addresses[0]);
 	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
 	log_hint(&environment->log, "the interface of the device must be up and have an address");
 	return OUTCOME_NO_DEVICE;
 }
 
 static enum outcome try_transport(struct environment *environment, const struct selftest_options *options,
-				  struct place *place, const char *name, bool quiet)
+				  struct testbed *testbed, const char *name, bool quiet)
 {
 	enum outcome outcome;
 
 	environment->log.quiet = quiet;
 	outcome = common_open(&options->common, name, environment);
 	if (!outcome)
-		outcome = channel_create(environment->transport, &place->channel);
+		outcome = channel_create(environment->transport, &testbed->channel);
 	if (!outcome)
-		outcome = find_address(environment, options, place);
+		outcome = find_address(environment, options, testbed);
 	environment->log.quiet = false;
 	if (outcome) {
 		transport_close(environment->transport);
@@ -118,20 +118,21 @@ static enum outcome try_transport(struct environment *environment, const struct 
 	return outcome;
 }
 
-enum outcome place_choose(struct environment *environment, const struct selftest_options *options, struct place *place)
+enum outcome testbed_choose(struct environment *environment, const struct selftest_options *options,
+			    struct testbed *testbed)
 {
 	const char *name = common_transport(&options->common);
 	enum outcome outcome;
 
 	if (name)
-		return try_transport(environment, options, place, name, false);
-	place->chosen = true;
-	if (!try_transport(environment, options, place, "verbs", true))
+		return try_transport(environment, options, testbed, name, false);
+	testbed->chosen = true;
+	if (!try_transport(environment, options, testbed, "verbs", true))
 		return OUTCOME_OK;
-	outcome = try_transport(environment, options, place, "soft", true);
+	outcome = try_transport(environment, options, testbed, "soft", true);
 	/* Neither: the cause of the one that is built in last, which is for OUTCOME_USAGE not soft. */
 	if (outcome)
-		outcome =
-			try_transport(environment, options, place, outcome == OUTCOME_USAGE ? "verbs" : "soft", false);
+		outcome = try_transport(environment, options, testbed, outcome == OUTCOME_USAGE ? "verbs" : "soft",
+					false);
 	return outcome;
 }

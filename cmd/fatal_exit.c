@@ -3,7 +3,7 @@
  * Whether to print JSON is not a variable, but whether a signal that nobody sends is ignored: a state that a signal
  * handler can look at without writable data at file scope.
  */
-#include "cmd/abrupt_end.h"
+#include "cmd/fatal_exit.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -64,12 +64,12 @@ static void say(int fd, const char *text)
 		return;
 }
 
-void abrupt_end_prints_json(bool on)
+void fatal_exit_prints_json(bool on)
 {
 	signal(JSON, on ? SIG_IGN : SIG_DFL);
 }
 
-void abrupt_end(enum abrupt_reason reason)
+void fatal_exit(enum abrupt_reason reason)
 {
 	struct sigaction action;
 
@@ -88,12 +88,12 @@ void *abrupt_allocate(void *memory, long size)
 	else
 		free(memory);
 	if (size && !result)
-		abrupt_end(ABRUPT_MEMORY);
+		fatal_exit(ABRUPT_MEMORY);
 	return result;
 }
 
 void abrupt_refusal(const char *what)
 {
 	(void)what;
-	abrupt_end(ABRUPT_LOOP);
+	fatal_exit(ABRUPT_LOOP);
 }

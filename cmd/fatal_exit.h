@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of the process out of a signal handler, when nothing can be ended in order any more. */
-#ifndef CMD_ABRUPT_END_H
-#define CMD_ABRUPT_END_H
+#ifndef CMD_FATAL_EXIT_H
+#define CMD_FATAL_EXIT_H
 
 #include <stdbool.h>
 
@@ -14,10 +14,10 @@ enum abrupt_reason {
 };
 
 /* Says why on stderr, and ends the process. Safe in a signal handler. */
-_Noreturn void abrupt_end(enum abrupt_reason reason);
+_Noreturn void fatal_exit(enum abrupt_reason reason);
 
 /* While it is on, an abrupt end also prints a JSON summary: who reads standard output finds one object in any case. */
-void abrupt_end_prints_json(bool on);
+void fatal_exit_prints_json(bool on);
 
 /* For loop_last_resort(). */
 void *abrupt_allocate(void *memory, long size);

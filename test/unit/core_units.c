@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/unit/unit.h"
 
-#include "core/quantity.h"
+#include "core/units.h"
 
 static void times(void **state)
 {
@@ -21,11 +21,11 @@ static void times(void **state)
 		{ INT64_C(86400000000000), "86400 s" },
 		{ INT64_MAX, "9223372037 s" },
 	};
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
-		assert_string_equal(quantity_time(rows[i].nanoseconds, text), rows[i].text);
+		assert_string_equal(units_time(rows[i].nanoseconds, text), rows[i].text);
 }
 
 static void rates(void **state)
@@ -44,33 +44,33 @@ static void rates(void **state)
 		{ 2.5e9, "2.5 G/s" },
 		{ 2.5e13, "25000 G/s" },
 	};
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
-		assert_string_equal(quantity_rate(rows[i].rate, text), rows[i].text);
+		assert_string_equal(units_rate(rows[i].rate, text), rows[i].text);
 }
 
 static void bandwidths(void **state)
 {
-	char text[QUANTITY_TEXT_SIZE];
+	char text[UNITS_TEXT_SIZE];
 
 	(void)state;
-	assert_string_equal(quantity_bandwidth(0, text), "0 B/s");
-	assert_string_equal(quantity_bandwidth(999, text), "999 B/s");
-	assert_string_equal(quantity_bandwidth(1000, text), "1 kB/s");
-	assert_string_equal(quantity_bandwidth(1.5e6, text), "1.5 MB/s");
-	assert_string_equal(quantity_bandwidth(12.345e9, text), "12.35 GB/s");
+	assert_string_equal(units_bandwidth(0, text), "0 B/s");
+	assert_string_equal(units_bandwidth(999, text), "999 B/s");
+	assert_string_equal(units_bandwidth(1000, text), "1 kB/s");
+	assert_string_equal(units_bandwidth(1.5e6, text), "1.5 MB/s");
+	assert_string_equal(units_bandwidth(12.345e9, text), "12.35 GB/s");
 	/* Everything there is room for. */
-	assert_true(strlen(quantity_bandwidth(1e24, text)) < QUANTITY_TEXT_SIZE);
+	assert_true(strlen(units_bandwidth(1e24, text)) < UNITS_TEXT_SIZE);
 }
 
 static void plurals(void **state)
 {
 	(void)state;
-	assert_string_equal(quantity_plural(0), "s");
-	assert_string_equal(quantity_plural(1), "");
-	assert_string_equal(quantity_plural(UINT64_MAX), "s");
+	assert_string_equal(units_plural(0), "s");
+	assert_string_equal(units_plural(1), "");
+	assert_string_equal(units_plural(UINT64_MAX), "s");
 }
 
 int main(void)

@@ -6,18 +6,18 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "cmd/life.h"
+#include "cmd/daemon.h"
 
 static const struct log tool_log = { .name = "tool" };
 static const struct address somewhere = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7174 };
 static char folder[] = "/tmp/life.XXXXXX";
 static char pidfile[sizeof(folder) + 4];
 
-static enum outcome be_ready(struct life *life)
+static enum outcome be_ready(struct daemon *daemon)
 {
-	enum outcome outcome = life_register(life);
+	enum outcome outcome = daemon_register(daemon);
 
-	return outcome ? outcome : life_ready(life, &somewhere);
+	return outcome ? outcome : daemon_ready(daemon, &somewhere);
 }
 
 static void write_file(const char *text)
@@ -47,16 +47,16 @@ static int remove_file(void **state)
 	return 0;
 }
 
-static void assert_begin_refused(const struct life_options *options, enum outcome outcome, const char *words)
+static void assert_begin_refused(const struct daemon_options *options, enum outcome outcome, const char *words)
 {
-	struct life life = { 0 };
+	struct daemon daemon = { 0 };
 	struct capture errors;
 
 	capture_begin(&errors);
-	assert_int_equal(life_begin(&life, options, &tool_log), outcome);
+	assert_int_equal(daemon_begin(&daemon, options, &tool_log), outcome);
 	if (!strstr(capture_end(&errors), words))
 		fail_msg("\"%s\" is not in: %s", words, errors.text);
-	life_end(&life);
+	daemon_end(&daemon);
 }
 
 static int exit_status(pid_t process)
@@ -81,21 +81,21 @@ static pid_t dead_process(void)
 
 static void pidfile_is_there_from_ready_to_the_end(void **state)
 {
-	const struct life_options options = { .pidfile = pidfile };
-	struct life life = { 0 };
+	const struct daemon_options options = { .pidfile = pidfile };
+	struct daemon daemon = { 0 };
 
 	(void)state;
-	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	assert_int_equal(access(pidfile, F_OK), -1);
-	assert_int_equal(be_ready(&life), OUTCOME_OK);
+	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
 	assert_int_equal(number_in_file(), getpid());
-	life_end(&life);
+	daemon_end(&daemon);
 	assert_int_equal(access(pidfile, F_OK), -1);
 }
 
 static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
 {
-	const struct life_options options = { .pidfile = pidfile };
+	const struct daemon_options options = { .pidfile = pidfile };
 	char text[32], words[64];
 
 	(void)state;
@@ -111,22 +111,22 @@ static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
 
 static void pidfile_of_a_dead_process_is_replaced(void **state)
 {
-	const struct life_options options = { .pidfile = pidfile };
-	struct life life = { 0 };
+	const struct daemon_options options = { .pidfile = pidfile };
+	struct daemon daemon = { 0 };
 	char text[32];
 
 	(void)state;
 	snprintf(text, sizeof(text), "%ld\n", (long)dead_process());
 	write_file(text);
-	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(be_ready(&life), OUTCOME_OK);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
 	assert_int_equal(number_in_file(), getpid());
-	life_end(&life);
+	daemon_end(&daemon);
 }
 
 static void any_other_file_is_left_alone(void **state)
 {
-	const struct life_options options = { .pidfile = pidfile };
+	const struct daemon_options options = { .pidfile = pidfile };
 
 	(void)state;
 	write_file("root:x:0:0\n");
@@ -142,22 +142,22 @@ static void any_other_file_is_left_alone(void **state)
 
 static void pidfile_that_cannot_be_written_is_told(void **state)
 {
-	const struct life_options options = { .pidfile = "/nowhere/pid" };
-	struct life life = { 0 };
+	const struct daemon_options options = { .pidfile = "/nowhere/pid" };
+	struct daemon daemon = { 0 };
 	struct capture errors;
 
 	(void)state;
-	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	capture_begin(&errors);
-	assert_int_equal(be_ready(&life), OUTCOME_INTERNAL);
+	assert_int_equal(be_ready(&daemon), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --pidfile: /nowhere/pid: No such file or directory (2)\n");
-	life_end(&life);
+	daemon_end(&daemon);
 }
 
 static void descriptor_gets_one_line_and_its_end(void **state)
 {
-	struct life_options options = { 0 };
-	struct life life = { 0 };
+	struct daemon_options options = { 0 };
+	struct daemon daemon = { 0 };
 	char text[64];
 	ssize_t length;
 	int ends[2];
@@ -165,8 +165,8 @@ static void descriptor_gets_one_line_and_its_end(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	options.ready_fd = ends[1];
-	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(be_ready(&life), OUTCOME_OK);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
 	length = read(ends[0], text, sizeof(text) - 1);
 	assert_true(length > 0);
 	text[length] = 0;
@@ -177,7 +177,7 @@ static void descriptor_gets_one_line_and_its_end(void **state)
 
 static void descriptor_that_is_not_open_is_refused(void **state)
 {
-	const struct life_options options = { .ready_fd = 999 };
+	const struct daemon_options options = { .ready_fd = 999 };
 
 	(void)state;
 	assert_begin_refused(&options, OUTCOME_USAGE, "tool: --ready-fd: descriptor 999: Bad file descriptor (9)");
@@ -187,7 +187,7 @@ static void descriptor_that_is_not_open_is_refused(void **state)
 static void descriptor_of_our_own_is_refused(void **state)
 {
 	int own = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	const struct life_options options = { .ready_fd = own };
+	const struct daemon_options options = { .ready_fd = own };
 	char words[64];
 
 	(void)state;
@@ -199,8 +199,8 @@ static void descriptor_of_our_own_is_refused(void **state)
 
 static void reader_that_is_gone_is_told(void **state)
 {
-	struct life_options options = { 0 };
-	struct life life = { 0 };
+	struct daemon_options options = { 0 };
+	struct daemon daemon = { 0 };
 	struct capture errors;
 	int ends[2];
 
@@ -208,10 +208,10 @@ static void reader_that_is_gone_is_told(void **state)
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(pipe(ends), 0);
 	options.ready_fd = ends[1];
-	assert_int_equal(life_begin(&life, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	close(ends[0]);
 	capture_begin(&errors);
-	assert_int_equal(be_ready(&life), OUTCOME_INTERNAL);
+	assert_int_equal(be_ready(&daemon), OUTCOME_INTERNAL);
 	assert_non_null(strstr(capture_end(&errors), "--ready-fd: writing: Broken pipe"));
 	close(ends[1]);
 }
@@ -222,18 +222,18 @@ static void reader_that_is_gone_is_told(void **state)
  */
 static int daemon_status(int hold, int code)
 {
-	static const struct life_options options = { .daemon = true, .pidfile = pidfile };
+	static const struct daemon_options options = { .daemon = true, .pidfile = pidfile };
 	pid_t caller = fork();
 
 	if (!caller) {
-		struct life life = { 0 };
+		struct daemon daemon = { 0 };
 		char byte;
 
-		if (life_begin(&life, &options, &tool_log))
+		if (daemon_begin(&daemon, &options, &tool_log))
 			_exit(99);
-		if (hold && (be_ready(&life) || read(hold, &byte, sizeof(byte))))
+		if (hold && (be_ready(&daemon) || read(hold, &byte, sizeof(byte))))
 			_exit(98);
-		life_end(&life);
+		daemon_end(&daemon);
 		_exit(code);
 	}
 	return exit_status(caller);
@@ -276,7 +276,7 @@ static void caller_of_a_daemon_that_fails_has_its_exit_code(void **state)
 /* A process that is killed says nothing, so that its caller has to. */
 static void caller_of_a_daemon_that_is_killed_says_so(void **state)
 {
-	static const struct life_options options = { .daemon = true };
+	static const struct daemon_options options = { .daemon = true };
 	struct capture errors;
 	int status;
 	pid_t caller;
@@ -285,9 +285,9 @@ static void caller_of_a_daemon_that_is_killed_says_so(void **state)
 	capture_begin(&errors);
 	caller = fork();
 	if (!caller) {
-		struct life life = { 0 };
+		struct daemon daemon = { 0 };
 
-		life_begin(&life, &options, &tool_log);
+		daemon_begin(&daemon, &options, &tool_log);
 		raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(caller, &status, 0), caller);

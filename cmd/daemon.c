@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/life.h"
+#include "cmd/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,21 +24,21 @@ static bool is_inherited(int descriptor)
 	return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-static enum outcome check_descriptor(const struct life *life)
+static enum outcome check_descriptor(const struct daemon *daemon)
 {
 	char text[24];
 
-	if (!life->options->ready_fd || is_inherited((int)life->options->ready_fd))
+	if (!daemon->options->ready_fd || is_inherited((int)daemon->options->ready_fd))
 		return OUTCOME_OK;
-	snprintf(text, sizeof(text), "%" PRId64, life->options->ready_fd);
-	log_errno(life->log, "--ready-fd", errno, "descriptor %s", text);
+	snprintf(text, sizeof(text), "%" PRId64, daemon->options->ready_fd);
+	log_errno(daemon->log, "--ready-fd", errno, "descriptor %s", text);
 	return OUTCOME_USAGE;
 }
 
 /* A file that names no living process is left from one that was killed; any other content is somebody else's file. */
-static enum outcome check_pidfile(const struct life *life)
+static enum outcome check_pidfile(const struct daemon *daemon)
 {
-	const char *name = life->options->pidfile;
+	const char *name = daemon->options->pidfile;
 	struct stat status;
 	bool exists = name && !stat(name, &status);
 	FILE *stream;
@@ -50,12 +50,12 @@ static enum outcome check_pidfile(const struct life *life)
 		return OUTCOME_OK;
 	/* It would be removed in the end: root's /dev/null, say. And a pipe waits for whoever writes. */
 	if (exists && !S_ISREG(status.st_mode)) {
-		log_error(life->log, pidfile_label, "%s is no regular file", name);
+		log_error(daemon->log, pidfile_label, "%s is no regular file", name);
 		return OUTCOME_INTERNAL;
 	}
 	stream = fopen(name, "r");
 	if (!stream) {
-		log_errno(life->log, pidfile_label, errno, "%s", name);
+		log_errno(daemon->log, pidfile_label, errno, "%s", name);
 		return OUTCOME_INTERNAL;
 	}
 	found = fscanf(stream, "%ld %c", &process, &more);
@@ -63,18 +63,18 @@ static enum outcome check_pidfile(const struct life *life)
 	if (found == EOF)
 		return OUTCOME_OK;
 	if (found != 1 || process <= 0 || process > INT32_MAX) {
-		log_error(life->log, pidfile_label, "%s is there and holds no number of a process", name);
+		log_error(daemon->log, pidfile_label, "%s is there and holds no number of a process", name);
 		return OUTCOME_INTERNAL;
 	}
 	/* In a container that was started again the number may be our own, every time. */
 	if (process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
 		return OUTCOME_OK;
-	log_error(life->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
+	log_error(daemon->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
 	return OUTCOME_INTERNAL;
 }
 
 /* The child says that it is ready, or ends and leaves its exit code. */
-static void __attribute__((noreturn)) wait_for_child(const struct life *life, pid_t child, int end)
+static void __attribute__((noreturn)) wait_for_child(const struct daemon *daemon, pid_t child, int end)
 {
 	int status;
 	char byte;
@@ -89,73 +89,73 @@ static void __attribute__((noreturn)) wait_for_child(const struct life *life, pi
 		continue;
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
-	log_error(life->log, "--daemon", "killed before it was ready: %s (signal %d)", strsignal(WTERMSIG(status)),
+	log_error(daemon->log, "--daemon", "killed before it was ready: %s (signal %d)", strsignal(WTERMSIG(status)),
 		  WTERMSIG(status));
 	_exit(OUTCOME_INTERNAL);
 }
 
-static enum outcome split(struct life *life)
+static enum outcome split(struct daemon *daemon)
 {
 	int ends[2];
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC)) {
-		log_errno(life->log, "--daemon", errno, "no pipe");
+		log_errno(daemon->log, "--daemon", errno, "no pipe");
 		return OUTCOME_INTERNAL;
 	}
 	child = fork();
 	if (child < 0) {
-		log_errno(life->log, "--daemon", errno, "no process");
+		log_errno(daemon->log, "--daemon", errno, "no process");
 		close(ends[0]);
 		close(ends[1]);
 		return OUTCOME_INTERNAL;
 	}
 	if (child) {
 		close(ends[1]);
-		wait_for_child(life, child, ends[0]);
+		wait_for_child(daemon, child, ends[0]);
 	}
 	close(ends[0]);
-	life->parent = ends[1];
+	daemon->parent = ends[1];
 	return OUTCOME_OK;
 }
 
-enum outcome life_begin(struct life *life, const struct life_options *options, const struct log *log)
+enum outcome daemon_begin(struct daemon *daemon, const struct daemon_options *options, const struct log *log)
 {
 	enum outcome outcome;
 
-	life->options = options;
-	life->log = log;
-	outcome = check_descriptor(life);
+	daemon->options = options;
+	daemon->log = log;
+	outcome = check_descriptor(daemon);
 	if (!outcome)
-		outcome = check_pidfile(life);
+		outcome = check_pidfile(daemon);
 	if (!outcome && options->daemon)
-		outcome = split(life);
+		outcome = split(daemon);
 	return outcome;
 }
 
-static enum outcome write_pidfile(struct life *life)
+static enum outcome write_pidfile(struct daemon *daemon)
 {
-	const char *name = life->options->pidfile;
+	const char *name = daemon->options->pidfile;
 	int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	bool written;
 
-	life->has_pidfile = file >= 0;
-	written = life->has_pidfile && dprintf(file, "%ld\n", (long)getpid()) > 0;
-	if (life->has_pidfile && close(file))
+	daemon->has_pidfile = file >= 0;
+	written = daemon->has_pidfile && dprintf(file, "%ld\n", (long)getpid()) > 0;
+	if (daemon->has_pidfile && close(file))
 		written = false;
 	if (written)
 		return OUTCOME_OK;
-	log_errno(life->log, pidfile_label, errno, "%s", name);
+	log_errno(daemon->log, pidfile_label, errno, "%s", name);
 	return OUTCOME_INTERNAL;
 }
 
-static enum outcome tell_descriptor(const struct life *life, const struct address *address)
+static enum outcome tell_descriptor(const struct daemon *daemon, const struct address *address)
 {
-	int descriptor = (int)life->options->ready_fd;
+	int descriptor = (int)daemon->options->ready_fd;
 	char host[ADDRESS_TEXT_SIZE];
 
 	if (dprintf(descriptor, "ready %s %u\n", address_host(address, host), (unsigned)address->port) < 0) {
-		log_errno(life->log, "--ready-fd", errno, "writing");
+		log_errno(daemon->log, "--ready-fd", errno, "writing");
 		return OUTCOME_INTERNAL;
 	}
 	close(descriptor);
@@ -163,59 +163,59 @@ static enum outcome tell_descriptor(const struct life *life, const struct addres
 }
 
 /* setsid() and open() must come before the sandbox, which forbids both; leave_terminal() does the rest. */
-static void begin_session(struct life *life)
+static void begin_session(struct daemon *daemon)
 {
 	setsid();
-	life->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	daemon->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 /* Who reads a pipe or looks at a terminal is not to wait for the daemon; in a file its lines are of use. */
-static void leave_terminal(const struct life *life)
+static void leave_terminal(const struct daemon *daemon)
 {
 	struct stat status;
 
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && life->null > STDERR_FILENO; fd++)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && daemon->null > STDERR_FILENO; fd++)
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-			dup3(life->null, fd, 0);
-	if (life->null > STDERR_FILENO)
-		close(life->null);
+			dup3(daemon->null, fd, 0);
+	if (daemon->null > STDERR_FILENO)
+		close(daemon->null);
 }
 
-static enum outcome release_parent(struct life *life)
+static enum outcome release_parent(struct daemon *daemon)
 {
-	ssize_t length = write(life->parent, "", 1);
+	ssize_t length = write(daemon->parent, "", 1);
 
-	close(life->parent);
-	life->parent = 0;
+	close(daemon->parent);
+	daemon->parent = 0;
 	if (length == 1) {
-		leave_terminal(life);
+		leave_terminal(daemon);
 		return OUTCOME_OK;
 	}
-	log_error(life->log, "--daemon", "the process that started this one is gone");
+	log_error(daemon->log, "--daemon", "the process that started this one is gone");
 	return OUTCOME_INTERNAL;
 }
 
-enum outcome life_register(struct life *life)
+enum outcome daemon_register(struct daemon *daemon)
 {
-	if (life->parent)
-		begin_session(life);
-	return life->options->pidfile ? write_pidfile(life) : OUTCOME_OK;
+	if (daemon->parent)
+		begin_session(daemon);
+	return daemon->options->pidfile ? write_pidfile(daemon) : OUTCOME_OK;
 }
 
-enum outcome life_ready(struct life *life, const struct address *address)
+enum outcome daemon_ready(struct daemon *daemon, const struct address *address)
 {
 	enum outcome outcome = OUTCOME_OK;
 
-	if (life->options->ready_fd)
-		outcome = tell_descriptor(life, address);
-	if (!outcome && life->parent)
-		outcome = release_parent(life);
+	if (daemon->options->ready_fd)
+		outcome = tell_descriptor(daemon, address);
+	if (!outcome && daemon->parent)
+		outcome = release_parent(daemon);
 	return outcome;
 }
 
-void life_end(struct life *life)
+void daemon_end(struct daemon *daemon)
 {
-	if (life->has_pidfile)
-		unlink(life->options->pidfile);
-	life->has_pidfile = false;
+	if (daemon->has_pidfile)
+		unlink(daemon->options->pidfile);
+	daemon->has_pidfile = false;
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive statistics of each sender, and the receiver's verdict. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cmd/mckey/mckey.h"
+
+struct statistics statistics_of(const struct mckey_run *run, const struct source *source)
+{
+	struct statistics statistics = { .good = true };
+	uint64_t arrived, missing;
+
+	for (size_t i = 0; i < run->member_count; i++) {
+		const struct window *window = &source->windows[i];
+
+		if (!run->members[i].took_part)
+			continue;
+		arrived = window_arrived(window);
+		missing = run->ended ? window_missing(window, run->count) : window_gaps(window);
+		statistics.arrived += arrived;
+		statistics.missing += missing;
+		statistics.wanted +=
+			arrived + missing > run->count || run->count == DATAGRAM_OPEN ? arrived + missing : run->count;
+		statistics.repeated += window->repeated;
+		statistics.late += window->late;
+		statistics.out_of_order += window->out_of_order;
+		statistics.wrong_length += window->wrong_length;
+		statistics.damaged += window_damaged(window);
+		statistics.good = statistics.good && window_good(window, run->count);
+		if (window->numbered)
+			statistics.total = window->total;
+		if (window->count)
+			statistics.count = window->count;
+	}
+	return statistics;
+}
+
+static const char *cause_of_loss(const struct mckey_run *run)
+{
+	if (run->interrupted)
+		return run->deadline_passed ? "out of time" : "interrupted";
+	if (!run->joined)
+		return "our own connections failed";
+	if (run->options->duration || receiver_has_all(run))
+		return "lost";
+	return "nothing more came for --idle-timeout";
+}
+
+static bool sends_fewer(const struct mckey_run *run, const struct statistics *statistics)
+{
+	return statistics->total && statistics->total < run->count && run->count != DATAGRAM_OPEN;
+}
+
+static bool sends_more(const struct mckey_run *run, const struct statistics *statistics)
+{
+	return statistics->count > run->count;
+}
+
+static void complain(const struct mckey_run *run, const char *name, const struct statistics *statistics)
+{
+	if (statistics->missing)
+		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
+			  statistics->missing, statistics->arrived + statistics->missing,
+			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run));
+	if (sends_fewer(run, statistics))
+		log_error(run->log, name, "sends only %" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
+			  statistics->total, units_plural(statistics->total), run->count);
+	if (sends_more(run, statistics))
+		log_error(run->log, name, "sends %" PRIu64 " datagrams: expected %" PRIu64 " (-C)", statistics->count,
+			  run->count);
+	if (statistics->wrong_length)
+		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", statistics->wrong_length,
+			  units_plural(statistics->wrong_length));
+	if (statistics->damaged)
+		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", statistics->damaged,
+			  units_plural(statistics->damaged));
+}
+
+static void report_source(const struct mckey_run *run, const struct source *source, struct statistics *all)
+{
+	struct statistics statistics = statistics_of(run, source);
+	char name[SOURCE_TEXT_SIZE], size[32];
+
+	source_text(source, name);
+	if (statistics.wrong_length)
+		snprintf(size, sizeof(size), "other sizes");
+	else
+		snprintf(size, sizeof(size), "%u byte%s", run->size, units_plural(run->size));
+	if (statistics.total)
+		run_tell(run,
+			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
+			 " out of order, %" PRIu64 " repeated",
+			 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
+			 statistics.out_of_order, statistics.repeated + statistics.late);
+	else
+		run_tell(run,
+			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
+			 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
+	complain(run, name, &statistics);
+	all->arrived += statistics.arrived;
+	all->wanted += statistics.wanted;
+	all->wrong_length += statistics.wrong_length;
+	all->damaged += statistics.damaged;
+	if (sends_fewer(run, &statistics) || sends_more(run, &statistics))
+		all->count++;
+	if (!statistics.total)
+		all->total = 0;
+}
+
+static bool everything_verified(const struct mckey_run *run)
+{
+	for (size_t i = 0; i < run->heard.count; i++)
+		if (!statistics_of(run, run->heard.sources[i]).good)
+			return false;
+	return run->heard.count > 0 && !run->heard.unfollowed;
+}
+
+/* The number alone may look like success where something else was wrong. */
+static void say_verdict(const struct mckey_run *run, const struct statistics *all, bool verified)
+{
+	char wrong[96] = "";
+	size_t length = 0;
+
+	if (!run->heard.count) {
+		run_verdict(run, "no datagram received");
+		return;
+	}
+	if (all->wrong_length)
+		length = (size_t)snprintf(wrong, sizeof(wrong), ", %" PRIu64 " of a wrong length", all->wrong_length);
+	if (all->damaged)
+		length +=
+			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
+	if (all->count)
+		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
+	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
+		    units_plural(all->wanted),
+		    !verified	 ? wrong
+		    : all->total ? ", every byte verified"
+				 : ", number and length verified");
+}
+
+void receiver_report(struct mckey_run *run)
+{
+	bool verified = everything_verified(run);
+	struct statistics all = { .total = run->count };
+
+	if (verified)
+		run_say(run, "data transfers complete");
+	for (size_t i = 0; i < run->heard.count; i++)
+		report_source(run, run->heard.sources[i], &all);
+	environment_summary(run->environment);
+	if (run->foreign)
+		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign,
+			 units_plural(run->foreign));
+	if (run->heard.unfollowed)
+		log_error(run->log, run->group_text,
+			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",
+			  run->heard.unfollowed, units_plural(run->heard.unfollowed), run->heard.count,
+			  run->heard.starved ? ": out of memory" : "");
+	if (run->heard.starved)
+		environment_note(run->environment, OUTCOME_INTERNAL);
+	if (!run->heard.count && !run->deadline_passed)
+		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
+	if (!verified)
+		environment_note(run->environment, OUTCOME_FAILED);
+	say_verdict(run, &all, verified);
+}

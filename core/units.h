@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values with their unit, for people: four digits. */
+#ifndef CORE_UNITS_H
+#define CORE_UNITS_H
+
+#include <stdint.h>
+
+enum {
+	UNITS_TEXT_SIZE = 32
+};
+
+/* "512 ns", "38.21 us", "1.5 ms", "12 s". Returns text. */
+const char *units_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
+
+/* For "%g s". */
+double units_seconds(int64_t nanoseconds);
+
+/* A count each second: "24310/s", "1.204 M/s", "0.5/s". Returns text. */
+const char *units_rate(double each_second, char text[UNITS_TEXT_SIZE]);
+
+/* Plural suffix: "" for 1, else "s". */
+const char *units_plural(uint64_t count);
+
+/* A rate in bytes: "1.204 GB/s", in powers of ten. Returns text. */
+const char *units_bandwidth(double bytes_each_second, char text[UNITS_TEXT_SIZE]);
+
+#endif

@@ -12,7 +12,7 @@
  *   statistics.c  what each sender's datagrams came to
  *   figures.c   what is counted and timed, for the report
  *   source.c    the senders that a receiver has heard of
- *   stream.c    what came from one sending queue to one receiving queue
+ *   window.c    what came from one sending queue to one receiving queue
  *   datagram.c  what is inside a datagram
  */
 #ifndef CMD_MCKEY_MCKEY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server: one listener, and a session (session.h) for every client that asks to connect. Without -P there is one session
- * at a time, and without --max-clients and the like the first that gets connected decides the run.
+ * The server: one listener, and a session (session.h) for every client that asks to connect. Without -P there is one
+ * session at a time, and without --max-clients and the like the first that gets connected decides the run.
  */
 #include <inttypes.h>
 #include <stdio.h>

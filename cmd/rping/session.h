@@ -56,8 +56,8 @@ struct session {
 };
 
 /*
- * Takes over a request and puts the session at the head of a list. Returns NULL, and leaves the request alone, if memory
- * is short. private_data came with the request.
+ * Takes over a request and puts the session at the head of a list. Returns NULL, and leaves the request alone, if
+ * memory is short. private_data came with the request.
  */
 struct session *session_create(struct session **list, struct environment *environment,
 			       const struct rping_options *options, struct endpoint *request,

@@ -185,7 +185,7 @@ demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
 whole := lab:core $(fast) builds:core
-nightly := debian $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
+nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
 	   then lab then lab:sanitized then mutants
 
 check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "cmd/fatal_exit.h"
+#include "cmd/signals.h"
 #include "core/privileges.h"
 #include "core/sandbox.h"
 
@@ -20,7 +20,7 @@ static void refused(int number, siginfo_t *information, void *context)
 		*digit-- = (char)('0' + call % 10);
 	ignored = write(STDERR_FILENO, line, sizeof(line) - 1);
 	(void)ignored;
-	fatal_exit(ABRUPT_REFUSED);
+	fatal_exit(FATAL_REFUSED);
 }
 
 static bool writes_files(const struct common_options *options)

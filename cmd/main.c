@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "cmd/fatal_exit.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
+#include "cmd/signals.h"
 #include "core/spelling.h"
 
 enum {
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	/* A reader that is gone, and a file that may not grow any more (ulimit -f), are errors of the write. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	loop_last_resort(abrupt_allocate, abrupt_refusal);
+	loop_last_resort(fatal_allocate, fatal_loop_error);
 	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	outcome = dispatch(&log, argc, argv);

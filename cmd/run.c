@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "cmd/confinement.h"
-#include "cmd/interruption.h"
 #include "cmd/output.h"
-#include "cmd/watchdog.h"
+#include "cmd/signals.h"
 #include "core/sandbox.h"
 #include "core/units.h"
 
@@ -149,7 +148,7 @@ static void run_loop(struct run *run, const void *options)
 	/* A daemon gives its standard output up. */
 	if (!run->common->daemon.daemon)
 		output_watch_start(&run->output, environment->loop, output_lost, run);
-	interruption_catch(environment->loop, &run->signal, signal_came, run);
+	signals_catch(environment->loop, &run->signal, signal_came, run);
 	outcome = reporting_announce(&run->reporting);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
@@ -167,7 +166,7 @@ static void run_loop(struct run *run, const void *options)
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->ending);
 	output_watch_stop(&run->output);
-	interruption_release(&run->signal);
+	signals_release(&run->signal);
 }
 
 static enum outcome run_command(struct run *run, const void *options)

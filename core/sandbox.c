@@ -95,7 +95,7 @@ static const struct rule rules[] = {
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TIOCGWINSZ },
 	/* waiting, time */
 	{ .call = SYS_epoll_ctl }, { .call = SYS_eventfd2 }, { .call = SYS_ppoll }, { .call = SYS_timerfd_create },
-	{ .call = SYS_timer_create }, { .call = SYS_timer_delete }, { .call = SYS_setitimer },
+	{ .call = SYS_timer_create }, { .call = SYS_timer_delete },
 	{ .call = SYS_nanosleep }, { .call = SYS_futex }, { .call = SYS_sched_yield },
 #ifdef SYS_poll
 	{ .call = SYS_poll },

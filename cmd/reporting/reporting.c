@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/fatal_exit.h"
+#include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 

@@ -90,7 +90,6 @@ const struct row cell_rows[] = {
 	ROW(fcntl, "0 2", (EBADF, EINVAL), .transport = "soft"),
 	ROW(close, "0 5", (EINTR, EIO), .transport = "soft", .leaves = true),
 	ROW(sigaction, "0", (EINVAL), .transport = "soft"),
-	ROW(setitimer, "0", (EINVAL), .transport = "soft"),
 	ROW(getrlimit, "0", (EINVAL), .transport = "soft"),
 
 	ROW(rdma_create_event_channel, "3 5", (ENODEV, EACCES, EMFILE, ENOMEM), .transport = "verbs"),

@@ -35,7 +35,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -82,7 +81,6 @@
 	X(fcntl)                                                                                                       \
 	X(close)                                                                                                       \
 	X(sigaction)                                                                                                   \
-	X(setitimer)                                                                                                   \
 	X(setsid)                                                                                                      \
 	X(getrlimit)                                                                                                   \
 	X(uname)                                                                                                       \
@@ -423,8 +421,6 @@ CALL(failed(), ssize_t, read, (int fd, void *bytes, size_t length), (fd, bytes, 
 CALL(failed(), int, close, (int fd), (fd))
 CALL(failed(), int, sigaction, (int number, const struct sigaction *restrict new, struct sigaction *restrict old),
      (number, new, old))
-CALL(failed(), int, setitimer,
-     (__itimer_which_t which, const struct itimerval *restrict new, struct itimerval *restrict old), (which, new, old))
 CALL(failed(), pid_t, setsid, (void), ())
 CALL(failed(), int, getrlimit, (__rlimit_resource_t which, struct rlimit *limit), (which, limit))
 CALL(failed(), int, uname, (struct utsname * names_), (names_))

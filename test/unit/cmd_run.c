@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=confinement_enter */
-/* link: -Wl,--wrap=setitimer,--wrap=timer_settime */
+/* link: -Wl,--wrap=timer_settime */
 /*
  * The run of a command from its arguments to its exit code: limits, signals, output that cannot be written. The
  * commands are made up and write a trace on stdout; each runs in a process of its own.
@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "cmd/confinement.h"
@@ -24,9 +23,7 @@ enum outcome __wrap_transport_open(const char *name, struct loop *loop, const st
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
 enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
-int __wrap_setitimer(int which, const struct itimerval *value, struct itimerval *old);
 int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
-int __real_setitimer(int which, const struct itimerval *value, struct itimerval *old);
 int __real_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
 
 /* So much faster the kernel's own timers run, which a process that does not come back to the loop has left. */
@@ -90,13 +87,6 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 	(void)log;
 	trace("confined");
 	return OUTCOME_OK;
-}
-
-int __wrap_setitimer(int which, const struct itimerval *value, struct itimerval *old)
-{
-	struct itimerval sooner = { .it_value.tv_usec = value->it_value.tv_usec / haste };
-
-	return __real_setitimer(which, &sooner, old);
 }
 
 static struct timespec hastened(struct timespec time)
@@ -640,17 +630,17 @@ static void deadline_holds_though_a_call_blocks(void **state)
 }
 
 /* Nothing is known of the run any more, but standard output has its one object. */
-#define ABRUPT_SUMMARY(code, phase, cause)                                                                             \
+#define FATAL_SUMMARY(code, phase, cause)                                                                              \
 	"{\"type\":\"summary\",\"schema\":1,\"command\":null,\"version\":\"" RDMATEST_VERSION                          \
 	"\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":" code                          \
 	",\"error_count\":1,\"errors\":[{\"object\":null,\"phase\":\"" phase "\",\"cause\":\"" cause                   \
 	"\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null,\"part\":null}]}\n"
 
-static void an_abrupt_end_prints_json_too(void **state)
+static void a_fatal_exit_prints_json_too(void **state)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
-	static const char again[] = ABRUPT_SUMMARY("130", "interrupted again", "ended at once");
+	static const char again[] = FATAL_SUMMARY("130", "interrupted again", "ended at once");
 
 	(void)state;
 	second_signal_ends_at_once(&row, "--json", "hang\n", again);
@@ -659,8 +649,8 @@ static void an_abrupt_end_prints_json_too(void **state)
 	/* The summary of a run that went well is not out before its clean-up went well. */
 	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
-	       "open\nstart\nhang\n" ABRUPT_SUMMARY("1", "no end in time",
-						    "a system or library call does not return: ended at once"),
+	       "open\nstart\nhang\n" FATAL_SUMMARY("1", "no end in time",
+						   "a system or library call does not return: ended at once"),
 	       "rdmatest: no end in time: a system or library call does not return: ended at once\n");
 }
 
@@ -937,7 +927,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(second_signal_while_the_run_blocks, hasten, restore),
 		cmocka_unit_test_setup_teardown(signal_during_the_clean_up, hasten, restore),
 		cmocka_unit_test_setup_teardown(deadline_holds_though_a_call_blocks, hasten, restore),
-		cmocka_unit_test_setup_teardown(an_abrupt_end_prints_json_too, hasten, restore),
+		cmocka_unit_test_setup_teardown(a_fatal_exit_prints_json_too, hasten, restore),
 		cmocka_unit_test(the_summary_has_the_exit_code),
 		cmocka_unit_test(open_ended_run_without_a_reader_ends),
 		cmocka_unit_test(run_with_an_end_goes_on_without_a_reader),

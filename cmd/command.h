@@ -93,7 +93,11 @@ struct command {
 extern const struct command *const command_table[];
 
 /* Notes a failure; the first one decides the exit code. OUTCOME_OK changes nothing. */
-void environment_note(struct environment *environment, enum outcome outcome);
+static inline void environment_note(struct environment *environment, enum outcome outcome)
+{
+	if (environment->outcome == OUTCOME_OK)
+		environment->outcome = outcome;
+}
 
 /* Notes the outcome and ends the run. */
 void environment_finish(struct environment *environment, enum outcome outcome);

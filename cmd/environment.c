@@ -2,12 +2,6 @@
 #include "cmd/command.h"
 #include "cmd/confinement.h"
 
-void environment_note(struct environment *environment, enum outcome outcome)
-{
-	if (environment->outcome == OUTCOME_OK)
-		environment->outcome = outcome;
-}
-
 void environment_finish(struct environment *environment, enum outcome outcome)
 {
 	environment_note(environment, outcome);

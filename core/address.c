@@ -2,14 +2,13 @@
 #include "core/address.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
-
-#include "core/interface.h"
+#include <unistd.h>
 
 static bool parse_ip4(const char *text, struct address *address)
 {
@@ -201,4 +200,17 @@ bool address_from_socket(const struct sockaddr_storage *socket_address, struct a
 		return true;
 	}
 	return false;
+}
+
+bool interface_name(unsigned index, char name[IF_NAMESIZE])
+{
+	struct ifreq request = { .ifr_ifindex = (int)index };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool found = fd >= 0 && !ioctl(fd, SIOCGIFNAME, &request);
+
+	if (fd >= 0)
+		close(fd);
+	if (found)
+		memcpy(name, request.ifr_name, IF_NAMESIZE);
+	return found;
 }

@@ -8,6 +8,7 @@
 #ifndef CORE_ADDRESS_H
 #define CORE_ADDRESS_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,5 +110,8 @@ struct resolver {
 void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
 		    enum address_format format, int64_t timeout, resolver_callback *callback, void *owner);
 void resolver_stop(struct resolver *resolver);
+
+/* The interface of that index; false if there is none. As if_indextoname(3), by a socket that --sandbox allows. */
+bool interface_name(unsigned index, char name[IF_NAMESIZE]);
 
 #endif

@@ -5,9 +5,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* IPv4 has multicast everywhere, and an address of a link needs its interface beside it. */
 static int rank(const struct address *address)
@@ -49,17 +47,4 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOS
 		count = add_ranked(entries, wanted, list, count);
 	freeifaddrs(entries);
 	return count;
-}
-
-bool interface_name(unsigned index, char name[IF_NAMESIZE])
-{
-	struct ifreq request = { .ifr_ifindex = (int)index };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool found = fd >= 0 && !ioctl(fd, SIOCGIFNAME, &request);
-
-	if (fd >= 0)
-		close(fd);
-	if (found)
-		memcpy(name, request.ifr_name, IF_NAMESIZE);
-	return found;
 }

@@ -23,7 +23,4 @@ struct interface_address {
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST]);
 
-/* The interface of that index; false if there is none. As if_indextoname(3), by a socket that --sandbox allows. */
-bool interface_name(unsigned index, char name[IF_NAMESIZE]);
-
 #endif

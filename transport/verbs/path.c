@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/interface.h"
 #include "transport/verbs/verbs.h"
 
 const struct path_refusal verbs_refusals[] = {

@@ -14,19 +14,19 @@
 const struct option common_option_table[] = {
 	ROW(OPTION_DURATION, "timeout", timeout, .minimum = CLOCK_NS_PER_MS, .maximum = 86400 * CLOCK_NS_PER_S,
 	    .initial = TIMEOUT_DEFAULT, .argument = "TIME",
-	    OPTION_HELP("Longest wait of each phase: look-up, resolve, connect, reply, disconnect")),
+	    OPTION_HELP("Maximum time of each phase: lookup, resolve, connect, reply, disconnect")),
 	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
 	    .initial = 0, .argument = "TIME",
-	    OPTION_HELP("Longest time of the whole run; an end in order may take 250 ms more", "none")),
+	    OPTION_HELP("Maximum time of the whole run; an orderly shutdown may take 250 ms more", "none")),
 #if WITH_JSON /* what a program reads instead of a person */
-	ROW(OPTION_FLAG, "json", reporting.json, OPTION_HELP("Print one JSON object at the end, and nothing else")),
-	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, OPTION_HELP("Print a JSON object a line, as things happen")),
+	ROW(OPTION_FLAG, "json", reporting.json, OPTION_HELP("Print one JSON object at the end and nothing else")),
+	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur")),
 	ROW(OPTION_FLAG, "csv", reporting.csv,
-	    OPTION_HELP("Print the names of columns, then a row for each interval and the whole")),
+	    OPTION_HELP("Print CSV: a header, a row per interval and a row for the whole run")),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, .argument = "FILE",
-	    OPTION_HELP("Write the figures into FILE for node_exporter, each 15 s or interval reported")),
+	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or every reported interval")),
 #endif
-	ROW(OPTION_FLAG, "quiet", reporting.quiet, OPTION_HELP("Print nothing but errors")),
+	ROW(OPTION_FLAG, "quiet", reporting.quiet, OPTION_HELP("Print errors only")),
 	OPTION_ROW(OPTION_FLAG, 'h', "help", struct common_options, help, OPTION_HELP("Print this help")),
 	ROW(OPTION_FLAG, "version", version, OPTION_HELP("Print the version")),
 	OPTION_END,
@@ -35,9 +35,9 @@ const struct option common_option_table[] = {
 const struct option spin_option_table[] = {
 #if WITH_SPIN
 	ROW(OPTION_FLAG, "poll", poll,
-	    OPTION_HELP("Never sleep: look for work without a pause, which is fast and takes a whole processor")),
+	    OPTION_HELP("Poll without sleeping: lower latency, but uses a whole processor")),
 	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
-	    OPTION_HELP("Look for work for that many microseconds after the last before sleeping")),
+	    OPTION_HELP("Poll for this many microseconds after the last event before sleeping")),
 #endif
 	OPTION_REST(common_option_table),
 };
@@ -48,11 +48,11 @@ const struct option spin_option_table[] = {
 
 const struct option connection_option_table[] = {
 #if WITH_PATH
-	PATH_NUMBER("retry", retry, 0, 7, "N", OPTION_HELP("Client: send again so often", "7")),
+	PATH_NUMBER("retry", retry, 0, 7, "N", OPTION_HELP("Client: number of retransmissions", "7")),
 	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N",
-		    OPTION_HELP("Try again so often while the peer has no receive posted; 7 for ever", "7")),
+		    OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7")),
 	PATH_NUMBER("backlog", backlog, 1, 32768, "N",
-		    OPTION_HELP("Server: so many requests may wait for an answer; with soft, twice as many be half open", "1024")),
+		    OPTION_HELP("Server: maximum pending connection requests; with soft, twice as many half-open ones", "1024")),
 #endif
 	OPTION_REST(end_option_table),
 };
@@ -60,13 +60,13 @@ const struct option connection_option_table[] = {
 const struct option end_option_table[] = {
 #if WITH_SERVICE
 	ROW(OPTION_INTEGER, "ready-fd", daemon.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
-	    OPTION_HELP("When peers can reach this end, write \"ready ADDRESS PORT\" into descriptor N and close it", "none")),
+	    OPTION_HELP("When peers can connect, write \"ready ADDRESS PORT\" to descriptor N and close it", "none")),
 	ROW(OPTION_TEXT, "pidfile", daemon.pidfile, .argument = "FILE",
-	    OPTION_HELP("Keep the number of the process in FILE from then to its end")),
+	    OPTION_HELP("Write the process ID to FILE, and remove it at the end")),
 	ROW(OPTION_FLAG, "daemon", daemon.daemon,
-	    OPTION_HELP("Go into the background when peers can reach this end; the command ends then, or fails")),
+	    OPTION_HELP("Run in the background; the command returns when peers can connect, or fails")),
 	ROW(OPTION_FLAG, "sandbox", sandbox,
-	    OPTION_HELP("Allow the process only what a test takes from when it listens, is connected or has joined")),
+	    OPTION_HELP("Restrict system calls to those of a test, once listening, connected or joined")),
 #endif
 #if WITH_PATH
 	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", OPTION_HELP("Use this RDMA device")),
@@ -80,18 +80,18 @@ const struct option end_option_table[] = {
 	PATH_NUMBER("dscp", dscp, 0, 63, "N",
 		    OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set")),
 	PATH_NUMBER("service-level", service_level, 0, 15, "N",
-		    OPTION_HELP("Service level of the packets that this end sends, on Ethernet the VLAN priority", "not set")),
+		    OPTION_HELP("Service level of sent packets; on Ethernet the VLAN priority", "not set")),
 	ROW(OPTION_WORD, "mtu", path.mtu, .initial = PATH_UNSET, .argument = "BYTES",
-	    .words = path_mtus, OPTION_HELP("Payload of a packet, at most", "as the interface")),
+	    .words = path_mtus, OPTION_HELP("Maximum payload of a packet", "by the interface")),
 	PATH_NUMBER("inline", inline_size, 0, 4096, "BYTES",
-		    OPTION_HELP("Hand messages up to that size to the device within the work request", "0")),
+		    OPTION_HELP("Send messages of up to this size inline in the work request", "0")),
 #endif
 #if WITH_REPORT
 	ROW(OPTION_FLAG, "histogram", reporting.histogram,
-	    OPTION_HELP("Draw the distribution of times in the summary; in JSON, list it")),
+	    OPTION_HELP("Show the distribution of times in the summary, and in JSON as a list")),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, .minimum = 10 * CLOCK_NS_PER_MS,
 	    .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
-	    OPTION_HELP("Report also each interval by itself", "none")),
+	    OPTION_HELP("Also report each interval", "none")),
 #endif
 	OPTION_REST(spin_option_table),
 };

@@ -58,11 +58,11 @@ extern const struct option_rule end_rules[];
 #define ACK_TIMEOUT_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, .minimum = 0, .maximum = 31, \
 		   .initial = PATH_UNSET, .argument = "N", \
-		   OPTION_HELP("Send again after 4.096 us x 2^N without an acknowledgement; 0 never", "not set"))
+		   OPTION_HELP("Acknowledgement timeout, 4.096 us x 2^N; 0: none", "not set"))
 #define WAIT_SERVER_OPTION(type, member) \
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
-		   OPTION_HELP("Client: while nobody is there, try again, so long"))
+		   OPTION_HELP("Client: keep trying this long while no server answers"))
 #define IDLE_TIMEOUT_OPTION(type, member, text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))

@@ -21,9 +21,9 @@ enum {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, .argument = "ADDRESS", .operand = OPERAND,
-		   OPTION_HELP("Look also for the way to this host, and ping it; -a may be left out")),
+		   OPTION_HELP("Also check the route to this host and ping it; -a is optional")),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, .argument = "PORT", .minimum = 1,
-		   .maximum = UINT16_MAX, .initial = PING_PORT, OPTION_HELP("Port at which an rping server is pinged")),
+		   .maximum = UINT16_MAX, .initial = PING_PORT, OPTION_HELP("Port of the rping server to ping")),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct doctor_options, 'd'),
 	OPTION_REST(common_option_table),

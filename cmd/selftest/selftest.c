@@ -17,9 +17,9 @@
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, .argument = "ADDRESS",
-		   OPTION_HELP("The local address to test at", "one of a device, or with soft 127.0.0.1")),
+		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1")),
 	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct selftest_options, verbose,
-		   OPTION_HELP("Print also what the commands print")),
+		   OPTION_HELP("Also print the output of the commands")),
 	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
 	DEBUG_OPTION(struct selftest_options, 'd'),
 	OPTION_REST(spin_option_table),

@@ -73,7 +73,7 @@ static void ending_takes_too_long(void *owner)
 
 	if (run->environment.ended)
 		return;
-	log_error(&run->environment.log, NULL, "the end in order took longer than --timeout (%s): cut short",
+	log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%s)",
 		  seconds_text(run->common->timeout, text));
 	cut_short(run);
 }
@@ -122,8 +122,7 @@ static void deadline_passed(void *owner)
 
 	if (run->environment.ended)
 		return;
-	log_error(&run->environment.log, NULL, "the deadline passed: the run is not done after %s",
-		  seconds_text(run->common->deadline, text));
+	log_error(&run->environment.log, NULL, "deadline of %s exceeded", seconds_text(run->common->deadline, text));
 	environment_note(&run->environment, OUTCOME_FAILED);
 	/* An end that is under way since a signal has had its time. */
 	if (run->interrupted) {

@@ -279,7 +279,7 @@ static enum outcome set_word(const struct option *row, const struct log *log, co
 		*value = word->value;
 		return OUTCOME_OK;
 	}
-	log_error(log, option_label(row, name), "'%s' is not known: %s", text, option_range_text(row, takes));
+	log_error(log, option_label(row, name), "invalid value '%s' (%s)", text, option_range_text(row, takes));
 	return OUTCOME_USAGE;
 }
 

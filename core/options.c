@@ -202,10 +202,9 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 static enum outcome refuse_operand(const struct parse *parse, const struct option *row, const char *operand)
 {
 	if (row)
-		log_error(parse->log, NULL, "'%s' belongs to no option, and %s is given already", operand,
-			  row->argument);
+		log_error(parse->log, NULL, "unexpected argument '%s': %s is already given", operand, row->argument);
 	else
-		log_error(parse->log, NULL, "'%s' belongs to no option, and operands are not taken", operand);
+		log_error(parse->log, NULL, "unexpected argument '%s'", operand);
 	hint_at_help(parse);
 	return OUTCOME_USAGE;
 }
@@ -223,7 +222,7 @@ static enum outcome take_operands(struct parse *parse)
 	given = row && options_given(parse->table, parse->given, row->name);
 	for (size_t i = 0; i < parse->operand_count && !outcome; i++) {
 		if (given && row->operand == OPERAND_UNLESS_GIVEN)
-			log_hint(parse->log, "'%s' belongs to no option: ignored beside %s%s", parse->operands[i],
+			log_hint(parse->log, "argument '%s' ignored beside %s%s", parse->operands[i],
 				 option_label(row, name),
 				 options_has(parse->table, "device") ? " (--device chooses an RDMA device)" : "");
 		else if (!row || (row->type != OPTION_LIST && (given || i)))
@@ -268,7 +267,7 @@ static enum outcome check_rule(const struct parse *parse, const struct option_ru
 	case OPTION_EXCLUDES:
 		if (!has_first || !has_second)
 			return OUTCOME_OK;
-		log_error(parse->log, NULL, "%s and %s exclude each other", one, other);
+		log_error(parse->log, NULL, "%s and %s are mutually exclusive", one, other);
 		return OUTCOME_USAGE;
 	case OPTION_NEEDS:
 		if (!has_first || has_second)

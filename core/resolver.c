@@ -154,7 +154,7 @@ static enum outcome explain(const struct resolver *resolver, int32_t error)
 		log_error(log, text, "look-up failed: no address is known for this name (%d)", error);
 		return OUTCOME_NO_CONNECTION;
 	case EAI_AGAIN:
-		log_error(log, text, "look-up failed: no name server answers now (%d)", error);
+		log_error(log, text, "look-up failed: temporary failure in name resolution (%d)", error);
 		return OUTCOME_NO_CONNECTION;
 	case EAI_MEMORY:
 		log_error(log, text, "look-up failed: out of memory (%d)", error);

@@ -52,7 +52,8 @@ enum {
 	INSTRUCTIONS_MOST = 6, /* of a rule */
 };
 
-/* TCGETS2, by which glibc 2.42 and later ask what TCGETS asked; its struct's header and <termios.h> exclude each other.
+/* TCGETS2, by which glibc 2.42 and later ask what TCGETS asked; its struct's header and <termios.h> are mutually
+ * exclusive.
  */
 #define GET_TERMINAL _IOC(_IOC_READ, 'T', 0x2a, 44)
 

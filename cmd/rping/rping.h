@@ -43,7 +43,7 @@ enum {
 };
 
 /* What a verdict without -V adds, so that nobody takes it for more than it is. */
-#define RPING_NOT_COMPARED "; not compared, -V compares"
+#define RPING_NOT_COMPARED "; payload not checked, use -V"
 
 /* Writes "1 ping", "3 pings", or with a count asked for "3 of 10 pings". Returns text. */
 const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE]);

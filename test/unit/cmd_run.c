@@ -461,7 +461,7 @@ static void deadline_ends_the_run(void **state)
 
 	(void)state;
 	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
-	       "tool: the deadline passed: the run is not done after 0.02 s\n");
+	       "tool: deadline of 0.02 s exceeded\n");
 }
 
 /* A deadline holds: the end in order gets a moment more, whatever --timeout is; and none that a signal began is left.
@@ -474,11 +474,11 @@ static void end_that_takes_too_long_is_cut(void **state)
 		const char *out;
 		int number;
 	} rows[] = {
-		{ "--deadline 20ms", "tool: the deadline passed: the run is not done after 0.02 s\n",
+		{ "--deadline 20ms", "tool: deadline of 0.02 s exceeded\n",
 		  "open\nstart\ndeadline\ntool: FAILED: cut short\nstop\nclose\n", 0 },
-		{ "--timeout 30ms", "tool: the end in order took longer than --timeout (0.03 s): cut short\n",
+		{ "--timeout 30ms", "tool: shutdown exceeded --timeout (0.03 s)\n",
 		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGINT },
-		{ "--deadline 1s", "tool: the deadline passed: the run is not done after 1 s\n",
+		{ "--deadline 1s", "tool: deadline of 1 s exceeded\n",
 		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGTERM },
 	};
 
@@ -545,7 +545,7 @@ static void watchdog_leaves_time_for_the_end(void **state)
 	(void)state;
 	raised[0] = raised[1] = SIGRTMIN + 1;
 	expect(&raises, "--deadline 1s", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
-	       "tool: the deadline passed: the run is not done after 1 s\n");
+	       "tool: deadline of 1 s exceeded\n");
 }
 
 static int hasten(void **state)
@@ -902,7 +902,7 @@ static void no_interval_without_a_file_to_write(void **state)
 	snprintf(arguments, sizeof(arguments), "--deadline 100 --prometheus %s", figures);
 	snprintf(err, sizeof(err),
 		 "tool: %s: --prometheus: the file cannot be written: No such file or directory (2)\n"
-		 "tool: the deadline passed: the run is not done after 100 s\n",
+		 "tool: deadline of 100 s exceeded\n",
 		 figures);
 	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\nstop\nclose\n", err);
 }

@@ -322,9 +322,9 @@ static void refusals(void **state)
 		{ "--wait 1.5.5s", "tool: --wait: '1.5.5s' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
 		{ "--wait s", "tool: --wait: 's' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
 		{ "--wait ''", "tool: --wait: '' is not a time such as 500ms, 5s or 2m: 1us to 24h\n" },
-		{ "-f ipx", "tool: -f, --format: 'ipx' is not known: one of name, ip, gid\n" },
-		{ "-f 3", "tool: -f, --format: '3' is not known: one of name, ip, gid\n" },
-		{ "-f ''", "tool: -f, --format: '' is not known: one of name, ip, gid\n" },
+		{ "-f ipx", "tool: -f, --format: invalid value 'ipx' (one of name, ip, gid)\n" },
+		{ "-f 3", "tool: -f, --format: invalid value '3' (one of name, ip, gid)\n" },
+		{ "-f ''", "tool: -f, --format: invalid value '' (one of name, ip, gid)\n" },
 		{ "-f", "tool: -f, --format: FORMAT is missing: one of name, ip, gid\n" },
 		{ "--offset -6", "tool: --offset: -6 is out of range: -5 or more\n" },
 		{ "-a ''", "tool: -a, --address: ADDRESS is empty\n" },
@@ -337,13 +337,13 @@ static void refusals(void **state)
 		{ "--prot=5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },
 		{ "--frobnicate", "tool: --frobnicate: unknown option\ntool: hint: tool --help lists the options\n" },
 		{ "--=5", "tool: --: unknown option\ntool: hint: tool --help lists the options\n" },
-		{ "-v there", "tool: 'there' belongs to no option, and operands are not taken\n"
+		{ "-v there", "tool: unexpected argument 'there'\n"
 			      "tool: hint: tool --help lists the options\n" },
-		{ "-- -v", "tool: '-v' belongs to no option, and operands are not taken\n"
+		{ "-- -v", "tool: unexpected argument '-v'\n"
 			   "tool: hint: tool --help lists the options\n" },
-		{ "-", "tool: '-' belongs to no option, and operands are not taken\n"
+		{ "-", "tool: unexpected argument '-'\n"
 		       "tool: hint: tool --help lists the options\n" },
-		{ "''", "tool: '' belongs to no option, and operands are not taken\n"
+		{ "''", "tool: unexpected argument ''\n"
 			"tool: hint: tool --help lists the options\n" },
 	};
 
@@ -359,7 +359,7 @@ static void relations(void **state)
 	uint64_t given;
 
 	(void)state;
-	check_refused("-s -c", rules, "tool: -s, --server and -c, --client exclude each other\n");
+	check_refused("-s -c", rules, "tool: -s, --server and -c, --client are mutually exclusive\n");
 	check_refused("-v", rules,
 		      "tool: -s, --server or -c, --client is needed\ntool: hint: tool --help lists the options\n");
 	check_refused("-s -a x", rules, "tool: -a, --address needs -c, --client\n");
@@ -489,8 +489,8 @@ static void classic_habits(void **state)
 	assert_int_equal(options_parse(classic, NULL, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
 	assert_string_equal(capture_end(&capture),
 			    "tool: hint: -c, --client takes the place of -s, --server: the last one counts\n"
-			    "tool: hint: 'stray' belongs to no option: ignored beside -t, --target\n"
-			    "tool: hint: 'other' belongs to no option: ignored beside -t, --target\n");
+			    "tool: hint: argument 'stray' ignored beside -t, --target\n"
+			    "tool: hint: argument 'other' ignored beside -t, --target\n");
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
 	assert_false(options_given(classic, given, "server"));

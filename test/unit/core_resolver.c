@@ -198,7 +198,7 @@ static void failures_in_words(void **state)
 		{ "unknown.test", ADDRESS_FORMAT_ANY, OUTCOME_NO_CONNECTION,
 		  "tool: unknown.test: look-up failed: no address is known for this name (-2)\n" },
 		{ "again.test", ADDRESS_FORMAT_ANY, OUTCOME_NO_CONNECTION,
-		  "tool: again.test: look-up failed: no name server answers now (-3)\n" },
+		  "tool: again.test: look-up failed: temporary failure in name resolution (-3)\n" },
 		{ "system.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
 		  "tool: system.test: look-up failed: Too many open files (24)\n" },
 		{ "killed.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,

@@ -39,9 +39,7 @@ static void messages_are_taken_apart(void **state)
 		{ NULL, "joined: the event is not ours",
 		  "\"object\":null,\"phase\":\"joined\",\"cause\":\"the event is not ours\",\"code\":null" },
 		/* Neither is any word before a colon a phase, nor is what is in brackets always a code. */
-		{ NULL, "the deadline passed: the run is not done",
-		  "\"object\":null,\"phase\":null,\"cause\":\"the deadline passed: the run is not "
-		  "done\",\"code\":null" },
+		{ NULL, "a table: full", "\"object\":null,\"phase\":null,\"cause\":\"a table: full\",\"code\":null" },
 		{ NULL, "no device (the folder is empty)",
 		  "\"object\":null,\"phase\":null,\"cause\":\"no device (the folder is empty)\",\"code\":null" },
 		/* Brackets within the code are its own; in the middle they belong to the cause. */

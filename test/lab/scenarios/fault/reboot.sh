@@ -219,7 +219,7 @@ disconnecting() {
 		wait_for server ' -> disconnecting$' 30
 		barrier disconnecting
 		ended pings 1 'disconnecting: timed out'
-		ended server 1 "$dropped|cut short"
+		ended server 1 "$dropped|shutdown exceeded"
 		ended stream 1 "$dropped"
 		ended messages 1 "$dropped"
 		barrier ended

@@ -182,24 +182,24 @@ void parse_hello(const uint8_t *bytes, size_t length)
 
 /* ---- mckey ---- */
 
-static void count_datagram(struct stream *stream, const struct datagram_mark *mark, uint64_t *counted)
+static void count_datagram(struct window *window, const struct datagram_mark *mark, uint64_t *counted)
 {
-	uint64_t before = stream_arrived(stream);
-	bool is_new = stream_count(stream, mark);
+	uint64_t before = window_arrived(window);
+	bool is_new = window_count(window, mark);
 
 	++*counted;
-	if (stream_arrived(stream) != before + is_new)
+	if (window_arrived(window) != before + is_new)
 		violation("a datagram is counted as new, or not, and the number of the arrived does not follow");
-	if (stream->plain + stream->numbered + stream->repeated + stream->late != *counted)
+	if (window->plain + window->numbered + window->repeated + window->late != *counted)
 		violation("a datagram is counted twice, or not at all");
-	if (stream->out_of_order > stream->numbered)
+	if (window->out_of_order > window->numbered)
 		violation("more datagrams are out of order than came");
 }
 
 /* Numbers as a hostile sender has them: the first byte says how, three follow. */
 static void count_stream(struct input *input)
 {
-	struct stream stream = { 0 };
+	struct window window = { 0 };
 	struct datagram_mark mark = { .sequence = 0, .total = DATAGRAM_OPEN };
 	uint64_t counted = 0;
 
@@ -215,15 +215,15 @@ static void count_stream(struct input *input)
 		if (mark.sequence >= mark.total)
 			mark.total = DATAGRAM_OPEN;
 		mark.sequence &= (UINT64_C(1) << 56) - 1;
-		count_datagram(&stream, how == 0x80 ? NULL : &mark, &counted);
+		count_datagram(&window, how == 0x80 ? NULL : &mark, &counted);
 	}
 	for (uint64_t expected = 0; expected < 3; expected++) {
 		uint64_t all = expected ? expected * 20 : DATAGRAM_OPEN;
 
-		if (stream_good(&stream, all) &&
-		    (stream_missing(&stream, all) || stream_damaged(&stream) || stream_gaps(&stream)))
+		if (window_good(&window, all) &&
+		    (window_missing(&window, all) || window_damaged(&window) || window_gaps(&window)))
 			violation("a stream is good though something is missing");
-		stream_complete(&stream, all);
+		window_complete(&window, all);
 	}
 }
 

@@ -178,7 +178,7 @@ static void remember(struct rping_server *server, const struct session *session,
 	else
 		server->served++;
 	server->pings += session->answered;
-	server->unconfirmed += !outcome && session->unproven;
+	server->unconfirmed += !outcome && session->unconfirmed_answer;
 	environment_note(server->environment, outcome);
 	report = environment_begin_record(server->environment, "client");
 	if (!report)
@@ -206,7 +206,7 @@ static void session_ended(void *owner, struct session *session, enum outcome out
 		session->counted = true;
 		if (server->one_shot)
 			environment_summary(server->environment);
-		session_say_verdict(session, outcome);
+		session_print_verdict(session, outcome);
 	}
 	session_destroy(session);
 	if (connected && server->one_shot) {
@@ -274,7 +274,7 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	session->connected = &server->connected;
 	outcome = session_prepare(session);
 	if (outcome)
-		session_refuse(session, out_of_resources);
+		session_reject(session, out_of_resources);
 	else
 		outcome = session_accept(session, session_ended, server);
 	if (outcome)

@@ -11,39 +11,40 @@
 #include "core/units.h"
 
 enum session_state {
-	SESSION_ASKING,
+	SESSION_REQUESTED,
 	SESSION_ACCEPTING,
-	SESSION_GREETED,
+	SESSION_ESTABLISHED,
 	SESSION_IDLE,
 	SESSION_ANSWERED,
-	SESSION_PROVING,
+	SESSION_CONFIRMING,
 	SESSION_READING,
 	SESSION_AWAITING_SINK,
 	SESSION_SETTLING,
-	SESSION_LEAVING,
+	SESSION_DISCONNECTING,
 };
 
 /*
- * A client may take its time between two pings, but not in the middle of one, nor before the first: who connects and
- * says nothing would hold a server without -P for ever. Accepting and leaving have the transport's deadlines.
+ * A client may pause between two pings, but not within one, nor before the first: a client that connects and sends
+ * nothing would block a server without -P for ever. The transport has the deadlines of accepting and disconnecting.
  */
 static const struct state_row session_states[] = {
-	[SESSION_ASKING] = { "asking to connect", STATE_BIT(SESSION_ACCEPTING) },
-	[SESSION_ACCEPTING] = { "accepting", STATE_BIT(SESSION_GREETED) },
-	[SESSION_GREETED] = { "waiting for it to begin", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_LEAVING),
-			      true },
-	[SESSION_IDLE] = { "waiting for the next ping", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_LEAVING) },
+	[SESSION_REQUESTED] = { "requested", STATE_BIT(SESSION_ACCEPTING) },
+	[SESSION_ACCEPTING] = { "accepting", STATE_BIT(SESSION_ESTABLISHED) },
+	[SESSION_ESTABLISHED] = { "waiting for it to begin",
+				  STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING), true },
+	[SESSION_IDLE] = { "waiting for the next ping", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING) },
 	[SESSION_ANSWERED] = { "waiting for the next ping, which proves that its answer arrived",
-			       STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_PROVING) | STATE_BIT(SESSION_SETTLING) |
-				       STATE_BIT(SESSION_LEAVING) },
-	[SESSION_PROVING] = { "waiting for the news that its answer arrived",
-			      STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_SETTLING) |
-				      STATE_BIT(SESSION_LEAVING) },
-	[SESSION_READING] = { "reading it", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_LEAVING), true },
+			       STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_CONFIRMING) |
+				       STATE_BIT(SESSION_SETTLING) | STATE_BIT(SESSION_DISCONNECTING) },
+	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of its answer",
+				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_SETTLING) |
+					 STATE_BIT(SESSION_DISCONNECTING) },
+	[SESSION_READING] = { "reading it", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_DISCONNECTING), true },
 	[SESSION_AWAITING_SINK] = { "waiting for the client's sink",
-				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_LEAVING), true },
-	[SESSION_SETTLING] = { "waiting for the news that its answer arrived", STATE_BIT(SESSION_LEAVING), true },
-	[SESSION_LEAVING] = { "disconnecting", 0 },
+				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_DISCONNECTING), true },
+	[SESSION_SETTLING] = { "waiting for the acknowledgement of its answer", STATE_BIT(SESSION_DISCONNECTING),
+			       true },
+	[SESSION_DISCONNECTING] = { "disconnecting", 0 },
 };
 
 /* The one message of a server, in its mailbox: a go-ahead is all zeros. */
@@ -52,14 +53,15 @@ enum {
 };
 
 static void idle_too_long(void *owner);
-static void prove(void *owner);
+static void confirm(void *owner);
 static void timed_out(void *owner);
 static void unconfirmed(void *owner);
 
 /*
- * Half of --timeout for a proof of the answer to come by itself, the other half for the one that is requested: a client
- * that is gone is noticed in --timeout, also between two pings that are further apart. A run that ends with -P allows
- * the half, too, before all of it cuts the run short.
+ * Delivery of the last answer may be confirmed by the client's next message for half of --timeout, then by an
+ * acknowledgement that the server requests, for the other half: a client that vanished is detected within --timeout,
+ * also between pings that are further apart. A persistent server that shuts down waits for one half only, as --timeout
+ * limits the whole shutdown.
  */
 static void enter(struct session *session, enum session_state state)
 {
@@ -68,54 +70,54 @@ static void enter(struct session *session, enum session_state state)
 	struct loop *loop = session->state.loop;
 
 	state_enter(&session->state, state, session->endpoint->name);
-	if (idle && ((state == SESSION_ANSWERED && idle <= half) || (state == SESSION_GREETED && idle < 2 * half)))
+	if (idle && ((state == SESSION_ANSWERED && idle <= half) || (state == SESSION_ESTABLISHED && idle < 2 * half)))
 		loop_timer_start(loop, deadline, idle, idle_too_long, session);
 	else if (state == SESSION_ANSWERED)
-		loop_timer_start(loop, deadline, half, prove, session);
-	else if (state == SESSION_PROVING || (state == SESSION_SETTLING && session->options->persistent))
+		loop_timer_start(loop, deadline, half, confirm, session);
+	else if (state == SESSION_CONFIRMING || (state == SESSION_SETTLING && session->options->persistent))
 		loop_timer_start(loop, deadline, half, unconfirmed, session);
 	else if (state == SESSION_IDLE && idle)
 		loop_timer_start(loop, deadline, idle - half, idle_too_long, session);
 }
 
-/* Anybody can connect and say nothing as often as it likes, and the log is not to grow by that. */
+/* Limits the lines about clients that connect and never ping: they could fill the log. */
 static bool is_worth_telling(struct session *session)
 {
-	if (session->answered || session->is_told)
+	if (session->answered || session->is_reported)
 		return true;
-	if (!session->is_untold)
-		session->is_told = log_allows(session->silent);
-	session->is_untold = !session->is_told;
-	return session->is_told;
+	if (!session->is_suppressed)
+		session->is_reported = log_allows(session->silent);
+	session->is_suppressed = !session->is_reported;
+	return session->is_reported;
 }
 
 bool session_is_connected(const struct session *session)
 {
-	return session->state.now >= SESSION_GREETED;
+	return session->state.now >= SESSION_ESTABLISHED;
 }
 
-/* Nothing may touch the session after this: its owner has freed it. */
+/* The owner frees the session: do not touch it afterwards. */
 static void end(struct session *session, enum outcome outcome)
 {
 	session->ended(session->owner, session, outcome, session_is_connected(session));
 }
 
-/* What a session was worth that has gone in order. */
+/* The outcome of a session that ended with a disconnect. */
 static enum outcome verdict(struct session *session)
 {
 	const struct endpoint *endpoint = session->endpoint;
-	bool dismissed = session->state.now == SESSION_LEAVING;
-	/* A server with -P is ended from outside by its nature, and its clients with it. */
+	bool dismissed = session->state.now == SESSION_DISCONNECTING;
+	/* A persistent server ends by a signal only, and its sessions with it. */
 	bool by_nature = dismissed && session->options->persistent;
 	bool cut_off = session->overdue || (dismissed && !by_nature && !session->answered);
-	/* The only client has shown nothing if it did not ping. */
+	/* Without a ping the only client has tested nothing. */
 	bool alone = !session->options->persistent || session->options->one_off;
 	uint64_t wanted = session->promised ? session->promised : alone;
 	char pings[PINGS_TEXT_SIZE];
 
 	if (!cut_off && (session->answered >= wanted || by_nature))
 		return OUTCOME_OK;
-	/* That the deadline has passed has been told. */
+	/* A passed deadline is already reported. */
 	if (!session->overdue && is_worth_telling(session))
 		log_error(session->log, endpoint->name, "%s ended early, after %s%s", dismissed ? "we" : "the client",
 			  rping_pings_text(session->answered, session->promised, pings),
@@ -123,7 +125,7 @@ static enum outcome verdict(struct session *session)
 	return OUTCOME_FAILED;
 }
 
-void session_say_verdict(struct session *session, enum outcome outcome)
+void session_print_verdict(struct session *session, enum outcome outcome)
 {
 	const struct endpoint *endpoint = session->endpoint;
 	char pings[PINGS_TEXT_SIZE];
@@ -137,7 +139,7 @@ void session_say_verdict(struct session *session, enum outcome outcome)
 			endpoint->name, transport_name(endpoint->transport), endpoint->domain->device);
 		return;
 	}
-	if (session->unproven) {
+	if (session->unconfirmed_answer) {
 		fprintf(environment_output(session->environment),
 			"%s: %s from %s answered, and one whose answer is unconfirmed (%s, %s)\n", session->log->name,
 			rping_pings_text(session->answered, 0, pings), endpoint->name,
@@ -174,9 +176,9 @@ static void timed_out(void *owner)
 }
 
 /*
- * Nothing says that the last answer arrived, nor that it did not. The queue pair of a client that has all of them may
- * be gone, and its disconnect late: that is no failure of a server that goes on. One client alone has to leave in
- * order.
+ * Delivery of the last answer is neither confirmed nor refuted. A client that has all answers may have destroyed its
+ * queue pair while its DREQ is late: no failure for a persistent server. The client of a one-shot server must
+ * disconnect.
  */
 static void unconfirmed(void *owner)
 {
@@ -189,12 +191,12 @@ static void unconfirmed(void *owner)
 		timed_out(session);
 }
 
-/* Something says that the last answer arrived, or, as no failure of it was reported, that it may be taken for that. */
-static void answer_arrived(struct session *session)
+/* Counts the last answer once its delivery is confirmed, or no failure of it was reported until the end. */
+static void answer_delivered(struct session *session)
 {
-	if (!session->unproven)
+	if (!session->unconfirmed_answer)
 		return;
-	session->unproven = false;
+	session->unconfirmed_answer = false;
 	if (!session->answered || session->length < session->shortest)
 		session->shortest = session->length;
 	if (session->length > session->longest)
@@ -207,7 +209,7 @@ static void idle_too_long(void *owner)
 	struct session *session = owner;
 	char pings[PINGS_TEXT_SIZE];
 
-	answer_arrived(session);
+	answer_delivered(session);
 	if (is_worth_telling(session))
 		log_error(session->log, session->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
 			  units_seconds(session->options->idle_timeout),
@@ -215,7 +217,7 @@ static void idle_too_long(void *owner)
 	end(session, OUTCOME_FAILED);
 }
 
-/* The cycle of a ping. Every step returns how it went; session_completed() ends the session if it went wrong. */
+/* ---- the cycle of a ping: session_completed() ends the session if a step fails ---- */
 
 static enum outcome out_of_order(struct session *session)
 {
@@ -237,10 +239,7 @@ static enum outcome check_advertisement(struct session *session, const char *wha
 	return OUTCOME_FAILED;
 }
 
-/*
- * Makes the buffer long enough. It grows by doubling, so that a client whose pings get longer and longer does not make
- * us register memory for each.
- */
+/* Grows the buffer by doubling, so that a client with ever longer pings does not cost a registration for each. */
 static enum outcome reserve(struct session *session, uint32_t length)
 {
 	size_t room = session->buffer ? session->buffer->length : 0;
@@ -252,7 +251,7 @@ static enum outcome reserve(struct session *session, uint32_t length)
 		room = length;
 	if (room > PING_SIZE_MOST)
 		room = PING_SIZE_MOST;
-	/* The last WRITE has arrived, but the queue may not know yet: the next READ's completion tells. */
+	/* The last WRITE may not be acknowledged yet. It is when the next READ completes. */
 	region_destroy(session->outgrown);
 	session->outgrown = session->buffer;
 	session->buffer = NULL;
@@ -289,7 +288,7 @@ static enum outcome read_source(struct session *session, const struct advertisem
 			     1);
 }
 
-/* A ping's text follows from its number alone, whoever sends it. */
+/* The payload of a ping depends on its number only, for stock clients, too. */
 static enum outcome compare(struct session *session)
 {
 	struct payload_difference difference;
@@ -316,15 +315,15 @@ static enum outcome source_read(struct session *session)
 	if (options->verbose)
 		ping_print(environment_output(session->environment), "server ping data", session->buffer->memory,
 			   session->length);
-	/* The next ping's READ is later on the same queue, and its completion covers this one. */
+	/* Unsignalled: the completion of the next ping's READ on the same send queue covers it. */
 	go_ahead.silent = true;
 	enter(session, SESSION_AWAITING_SINK);
 	return endpoint_post(session->endpoint, &go_ahead, 1);
 }
 
 /*
- * The queue keeps its order, so that the go-ahead may follow the WRITE at once: a round trip less. That they arrived is
- * proven by what the client does next. A report of it would wake us for nothing else; only their failure is reported.
+ * RC keeps the order of WRITE and SEND, so the go-ahead is posted right behind the WRITE, which saves a round trip.
+ * Both are unsignalled: the client's next message proves delivery.
  */
 static enum outcome write_sink(struct session *session, const struct advertisement *sink)
 {
@@ -344,70 +343,70 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	if (outcome)
 		return outcome;
 	works[1].silent = true;
-	session->unproven = true;
+	session->unconfirmed_answer = true;
 	enter(session, SESSION_ANSWERED);
 	return endpoint_post(session->endpoint, works, sizeof(works) / sizeof(works[0]));
 }
 
-static enum outcome leave(struct session *session)
+static enum outcome disconnect(struct session *session)
 {
-	enter(session, SESSION_LEAVING);
+	enter(session, SESSION_DISCONNECTING);
 	return endpoint_disconnect(session->endpoint);
 }
 
-/* A WRITE of nothing, which touches no memory, is reported when all before it has arrived. */
-static enum outcome ask_for_proof(struct session *session, enum session_state state)
+/* A WRITE of no bytes touches no memory; it completes when everything posted before it has been delivered. */
+static enum outcome request_confirmation(struct session *session, enum session_state state)
 {
 	enter(session, state);
 	return endpoint_post(session->endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer }, 1);
 }
 
-static void prove(void *owner)
+static void confirm(void *owner)
 {
 	struct session *session = owner;
-	enum outcome outcome = ask_for_proof(session, SESSION_PROVING);
+	enum outcome outcome = request_confirmation(session, SESSION_CONFIRMING);
 
 	if (outcome)
 		end(session, outcome);
 }
 
-/* The proof may be late: then the client's next message was one, or it has left. */
-static enum outcome proven(struct session *session)
+/* The completion may come after the client's next message, or its disconnect, has confirmed delivery. */
+static enum outcome confirmed(struct session *session)
 {
 	bool settles = session->state.now == SESSION_SETTLING;
 
-	if (!settles && session->state.now != SESSION_PROVING)
+	if (!settles && session->state.now != SESSION_CONFIRMING)
 		return OUTCOME_OK;
-	answer_arrived(session);
+	answer_delivered(session);
 	if (settles)
-		return leave(session);
+		return disconnect(session);
 	enter(session, SESSION_IDLE);
 	return OUTCOME_OK;
 }
 
-static enum outcome message_came(struct session *session, const struct completion *completion)
+static enum outcome message_received(struct session *session, const struct completion *completion)
 {
 	struct advertisement memory;
 	enum outcome outcome = control_take(&session->control, session->endpoint, completion, &memory);
 
 	if (outcome)
 		return outcome;
-	if (session->unproven)
+	if (session->unconfirmed_answer)
 		rping_classic_completion(session->environment, "rdma write");
-	if (session->unproven || session->state.now == SESSION_AWAITING_SINK)
+	if (session->unconfirmed_answer || session->state.now == SESSION_AWAITING_SINK)
 		rping_classic_completion(session->environment, "send");
 	rping_classic_completion(session->environment, "recv");
 	switch ((enum session_state)session->state.now) {
-	case SESSION_GREETED:
+	case SESSION_ESTABLISHED:
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
-	case SESSION_PROVING:
-		answer_arrived(session);
+	case SESSION_CONFIRMING:
+		answer_delivered(session);
 		return read_source(session, &memory);
 	case SESSION_AWAITING_SINK:
 		return write_sink(session, &memory);
 	case SESSION_SETTLING:
-		return proven(session);
+		return confirmed(session);
 	default:
 		return out_of_order(session);
 	}
@@ -421,31 +420,31 @@ static void session_completed(void *owner, struct endpoint *endpoint, const stru
 	(void)endpoint;
 	if (completion->status == COMPLETION_OK) {
 		if (completion->kind == WORK_RECEIVE)
-			outcome = message_came(session, completion);
+			outcome = message_received(session, completion);
 		else if (completion->kind == WORK_READ)
 			outcome = source_read(session);
 		else
-			outcome = proven(session);
+			outcome = confirmed(session);
 	}
 	if (outcome)
 		end(session, outcome);
 }
 
-/* The connection. */
+/* ---- the connection ---- */
 
-static void client_left(struct session *session)
+static void client_disconnected(struct session *session)
 {
 	switch ((enum session_state)session->state.now) {
-	case SESSION_GREETED:
+	case SESSION_ESTABLISHED:
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
-	case SESSION_PROVING:
+	case SESSION_CONFIRMING:
 	case SESSION_SETTLING:
-		/* Nobody leaves in order a moment too soon: this, too, proves that the last answer arrived. */
-		answer_arrived(session);
+		/* A disconnect between pings confirms delivery, too. */
+		answer_delivered(session);
 		end(session, verdict(session));
 		break;
-	case SESSION_LEAVING:
+	case SESSION_DISCONNECTING:
 		end(session, verdict(session));
 		break;
 	default:
@@ -465,10 +464,10 @@ static void session_event(void *owner, struct endpoint *endpoint, const struct e
 	switch (event->kind) {
 	case EVENT_ESTABLISHED:
 		++*session->connected;
-		enter(session, SESSION_GREETED);
+		enter(session, SESSION_ESTABLISHED);
 		break;
 	case EVENT_DISCONNECTED:
-		client_left(session);
+		client_disconnected(session);
 		break;
 	case EVENT_FAILED:
 		end(session, event->outcome);
@@ -516,7 +515,7 @@ struct session *session_create(struct session **list, struct environment *enviro
 	return session;
 }
 
-/* Before the acceptance: the client's first message may come together with the news that it is connected. */
+/* Called before accepting: the client's first message may arrive together with EVENT_ESTABLISHED. */
 enum outcome session_prepare(struct session *session)
 {
 	enum outcome outcome = control_create(&session->control, session->endpoint->domain);
@@ -528,7 +527,7 @@ enum outcome session_prepare(struct session *session)
 	return outcome;
 }
 
-void session_refuse(struct session *session, const char *reason)
+void session_reject(struct session *session, const char *reason)
 {
 	endpoint_reject(session->endpoint, reason, strlen(reason) + 1);
 	session->endpoint = NULL;
@@ -557,7 +556,8 @@ void session_dismiss(struct session *session, enum interruption reason)
 		return;
 	}
 	session->overdue = reason == INTERRUPTION_DEADLINE;
-	outcome = session->unproven && !session->overdue ? ask_for_proof(session, SESSION_SETTLING) : leave(session);
+	outcome = session->unconfirmed_answer && !session->overdue ? request_confirmation(session, SESSION_SETTLING)
+								   : disconnect(session);
 	if (outcome)
 		end(session, outcome);
 }

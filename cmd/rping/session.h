@@ -19,15 +19,15 @@
 struct session;
 
 /*
- * The session has ended; the cause of a failure has been told. The owner calls session_say_verdict() and destroys it.
- * connected is false if it never got so far as to be a client.
+ * The session has ended; the cause of a failure is reported. The owner calls session_print_verdict() and destroys it.
+ * connected is false if the connection was never established.
  */
 typedef void session_callback(void *owner, struct session *session, enum outcome outcome, bool connected);
 
 struct session {
 	/* The owner's list. */
 	struct session *next;
-	struct session **link; /* what points here: the head, or another session's next */
+	struct session **link; /* the pointer to this one: the list's head, or another session's next */
 
 	const struct rping_options *options;
 	const struct log *log;
@@ -37,21 +37,21 @@ struct session {
 	struct endpoint *endpoint;
 	struct control control;
 
-	struct region *buffer;	 /* as long as the longest ping so far, or longer */
-	struct region *outgrown; /* the one before it, until the queue has no more use for it */
+	struct region *buffer;	 /* at least as long as the longest ping so far */
+	struct region *outgrown; /* the previous buffer, while the send queue may still use it */
 	uint8_t *expected;	 /* with -V, as long as the buffer */
 	uint32_t length;	 /* of the ping under way */
 	uint32_t shortest;
 	uint32_t longest;
 	uint64_t answered;
-	bool unproven;		  /* the answer after these is sent, and nothing says yet that it arrived */
-	uint64_t promised;	  /* by the client's hello, or of a stock client by -C; 0 for no end */
-	bool counted;		  /* the owner's: in its totals */
-	uint64_t *connected;	  /* the owner's: how many of its sessions are */
-	bool is_told;		  /* of a client without a ping: its end is printed, */
-	bool is_untold;		  /* or enough was printed of others lately */
-	struct log_limit *silent; /* the owner's: what was printed of them */
-	bool overdue;		  /* dismissed because the run has lasted too long */
+	bool unconfirmed_answer;  /* one more answer is sent, and its delivery not confirmed */
+	uint64_t promised;	  /* pings, by the client's hello, or -C for a stock client; 0: open-ended */
+	bool counted;		  /* for the owner: it is in the totals */
+	uint64_t *connected;	  /* the owner's number of established sessions */
+	bool is_reported;	  /* the end of a client without a ping is printed, */
+	bool is_suppressed;	  /* or not, because too many others were */
+	struct log_limit *silent; /* the owner's limit of these lines */
+	bool overdue;		  /* dismissed because of --deadline */
 	struct state state;
 };
 
@@ -63,23 +63,23 @@ struct session *session_create(struct session **list, struct environment *enviro
 			       const struct rping_options *options, struct endpoint *request,
 			       const uint8_t *private_data, size_t length);
 
-/* Makes what it takes to serve the session. If that fails, session_refuse() and session_destroy() are next. */
+/* Allocates what serving needs. If it fails, call session_reject() and session_destroy(). */
 enum outcome session_prepare(struct session *session);
-void session_refuse(struct session *session, const char *reason);
+void session_reject(struct session *session, const char *reason);
 
-/* Lets it in. The callback comes when it ends, but not if this fails. */
+/* Accepts the request. The callback comes when the session ends, but not if this fails. */
 enum outcome session_accept(struct session *session, session_callback *ended, void *owner);
 
-/* Before that it is a request, which anybody can send in the name of somebody. */
+/* False for a request: anybody can send one in another host's name. */
 bool session_is_connected(const struct session *session);
 
-/* Ends it because the run ends, in order if it is connected. The callback follows, maybe before this returns. */
+/* Ends the session because the run ends, by a disconnect if established. The callback may come before this returns. */
 void session_dismiss(struct session *session, enum interruption reason);
 
-/* Prints what a session that has ended was worth. */
-void session_say_verdict(struct session *session, enum outcome outcome);
+/* Prints the result of a session that has ended. */
+void session_print_verdict(struct session *session, enum outcome outcome);
 
-/* Takes it out of its list and frees it, whatever its state. */
+/* Removes the session from its list and frees it, in any state. */
 void session_destroy(struct session *session);
 
 #endif

@@ -24,7 +24,7 @@ static const struct state_row target_states[] = {
 					   STATE_BIT(TARGET_RESTING) | STATE_BIT(TARGET_LEAVING) |
 					   STATE_BIT(TARGET_DONE),
 				   true },
-	[TARGET_SETTLING] = { "waiting for the news of what it sent",
+	[TARGET_SETTLING] = { "waiting for the acknowledgement of what it sent",
 			      STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_RESTING) |
 				      STATE_BIT(TARGET_LEAVING) | STATE_BIT(TARGET_DONE),
 			      true },

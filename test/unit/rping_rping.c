@@ -191,7 +191,7 @@ static void client_refuses_a_go_ahead_too_many(void **state)
 	pings(endpoint, RPING_REPORT_EVERY);
 	go_ahead(endpoint);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 16: a message out of order, while waiting for the news of what it sent");
+		     "ping 16: a message out of order, while waiting for the acknowledgement of what it sent");
 }
 
 /* The news may be late until there is more of it, but no longer: the queue would run over. */
@@ -744,7 +744,7 @@ static void server_ended_from_outside_does_not_settle_for_ever(void **state)
 	ping(connected_guest(fake, 0), 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the news that its answer arrived: timed out");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the acknowledgement of its answer: timed out");
 }
 
 /* No longer than that: on a machine that stands still the next limit is not far. */
@@ -786,7 +786,7 @@ static void server_does_not_wait_for_ever_for_that_news(void **state)
 	ping(connected_guest(fake, 2), 32, 0);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 0: waiting for the news that its answer arrived: timed out after 0.4 s");
+		     "ping 0: waiting for the acknowledgement of its answer: timed out after 0.4 s");
 }
 
 /* A client whose queue pair is gone acknowledges nothing, and its disconnect may be late. It may want more, too. */
@@ -813,7 +813,7 @@ static void persistent_server_leaves_a_last_answer_unconfirmed(void **state)
 		assert_true(!strstr(text, "served 1 client, 0 pings, 1 unconfirmed (fake)") == rows[row].fails);
 		free(text);
 		if (rows[row].fails)
-			assert_ended(fake, OUTCOME_FAILED, "waiting for the news that its answer arrived: timed out");
+			assert_ended(fake, OUTCOME_FAILED, "waiting for the acknowledgement of its answer: timed out");
 		else
 			assert_ended(fake, OUTCOME_OK, "");
 		tear_down(state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server: one listener, and a session (session.h) for every client that asks to connect. Without -P there is one
- * session at a time, and without --max-clients and the like the first that gets connected decides the run.
+ * The server: one listener, and a session (session.h) for each connection request. Without -P it serves one client at a
+ * time; a one-shot server ends with its first client, whose outcome is its own.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "core/units.h"
 
 enum {
-	RECORDS_MOST = 32 /* sessions that have ended, the last of them, for the report */
+	RECORDS_MOST = 32 /* the last sessions that ended, for the report */
 };
 
 /* A session that has ended. */
@@ -23,11 +23,11 @@ struct record {
 	enum outcome outcome;
 };
 
-/* What has come of the sessions. */
+/* Totals of the sessions. */
 struct totals {
 	uint64_t served;
 	uint64_t failed;
-	uint64_t pings; /* also of those that are connected */
+	uint64_t pings; /* including established sessions */
 	uint64_t connected;
 };
 
@@ -39,25 +39,25 @@ struct rping_server {
 	const struct rping_options *options;
 	const struct log *log;
 	struct channel *channel;
-	struct endpoint *listener; /* NULL before the look-up, and again once no more clients are wanted */
+	struct endpoint *listener; /* NULL before the lookup, and once the server stops listening */
 	struct session *sessions;
-	uint64_t limit;			/* of clients; 0 for none */
-	uint64_t connected;		/* clients that are, now */
-	bool one_shot;			/* the verdict of its one client is the server's */
-	bool idled;			/* it ends because nobody came */
-	enum interruption interruption; /* or because it was told to; 0 if not */
+	uint64_t limit;			/* clients to serve; 0: any number */
+	uint64_t connected;		/* established sessions */
+	bool one_shot;			/* ends with its first client */
+	bool idled;			/* ends by --idle-timeout */
+	enum interruption interruption; /* or by a signal or deadline; 0 if not */
 	bool ending;
 	bool finished;
 
-	/* Of sessions that have ended. Who never got connected is not counted. */
+	/* Of sessions that have ended; requests that were never established are not counted. */
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
-	uint64_t unconfirmed; /* pings whose answers may have arrived */
+	uint64_t unconfirmed; /* pings whose answers may have been delivered */
 	struct totals before_interval;
-	struct loop_timer idle; /* runs while there are none */
+	struct loop_timer idle; /* runs while there is no session */
 	struct resolver lookup;
-	struct log_limit silent;	     /* what was told of clients without a ping */
+	struct log_limit silent;	     /* of lines about clients without a ping */
 	struct record records[RECORDS_MOST]; /* in a ring */
 };
 
@@ -75,7 +75,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	environment_finish(server->environment, outcome);
 }
 
-/* What a server that has no sessions left was worth. */
+/* The outcome of a server that has no sessions left. */
 static enum outcome verdict(const struct rping_server *server)
 {
 	uint64_t wanted = server->limit ? server->limit : server->one_shot || server->idled;
@@ -84,7 +84,7 @@ static enum outcome verdict(const struct rping_server *server)
 	if (ended(server) >= wanted)
 		return server->failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->interruption == INTERRUPTION_DEADLINE)
-		return OUTCOME_FAILED; /* as has been told */
+		return OUTCOME_FAILED; /* already reported */
 	if (server->idled)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
 			  units_seconds(server->options->idle_timeout));
@@ -96,8 +96,8 @@ static enum outcome verdict(const struct rping_server *server)
 	return OUTCOME_FAILED;
 }
 
-/* The last line. */
-static void say_verdict(const struct rping_server *server, bool failed)
+/* Prints the last line. */
+static void print_verdict(const struct rping_server *server, bool failed)
 {
 	FILE *output = environment_output(server->environment);
 	char pings[PINGS_TEXT_SIZE];
@@ -113,11 +113,11 @@ static void say_verdict(const struct rping_server *server, bool failed)
 
 static void finish_with_verdict(struct rping_server *server, enum outcome outcome)
 {
-	say_verdict(server, outcome || server->environment->outcome);
+	print_verdict(server, outcome || server->environment->outcome);
 	server_finish(server, outcome);
 }
 
-/* The end of a server that was told to end and has no sessions left. */
+/* Ends the run after an interruption, when no session is left. */
 static void server_ended(struct rping_server *server)
 {
 	enum outcome outcome;
@@ -139,7 +139,7 @@ static void stop_listening(struct rping_server *server)
 	server->listener = NULL;
 }
 
-/* Nobody came for --idle-timeout. */
+/* No client connected for --idle-timeout. */
 static void idle_too_long(void *owner)
 {
 	struct rping_server *server = owner;
@@ -165,8 +165,8 @@ static void report_record(const struct record *record, struct report *report)
 	report_text(report, "verdict", record->outcome ? "fail" : "pass");
 }
 
-/* A session that was connected is over: what it did counts. */
-static void remember(struct rping_server *server, const struct session *session, enum outcome outcome)
+/* Adds an established session that has ended to the totals and the records. */
+static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
 	struct record *record = &server->records[ended(server) % RECORDS_MOST];
 	struct report *report;
@@ -187,7 +187,7 @@ static void remember(struct rping_server *server, const struct session *session,
 	environment_end_record(server->environment);
 }
 
-/* We cannot serve a client, for want of memory or the like: that ends a one-shot server, as nobody else would. */
+/* Resources for a client are missing. That ends a one-shot server, which nothing else would end. */
 static void cannot_serve(struct rping_server *server, enum outcome outcome)
 {
 	if (server->one_shot)
@@ -196,13 +196,13 @@ static void cannot_serve(struct rping_server *server, enum outcome outcome)
 		environment_note(server->environment, outcome);
 }
 
-/* A request that came to nothing is its sender's affair, unless it was for want of something here. */
+/* A request that was never established is no failure of the server, unless resources were missing here. */
 static void session_ended(void *owner, struct session *session, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = owner;
 
 	if (connected) {
-		remember(server, session, outcome);
+		count_session(server, session, outcome);
 		session->counted = true;
 		if (server->one_shot)
 			environment_summary(server->environment);
@@ -223,14 +223,14 @@ static void session_ended(void *owner, struct session *session, enum outcome out
 		mind_idle_time(server);
 }
 
-/* Why no further client can be taken now, or NULL. */
+/* Why another client is rejected now; NULL if it is accepted. */
 static const char *reason_to_refuse(const struct rping_server *server)
 {
 	uint64_t taken = ended(server), asking = 0;
 
 	if (server->sessions && !server->options->persistent)
 		return PING_BUSY;
-	/* Requests do not count: forged ones would turn clients away. The backlog limits those. */
+	/* Pending requests do not count: forged ones would shut out clients. The backlog limits them. */
 	if (server->connected >= (uint64_t)server->options->max_connected)
 		return PING_BUSY;
 	if (!server->limit)
@@ -242,7 +242,7 @@ static const char *reason_to_refuse(const struct rping_server *server)
 	return taken + asking >= server->limit ? PING_BUSY : NULL;
 }
 
-/* The transport has turned a client away, for want of something here. One that we would have refused is no loss. */
+/* The transport rejected a client because resources are missing. It does not matter if the server would have, too. */
 static void could_not_ask(struct rping_server *server, enum outcome outcome)
 {
 	if (!reason_to_refuse(server))
@@ -280,12 +280,12 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	if (outcome)
 		session_destroy(session);
 	mind_idle_time(server);
-	/* Who withdrew the request is no lack of ours. */
+	/* A request that its client withdrew is no failure here. */
 	if (outcome && outcome != OUTCOME_NO_CONNECTION)
 		cannot_serve(server, outcome);
 }
 
-/* Its device is gone, say. Guests of the same device hear of it themselves; those of another one may finish. */
+/* For example, its device was removed. Sessions of that device get their own event; those of others may finish. */
 static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
@@ -347,7 +347,7 @@ static void address_found(void *owner, enum outcome outcome, const struct addres
 		finish_with_verdict(server, outcome);
 }
 
-/* The way in and out. */
+/* ---- start and stop ---- */
 
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **result)
@@ -426,7 +426,7 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 	report_count(report, "answered", totals.pings);
 	report_count(report, "verified", server->options->validate ? totals.pings : 0);
 	report_end(report);
-	/* A person has had a line of each. */
+	/* Text output has had a line for each. */
 	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
@@ -443,7 +443,7 @@ void rping_server_interval_over(struct rping_server *server)
 	server->before_interval = totals_so_far(server);
 }
 
-/* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */
+/* Endpoints that are being destroyed still use the channel: transport_close() frees it after them. */
 void rping_server_stop(struct rping_server *server)
 {
 	if (!server)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client: any number of targets (target.h) on one loop, of which only some connect at a time. Each ends with a
- * verdict of its own; the first that fails decides the run, and hinders no other.
+ * The client: any number of targets (target.h) on one loop, of which only some connect at a time. Each target has its
+ * own result; the first failure decides the exit code and stops no other target.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,25 +14,25 @@
 #include "core/units.h"
 
 enum {
-	CONNECTING_MOST = 48 /* at a time: a look-up is a process, and a host's queue of requests has an end */
+	CONNECTING_MOST = 48 /* at a time: each lookup is a process, and a server's backlog is limited */
 };
 
 struct rping_client {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
-	struct log outer; /* as it was before this run */
+	struct log outer; /* before this run */
 	struct target_file file;
 	struct target *targets;
 	size_t count;
-	struct target *first, **last; /* those that wait to connect, in their order */
+	struct target *first, **last; /* waiting to connect, in order */
 	size_t connecting;
-	size_t pausing; /* targets that will be tried again */
+	size_t pausing; /* targets that will be retried */
 	size_t ended;
 	size_t failed;
-	bool ending;		     /* no more targets are begun */
-	bool held;		     /* the last error was held back, and so is a hint that follows it */
-	struct loop_timer beginning; /* puts the first targets off to the loop */
+	bool ending;		     /* start no more targets */
+	bool held;		     /* the last error was held back, and so is its hint */
+	struct loop_timer beginning; /* starts the first targets from the loop */
 	struct resolver source_lookup;
 	struct targets all;
 };
@@ -70,7 +70,7 @@ static uint32_t longest_size(const struct rping_client *client)
 	return longest;
 }
 
-/* The line that ends a target. */
+/* Prints the last line of a target. */
 static void say_verdict(const struct rping_client *client, const struct target *target)
 {
 	const char *transport = transport_name(client->environment->transport);
@@ -123,7 +123,7 @@ static void target_ended(struct rping_client *client, struct target *target)
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_note(client->environment, target->outcome);
 	stream(client, target);
-	/* The figures come before the last line, and without a ping there are none. */
+	/* The summary comes before the last line; without a ping there is none. */
 	if (all && client->count == 1 && target->record.counts.answered)
 		environment_summary(client->environment);
 	say_verdict(client, target);
@@ -160,12 +160,12 @@ static void target_news(void *owner, struct target *target, enum target_news new
 		target_ended(client, target);
 	if (client->ended < client->count)
 		start_some(client);
-	/* Each target is connected or has ended, and none will be tried again. */
+	/* Every target is connected or has ended, and none will be retried. */
 	if (!client->connecting && !client->first && !client->pausing)
 		environment_settled(client->environment);
 }
 
-/* The look-up of -I, which all targets need. */
+/* The lookup of -I, which all targets need. */
 
 static void source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
@@ -183,7 +183,7 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 	start_some(client);
 }
 
-/* The next turn of the loop, for a client without -I. */
+/* Without -I: the first turn of the loop. */
 static void begin(void *owner)
 {
 	start_some(owner);
@@ -208,7 +208,7 @@ static bool hold(void *holder, const char *object, const char *text)
 	return client->held || log_holds(&client->outer, object, text);
 }
 
-/* The way in and out. */
+/* ---- start and stop ---- */
 
 static enum outcome make_targets(struct rping_client *client)
 {
@@ -291,7 +291,7 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 		target_interrupt(&client->targets[i], reason);
 }
 
-/* The longest of each step. */
+/* The maximum of each step over all targets. */
 static struct connect_times longest_times(const struct rping_client *client)
 {
 	struct connect_times longest = { 0 };
@@ -314,7 +314,7 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	static const struct path several = { 0 };
 	struct connect_times times = longest_times(client);
 	bool alone = client->count == 1;
-	/* Prometheus tells them apart by their texts alone, and an address may be given twice. */
+	/* Prometheus needs different labels, and an address may be given twice. */
 	bool numbered = !alone && !report->format->lists && !report->format->sparing;
 	char place[24];
 
@@ -323,7 +323,7 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	path_report(report, alone ? &client->targets[0].path : &several);
 	ping_figures_report(&client->all.figures, longest_size(client), report, span);
 	connect_times_report(&times, report);
-	/* A person sees of one target all there is without a list. */
+	/* In text, the summary of a single target has everything. */
 	if (alone && report->format->draws)
 		return;
 	report_list(report, "targets");

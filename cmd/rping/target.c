@@ -7,7 +7,7 @@
 #include "cmd/rping/target_state.h"
 #include "core/units.h"
 
-/* Look-up, connecting and leaving have their deadlines in the resolver and in the transport. */
+/* The resolver and the transport have the deadlines of lookup, connecting and disconnecting. */
 static const struct state_row target_states[] = {
 	[TARGET_WAITING] = { "waiting to connect",
 			     STATE_BIT(TARGET_LOOKING_UP) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
@@ -55,7 +55,7 @@ static void keep_error(struct target *target, const char *text)
 		target->error = strdup(text);
 }
 
-/* What was held back is told, also to the report. */
+/* Prints the errors that were held back, and adds them to the report. */
 static void give_up_waiting(struct target *target)
 {
 	if (patience_error(&target->patience))
@@ -98,7 +98,7 @@ const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_
 	return rping_pings_text(answered(target), count_asked(target), text);
 }
 
-/* text says how far it came. That the deadline has passed has been told, for all targets. */
+/* text: the progress. A passed deadline is already reported, for all targets. */
 static void cut_off(struct target *target, const char *text)
 {
 	if (target->overdue)
@@ -107,7 +107,7 @@ static void cut_off(struct target *target, const char *text)
 		log_error(target->state.log, target_name(target), "%s: interrupted", text);
 }
 
-/* True if it has come to the end that it had; a run without one may end at any time. */
+/* True if all pings that were requested are done; an open-ended run may stop at any time. */
 static bool is_complete(const struct target *target)
 {
 	if (count_asked(target) && !target_more_asked(target))
@@ -196,7 +196,8 @@ void target_interrupt(struct target *target, enum interruption reason)
 	case TARGET_OFFERING_SOURCE:
 	case TARGET_OFFERING_SINK:
 	case TARGET_SETTLING:
-		/* Over soft a server that waits for the rest of a ping does not let go in the time that is left. */
+		/* Over soft, a server that waits for the rest of a ping does not answer the DREQ in the time that is
+		 * left. */
 		if (target->overdue)
 			target_finish(target, target_verdict(target));
 		break;
@@ -209,7 +210,7 @@ void target_interrupt(struct target *target, enum interruption reason)
 	}
 }
 
-/* Not by what it says: several targets may have the same address. */
+/* Compares pointers: two targets may share an address. */
 bool target_is_named(const struct target *target, const char *object)
 {
 	return !target->ended && object &&
@@ -233,7 +234,7 @@ bool target_hears(struct target *target, const char *object, const char *text)
 
 void target_report(const struct target *target, struct report *report)
 {
-	/* Only the name comes first: what does is a label of the figures for Prometheus. */
+	/* Only the name comes before the figures: it is their label for Prometheus. */
 	report_text(report, "target", target_name(target));
 	ping_record_report(&target->record, target->size, report);
 	if (!report->format->sparing) {
@@ -245,7 +246,7 @@ void target_report(const struct target *target, struct report *report)
 	report_text(report, "error", target->error);
 }
 
-/* The channel is still in use by the endpoints on their way out; transport_close() frees it after them. */
+/* Endpoints that are being destroyed still use the channel: transport_close() frees it after them. */
 void target_release(struct target *target)
 {
 	resolver_stop(&target->lookup);

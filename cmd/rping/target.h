@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One server to ping, as the client sees it: looks its addresses up, connects to the first that answers, learns from
- * the server's hello how long a ping may be, and goes round the cycle of protocol.h until it has done enough or is told
- * to end. What goes wrong ends this target and no other.
+ * A target: one server that the client pings. It resolves the name, connects to the first address that answers, takes
+ * the maximum ping size from the server's hello and runs the cycle of protocol.h until it is done or interrupted. An
+ * error ends this target only.
  */
 #ifndef CMD_RPING_TARGET_H
 #define CMD_RPING_TARGET_H
@@ -21,15 +21,15 @@
 
 struct target;
 
-/* They come from the loop, or out of target_interrupt(). */
+/* Called from the loop, or by target_interrupt(). */
 enum target_news {
-	TARGET_CONNECTED, /* and pings from now on */
-	TARGET_PAUSES,	  /* nobody is there: it will try again */
-	TARGET_TRIES,	  /* and now it would: target_start() */
-	TARGET_ENDED,	  /* target->outcome says how */
+	TARGET_CONNECTED, /* pings start */
+	TARGET_PAUSES,	  /* no server answered: it will retry */
+	TARGET_TRIES,	  /* time to retry: call target_start() */
+	TARGET_ENDED,	  /* with target->outcome */
 };
 
-/* What the targets of a run share. */
+/* Shared by the targets of a run. */
 struct targets {
 	struct environment *environment;
 	const struct rping_options *options;
@@ -41,9 +41,9 @@ struct targets {
 	void *owner;
 };
 
-/* How long the steps of connecting took; 0 of one that has not been made. */
+/* Durations of the connection steps, nanoseconds; 0: not reached. */
 struct connect_times {
-	int64_t begun; /* the one under way, on the clock */
+	int64_t begun; /* start of the current step, on the clock */
 	int64_t resolve_address;
 	int64_t resolve_route;
 	int64_t connect;
@@ -52,11 +52,11 @@ struct connect_times {
 struct target {
 	struct target *next; /* the owner's queue */
 	struct targets *all;
-	const char *address; /* as it was given */
+	const char *address; /* as given on the command line */
 	uint16_t port;
 
 	size_t address_count;
-	size_t address_next; /* to be tried */
+	size_t address_next; /* the next to try */
 
 	struct endpoint *endpoint;
 	struct control control;
@@ -64,24 +64,24 @@ struct target {
 	struct region *sink_region;
 	const char *device;
 
-	bool stock; /* the server said no hello */
+	bool stock; /* the server sent no hello */
 	uint32_t size;
-	uint64_t done;	  /* pings answered, with those to warm up */
-	int64_t sent_at;  /* the ping under way; 0 if there is none that counts */
-	unsigned sending; /* reports of advertisements that are to come: one a few pings, see RPING_REPORT_EVERY */
+	uint64_t done;	  /* pings answered, including warm-up */
+	int64_t sent_at;  /* of the current ping; 0: none, or not measured */
+	unsigned sending; /* signalled advertisements not yet completed, see RPING_REPORT_EVERY */
 	bool last;	  /* end after this ping */
-	bool timed;	  /* because it has pinged for the whole --duration */
-	bool overdue;	  /* the deadline of the run has passed */
-	bool pauses;	  /* the client's: it will be tried again */
-	bool has_slot;	  /* the owner's: one of those that connect at a time */
+	bool timed;	  /* because --duration has passed */
+	bool overdue;	  /* --deadline has passed */
+	bool pauses;	  /* for the client: will be retried */
+	bool has_slot;	  /* for the owner: counts as connecting */
 	bool ended;
 	enum outcome outcome;
-	char *error; /* the first one, for the report; NULL for none */
+	char *error; /* the first, for the report; NULL: none */
 	struct state state;
 	struct patience patience;
-	char name[ADDRESS_TEXT_SIZE]; /* of its endpoint, once it has had one */
+	char name[ADDRESS_TEXT_SIZE]; /* of its first endpoint; "" before */
 	struct connect_times times;
-	struct path path; /* of its last connection */
+	struct path path; /* of the last connection */
 	struct ping_record record;
 	struct pace pace;
 	struct ping_turn turn;
@@ -91,32 +91,31 @@ struct target {
 	struct address addresses[ADDRESS_RESOLVE_MOST];
 };
 
-/* address must live as long as the target. Nothing happens before target_start(). */
+/* address must outlive the target. Does nothing before target_start(). */
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
 
-/* Begins, or tries again after TARGET_TRIES. */
+/* Starts, or retries after TARGET_TRIES. */
 void target_start(struct target *target);
 
-/* Ends it in order. A ping under way is let come back unless the run has been too long already. */
+/* Ends the target by a disconnect, after the current ping unless --deadline has passed. */
 void target_interrupt(struct target *target, enum interruption reason);
 
-/* True if an error of that object is of this target. */
+/* True if an error with that object belongs to this target. */
 bool target_is_named(const struct target *target, const char *object);
-/* True if what it meets with is no failure yet: its name has another address, which is tried next. */
+/* True if an error is no failure yet, as the name has another address to try. */
 bool target_has_next_address(const struct target *target);
-/* For the hold of a log: keeps its first error for the report, and holds it back (true) while the server is waited for.
- */
+/* For log.hold: keeps the first error for the report; true, held back, while --wait-server waits. */
 bool target_hears(struct target *target, const char *object, const char *text);
 
-/* Its address and port, or before they are known its address as it was given. */
+/* Its address and port; before they are resolved, the address as given. */
 const char *target_name(const struct target *target);
 
-/* Adds its fields to an entry of the report's list. */
+/* Adds its fields to an entry of the report's list of targets. */
 void target_report(const struct target *target, struct report *report);
 /* Adds "connect". */
 void connect_times_report(const struct connect_times *times, struct report *report);
 
-/* Frees what it holds, whatever its state, without a call-back. */
+/* Releases everything, in any state, without a callback. */
 void target_release(struct target *target);
 
 #endif

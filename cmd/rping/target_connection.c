@@ -30,7 +30,7 @@ static void step_over(struct target *target, int64_t *time)
 	target->times.begun = now;
 }
 
-/* Only now is the size known: the server's hello came with its acceptance. */
+/* The ping size is known now: the server's hello came with its REP. */
 static void established(struct target *target, const struct endpoint_event *event)
 {
 	int64_t asked = target->all->options->size;
@@ -67,7 +67,7 @@ static void server_left(struct target *target)
 	target_finish(target, OUTCOME_FAILED);
 }
 
-/* The address is known: what does not depend on the server's answer is made while the route is looked for. */
+/* The address is resolved: allocates what does not depend on the server while the route is resolved. */
 static enum outcome prepare(struct target *target)
 {
 	enum outcome outcome;
@@ -88,7 +88,7 @@ static enum outcome ask_to_connect(struct target *target)
 	struct hello hello = {
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MOST,
-		/* With --duration there may be fewer, and no server is to take that for a failure. */
+		/* With --duration there may be fewer pings, which is no failure for the server. */
 		.count =
 			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
 	};
@@ -111,7 +111,7 @@ static bool is_busy(const struct endpoint_event *event)
 	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
 }
 
-/* Another address of it may do, or the same one later. event is NULL where it has not come to asking. */
+/* Tries the next address, or the same one later. event is NULL if no request was sent. */
 static void not_connected(struct target *target, enum outcome outcome, const struct endpoint_event *event)
 {
 	if (target->endpoint->absent || (event && is_busy(event)))
@@ -189,7 +189,7 @@ static enum outcome connect_to(struct target *target, const struct address *addr
 	return outcome;
 }
 
-/* A name may lead to several addresses, and not all of them to an RDMA device or to the server. */
+/* A name may have several addresses; not all of them need lead to an RDMA device or to the server. */
 static enum outcome connect_to_next(struct target *target)
 {
 	char text[ADDRESS_TEXT_SIZE];
@@ -244,7 +244,7 @@ void target_start(struct target *target)
 		       target->state.timeout, address_found, target);
 }
 
-/* A step takes some time, or it did not come to it. */
+/* 0 is a step that was not reached. */
 static void report_step(struct report *report, const char *name, int64_t time)
 {
 	if (time)

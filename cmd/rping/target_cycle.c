@@ -6,13 +6,13 @@
 #include "cmd/rping/target_state.h"
 #include "core/payload.h"
 
-/* Indices of the mailbox. What is advertised stays the same from ping to ping, so that it is written only once. */
+/* Indices of control messages. Each advertisement is the same for every ping, and written once. */
 enum {
 	SOURCE,
 	SINK
 };
 
-/* What the sink holds before a ping, so that a server that writes nothing is not taken for one that did. */
+/* Fills the sink before a ping, so that a server that writes nothing does not pass the comparison. */
 enum {
 	SINK_UNTOUCHED = 0xff
 };
@@ -32,7 +32,7 @@ static void advertise(struct target *target, uint32_t index, enum target_state s
 	struct work send = control_send(&target->control, index);
 	enum outcome outcome;
 
-	/* The server's answer proves that it arrived; what is later reported is for the queue's sake, and covers it. */
+	/* The server's answer proves delivery. A later signalled send on the same queue frees the slot. */
 	send.silent = index == SOURCE || !is_reported(target);
 	target_enter(target, state);
 	outcome = endpoint_post(target->endpoint, &send, 1);
@@ -105,7 +105,7 @@ static void beat(void *owner)
 	start_ping(owner);
 }
 
-/* At its time. Between two pings that are due at once there is no turn of the loop. */
+/* Starts the next ping at its time, without a turn of the loop if it is due now. */
 static void next_ping(struct target *target)
 {
 	int64_t wait = pace_wait(&target->pace, clock_now());
@@ -120,8 +120,8 @@ static void next_ping(struct target *target)
 }
 
 /*
- * The server has written, so that the sink was offered, but the report of that may still be on its way. The next pings
- * need not wait for it; those after the next report do, and so does the end.
+ * The server has written the sink, so our advertisement was delivered, but its completion may be outstanding. The next
+ * pings do not wait for it. The next signalled send does, and so does the end.
  */
 void target_cycle_go_on(struct target *target)
 {
@@ -175,7 +175,7 @@ static void count(struct target *target, int64_t now, bool verified)
 	target->sent_at = 0;
 }
 
-/* Whose it is stands there only where it may be another's: scripts read the lines of the stock tool. */
+/* Names the target only if there are several: scripts read the lines of the stock tool. */
 static void print_ping(const struct target *target)
 {
 	FILE *output = environment_output(target->all->environment);

@@ -138,7 +138,6 @@ static void measure(struct soft_qp *qp)
 
 	if (qp->transport->answered < requester->rtt_order)
 		qp->transport->answered = requester->rtt_order;
-	qp->transport->answered_at = qp_now(qp);
 	requester->rtt_timing = false;
 	requester->backoff = 0;
 	if (requester->losses && ++requester->samples_since_loss == CALM_ROUNDS) {
@@ -404,6 +403,7 @@ void recovery_progress(struct soft_qp *qp, uint32_t before)
 		go_back(requester);
 	if (requester->recovering && !psn_before(requester->unacked_psn, requester->recovered))
 		requester->recovering = false;
+	qp->transport->answered_at = qp_now(qp);
 	requester->timeouts = 0;
 	requester->rnr_naks = 0;
 	requester->silent_since = qp_now(qp);

@@ -50,3 +50,16 @@ crowd() {
 	fi
 	nothing_is_left
 }
+
+# many_connections CLIENT SERVER ADDRESS
+many_connections() {
+	skip_sanitized 'it takes longer for a packet than the time-out allows'
+	start server "$2" ucmatose -b "$3" -c 512 -C 16 --timeout 60
+	wait_listening server 10
+	start client "$1" ucmatose -s "$3" -c 512 -C 16 --timeout 60
+	finish client 180
+	expect_status 0
+	finish server 60
+	expect_status 0
+	nothing_is_left
+}

@@ -38,7 +38,7 @@ void do_forget(struct party *party)
 {
 	if (party->gone)
 		return;
-	soft_cm_forget(&party->endpoint);
+	soft_cm_release(&party->endpoint);
 	assert_null(party->endpoint.cm_id);
 	party->gone = true;
 }
@@ -158,13 +158,13 @@ void check_nothing_left(void)
 	for (unsigned i = 0; i < HOSTS; i++) {
 		const struct soft_cm *cm = world.hosts[i].transport->cm;
 
-		assert_int_equal(world.hosts[i].listener.asked, 0);
-		assert_int_equal(world.hosts[i].second.asked, 0);
+		assert_int_equal(world.hosts[i].listener.pending_requests, 0);
+		assert_int_equal(world.hosts[i].second.pending_requests, 0);
 		assert_int_equal(cm->half_open, 0);
-		assert_int_equal(cm->dying, 0);
-		assert_int_equal(cm->ended.count, 0);
-		assert_null(cm->ended.first);
-		assert_null(cm->unconfirmed.first);
+		assert_int_equal(cm->orphans, 0);
+		assert_int_equal(cm->timewait.count, 0);
+		assert_null(cm->timewait.first);
+		assert_null(cm->rep_sent.first);
 		for (unsigned index = 0; index < CM_INDEXES; index++)
 			assert_int_equal(cm->tables[index].count, 0);
 	}
@@ -273,10 +273,10 @@ uint64_t fingerprint(void)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct soft_cm *cm = world.hosts[i].transport->cm;
 
-		sum = sum * 31 + world.hosts[i].listener.asked;
+		sum = sum * 31 + world.hosts[i].listener.pending_requests;
 		sum = sum * 31 + cm->half_open;
-		sum = sum * 31 + cm->dying;
-		sum = sum * 31 + cm->ended.count;
+		sum = sum * 31 + cm->orphans;
+		sum = sum * 31 + cm->timewait.count;
 		for (unsigned index = 0; index < CM_INDEXES; index++)
 			sum = sum * 31 + cm->tables[index].count;
 	}
@@ -291,7 +291,7 @@ uint64_t fingerprint(void)
 		sum = sum * 31 + cm_id->state;
 		sum = sum * 31 + cm_id->local_id;
 		sum = sum * 31 + cm_id->remote_id;
-		sum = sum * 31 + cm_id->repeats;
+		sum = sum * 31 + cm_id->resends;
 		for (unsigned byte = 0; byte < MAD_SIZE; byte++)
 			sum = sum * 31 + cm_id->message[byte];
 	}

@@ -59,11 +59,11 @@ static void test_no_way(void **state)
 	connecting = connect_one();
 	id = connecting->endpoint.cm_id->local_id;
 	unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id + 1, 48);
-	assert_int_equal(connecting->endpoint.no_way, 0);
+	assert_int_equal(connecting->endpoint.icmp_errno, 0);
 	unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id, 48);
-	assert_int_equal(connecting->endpoint.no_way, EHOSTUNREACH);
+	assert_int_equal(connecting->endpoint.icmp_errno, EHOSTUNREACH);
 	unreachable(host, peer, ENETUNREACH, passive->qp.number, 0, 12);
-	assert_int_equal(active->endpoint.no_way, ENETUNREACH);
+	assert_int_equal(active->endpoint.icmp_errno, ENETUNREACH);
 	assert_int_equal(active->qp.doubts, 0);
 	assert_true(is_up(active));
 	assert_int_equal(connecting->told[SOFT_EVENT_FAILED], 0);

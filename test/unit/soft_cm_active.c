@@ -467,7 +467,7 @@ static void test_real_server(void **state)
 	active = connect_from(&world.hosts[1], server, PORT);
 	mad = captured("patience4", active);
 	world_inject(server, client, &mad);
-	assert_int_equal(active->endpoint.cm_id->repeats, CM_SLOWEST_REPEAT);
+	assert_int_equal(active->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
 	mad = captured("reply4", active);
 	world_inject(server, client, &mad);
 	assert_true(is_up(active));

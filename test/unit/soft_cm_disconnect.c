@@ -174,7 +174,7 @@ static void test_forgotten_while_up(void **state)
 	world.allowed = no_goodbye;
 	do_forget(passive);
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(world.hosts[1].transport->cm->dying, 1);
+	assert_int_equal(world.hosts[1].transport->cm->orphans, 1);
 	world.allowed = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
@@ -219,7 +219,7 @@ static void test_messages_prolong_the_memory(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		const struct cm_list *ended = &world.hosts[1].transport->cm->ended;
+		const struct cm_list *ended = &world.hosts[1].transport->cm->timewait;
 		struct party *active, *passive;
 		struct mad mad;
 
@@ -257,7 +257,7 @@ static void test_how_often_a_goodbye_is_repeated(void **state)
 	world.allowed = nothing_at_all;
 	do_forget(active);
 	network_drain();
-	assert_int_equal(count_of(MAD_DREQ), 1 + CM_ORPHAN_REPEATS);
+	assert_int_equal(count_of(MAD_DREQ), 1 + CM_ORPHAN_RESENDS);
 	do_forget(passive);
 	network_drain();
 	check_nothing_left();
@@ -278,7 +278,7 @@ static void test_many_ends(void **state)
 		refuse_message(&world.hosts[0], active);
 		assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	}
-	assert_int_equal(cm->ended.count, CM_TIMEWAIT_MOST);
+	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MOST);
 	assert_null(first->endpoint.cm_id);
 	assert_non_null(active->endpoint.cm_id);
 	assert_int_equal(soft_cm_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
@@ -301,7 +301,7 @@ static void test_many_dying(void **state)
 		do_forget(active);
 		do_forget(passive);
 		world_flush();
-		assert_true(cm->dying <= CM_ORPHANS_MOST);
+		assert_true(cm->orphans <= CM_ORPHANS_MOST);
 	}
 	forget_all();
 }

@@ -50,18 +50,18 @@ static void test_flood_of_a_slow_command(void **state)
 	flood_prepare(&flood);
 	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++)
 		flood_say(&flood);
-	assert_int_equal(server->listener.asked, CM_BACKLOG);
+	assert_int_equal(server->listener.pending_requests, CM_BACKLOG);
 	flood.request.req.service_id++;
 	flood_say(&flood);
-	assert_int_equal(server->listener.asked, CM_BACKLOG);
-	assert_int_equal(server->second.asked, 1);
+	assert_int_equal(server->listener.pending_requests, CM_BACKLOG);
+	assert_int_equal(server->second.pending_requests, 1);
 	flood.request.req.service_id--;
 	/* Room again: the next one is served. */
 	for (struct party *party = world.parties; party; party = party->next)
 		do_forget(party);
 	assert_int_equal(cm->half_open, 0);
 	flood_say(&flood);
-	assert_int_equal(server->listener.asked, 1);
+	assert_int_equal(server->listener.pending_requests, 1);
 	forget_all();
 }
 
@@ -170,7 +170,7 @@ static void test_flood_takes_a_slow_one(void **state)
 /* Who was named as sender is sent as much as came in its name, and a few repeats as long as few are half open. */
 static void test_flood_is_not_amplified(void **state)
 {
-	const unsigned floods[] = { CM_REPEATED_MOST, 2000 };
+	const unsigned floods[] = { CM_RESEND_HALF_OPEN_MOST, 2000 };
 	struct flood flood;
 	uint64_t flown;
 

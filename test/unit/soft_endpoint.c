@@ -201,7 +201,7 @@ static void what_options_ask_of_packets(void **state)
 static void why_a_peer_is_silent(void **state)
 {
 	static const struct {
-		int refusal, no_way;
+		int refusal, icmp_errno;
 		bool narrow;
 		const char *text;
 	} rows[] = {
@@ -219,7 +219,7 @@ static void why_a_peer_is_silent(void **state)
 
 		endpoint.path.socket->refusal = rows[row].refusal;
 		endpoint.path.socket->narrow = rows[row].narrow;
-		endpoint.no_way = rows[row].no_way;
+		endpoint.icmp_errno = rows[row].icmp_errno;
 		soft_silence(&endpoint.base, text);
 		assert_string_equal(text, rows[row].text);
 	}

@@ -372,13 +372,13 @@ static void doubted_peer_answers(void **state)
 	assert_true(network_run(CLOCK_NS_PER_S));
 	for (unsigned count = 0; count < 20; count++) {
 		sent = network->sent;
-		qp_of(&run->pair, 0)->endpoint->no_way = EHOSTUNREACH;
+		qp_of(&run->pair, 0)->endpoint->icmp_errno = EHOSTUNREACH;
 		soft_qp_suspect(qp_of(&run->pair, 0));
 		soft_qp_suspect(qp_of(&run->pair, 0));
 		hosts_flush();
 		assert_true(network->sent > sent);
 		assert_false(network_run(3 * CLOCK_NS_PER_S));
-		assert_int_equal(qp_of(&run->pair, 0)->endpoint->no_way, 0);
+		assert_int_equal(qp_of(&run->pair, 0)->endpoint->icmp_errno, 0);
 	}
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 	run_end(run);

@@ -120,7 +120,7 @@ static void a_packet_by_another_way_is_not_the_peers(void **state)
 	(void)state;
 	daemon_open(&bench, note);
 	endpoint = &bench.pair.ends[1];
-	endpoint->no_way = EHOSTUNREACH;
+	endpoint->icmp_errno = EHOSTUNREACH;
 	stack_socket(testbed.hosts[1].transport, &other);
 	elsewhere = testbed.hosts[1];
 	elsewhere.address = other;
@@ -128,11 +128,11 @@ static void a_packet_by_another_way_is_not_the_peers(void **state)
 	host_send_packet(&testbed.hosts[0], &elsewhere, &packet);
 	bench_run();
 	assert_int_equal(testbed.hosts[1].heard, 0);
-	assert_int_equal(endpoint->no_way, EHOSTUNREACH);
+	assert_int_equal(endpoint->icmp_errno, EHOSTUNREACH);
 	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(testbed.hosts[1].heard, 1);
-	assert_int_equal(endpoint->no_way, 0);
+	assert_int_equal(endpoint->icmp_errno, 0);
 	bench_close(&bench);
 }
 

@@ -701,9 +701,9 @@ static void check_forgotten(const struct side *side, const char *name)
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		if (cm->tables[index].count)
 			violation("the %s remembers %zu connections for ever", name, cm->tables[index].count);
-	if (cm->half_open || cm->dying || cm->ended.count || cm->unconfirmed.count)
-		violation("the %s counts connections that are gone: %u half open, %u dying, %u ended", name,
-			  cm->half_open, cm->dying, cm->ended.count);
+	if (cm->half_open || cm->orphans || cm->timewait.count || cm->rep_sent.count)
+		violation("the %s counts connections that are gone: %u half open, %u orphans, %u in timewait", name,
+			  cm->half_open, cm->orphans, cm->timewait.count);
 }
 
 static void close_side(struct side *side)

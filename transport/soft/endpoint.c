@@ -66,17 +66,17 @@ static void insert(struct soft_transport *transport, struct soft_endpoint *endpo
 	struct soft_endpoint **list = listens ? &transport->listeners : &transport->endpoints;
 
 	endpoint->next = *list;
-	endpoint->link_to_this = list;
+	endpoint->pprev = list;
 	if (endpoint->next)
-		endpoint->next->link_to_this = &endpoint->next;
+		endpoint->next->pprev = &endpoint->next;
 	*list = endpoint;
 }
 
 static void take_out(struct soft_endpoint *endpoint)
 {
-	*endpoint->link_to_this = endpoint->next;
+	*endpoint->pprev = endpoint->next;
 	if (endpoint->next)
-		endpoint->next->link_to_this = endpoint->link_to_this;
+		endpoint->next->pprev = endpoint->pprev;
 }
 
 enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind kind,
@@ -118,7 +118,7 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 		for (struct soft_endpoint *other = transport->endpoints; other; other = other->next)
 			if (other->listener == endpoint)
 				other->listener = NULL;
-	soft_cm_forget(endpoint);
+	soft_cm_release(endpoint);
 	soft_qp_destroy(endpoint->qp);
 	soft_delivery_forget(endpoint);
 	take_out(endpoint);
@@ -295,9 +295,9 @@ void soft_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
 	if (refusal)
 		snprintf(text, ENDPOINT_SILENCE_SIZE, "; this host refuses to send: %s (errno %d)", strerror(refusal),
 			 refusal);
-	else if (endpoint->no_way)
-		snprintf(text, ENDPOINT_SILENCE_SIZE, "; ICMP says: %s (errno %d)", strerror(endpoint->no_way),
-			 endpoint->no_way);
+	else if (endpoint->icmp_errno)
+		snprintf(text, ENDPOINT_SILENCE_SIZE, "; ICMP says: %s (errno %d)", strerror(endpoint->icmp_errno),
+			 endpoint->icmp_errno);
 	else if (socket && soft_socket_is_narrow(socket))
 		snprintf(text, ENDPOINT_SILENCE_SIZE,
 			 "; a router says that the packets are too long for the path, see --mtu");

@@ -9,13 +9,13 @@ struct soft_endpoint {
 	struct endpoint base;
 	struct soft_qp *qp;
 	struct soft_cm_id *cm_id;
-	struct loop_timer later;		    /* an event of ours that is due in the next turn */
-	struct soft_endpoint *listener;		    /* that the request came to, while both live */
-	unsigned asked;				    /* of a listener: requests that no command has answered yet */
-	bool no_memory;				    /* some news of it found no memory: it fails */
-	int no_way;				    /* errno: what ICMP has said since the peer was last heard; 0 */
-	struct soft_socket *group_socket;	    /* bound to the group, of a full member */
-	struct soft_endpoint *next, **link_to_this; /* among the listeners, or the others */
+	struct loop_timer later;	     /* an event of ours that is due in the next turn */
+	struct soft_endpoint *listener;	     /* that the request came to, while both live */
+	unsigned pending_requests;	     /* of a listener: requests that no command has answered yet */
+	bool no_memory;			     /* some news of it found no memory: it fails */
+	int icmp_errno;			     /* errno: what ICMP has said since the peer was last heard; 0 */
+	struct soft_socket *group_socket;    /* bound to the group, of a full member */
+	struct soft_endpoint *next, **pprev; /* among the listeners, or the others */
 	struct soft_endpoint *next_destroyed;
 	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct group_address group;

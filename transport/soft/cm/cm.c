@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection manager: opening, closing, MADs in and out. manager.h draws the whole. */
+/* Open, close, MAD input and output. */
 #include "transport/soft/cm/cm.h"
 
 #include <stdlib.h>
@@ -16,24 +16,24 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	if (!cm)
 		return NULL;
 	cm->transport = transport;
-	cm->unconfirmed.last = &cm->unconfirmed.first;
-	cm->ended.last = &cm->ended.first;
+	cm->rep_sent.last = &cm->rep_sent.first;
+	cm->timewait.last = &cm->timewait.first;
 	cm->secret = soft_random();
-	cm->counter = (uint32_t)soft_random();
-	soft_number_prepare(&cm->identifiers);
+	cm->id_counter = (uint32_t)soft_random();
+	soft_number_prepare(&cm->id_keys);
 	return cm;
 }
 
 /*
- * There is no time left to repeat a DREQ, or to answer a repeated one: more at once make the loss of all unlikely. A
- * kernel that hears no DREP tries for a minute.
+ * No time is left to resend a DREQ or to answer a resent one. Copies make the loss of all unlikely. A kernel without a
+ * DREP resends its DREQ for a minute.
  */
-static void last_words(struct soft_cm *cm)
+static void send_final_copies(struct soft_cm *cm)
 {
 	const struct cm_table *table = &cm->tables[CM_BY_ID];
 	int64_t now = clock_now();
 
-	for (unsigned count = 0; count < CM_LAST_COPIES; count++)
+	for (unsigned count = 0; count < CM_CLOSE_COPIES; count++)
 		for (size_t i = 0; i < table->size; i++)
 			for (struct soft_cm_id *cm_id = table->buckets[i]; cm_id; cm_id = cm_id->next_in[CM_BY_ID])
 				if (cm_id->state == CM_DREQ_SENT)
@@ -48,7 +48,7 @@ void soft_cm_close(struct soft_cm *cm)
 
 	if (!cm)
 		return;
-	last_words(cm);
+	send_final_copies(cm);
 	soft_flush(cm->transport);
 	table = &cm->tables[CM_BY_ID];
 	for (size_t i = 0; i < table->size; i++)
@@ -94,15 +94,15 @@ void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_
 
 /* ---- in ---- */
 
-/* Numbers 0 and 1 are everybody's management queues, the last one is a group's. */
+/* QPNs 0 and 1 are for management, 0xffffff is for multicast. */
 bool soft_cm_is_qpn(uint32_t number)
 {
 	return number > MAD_QPN && number < PSN_MASK;
 }
 
-/* An answer to nothing that we remember: its sender may stop. */
-static void answer_stray(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			 const struct mad *mad)
+/* Ends the resends of a peer whose cm_id is unknown here. */
+static void reply_unknown_id(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			     const struct mad *mad)
 {
 	uint8_t bytes[MAD_SIZE];
 	struct soft_path path;
@@ -123,29 +123,29 @@ static void answer_stray(struct soft_cm *cm, struct soft_socket *socket, const s
 	soft_cm_send(cm, &path, bytes);
 }
 
-/* Else the peer would ask again until its time-out. Whether there is such a connection or service is not told. */
-static void answer_unsupported(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			       const struct mad *mad)
+/* Ends the resends of the peer, without a hint whether the connection or service exists. */
+static void reply_unsupported(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			      const struct mad *mad)
 {
-	bool path = mad->kind == MAD_LAP;
+	bool lap = mad->kind == MAD_LAP;
 	uint8_t bytes[MAD_SIZE];
 	struct soft_path back;
-	struct mad answer = {
-		.kind = path ? MAD_APR : MAD_SIDR_REP,
+	struct mad reply = {
+		.kind = lap ? MAD_APR : MAD_SIDR_REP,
 		.transaction = mad->transaction,
-		.local_id = path ? mad->remote_id : mad->local_id,
+		.local_id = lap ? mad->remote_id : mad->local_id,
 		.remote_id = mad->local_id,
-		.status = path ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
+		.status = lap ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
 	};
 
 	soft_path_back(socket, from, &back);
-	mad_write(&answer, bytes);
+	mad_write(&reply, bytes);
 	soft_cm_send(cm, &back, bytes);
 }
 
 /*
- * A peer that gave up waiting for our REP or RTU may not have heard our identifier: it names its own, and its GUID
- * (IBTA 12.6.7.2, reason 4). Both are no secret, so they count only in the states in which that can be (12.9).
+ * A peer that timed out waiting for our REP may not know our identifier: its REJ names its own and its GUID
+ * (IBTA 12.6.7.2, reason 4). Neither is secret, so they are valid only in states in which that may happen (12.9).
  */
 static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct mad *mad, const struct soft_socket *socket,
 					const struct address *from)
@@ -159,7 +159,7 @@ static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct mad *ma
 	return soft_cm_id_find(cm, mad->remote_id, mad->local_id, socket, from);
 }
 
-static void needs_time(struct soft_cm_id *cm_id, const struct mad *mad)
+static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	if ((cm_id->state == CM_REQ_SENT && mad->mra.answered == MAD_ANSWERED_REQ) ||
 	    (cm_id->state == CM_REP_SENT && mad->mra.answered == MAD_ANSWERED_REP))
@@ -167,7 +167,7 @@ static void needs_time(struct soft_cm_id *cm_id, const struct mad *mad)
 }
 
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_case *open)
+		     const uint8_t *bytes, size_t length, const struct icrc_case *icrc)
 {
 	struct soft_cm *cm = transport->cm;
 	struct soft_cm_id *cm_id;
@@ -175,24 +175,24 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!mad_parse(bytes, length, &mad))
 		return;
-	/* Nothing that a stranger could not know is in a REQ: whoever sent it has to confirm its connection. */
+	/* No ICRC check: anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
 		soft_cm_req_received(cm, socket, from, &mad);
 		return;
 	}
 	if (mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP) {
-		answer_unsupported(cm, socket, from, &mad);
+		reply_unsupported(cm, socket, from, &mad);
 		return;
 	}
 	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &mad, socket, from)
 				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, socket, from);
-	/* A REP may come after its link was given up, whose end the peer has not heard of. */
+	/* A late REP: the peer missed the end of the connection. */
 	if (!cm_id || (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
 		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
-			answer_stray(cm, socket, from, &mad);
+			reply_unknown_id(cm, socket, from, &mad);
 		return;
 	}
-	if (!icrc_case_holds(open))
+	if (!icrc_case_holds(icrc))
 		return;
 	switch (mad.kind) {
 	case MAD_REP:
@@ -205,7 +205,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 			soft_cm_rtu_received(cm_id);
 		break;
 	case MAD_MRA:
-		needs_time(cm_id, &mad);
+		mra_received(cm_id, &mad);
 		break;
 	case MAD_REJ:
 		soft_cm_rej_received(cm_id, &mad);

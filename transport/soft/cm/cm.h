@@ -6,28 +6,28 @@
 #include "transport/soft/endpoint.h"
 #include "transport/soft/net/icrc_state.h"
 
-/* NULL when memory is short. Closing says a last word to peers that have not answered yet, and flushes. */
+/* NULL without memory. Closing sends extra copies of unanswered DREQs and recent DREPs, and flushes. */
 struct soft_cm *soft_cm_open(struct soft_transport *transport);
 void soft_cm_close(struct soft_cm *cm);
 
-/* Active side: sends REQ from the endpoint's queue over its path, and goes on from there. */
+/* Active side. */
 enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, size_t length);
-/* Passive side, of an endpoint that soft_requested() was told of. */
+/* Passive side, from SOFT_EVENT_REQUESTED. */
 enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, size_t length);
 enum outcome soft_cm_reject(struct soft_endpoint *endpoint, const void *data, size_t length);
 enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint);
-/* The endpoint goes: the peer is told if it has to be; late answers are still given for a while. */
-void soft_cm_forget(struct soft_endpoint *endpoint);
-/* One MAD, 256 bytes, from queue pair 1 of that address, if the case holds. */
+/* The endpoint is being freed: sends REJ or DREQ if the state requires it. The cm_id lives on to timewait. */
+void soft_cm_release(struct soft_endpoint *endpoint);
+/* One MAD from QP 1 of that address; icrc is checked before it changes a cm_id. */
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_case *open);
-/* The queue of the endpoint got its first valid packet, which is as good as the peer's RTU. */
+		     const uint8_t *bytes, size_t length, const struct icrc_case *icrc);
+/* The first valid packet of the endpoint's queue pair implies RTU. */
 void soft_cm_packet_received(struct soft_endpoint *endpoint);
 /*
- * ICMP says that a packet of ours did not come to that address, and quotes its beginning. ECONNREFUSED, nothing holds
- * port 4791 there: what was connecting with it fails, what is established doubts. Any other errno may pass, and is told
- * should the peer stay silent. Anybody can forge such a message, and the kernel compares its addresses and ports only:
- * one that does not quote the identifier or queue number of a link is not believed.
+ * An ICMP error for a packet to that address, of which it quotes the first bytes. ECONNREFUSED (port 4791 is closed):
+ * a connecting endpoint fails, an established one probes its peer. Any other errno may be transient and is only
+ * reported with a later time-out. The kernel checks addresses and ports only, so anybody can forge the error: it must
+ * quote a local identifier or the QPN of a cm_id.
  */
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
 			 int error, const uint8_t *quoted, size_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end that connects: says REQ, hears REP, says RTU. */
+/* Active side: sends REQ, receives REP, sends RTU. */
 #include "transport/soft/cm/cm_internal.h"
 
 #include <errno.h>
@@ -8,27 +8,26 @@
 #include "transport/soft/delivery.h"
 #include "transport/soft/qp/qp.h"
 
-/* What a stock peer asks for, unless another reason is given. */
+/* The values of a stock peer, unless a comment gives another reason. */
 enum {
-	READS_OFFERED = 4,	   /* RDMA READs at once in each direction; a stock rping needs one */
-	RESPONSE_TIMEOUT = 20,	   /* 4.3 s that a stock peer may take */
-	OUR_RESPONSE_TIMEOUT = 18, /* 1.1 s: a kernel repeats a REP that was lost no sooner */
-	RETRIES_MOST = 15,
+	READS_OFFERED = 4,	      /* outstanding RDMA READs in each direction; a stock rping needs one */
+	REMOTE_RESPONSE_TIMEOUT = 20, /* 4.3 s */
+	LOCAL_RESPONSE_TIMEOUT = 18,  /* 1.1 s: the interval at which a kernel resends REP */
+	MAX_CM_RETRIES = 15,
 	/*
-	 * 1.1 s, of the passive queue, too, instead of the usual 2.1: a kernel waits that long for every lost packet
-	 * that no other follows; and eight times that, after which a peer is given up, is less than the time-out of a
-	 * command, which would know no reason.
+	 * 1.1 s on both sides instead of the usual 2.1 s. A kernel waits that long after each lost last packet. A QP
+	 * fails after eight of them, before the command's own time-out, which knows no cause.
 	 */
 	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,
 	HOP_LIMIT = 64,
-	PACKET_RATE = 3, /* 10 Gb/s: nobody paces by it, but 0 is no rate */
+	PACKET_RATE = 3, /* 10 Gb/s: unused, but 0 is invalid */
 };
 
-_Static_assert((int)PRIVATE_DATA_MOST <= (int)MAD_REQ_USER_PRIVATE, "what a command may say fits into a REQ");
-_Static_assert((int)READS_OFFERED <= (int)SOFT_READS_AT_ONCE, "we offer no more READs than the queue can do");
+_Static_assert((int)PRIVATE_DATA_MOST <= (int)MAD_REQ_USER_PRIVATE, "private data of a command fits into a REQ");
+_Static_assert((int)READS_OFFERED <= (int)SOFT_READS_AT_ONCE, "the QP supports the READs offered");
 
-static void address_header(const struct soft_endpoint *endpoint, uint8_t private_data[MAD_ADDRESS_SIZE])
+static void write_address_header(const struct soft_endpoint *endpoint, uint8_t private_data[MAD_ADDRESS_SIZE])
 {
 	const struct soft_path *path = &endpoint->path;
 	struct mad_address address = {
@@ -41,7 +40,7 @@ static void address_header(const struct soft_endpoint *endpoint, uint8_t private
 	mad_address_write(&address, private_data);
 }
 
-static void write_request(struct soft_cm_id *cm_id, const void *data, size_t length)
+static void write_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_endpoint *endpoint = cm_id->endpoint;
 	const struct soft_agreement *agreement = &cm_id->agreement;
@@ -55,18 +54,18 @@ static void write_request(struct soft_cm_id *cm_id, const void *data, size_t len
 			.service_id = mad_service_id((uint16_t)endpoint->base.options.port_space,
 						     endpoint->base.peer.port),
 			.ca_guid = cm_id->cm->transport->guid,
-			.qpn = cm_id->qp,
+			.qpn = cm_id->local_qpn,
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
-			.remote_response_timeout = RESPONSE_TIMEOUT,
+			.remote_response_timeout = REMOTE_RESPONSE_TIMEOUT,
 			.transport = MAD_TRANSPORT_RC,
 			.starting_psn = agreement->first_psn_expected,
-			.local_response_timeout = OUR_RESPONSE_TIMEOUT,
+			.local_response_timeout = LOCAL_RESPONSE_TIMEOUT,
 			.retry_count = (uint8_t)agreement->retry_count,
 			.pkey = PACKET_PKEY,
 			.path_mtu = (uint8_t)mtu_code(path->mtu),
 			.rnr_retry_count = (uint8_t)agreement->rnr_retry_count,
-			.max_cm_retries = RETRIES_MOST,
+			.max_cm_retries = MAX_CM_RETRIES,
 			.path = {
 				.local_lid = PERMISSIVE_LID,
 				.remote_lid = PERMISSIVE_LID,
@@ -82,7 +81,7 @@ static void write_request(struct soft_cm_id *cm_id, const void *data, size_t len
 
 	soft_cm_gid(&path->local, mad.req.path.local_gid);
 	soft_cm_gid(&path->peer, mad.req.path.remote_gid);
-	address_header(endpoint, private_data);
+	write_address_header(endpoint, private_data);
 	if (length)
 		memcpy(private_data + MAD_ADDRESS_SIZE, data, length);
 	mad_write(&mad, cm_id->message);
@@ -104,22 +103,22 @@ enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, s
 	}
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
-	cm_id->qp = soft_qp_number(endpoint->qp);
+	cm_id->local_qpn = soft_qp_number(endpoint->qp);
 	cm_id->transaction = soft_random();
 	cm_id->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
-	cm_id->agreement.retry_count = retry == PATH_UNSET ? CM_RETRIES : (unsigned)retry;
-	cm_id->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? CM_RETRIES : (unsigned)rnr_retry;
+	cm_id->agreement.retry_count = retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)retry;
+	cm_id->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)rnr_retry;
 	cm_id->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
 	cm_id->agreement.reads_in = READS_OFFERED;
 	cm_id->agreement.reads_out = READS_OFFERED;
-	write_request(cm_id, data, length);
+	write_req(cm_id, data, length);
 	soft_cm_id_enter(cm_id, CM_REQ_SENT);
 	soft_cm_id_send(cm_id);
 	soft_schedule(transport);
 	return OUTCOME_OK;
 }
 
-static void write_ready(struct soft_cm_id *cm_id)
+static void write_rtu(struct soft_cm_id *cm_id)
 {
 	struct mad mad = {
 		.kind = MAD_RTU,
@@ -131,7 +130,7 @@ static void write_ready(struct soft_cm_id *cm_id)
 	mad_write(&mad, cm_id->message);
 }
 
-static void established(struct soft_cm_id *cm_id, const struct mad *mad)
+static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	const struct mad_rep *rep = &mad->rep;
 	struct soft_endpoint *endpoint = cm_id->endpoint;
@@ -144,8 +143,7 @@ static void established(struct soft_cm_id *cm_id, const struct mad *mad)
 		soft_event_failed(endpoint, "the peer's answer names no queue pair", "queue pair", (int)rep->qpn);
 		return;
 	}
-	/* The answer is proven to be the peer's own: where it uses the queue pair anew, the older connection is gone.
-	 */
+	/* REP is authentic: the peer has reused the queue pair, so its older connection is gone. */
 	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &agreement->path.peer);
 	if (older)
 		soft_cm_fail(older, "the peer has begun anew with the same queue pair", "errno", ECONNRESET);
@@ -155,12 +153,12 @@ static void established(struct soft_cm_id *cm_id, const struct mad *mad)
 	}
 	agreement->first_psn_sent = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
-	agreement->reads_out = soft_cm_least(agreement->reads_out, rep->responder_resources);
-	agreement->reads_in = soft_cm_least(agreement->reads_in, rep->initiator_depth);
+	agreement->reads_out = soft_cm_min(agreement->reads_out, rep->responder_resources);
+	agreement->reads_in = soft_cm_min(agreement->reads_in, rep->initiator_depth);
 	soft_qp_connect(endpoint->qp, agreement);
 	soft_qp_start(endpoint->qp);
 	soft_cm_id_enter(cm_id, CM_ESTABLISHED);
-	write_ready(cm_id);
+	write_rtu(cm_id);
 	soft_cm_id_send(cm_id);
 	soft_event_queue(endpoint, SOFT_EVENT_ESTABLISHED, mad->private_data, mad->private_length);
 }
@@ -169,13 +167,13 @@ void soft_cm_rep_received(struct soft_cm_id *cm_id, const struct mad *rep)
 {
 	switch (cm_id->state) {
 	case CM_REQ_SENT:
-		established(cm_id, rep);
+		cm_establish(cm_id, rep);
 		break;
-	case CM_ESTABLISHED: /* it did not hear our RTU */
+	case CM_ESTABLISHED: /* our RTU was lost */
 		if (cm_id->active)
 			soft_cm_id_resend(cm_id);
 		break;
-	case CM_REJECTED: /* nor that we gave up */
+	case CM_REJECTED: /* our REJ was lost */
 		soft_cm_resend_rej(cm_id, rep);
 		break;
 	default:
@@ -183,22 +181,22 @@ void soft_cm_rep_received(struct soft_cm_id *cm_id, const struct mad *rep)
 	}
 }
 
-bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned code)
+bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu)
 {
-	uint8_t before[MAD_SIZE];
+	uint8_t previous[MAD_SIZE];
 	struct mad mad;
 
-	memcpy(before, cm_id->message, sizeof(before));
-	if (cm_id->state != CM_REQ_SENT || !mtu_bytes(code) || mtu_bytes(code) >= cm_id->agreement.path.mtu ||
-	    !mad_parse(before, sizeof(before), &mad))
+	memcpy(previous, cm_id->message, sizeof(previous));
+	if (cm_id->state != CM_REQ_SENT || !mtu_bytes(path_mtu) || mtu_bytes(path_mtu) >= cm_id->agreement.path.mtu ||
+	    !mad_parse(previous, sizeof(previous), &mad))
 		return false;
-	cm_id->agreement.path.mtu = mtu_bytes(code);
-	cm_id->endpoint->path.mtu = mtu_bytes(code);
+	cm_id->agreement.path.mtu = mtu_bytes(path_mtu);
+	cm_id->endpoint->path.mtu = mtu_bytes(path_mtu);
 	cm_id->transaction = soft_random();
 	soft_cm_id_renew(cm_id);
 	mad.transaction = cm_id->transaction;
 	mad.local_id = cm_id->local_id;
-	mad.req.path_mtu = (uint8_t)code;
+	mad.req.path_mtu = (uint8_t)path_mtu;
 	mad_write(&mad, cm_id->message);
 	soft_cm_id_send(cm_id);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a link ends: refused, disconnected, forgotten, unanswered, unreachable. */
+/* REJ, DREQ, DREP, exhausted resends, ICMP errors, release by the endpoint. */
 #include "transport/soft/cm/cm_internal.h"
 
 #include <errno.h>
@@ -8,14 +8,13 @@
 #include "transport/soft/delivery.h"
 #include "transport/soft/qp/qp.h"
 
-static void stop_queue(const struct soft_cm_id *cm_id)
+static void stop_qp(const struct soft_cm_id *cm_id)
 {
 	if (cm_id->endpoint && cm_id->endpoint->qp)
 		soft_qp_stop(cm_id->endpoint->qp);
 }
 
-/* An endpoint that is gone need not be told. */
-static void tell_disconnected(const struct soft_cm_id *cm_id)
+static void queue_disconnected(const struct soft_cm_id *cm_id)
 {
 	if (cm_id->endpoint)
 		soft_event_queue(cm_id->endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
@@ -23,20 +22,20 @@ static void tell_disconnected(const struct soft_cm_id *cm_id)
 
 void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, const char *code_name, int code)
 {
-	bool leaving = cm_id->state == CM_DREQ_SENT;
+	bool disconnecting = cm_id->state == CM_DREQ_SENT;
 
-	stop_queue(cm_id);
+	stop_qp(cm_id);
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	/* Who was leaving has got what it wanted. */
-	if (leaving)
-		tell_disconnected(cm_id);
+	/* The command's own disconnect is no failure. */
+	if (disconnecting)
+		queue_disconnected(cm_id);
 	else
 		soft_event_failed(cm_id->endpoint, cause, code_name, code);
 }
 
 /* ---- REJ ---- */
 
-static void reject(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
+static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
 {
 	uint8_t guid[8];
 	struct mad mad = {
@@ -49,12 +48,12 @@ static void reject(struct soft_cm_id *cm_id, uint16_t reason, const void *data, 
 		.private_length = length,
 	};
 
-	/* The peer has not been shown our identifier yet. */
+	/* The peer does not know our identifier yet. */
 	if (cm_id->state == CM_REQ_RECEIVED) {
 		mad.local_id = 0;
 		mad.rej.answered = MAD_ANSWERED_REQ;
 	}
-	/* By this the peer finds its link if we do not know its identifier. */
+	/* With this the peer finds its cm_id if we do not know its identifier. */
 	if (reason == MAD_REASON_TIMEOUT) {
 		bytes_write(guid, sizeof(guid), cm_id->cm->transport->guid);
 		mad.rej.information = guid;
@@ -66,34 +65,34 @@ static void reject(struct soft_cm_id *cm_id, uint16_t reason, const void *data, 
 
 void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
 {
-	reject(cm_id, reason, data, length);
+	write_rej(cm_id, reason, data, length);
 	soft_cm_id_send(cm_id);
 }
 
-/* The command hears of it, the user does not: there may be a hundred thousand a second. */
+/* Without a cause, so that nothing is logged: there may be 100,000 a second. */
 void soft_cm_evict(struct soft_cm_id *cm_id)
 {
-	stop_queue(cm_id);
-	reject(cm_id, MAD_REASON_NO_RESOURCES, NULL, 0);
+	stop_qp(cm_id);
+	write_rej(cm_id, MAD_REASON_NO_RESOURCES, NULL, 0);
 	soft_event_queue(cm_id->endpoint, SOFT_EVENT_FAILED, NULL, 0);
 }
 
-void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *heard)
+void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received)
 {
-	uint8_t before[MAD_SIZE], bytes[MAD_SIZE];
+	uint8_t previous[MAD_SIZE], bytes[MAD_SIZE];
 	struct mad mad;
 
-	memcpy(before, cm_id->message, sizeof(before));
-	if (!mad_parse(before, sizeof(before), &mad))
+	memcpy(previous, cm_id->message, sizeof(previous));
+	if (!mad_parse(previous, sizeof(previous), &mad))
 		return;
-	mad.local_id = heard->kind == MAD_REQ ? 0 : cm_id->local_id;
-	mad.remote_id = heard->local_id;
-	mad.rej.answered = heard->kind == MAD_REQ   ? MAD_ANSWERED_REQ
-			   : heard->kind == MAD_REP ? MAD_ANSWERED_REP
-						    : MAD_ANSWERED_OTHER;
+	mad.local_id = received->kind == MAD_REQ ? 0 : cm_id->local_id;
+	mad.remote_id = received->local_id;
+	mad.rej.answered = received->kind == MAD_REQ   ? MAD_ANSWERED_REQ
+			   : received->kind == MAD_REP ? MAD_ANSWERED_REP
+						       : MAD_ANSWERED_OTHER;
 	mad_write(&mad, bytes);
 	soft_cm_send(cm_id->cm, &cm_id->agreement.path, bytes);
-	soft_cm_id_keep(cm_id);
+	soft_cm_id_restart_timewait(cm_id);
 }
 
 enum outcome soft_cm_reject(struct soft_endpoint *endpoint, const void *data, size_t length)
@@ -119,14 +118,14 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 	case CM_REQ_RECEIVED:
 	case CM_REP_SENT:
 	case CM_ESTABLISHED:
-		stop_queue(cm_id);
+		stop_qp(cm_id);
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
 		soft_event_rejected(cm_id->endpoint, rejection_text(rej->reason), rej->reason, mad->private_data,
 				    mad->private_length);
 		break;
 	case CM_DREQ_SENT:
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-		tell_disconnected(cm_id);
+		queue_disconnected(cm_id);
 		break;
 	default:
 		break;
@@ -135,8 +134,7 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 
 /* ---- DREQ and DREP ---- */
 
-/* random, not the request's transaction: this is a new one. */
-static void say_goodbye(struct soft_cm_id *cm_id)
+static void send_dreq(struct soft_cm_id *cm_id)
 {
 	struct mad mad = {
 		.kind = MAD_DREQ,
@@ -155,10 +153,10 @@ enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint)
 {
 	struct soft_cm_id *cm_id = endpoint->cm_id;
 
-	/* Else the peer was faster, and that news is under way to the command. */
+	/* In other states the event of the end is already queued. */
 	if (cm_id && cm_id->state == CM_ESTABLISHED) {
-		stop_queue(cm_id);
-		say_goodbye(cm_id);
+		stop_qp(cm_id);
+		send_dreq(cm_id);
 		soft_schedule(cm_id->cm->transport);
 	}
 	return OUTCOME_OK;
@@ -188,57 +186,56 @@ void soft_cm_send_drep(struct soft_cm_id *cm_id)
 	cm_id->drep_sent_at = clock_now();
 }
 
-static void end_with(struct soft_cm_id *cm_id)
+static void finish_disconnect(struct soft_cm_id *cm_id)
 {
-	stop_queue(cm_id);
+	stop_qp(cm_id);
 	soft_cm_send_drep(cm_id);
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	tell_disconnected(cm_id);
+	queue_disconnected(cm_id);
 }
 
-static void stayed_long_enough(void *owner)
+static void drain_timeout(void *context)
 {
-	struct soft_cm_id *cm_id = owner;
+	struct soft_cm_id *cm_id = context;
 	struct soft_transport *transport = cm_id->cm->transport;
 
 	soft_enter(transport);
-	end_with(cm_id);
+	finish_disconnect(cm_id);
 	soft_leave(transport);
 }
 
 /*
- * The peer leaves, but our last messages may have reached it: their acknowledgement was lost, or the DREQ was faster.
- * One of ours acknowledges repeats until it got its DREP, so the queue has some time to hear that; and the repeated
- * DREQ tells when to look again.
+ * At the peer's DREQ our last messages may have arrived while their acknowledgement is lost or overtaken. An rdmatest
+ * peer acknowledges retransmissions until it receives DREP, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks
+ * again.
  */
-static bool must_stay(struct soft_cm_id *cm_id)
+static bool must_drain(struct soft_cm_id *cm_id)
 {
 	if (cm_id->state != CM_ESTABLISHED || !soft_qp_is_waiting(cm_id->endpoint->qp))
 		return false;
 	if (!cm_id->dreq_received)
-		loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, CM_DRAIN_TIME, stayed_long_enough,
-				 cm_id);
+		loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, CM_DRAIN_TIME, drain_timeout, cm_id);
 	cm_id->dreq_received = true;
 	return true;
 }
 
 void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq)
 {
-	if (!cm_id->peer_known || dreq->dreq.remote_queue_number != cm_id->qp)
+	if (!cm_id->peer_known || dreq->dreq.remote_queue_number != cm_id->local_qpn)
 		return;
-	/* It did confirm, but that was lost or overtaken: nobody disconnects before. */
+	/* DREQ implies RTU, which was lost or overtaken. */
 	soft_cm_rtu_received(cm_id);
 	switch (cm_id->state) {
 	case CM_ESTABLISHED:
-	case CM_DREQ_SENT: /* both at once */
+	case CM_DREQ_SENT: /* both sides at once */
 		cm_id->dreq_transaction = dreq->transaction;
-		if (!must_stay(cm_id))
-			end_with(cm_id);
+		if (!must_drain(cm_id))
+			finish_disconnect(cm_id);
 		break;
 	case CM_TIMEWAIT:
 	case CM_REJECTED:
 		soft_cm_reply_drep(cm_id->cm, &cm_id->agreement.path, dreq);
-		soft_cm_id_keep(cm_id);
+		soft_cm_id_restart_timewait(cm_id);
 		break;
 	default:
 		break;
@@ -250,15 +247,15 @@ void soft_cm_drep_received(struct soft_cm_id *cm_id)
 	if (cm_id->state != CM_DREQ_SENT)
 		return;
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	tell_disconnected(cm_id);
+	queue_disconnected(cm_id);
 }
 
-/* ---- nobody answers ---- */
+/* ---- no answer ---- */
 
-void soft_cm_unanswered(struct soft_cm_id *cm_id)
+void soft_cm_resends_exhausted(struct soft_cm_id *cm_id)
 {
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT) {
-		stop_queue(cm_id);
+		stop_qp(cm_id);
 		soft_cm_send_rej(cm_id, MAD_REASON_TIMEOUT, NULL, 0);
 		soft_event_failed(cm_id->endpoint, "the peer's connection manager does not answer", "errno", ETIMEDOUT);
 	} else {
@@ -267,36 +264,36 @@ void soft_cm_unanswered(struct soft_cm_id *cm_id)
 }
 
 enum {
-	/* Where a quoted packet has them. */
-	AT_DESTINATION = 5,
-	AT_MAD = PACKET_BASE_SIZE + 8,
-	AT_ID = AT_MAD + 24,
-	AT_ID_END = AT_ID + 4,
+	/* Offsets in the quoted packet: BTH, DETH, MAD header, Local Communication ID. */
+	QUOTED_QPN = 5,
+	QUOTED_MAD = PACKET_BASE_SIZE + 8,
+	QUOTED_ID = QUOTED_MAD + 24,
+	QUOTED_ID_END = QUOTED_ID + 4,
 };
 
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
 			 int error, const uint8_t *quoted, size_t length)
 {
-	uint32_t destination = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + AT_DESTINATION, 3);
-	bool message = destination == MAD_QPN && length >= AT_ID_END;
-	uint32_t id = message ? (uint32_t)bytes_read(quoted + AT_ID, 4) : 0;
-	struct soft_cm_id *cm_id = soft_cm_id_find_sender(transport->cm, id, destination, socket, peer);
+	uint32_t qpn = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + QUOTED_QPN, 3);
+	bool is_mad = qpn == MAD_QPN && length >= QUOTED_ID_END;
+	uint32_t id = is_mad ? (uint32_t)bytes_read(quoted + QUOTED_ID, 4) : 0;
+	struct soft_cm_id *cm_id = soft_cm_id_find_sender(transport->cm, id, qpn, socket, peer);
 
 	if (!cm_id)
 		return;
 	if (error != ECONNREFUSED) {
 		if (cm_id->endpoint)
-			cm_id->endpoint->no_way = error;
+			cm_id->endpoint->icmp_errno = error;
 	} else if (cm_id->state == CM_ESTABLISHED) {
 		soft_qp_suspect(cm_id->endpoint->qp);
-	} else if (message && cm_id->state < CM_TIMEWAIT) {
+	} else if (is_mad && cm_id->state < CM_TIMEWAIT) {
 		soft_cm_fail(cm_id, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
 	}
 }
 
-/* ---- the endpoint goes ---- */
+/* ---- release by the endpoint ---- */
 
-void soft_cm_forget(struct soft_endpoint *endpoint)
+void soft_cm_release(struct soft_endpoint *endpoint)
 {
 	struct soft_cm_id *cm_id = endpoint->cm_id;
 
@@ -314,8 +311,8 @@ void soft_cm_forget(struct soft_endpoint *endpoint)
 		soft_cm_send_rej(cm_id, MAD_REASON_CONSUMER, NULL, 0);
 		break;
 	case CM_ESTABLISHED:
-		stop_queue(cm_id);
-		say_goodbye(cm_id);
+		stop_qp(cm_id);
+		send_dreq(cm_id);
 		break;
 	default:
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end that is asked: hears REQ, says REP, hears RTU. */
+/* Passive side: receives REQ, sends REP, receives RTU. */
 #include "transport/soft/cm/cm_internal.h"
 
 #include <errno.h>
@@ -9,16 +9,16 @@
 #include "transport/soft/qp/qp.h"
 
 enum {
-	ACK_DELAY = 15, /* as stock devices: 134 ms until an acknowledgement goes out */
-	PATIENCE = 20,	/* an MRA asks for 4.3 s, as long as a stock peer waits by itself */
-	NOT_REFUSED = 0,
+	ACK_DELAY = 15,		  /* 134 ms, as stock devices */
+	MRA_SERVICE_TIMEOUT = 20, /* 4.3 s, the time that a stock peer waits without MRA */
+	NOT_REJECTED = 0,
 };
 
 /* ---- REQ ---- */
 
-/* Says no to a request that gets no link. information: one byte, or none if it is 0. */
-static void turn_away(struct soft_cm *cm, const struct soft_path *path, const struct mad *req, uint16_t reason,
-		      uint8_t information)
+/* For a REQ without a cm_id. information: one byte; 0 for none. */
+static void reject_req(struct soft_cm *cm, const struct soft_path *path, const struct mad *req, uint16_t reason,
+		       uint8_t information)
 {
 	uint8_t bytes[MAD_SIZE];
 	struct mad mad = {
@@ -37,7 +37,7 @@ static void turn_away(struct soft_cm *cm, const struct soft_path *path, const st
 	soft_cm_send(cm, path, bytes);
 }
 
-static void ask_for_patience(const struct soft_cm_id *cm_id)
+static void send_mra(const struct soft_cm_id *cm_id)
 {
 	uint8_t bytes[MAD_SIZE];
 	struct mad mad = {
@@ -45,19 +45,18 @@ static void ask_for_patience(const struct soft_cm_id *cm_id)
 		.transaction = cm_id->transaction,
 		.local_id = cm_id->local_id,
 		.remote_id = cm_id->remote_id,
-		.mra = { .answered = MAD_ANSWERED_REQ, .service_timeout = PATIENCE },
+		.mra = { .answered = MAD_ANSWERED_REQ, .service_timeout = MRA_SERVICE_TIMEOUT },
 	};
 
 	mad_write(&mad, bytes);
 	soft_cm_send(cm_id->cm, &cm_id->agreement.path, bytes);
 }
 
-/* A request that we know already: it was repeated, or came twice, or late. */
-static void repeated(struct soft_cm_id *cm_id, const struct mad *req)
+static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
 {
 	switch (cm_id->state) {
 	case CM_REQ_RECEIVED:
-		ask_for_patience(cm_id);
+		send_mra(cm_id);
 		break;
 	case CM_REP_SENT:
 		soft_cm_id_resend(cm_id);
@@ -66,8 +65,8 @@ static void repeated(struct soft_cm_id *cm_id, const struct mad *req)
 		soft_cm_resend_rej(cm_id, req);
 		break;
 	case CM_TIMEWAIT:
-		turn_away(cm_id->cm, &cm_id->agreement.path, req, MAD_REASON_STALE, 0);
-		soft_cm_id_keep(cm_id);
+		reject_req(cm_id->cm, &cm_id->agreement.path, req, MAD_REASON_STALE, 0);
+		soft_cm_id_restart_timewait(cm_id);
 		break;
 	default:
 		break;
@@ -79,7 +78,7 @@ static bool same_address(const struct address *address, const uint8_t bytes[16])
 	return !memcmp(address->bytes, bytes, address->family == ADDRESS_IP4 ? 4 : 16);
 }
 
-/* Everything of a peer goes back to where its packets come from, so that it may not name another address. */
+/* All packets go to the REQ's source address, so it may name no other. */
 static uint16_t check_addresses(const struct soft_path *path, const struct mad *mad, const struct mad_address *address)
 {
 	uint8_t gid[MAD_GID_SIZE];
@@ -93,16 +92,16 @@ static uint16_t check_addresses(const struct soft_path *path, const struct mad *
 	soft_cm_gid(&path->local, gid);
 	if (memcmp(gid, mad->req.path.remote_gid, sizeof(gid)))
 		return MAD_REASON_GID;
-	return NOT_REFUSED;
+	return NOT_REJECTED;
 }
 
-static uint16_t check_request(const struct soft_path *path, const struct mad *mad, struct mad_address *address)
+static uint16_t check_req(const struct soft_path *path, const struct mad *mad, struct mad_address *address)
 {
 	const struct mad_req *req = &mad->req;
 
 	if (req->transport != MAD_TRANSPORT_RC)
 		return MAD_REASON_TRANSPORT;
-	/* An endpoint of AF_IB sends none, and is refused by every IP listener. */
+	/* Without the header it comes from AF_IB, which an IP listener rejects. */
 	if (!mad_address_parse(mad->private_data, mad->private_length, address))
 		return MAD_REASON_CONSUMER;
 	if (!soft_cm_is_qpn(req->qpn) || !mad->local_id)
@@ -112,8 +111,7 @@ static uint16_t check_request(const struct soft_path *path, const struct mad *ma
 	return check_addresses(path, mad, address);
 }
 
-/* What the request settles for our queue. */
-static void agree(struct soft_cm_id *cm_id, const struct mad_req *req)
+static void negotiate(struct soft_cm_id *cm_id, const struct mad_req *req)
 {
 	struct soft_agreement *agreement = &cm_id->agreement;
 
@@ -122,13 +120,13 @@ static void agree(struct soft_cm_id *cm_id, const struct mad_req *req)
 	agreement->retry_count = req->retry_count;
 	agreement->rnr_retry_count = req->rnr_retry_count;
 	agreement->ack_timeout = req->path.ack_timeout;
-	agreement->reads_out = soft_cm_least(req->responder_resources, SOFT_READS_AT_ONCE);
-	agreement->reads_in = soft_cm_least(req->initiator_depth, SOFT_READS_AT_ONCE);
+	agreement->reads_out = soft_cm_min(req->responder_resources, SOFT_READS_AT_ONCE);
+	agreement->reads_in = soft_cm_min(req->initiator_depth, SOFT_READS_AT_ONCE);
 }
 
-/* Returns false if memory is short. */
-static bool begin(struct soft_cm *cm, struct soft_endpoint *listener, const struct soft_path *path,
-		  const struct mad *mad, const struct mad_address *address)
+/* False without memory. */
+static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener, const struct soft_path *path,
+			     const struct mad *mad, const struct mad_address *address)
 {
 	struct soft_cm_id *cm_id = soft_cm_id_create(cm, path);
 	struct soft_endpoint *endpoint;
@@ -136,7 +134,7 @@ static bool begin(struct soft_cm *cm, struct soft_endpoint *listener, const stru
 
 	if (!cm_id)
 		return false;
-	agree(cm_id, &mad->req);
+	negotiate(cm_id, &mad->req);
 	cm_id->transaction = mad->transaction;
 	peer.port = address->port;
 	if (!soft_cm_id_set_peer(cm_id, mad->req.ca_guid, mad->local_id, mad->req.qpn)) {
@@ -155,25 +153,25 @@ static bool begin(struct soft_cm *cm, struct soft_endpoint *listener, const stru
 }
 
 /*
- * Half-open connections are bounded, and a peer that is there confirms in a round trip: the oldest that has not makes
- * room, so that requests from addresses where nobody is keep nobody out.
+ * Half-open connections are bounded. A real peer sends RTU within a round trip, so the oldest one without RTU is
+ * evicted: REQs from forged addresses keep no real peer out.
  */
-static bool has_room(struct soft_cm *cm, const struct soft_endpoint *listener)
+static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 {
-	int64_t chosen = endpoint_option(&listener->base, backlog);
-	unsigned backlog = chosen == PATH_UNSET ? CM_BACKLOG : (unsigned)chosen;
+	int64_t option = endpoint_option(&listener->base, backlog);
+	unsigned backlog = option == PATH_UNSET ? CM_BACKLOG : (unsigned)option;
 
-	if (listener->asked >= backlog) {
-		log_debug(cm->transport->base.log, "%s: a request is dropped: %u wait for an answer",
-			  listener->base.name, listener->asked);
+	if (listener->pending_requests >= backlog) {
+		log_debug(cm->transport->base.log, "%s: REQ dropped: %u requests are pending", listener->base.name,
+			  listener->pending_requests);
 		return false;
 	}
-	while (cm->half_open >= 2 * backlog && cm->unconfirmed.first) {
+	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
 		if (endpoint_is_worth_telling(&listener->base))
 			log_error(cm->transport->base.log, listener->base.name,
 				  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
 				  cm->half_open);
-		soft_cm_evict(cm->unconfirmed.first);
+		soft_cm_evict(cm->rep_sent.first);
 	}
 	return true;
 }
@@ -190,15 +188,15 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 
 	cm_id = soft_cm_id_find_peer(cm, req->ca_guid, mad->local_id, socket, from);
 	if (cm_id) {
-		repeated(cm_id, mad);
+		duplicate_req(cm_id, mad);
 		return;
 	}
 	soft_path_back(socket, from, &path);
 	path.type_of_service = req->path.traffic_class & SOFT_DSCP;
-	/* One queue pair, two connections: one of them is dead. Which, its probe will tell: anybody may say a REQ. */
+	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
 	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, from);
 	if (cm_id) {
-		turn_away(cm, &path, mad, MAD_REASON_STALE, 0);
+		reject_req(cm, &path, mad, MAD_REASON_STALE, 0);
 		if (cm_id->state == CM_ESTABLISHED)
 			soft_qp_probe(cm_id->endpoint->qp);
 		return;
@@ -206,24 +204,24 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	if (mad_service_split(req->service_id, &port_space, &port))
 		listener = soft_listener_find(cm->transport, (enum port_space)port_space, port, &path.local);
 	if (!listener) {
-		turn_away(cm, &path, mad, MAD_REASON_SERVICE_ID, 0);
+		reject_req(cm, &path, mad, MAD_REASON_SERVICE_ID, 0);
 		return;
 	}
 	soft_apply_options(&listener->base, &path);
-	reason = check_request(&path, mad, &address);
-	if (reason != NOT_REFUSED) {
-		turn_away(cm, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
+	reason = check_req(&path, mad, &address);
+	if (reason != NOT_REJECTED) {
+		reject_req(cm, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
-	if (has_room(cm, listener) && !begin(cm, listener, &path, mad, &address)) {
-		turn_away(cm, &path, mad, MAD_REASON_NO_RESOURCES, 0);
+	if (admit_req(cm, listener) && !create_requested(cm, listener, &path, mad, &address)) {
+		reject_req(cm, &path, mad, MAD_REASON_NO_RESOURCES, 0);
 		soft_starve(listener);
 	}
 }
 
 /* ---- REP ---- */
 
-static void write_reply(struct soft_cm_id *cm_id, const void *data, size_t length)
+static void write_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_agreement *agreement = &cm_id->agreement;
 	int64_t rnr_retry = endpoint_option(&cm_id->endpoint->base, rnr_retry);
@@ -233,12 +231,12 @@ static void write_reply(struct soft_cm_id *cm_id, const void *data, size_t lengt
 		.local_id = cm_id->local_id,
 		.remote_id = cm_id->remote_id,
 		.rep = {
-			.qpn = cm_id->qp,
+			.qpn = cm_id->local_qpn,
 			.starting_psn = agreement->first_psn_expected,
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.target_ack_delay = ACK_DELAY,
-			.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? CM_RETRIES : rnr_retry),
+			.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? CM_QP_RETRIES : rnr_retry),
 			.ca_guid = cm_id->cm->transport->guid,
 		},
 		.private_data = data,
@@ -254,14 +252,14 @@ enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, si
 	struct soft_cm_id *cm_id = endpoint->cm_id;
 	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
 
-	/* The peer gave up meanwhile: that news is under way to the command. */
+	/* The peer sent REJ meanwhile: its event is queued. */
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
 		return OUTCOME_OK;
-	cm_id->qp = soft_qp_number(endpoint->qp);
+	cm_id->local_qpn = soft_qp_number(endpoint->qp);
 	cm_id->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;
-	write_reply(cm_id, data, length);
+	write_rep(cm_id, data, length);
 	soft_qp_connect(endpoint->qp, &cm_id->agreement);
 	soft_cm_id_enter(cm_id, CM_REP_SENT);
 	soft_cm_id_send(cm_id);

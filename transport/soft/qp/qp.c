@@ -241,7 +241,7 @@ void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
 	requester_connect(qp, agreement);
 	responder_connect(qp, agreement);
 	qp->state = QP_RTR;
-	qp->endpoint->no_way = 0;
+	qp->endpoint->icmp_errno = 0;
 }
 
 void soft_qp_start(struct soft_qp *qp)
@@ -413,7 +413,7 @@ void qp_heard(struct soft_qp *qp)
 		qp->suspected = 0;
 		recovery_confirm(qp);
 	}
-	qp->endpoint->no_way = 0;
+	qp->endpoint->icmp_errno = 0;
 	if (qp->heard)
 		return;
 	qp->heard = true;

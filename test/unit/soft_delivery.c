@@ -187,7 +187,7 @@ static void whom_a_lack_of_memory_fails(void **state)
 		no_memory = (struct soft_endpoint *)endpoint;
 		if (rows[row].request)
 			no_memory = soft_requested_create(no_memory, &path, &peer);
-		soft_starve(no_memory);
+		soft_fail_no_memory(no_memory);
 		assert_int_equal(events, 0);
 		loop_run(loop);
 		assert_int_equal(events, 1);

@@ -666,8 +666,8 @@ static void region_goes_under_way(void **state)
 		assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), &work, 1), OUTCOME_OK);
 		network_run(CLOCK_NS_PER_MS);
 		soft_region_destroy(target);
-		assert_ptr_equal(testbed.hosts[1].transport->unwanted, target);
-		testbed.hosts[1].transport->unwanted = NULL;
+		assert_ptr_equal(testbed.hosts[1].transport->destroyed_regions, target);
+		testbed.hosts[1].transport->destroyed_regions = NULL;
 		soft_region_free((struct soft_region *)target);
 		assert_true(network_run(60 * CLOCK_NS_PER_S));
 		assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);

@@ -29,7 +29,7 @@ static void readable(void *owner)
 	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, flood->channel, &options, NULL, NULL, &endpoint),
 			 OUTCOME_OK);
 	endpoint_destroy(endpoint);
-	for (const struct soft_endpoint *other = soft_of(flood->transport)->destroyed; other;
+	for (const struct soft_endpoint *other = soft_of(flood->transport)->destroyed_endpoints; other;
 	     other = other->next_destroyed)
 		waiting++;
 	if (waiting > flood->most)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes up to the commands: events and completions, in two queues like the two descriptors of a kernel. Left alone
- * they are told in the order in which they came. With RDMATEST_SCRAMBLE=SEED a seeded die decides which queue is served
- * and when, as wild as a kernel may be, so that commands proven here do not lean on a tidier order.
+ * Events and completions for the commands, in two queues like a kernel's CM and CQ descriptors. They are delivered in
+ * the order of queueing. With RDMATEST_SCRAMBLE=SEED a seeded generator chooses the queue and the time, so that tests
+ * show that commands rely on no order that a kernel does not guarantee.
  */
 #include "transport/soft/delivery.h"
 
@@ -17,20 +17,20 @@
 #include "transport/soft/qp/qp.h"
 
 enum {
-	COMPLETIONS_FIRST = 256, /* entries; doubled when full, power of two */
+	COMPLETIONS_FIRST = 256, /* entries, a power of two; doubled when full */
 	CAUSE_MOST = 96,
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
-/* What the code of a refusal is called. */
+/* A code_name; is_absent() compares the pointer. */
 static const char reject_reason[] = "reject reason";
 
 struct event {
 	struct event *next;
-	struct soft_endpoint *endpoint; /* NULL: forgotten */
+	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
-	char cause[CAUSE_MOST]; /* of a failure */
+	char cause[CAUSE_MOST]; /* of SOFT_EVENT_FAILED */
 	const char *code_name;
 	int code;
 	size_t length;
@@ -38,7 +38,7 @@ struct event {
 };
 
 struct entry {
-	struct soft_endpoint *endpoint; /* NULL: forgotten */
+	struct soft_endpoint *endpoint; /* NULL: detached */
 	uint64_t order;
 	struct completion completion;
 	unsigned raw;
@@ -49,13 +49,13 @@ struct soft_delivery {
 	struct event *first, **last;
 	struct entry *entries; /* a ring */
 	size_t capacity, head, count;
-	uint64_t order; /* of the next thing that is queued */
-	unsigned depth; /* of call-backs that entered */
-	struct loop_timer stirred;
-	bool stirring;
-	bool no_memory; /* an endpoint is */
+	uint64_t order; /* of the next event or completion */
+	unsigned depth; /* of soft_enter() calls */
+	struct loop_timer timer;
+	bool scheduled;
+	bool no_memory; /* of some endpoint */
 	bool scramble;
-	uint64_t die; /* state of the scrambler's generator */
+	uint64_t random_state; /* of xorshift64* */
 };
 
 struct soft_delivery *soft_delivery_open(struct soft_transport *transport)
@@ -69,7 +69,7 @@ struct soft_delivery *soft_delivery_open(struct soft_transport *transport)
 	delivery->last = &delivery->first;
 	if (seed && *seed) {
 		delivery->scramble = true;
-		delivery->die = strtoull(seed, NULL, 0) * 2 + 1;
+		delivery->random_state = strtoull(seed, NULL, 0) * 2 + 1;
 	}
 	return delivery;
 }
@@ -78,7 +78,7 @@ void soft_delivery_close(struct soft_delivery *delivery)
 {
 	if (!delivery)
 		return;
-	loop_timer_stop(&delivery->stirred);
+	loop_timer_stop(&delivery->timer);
 	while (delivery->first) {
 		struct event *event = delivery->first;
 
@@ -89,13 +89,13 @@ void soft_delivery_close(struct soft_delivery *delivery)
 	free(delivery);
 }
 
-/* xorshift64*: repeatable, and good enough for a die. */
-static unsigned roll(struct soft_delivery *delivery, unsigned sides)
+/* xorshift64*: repeatable for a seed. */
+static unsigned scramble_random(struct soft_delivery *delivery, unsigned limit)
 {
-	delivery->die ^= delivery->die >> 12;
-	delivery->die ^= delivery->die << 25;
-	delivery->die ^= delivery->die >> 27;
-	return (unsigned)((delivery->die * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % sides;
+	delivery->random_state ^= delivery->random_state >> 12;
+	delivery->random_state ^= delivery->random_state << 25;
+	delivery->random_state ^= delivery->random_state >> 27;
+	return (unsigned)((delivery->random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
 }
 
 static void queue_event(struct soft_endpoint *endpoint, struct event *event)
@@ -110,7 +110,7 @@ static void queue_event(struct soft_endpoint *endpoint, struct event *event)
 	soft_schedule(delivery->transport);
 }
 
-void soft_starve(struct soft_endpoint *endpoint)
+void soft_fail_no_memory(struct soft_endpoint *endpoint)
 {
 	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
 
@@ -119,7 +119,7 @@ void soft_starve(struct soft_endpoint *endpoint)
 	soft_schedule(delivery->transport);
 }
 
-static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_kind kind, size_t length)
+static struct event *event_create(struct soft_endpoint *endpoint, enum soft_event_kind kind, size_t length)
 {
 	struct event *event = calloc(1, sizeof(*event) + length);
 
@@ -128,14 +128,13 @@ static struct event *event_of(struct soft_endpoint *endpoint, enum soft_event_ki
 		event->length = length;
 		return event;
 	}
-	/* The endpoint is lost without it. */
-	soft_starve(endpoint);
+	soft_fail_no_memory(endpoint);
 	return NULL;
 }
 
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
-	struct event *event = event_of(endpoint, kind, length);
+	struct event *event = event_create(endpoint, kind, length);
 
 	if (!event)
 		return;
@@ -146,7 +145,7 @@ void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind,
 
 void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
 {
-	struct event *event = event_of(endpoint, SOFT_EVENT_FAILED, length);
+	struct event *event = event_create(endpoint, SOFT_EVENT_FAILED, length);
 
 	if (!event)
 		return;
@@ -160,7 +159,7 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
-	struct event *event = event_of(endpoint, SOFT_EVENT_FAILED, 0);
+	struct event *event = event_create(endpoint, SOFT_EVENT_FAILED, 0);
 
 	if (!event)
 		return;
@@ -170,7 +169,7 @@ void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const 
 	queue_event(endpoint, event);
 }
 
-static bool grow(struct soft_delivery *delivery)
+static bool delivery_grow(struct soft_delivery *delivery)
 {
 	size_t capacity = delivery->capacity ? 2 * delivery->capacity : COMPLETIONS_FIRST;
 	struct entry *entries = malloc(capacity * sizeof(*entries));
@@ -190,8 +189,8 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 {
 	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
 
-	if (delivery->count == delivery->capacity && !grow(delivery)) {
-		soft_starve(endpoint);
+	if (delivery->count == delivery->capacity && !delivery_grow(delivery)) {
+		soft_fail_no_memory(endpoint);
 		return;
 	}
 	delivery->entries[(delivery->head + delivery->count++) & (delivery->capacity - 1)] = (struct entry){
@@ -203,18 +202,18 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 	soft_schedule(delivery->transport);
 }
 
-static void complete(const struct entry *entry)
+static void report_completion(const struct entry *entry)
 {
-	char words[CAUSE_MOST + ENDPOINT_SILENCE_SIZE], silence[ENDPOINT_SILENCE_SIZE];
+	char text[CAUSE_MOST + ENDPOINT_SILENCE_SIZE], silence[ENDPOINT_SILENCE_SIZE];
 	enum completion_status status = entry->completion.status;
 
 	if (status == COMPLETION_RETRY_EXCEEDED)
-		snprintf(words, sizeof(words), "%s%s", completion_status_text(status),
+		snprintf(text, sizeof(text), "%s%s", completion_status_text(status),
 			 endpoint_silence(&entry->endpoint->base, silence));
 	else if (status == COMPLETION_OTHER)
-		snprintf(words, sizeof(words), "this host refuses to send: %s", strerror((int)entry->raw));
+		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror((int)entry->raw));
 	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
-			  status == COMPLETION_RETRY_EXCEEDED || status == COMPLETION_OTHER ? words : NULL);
+			  status == COMPLETION_RETRY_EXCEEDED || status == COMPLETION_OTHER ? text : NULL);
 }
 
 static void deliver_completion(struct soft_delivery *delivery)
@@ -224,11 +223,11 @@ static void deliver_completion(struct soft_delivery *delivery)
 	delivery->head = (delivery->head + 1) & (delivery->capacity - 1);
 	delivery->count--;
 	if (entry.endpoint)
-		complete(&entry);
+		report_completion(&entry);
 }
 
-/* The last messages may still be queued: they come first, as on every backend. */
-static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
+/* Queued completions come before EVENT_DISCONNECTED, as on every backend. */
+static void deliver_disconnected(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
 {
 	while (delivery->count)
 		deliver_completion(delivery);
@@ -251,7 +250,7 @@ static void disconnected(struct soft_delivery *delivery, struct soft_endpoint *e
 	}
 }
 
-/* Nobody listens, nothing holds the UDP port, or nothing answers. */
+/* No listener, UDP port closed, or no answer. */
 static bool is_absent(const struct event *event)
 {
 	if (event->code_name == reject_reason)
@@ -259,7 +258,7 @@ static bool is_absent(const struct event *event)
 	return event->code == ECONNREFUSED || event->code == ETIMEDOUT || event->code == EHOSTUNREACH;
 }
 
-static void failed(struct soft_endpoint *endpoint, const struct event *event)
+static void deliver_failed(struct soft_endpoint *endpoint, const struct event *event)
 {
 	char refusal[ENDPOINT_REFUSAL_SIZE], silence[ENDPOINT_SILENCE_SIZE];
 
@@ -294,31 +293,31 @@ static void deliver_event(struct soft_delivery *delivery)
 			endpoint_established(&endpoint->base, event->length ? event->data : NULL, event->length);
 			break;
 		case SOFT_EVENT_DISCONNECTED:
-			disconnected(delivery, endpoint);
+			deliver_disconnected(delivery, endpoint);
 			break;
 		case SOFT_EVENT_FAILED:
-			failed(endpoint, event);
+			deliver_failed(endpoint, event);
 			break;
 		}
 	}
 	free(event);
 }
 
-/* True if an event is next, else a completion. */
+/* Else a completion is. */
 static bool event_is_next(struct soft_delivery *delivery)
 {
 	if (!delivery->first || !delivery->count)
 		return delivery->first != NULL;
 	if (delivery->scramble)
-		return roll(delivery, 2);
+		return scramble_random(delivery, 2);
 	return delivery->first->order < delivery->entries[delivery->head].order;
 }
 
-/* Hands up what is queued now; what handlers queue meanwhile included, which their own posts bound. */
-static void deliver(struct soft_delivery *delivery)
+/* Includes what handlers queue meanwhile, which is bounded by their own posts. */
+static void deliver_queued(struct soft_delivery *delivery)
 {
 	while (delivery->first || delivery->count) {
-		if (delivery->scramble && !roll(delivery, 4))
+		if (delivery->scramble && !scramble_random(delivery, 4))
 			return;
 		if (event_is_next(delivery))
 			deliver_event(delivery);
@@ -327,8 +326,8 @@ static void deliver(struct soft_delivery *delivery)
 	}
 }
 
-/* Nobody has heard yet of a request that could not be told: its listener, which comes behind it, says so. */
-static void fail_starved(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
+/* A request without handlers is not reported yet: its listener, whose turn is next, reports the failure. */
+static void fail_no_memory(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
 		if (!endpoint->no_memory)
@@ -357,13 +356,13 @@ void soft_leave(struct soft_transport *transport)
 {
 	struct soft_delivery *delivery = transport->delivery;
 
-	/* Whoever hears of a completion may use its memory again, and a repeat of it may still be queued. */
+	/* First: after a completion its memory may change, and a retransmission from it may still be queued. */
 	soft_flush(transport);
-	deliver(delivery);
+	deliver_queued(delivery);
 	if (delivery->no_memory) {
 		delivery->no_memory = false;
-		fail_starved(delivery, transport->endpoints);
-		fail_starved(delivery, transport->listeners);
+		fail_no_memory(delivery, transport->endpoints);
+		fail_no_memory(delivery, transport->listeners);
 	}
 	soft_qp_batch_end(transport);
 	soft_flush(transport);
@@ -372,11 +371,11 @@ void soft_leave(struct soft_transport *transport)
 		soft_schedule(transport);
 }
 
-static void stirred(void *owner)
+static void scheduled_turn(void *context)
 {
-	struct soft_delivery *delivery = owner;
+	struct soft_delivery *delivery = context;
 
-	delivery->stirring = false;
+	delivery->scheduled = false;
 	soft_enter(delivery->transport);
 	soft_leave(delivery->transport);
 }
@@ -386,16 +385,16 @@ void soft_schedule(struct soft_transport *transport)
 	struct soft_delivery *delivery = transport->delivery;
 	int64_t delay = 0;
 
-	/* Inside a call-back soft_leave() is still to come. */
-	if (delivery->depth || delivery->stirring)
+	/* depth: soft_leave() will deliver. */
+	if (delivery->depth || delivery->scheduled)
 		return;
 	if (delivery->scramble)
-		delay = (int64_t)roll(delivery, SCRAMBLE_DELAY_MOST_US) * CLOCK_NS_PER_US;
-	delivery->stirring = true;
-	loop_timer_start(transport->base.loop, &delivery->stirred, delay, stirred, delivery);
+		delay = (int64_t)scramble_random(delivery, SCRAMBLE_DELAY_MOST_US) * CLOCK_NS_PER_US;
+	delivery->scheduled = true;
+	loop_timer_start(transport->base.loop, &delivery->timer, delay, scheduled_turn, delivery);
 }
 
-void soft_delivery_forget(struct soft_endpoint *endpoint)
+void soft_delivery_detach(struct soft_endpoint *endpoint)
 {
 	struct soft_delivery *delivery = soft_of(endpoint->base.transport)->delivery;
 

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events and completions on their way up to the command. */
+/* Queues of events and completions for the command. */
 #ifndef TRANSPORT_SOFT_DELIVERY_H
 #define TRANSPORT_SOFT_DELIVERY_H
 
 #include "transport/soft/endpoint.h"
 
-/* NULL when memory is short. */
+/* NULL without memory. */
 struct soft_delivery *soft_delivery_open(struct soft_transport *transport);
 void soft_delivery_close(struct soft_delivery *delivery);
 
 /*
- * Every call-back of the loop that enters the backend calls soft_enter() first and soft_leave() last: the latter hands
- * up what was queued, acknowledges what was received, and sends.
+ * Every callback of the loop in this backend begins with soft_enter() and ends with soft_leave(), which delivers the
+ * queued events and completions, acknowledges received packets and sends.
  */
 void soft_enter(struct soft_transport *transport);
 void soft_leave(struct soft_transport *transport);
 
-/* Something was queued outside of such a call-back: it leaves in the next turn of the loop. */
+/* Outside of such a callback: schedules one for the next turn of the loop. */
 void soft_schedule(struct soft_transport *transport);
 
-/* Forgets what is queued for an endpoint that is being freed. */
-void soft_delivery_forget(struct soft_endpoint *endpoint);
+/* Drops the queued events and completions of an endpoint that is being freed. */
+void soft_delivery_detach(struct soft_endpoint *endpoint);
 
-/* The connection events of a kernel, so that the order in which they are told can be as wild as there. */
 enum soft_event_kind {
 	SOFT_EVENT_REQUESTED = 1,
 	SOFT_EVENT_ESTABLISHED,
@@ -31,18 +30,17 @@ enum soft_event_kind {
 };
 
 /*
- * Queues an event for an endpoint (data is copied). For SOFT_EVENT_FAILED what failed is told when the event is
- * delivered: cause in words, and a code with its name ("reject reason", "errno"); nothing if soft_event_queue() queued
- * it.
+ * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
+ * ("errno"), which are logged at delivery. Without them (soft_event_queue()) nothing is logged.
  */
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-/* The same (code name "reject reason") for a peer that refused with data of its user; the command gets a copy. */
+/* SOFT_EVENT_FAILED for a REJ: reason, and its private data for the command. */
 void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
 			 size_t length);
-/* Memory is short: the endpoint fails with that, as late as news would be told; a listener refuses who asked. */
-void soft_starve(struct soft_endpoint *endpoint);
-/* Queues a completion for the endpoint. */
+/* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REFUSED. */
+void soft_fail_no_memory(struct soft_endpoint *endpoint);
+/* raw: errno of COMPLETION_OTHER. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
 
 #endif

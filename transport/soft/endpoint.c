@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoints of transport.h over soft's parts: resolving, listening, and the way to manager and queue. */
+/* Endpoints: resolving, listening, and calls to the connection manager and queue pair. */
 #include "transport/soft/endpoint.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "transport/soft/qp/qp.h"
 
 enum {
-	PORT_FIRST = 32768, /* of those taken for port 0 and for connecting, as Linux chooses them */
+	PORT_FIRST = 32768, /* ephemeral ports, Linux's default range */
 	PORT_COUNT = 28232
 };
 
-/* Events need no descriptor of their own here: a channel is only a place for endpoints to be at. */
+/* Without a descriptor: timers of the loop deliver the events. */
 struct soft_channel {
 	struct channel base;
 	struct soft_channel *next;
@@ -39,13 +39,13 @@ enum outcome soft_channel_create(struct transport *transport, struct channel **r
 
 void soft_channel_destroy(struct channel *base)
 {
-	struct soft_channel **cm_id = &soft_of(base->transport)->channels;
+	struct soft_channel **slot = &soft_of(base->transport)->channels;
 	struct soft_channel *channel;
 
-	while (&(*cm_id)->base != base)
-		cm_id = &(*cm_id)->next;
-	channel = *cm_id;
-	*cm_id = channel->next;
+	while (&(*slot)->base != base)
+		slot = &(*slot)->next;
+	channel = *slot;
+	*slot = channel->next;
 	free(channel);
 }
 
@@ -60,10 +60,10 @@ void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path)
 		path->mtu = (uint32_t)mtu;
 }
 
-static void insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
+static void endpoint_insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
 {
-	bool listens = endpoint->base.kind == ENDPOINT_LISTENER;
-	struct soft_endpoint **list = listens ? &transport->listeners : &transport->endpoints;
+	bool is_listener = endpoint->base.kind == ENDPOINT_LISTENER;
+	struct soft_endpoint **list = is_listener ? &transport->listeners : &transport->endpoints;
 
 	endpoint->next = *list;
 	endpoint->pprev = list;
@@ -72,7 +72,7 @@ static void insert(struct soft_transport *transport, struct soft_endpoint *endpo
 	*list = endpoint;
 }
 
-static void take_out(struct soft_endpoint *endpoint)
+static void endpoint_remove(struct soft_endpoint *endpoint)
 {
 	*endpoint->pprev = endpoint->next;
 	if (endpoint->next)
@@ -90,7 +90,7 @@ enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind ki
 		return OUTCOME_INTERNAL;
 	}
 	endpoint_initialise(&endpoint->base, channel, kind, options);
-	insert(transport, endpoint);
+	endpoint_insert(transport, endpoint);
 	*result = &endpoint->base;
 	return OUTCOME_OK;
 }
@@ -100,9 +100,9 @@ void soft_endpoint_destroy(struct endpoint *base)
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 
-	loop_timer_stop(&endpoint->later);
-	endpoint->next_destroyed = transport->destroyed;
-	transport->destroyed = endpoint;
+	loop_timer_stop(&endpoint->deferred);
+	endpoint->next_destroyed = transport->destroyed_endpoints;
+	transport->destroyed_endpoints = endpoint;
 	soft_reap_later(transport);
 }
 
@@ -111,7 +111,7 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
 	loop_timer_stop(&endpoint->base.deadline);
-	loop_timer_stop(&endpoint->later);
+	loop_timer_stop(&endpoint->deferred);
 	if (endpoint->base.kind == ENDPOINT_GROUP)
 		soft_leave_group(&endpoint->base);
 	if (endpoint->base.kind == ENDPOINT_LISTENER)
@@ -120,8 +120,8 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 				other->listener = NULL;
 	soft_cm_release(endpoint);
 	soft_qp_destroy(endpoint->qp);
-	soft_delivery_forget(endpoint);
-	take_out(endpoint);
+	soft_delivery_detach(endpoint);
+	endpoint_remove(endpoint);
 	free(endpoint);
 }
 
@@ -136,7 +136,7 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 			continue;
 		if (address_same_host(&endpoint->base.local, local))
 			return endpoint;
-		/* The IPv6 any address takes IPv4 peers too, as a socket would. */
+		/* The IPv6 any address accepts IPv4 peers too, as a socket does. */
 		if (address_is_any(&endpoint->base.local) &&
 		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
 			any = endpoint;
@@ -144,8 +144,9 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 	return any;
 }
 
-/* Connecting ends have a port too: the peer sees it in the request, and nothing else of it matters. */
-static uint16_t free_port(struct soft_transport *transport, enum port_space port_space, const struct address *local)
+/* A connecting endpoint's port is only shown to the peer in the REQ. */
+static uint16_t find_free_port(struct soft_transport *transport, enum port_space port_space,
+			       const struct address *local)
 {
 	static const struct address nowhere = { .family = ADDRESS_NONE };
 	uint16_t port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
@@ -168,7 +169,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 		return outcome;
 	base->domain = &transport->domain;
 	if (!base->local.port)
-		base->local.port = free_port(transport, base->options.port_space, &base->local);
+		base->local.port = find_free_port(transport, base->options.port_space, &base->local);
 	for (other = transport->listeners; other; other = other->next)
 		if (&other->base != base && other->base.state == ENDPOINT_LISTENING &&
 		    other->base.local.port == base->local.port &&
@@ -181,9 +182,9 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 	return OUTCOME_NO_CONNECTION;
 }
 
-static void route_resolved(void *owner)
+static void endpoint_route_resolved(void *context)
 {
-	struct soft_endpoint *endpoint = owner;
+	struct soft_endpoint *endpoint = context;
 
 	soft_enter(soft_of(endpoint->base.transport));
 	endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
@@ -191,9 +192,9 @@ static void route_resolved(void *owner)
 	soft_leave(soft_of(endpoint->base.transport));
 }
 
-static void address_resolved(void *owner)
+static void endpoint_address_resolved(void *context)
 {
-	struct soft_endpoint *endpoint = owner;
+	struct soft_endpoint *endpoint = context;
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
 	soft_enter(transport);
@@ -203,12 +204,12 @@ static void address_resolved(void *owner)
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
-		loop_timer_start(transport->base.loop, &endpoint->later, 0, route_resolved, endpoint);
+		loop_timer_start(transport->base.loop, &endpoint->deferred, 0, endpoint_route_resolved, endpoint);
 	}
 	soft_leave(transport);
 }
 
-static void become_loopback(struct address *address)
+static void set_loopback(struct address *address)
 {
 	address->bytes[address->family == ADDRESS_IP4 ? 3 : 15] = 1;
 	if (address->family == ADDRESS_IP4)
@@ -227,16 +228,16 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 			  "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_USAGE;
 	}
-	/* No address in particular is this host, to librdmacm too. */
+	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
-		become_loopback(&peer);
+		set_loopback(&peer);
 	outcome = soft_path_find(transport, base->name, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
 	soft_apply_options(base, &endpoint->path);
 	base->local = endpoint->path.local;
-	base->local.port = free_port(transport, base->options.port_space, &base->local);
-	loop_timer_start(base->transport->loop, &endpoint->later, 0, address_resolved, endpoint);
+	base->local.port = find_free_port(transport, base->options.port_space, &base->local);
+	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, endpoint_address_resolved, endpoint);
 	return OUTCOME_OK;
 }
 
@@ -337,7 +338,7 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 	if (!endpoint)
 		return NULL;
 	endpoint_initialise(&endpoint->base, listener->base.channel, ENDPOINT_CONNECTION, &listener->base.options);
-	insert(transport, endpoint);
+	endpoint_insert(transport, endpoint);
 	endpoint->listener = listener;
 	endpoint->path = *path;
 	endpoint->base.domain = &transport->domain;

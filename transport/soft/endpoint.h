@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoints of transport.h over this backend; and the functions of its table in endpoint.c and group.c. */
+/* The endpoints of this backend, and the functions of its struct backend in endpoint.c and group.c. */
 #ifndef TRANSPORT_SOFT_ENDPOINT_H
 #define TRANSPORT_SOFT_ENDPOINT_H
 
@@ -9,13 +9,13 @@ struct soft_endpoint {
 	struct endpoint base;
 	struct soft_qp *qp;
 	struct soft_cm_id *cm_id;
-	struct loop_timer later;	     /* an event of ours that is due in the next turn */
-	struct soft_endpoint *listener;	     /* that the request came to, while both live */
-	unsigned pending_requests;	     /* of a listener: requests that no command has answered yet */
-	bool no_memory;			     /* some news of it found no memory: it fails */
-	int icmp_errno;			     /* errno: what ICMP has said since the peer was last heard; 0 */
-	struct soft_socket *group_socket;    /* bound to the group, of a full member */
-	struct soft_endpoint *next, **pprev; /* among the listeners, or the others */
+	struct loop_timer deferred;	     /* an event in the next turn of the loop */
+	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
+	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
+	bool no_memory;			     /* it fails in the next soft_leave() */
+	int icmp_errno;			     /* of the ICMP error since the last packet of the peer; 0: none */
+	struct soft_socket *group_socket;    /* a full member's, bound to the group */
+	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */
 	struct soft_endpoint *next_destroyed;
 	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct group_address group;
@@ -26,16 +26,16 @@ static inline struct soft_endpoint *soft_endpoint_of(struct endpoint *endpoint)
 	return (struct soft_endpoint *)endpoint;
 }
 
-/* What an endpoint's options say of each packet. */
+/* Applies --tos, --dscp and --mtu. */
 void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path);
 
-/* The listener of a service id, for a request that came in at that local address; NULL: nobody listens. */
+/* NULL: no listener. local: the destination address of the request. */
 struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
 					 const struct address *local);
-/* A new connection in ENDPOINT_REQUESTED for a listener; NULL without memory. Its link is the manager's to set. */
+/* A new connection in ENDPOINT_REQUESTED; NULL without memory. The caller sets its cm_id. */
 struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 					    const struct address *peer);
-/* Delivers SOFT_EVENT_REQUESTED: tells the listener of its new connection. */
+/* Delivers SOFT_EVENT_REQUESTED to the listener. */
 void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t length);
 
 enum outcome soft_channel_create(struct transport *transport, struct channel **channel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast membership: a full member joins through the socket API, so that IGMP or MLD tells the network, and its
- * queue gets the group's datagrams. A send-only full member does neither: it only learns where to send.
+ * Multicast membership. A full member joins through the socket API, so that the kernel sends IGMP or MLD, and receives
+ * the group's datagrams. A send-only full member only learns the group's address.
  */
 #include <string.h>
 
@@ -9,11 +9,11 @@
 #include "transport/soft/qp/qp.h"
 
 enum {
-	GROUP_QUEUE_NUMBER = 0xffffff,
-	GROUP_QUEUE_KEY_UDP = 0x01234567 /* RDMA_UDP_QKEY of the kernel's connection manager */
+	GROUP_QPN = 0xffffff,
+	GROUP_QKEY_UDP = 0x01234567 /* the kernel's RDMA_UDP_QKEY */
 };
 
-/* On RoCE v2 a group's GID is its IP address, IPv4 as ::ffff:a.b.c.d. */
+/* IPv4-mapped for IPv4. */
 static void group_gid(const struct address *group, uint8_t gid[16])
 {
 	memset(gid, 0, 16);
@@ -25,9 +25,9 @@ static void group_gid(const struct address *group, uint8_t gid[16])
 	}
 }
 
-static void joined(void *owner)
+static void group_joined(void *context)
 {
-	struct soft_endpoint *endpoint = owner;
+	struct soft_endpoint *endpoint = context;
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
 	soft_enter(transport);
@@ -57,13 +57,13 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
 		log_debug(transport->base.log, "%s: the interface for multicast cannot be chosen", base->name);
 	endpoint->group = (struct group_address){
-		.qpn = GROUP_QUEUE_NUMBER,
-		.qkey = GROUP_QUEUE_KEY_UDP,
+		.qpn = GROUP_QPN,
+		.qkey = GROUP_QKEY_UDP,
 		.context = context,
 	};
 	group_gid(group, endpoint->group.gid);
-	soft_qp_aim(endpoint->qp, &endpoint->path, GROUP_QUEUE_KEY_UDP);
-	loop_timer_start(base->transport->loop, &endpoint->later, 0, joined, endpoint);
+	soft_qp_aim(endpoint->qp, &endpoint->path, GROUP_QKEY_UDP);
+	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, group_joined, endpoint);
 	return OUTCOME_OK;
 }
 
@@ -71,7 +71,7 @@ enum outcome soft_leave_group(struct endpoint *base)
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 
-	loop_timer_stop(&endpoint->later);
+	loop_timer_stop(&endpoint->deferred);
 	if (endpoint->group_socket)
 		soft_group_socket_leave(endpoint->group_socket);
 	endpoint->group_socket = NULL;

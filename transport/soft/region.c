@@ -64,8 +64,8 @@ void soft_region_destroy(struct region *base)
 	struct soft_region *region = (struct soft_region *)base;
 
 	soft_table_remove(&transport->regions->by_key, &region->by_key);
-	region->next = transport->unwanted;
-	transport->unwanted = region;
+	region->next = transport->destroyed_regions;
+	transport->destroyed_regions = region;
 	soft_reap_later(transport);
 }
 

@@ -10,7 +10,7 @@ struct soft_region {
 	struct region base;
 	unsigned access; /* enum region_access bits */
 	struct soft_table_entry by_key;
-	struct soft_region *next; /* among the unwanted */
+	struct soft_region *next; /* in destroyed_regions */
 };
 
 /* NULL when memory is short. Closed after the last region was freed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user-space backend: opening, closing, the reaper. */
+/* The user-space backend: open, close, the reaper. */
 #include "transport/soft/soft.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ uint64_t soft_random(void)
 {
 	uint64_t value = 0;
 
-	/* Blocks only before the kernel's generator is ready at boot, when no program of ours runs. */
+	/* Blocks only early at boot, before the kernel's generator is ready. */
 	while (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
 		;
 	return value;
@@ -44,7 +44,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		.longest_message = SOFT_LONGEST_MESSAGE,
 		.most_queue_entries = SOFT_DEEPEST_QUEUE,
 	};
-	/* The manager last: soft_close() has nothing to say to anybody without it. */
+	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->delivery = soft_delivery_open(transport)) ||
 	    !(transport->qps = soft_qp_table_open(transport)) || !(transport->regions = soft_region_table_open()) ||
 	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
@@ -52,43 +52,43 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
 	}
-	/* Sockets wake the loop by themselves: there is nothing to be done before it sleeps. */
+	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
 	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
 	*result = &transport->base;
 	return OUTCOME_OK;
 }
 
-/* Endpoints before regions: a queue may use a region until it is gone. What they still had to say is sent. */
-static void reap(void *owner)
+/* Endpoints before regions: a queue pair may use a region. The flushes send queued data, then REJ and DREQ. */
+static void soft_reap(void *context)
 {
-	struct soft_transport *transport = owner;
+	struct soft_transport *transport = context;
 
-	transport->reaping = false;
+	transport->reap_scheduled = false;
 	soft_enter(transport);
 	soft_flush(transport);
-	while (transport->destroyed) {
-		struct soft_endpoint *endpoint = transport->destroyed;
+	while (transport->destroyed_endpoints) {
+		struct soft_endpoint *endpoint = transport->destroyed_endpoints;
 
-		transport->destroyed = endpoint->next_destroyed;
+		transport->destroyed_endpoints = endpoint->next_destroyed;
 		soft_endpoint_free(endpoint);
 	}
 	soft_flush(transport);
-	while (transport->unwanted) {
-		struct soft_region *region = transport->unwanted;
+	while (transport->destroyed_regions) {
+		struct soft_region *region = transport->destroyed_regions;
 
-		transport->unwanted = region->next;
+		transport->destroyed_regions = region->next;
 		soft_region_free(region);
 	}
 	soft_leave(transport);
 }
 
-/* Once: a timer that is started anew in every turn of a busy loop never rings. */
+/* Not restarted: a timer that every turn of a busy loop restarts never expires. */
 void soft_reap_later(struct soft_transport *transport)
 {
-	if (transport->reaping)
+	if (transport->reap_scheduled)
 		return;
-	transport->reaping = true;
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
+	transport->reap_scheduled = true;
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, soft_reap, transport);
 }
 
 static void destroy_all(struct soft_endpoint *endpoint)
@@ -104,7 +104,7 @@ static void soft_close(struct transport *base)
 	destroy_all(transport->listeners);
 	destroy_all(transport->endpoints);
 	if (transport->cm)
-		reap(transport);
+		soft_reap(transport);
 	loop_timer_stop(&transport->reaper);
 	loop_poller_stop(transport->base.loop, &transport->poller);
 	soft_cm_close(transport->cm);

@@ -148,7 +148,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	if (older)
 		soft_cm_fail(older, "the peer has begun anew with the same queue pair", "errno", ECONNRESET);
 	if (!soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn)) {
-		soft_starve(endpoint);
+		soft_fail_no_memory(endpoint);
 		return;
 	}
 	agreement->first_psn_sent = rep->starting_psn;

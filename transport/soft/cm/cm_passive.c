@@ -215,7 +215,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	}
 	if (admit_req(cm, listener) && !create_requested(cm, listener, &path, mad, &address)) {
 		reject_req(cm, &path, mad, MAD_REASON_NO_RESOURCES, 0);
-		soft_starve(listener);
+		soft_fail_no_memory(listener);
 	}
 }
 

@@ -134,6 +134,7 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 
 /* ---- DREQ and DREP ---- */
 
+/* DREQ begins a new transaction. */
 static void send_dreq(struct soft_cm_id *cm_id)
 {
 	struct mad mad = {

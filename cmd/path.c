@@ -14,34 +14,34 @@ static bool has(const struct option *table, uint64_t given, const char *name)
 }
 
 /* True if the option has the word that is refused, or is refused with any. */
-static bool has_word(const struct option *table, const void *options, const struct path_refusal *refusal)
+static bool has_word(const struct option *table, const void *options, const struct unsupported_option *unsupported)
 {
 	int64_t value;
 
-	for (const struct option *row = option_first(table); row && refusal->word; row = option_next(row)) {
-		if (strcmp(row->name, refusal->option) != 0 || row->type != OPTION_WORD)
+	for (const struct option *row = option_first(table); row && unsupported->word; row = option_next(row)) {
+		if (strcmp(row->name, unsupported->option) != 0 || row->type != OPTION_WORD)
 			continue;
 		memcpy(&value, (const char *)options + row->offset, sizeof(value));
 		for (const struct option_word *word = row->words; word->word; word++)
-			if (word->value == value && !strcmp(word->word, refusal->word))
+			if (word->value == value && !strcmp(word->word, unsupported->word))
 				return true;
 	}
-	return !refusal->word;
+	return !unsupported->word;
 }
 
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given)
 {
 	static const char *const of_a_device[] = { "port-num", "gid-index" };
-	const struct path_refusal *refusal = transport_refusals(&transport);
+	const struct unsupported_option *unsupported = transport_unsupported_options(&transport);
 	char option[64];
 
-	for (; refusal->option; refusal++) {
-		if (!has(table, given, refusal->option) || !has_word(table, options, refusal))
+	for (; unsupported->option; unsupported++) {
+		if (!has(table, given, unsupported->option) || !has_word(table, options, unsupported))
 			continue;
-		snprintf(option, sizeof(option), "--%s%s%s", refusal->option, refusal->word ? " " : "",
-			 refusal->word ? refusal->word : "");
-		log_error(log, option, "not with --transport %s: %s", transport, refusal->reason);
+		snprintf(option, sizeof(option), "--%s%s%s", unsupported->option, unsupported->word ? " " : "",
+			 unsupported->word ? unsupported->word : "");
+		log_error(log, option, "not with --transport %s: %s", transport, unsupported->reason);
 		return OUTCOME_USAGE;
 	}
 	for (size_t i = 0; i < sizeof(of_a_device) / sizeof(of_a_device[0]); i++) {
@@ -117,6 +117,6 @@ void path_report(struct report *report, const struct path *path)
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_queue(report, "qpn", path->qpn);
-	report_queue(report, "peer_qpn", path->peer_queue_number);
+	report_queue(report, "peer_qpn", path->peer_qpn);
 	report_end(report);
 }

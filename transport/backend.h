@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The inside of the transport: what a backend provides, and what it gets for its work. Commands do not include this.
- */
+/* The interface between transport/ and its backends. Commands do not include it. */
 #ifndef TRANSPORT_BACKEND_H
 #define TRANSPORT_BACKEND_H
 
 #include "transport/transport.h"
 
-/* The functions of transport.h that differ between backends; the contracts are written there. */
+/* A backend's functions. transport.h specifies them. */
 struct backend {
 	const char *name;
 	bool opens_devices; /* transport_opens_devices() */
@@ -17,7 +15,7 @@ struct backend {
 	void (*channel_destroy)(struct channel *channel);
 	enum outcome (*region_create)(struct domain *domain, size_t length, unsigned access, struct region **region);
 	void (*region_destroy)(struct region *region);
-	/* Allocates the backend's struct around an endpoint whose base the caller then fills. */
+	/* Allocates the backend's struct and calls endpoint_initialise(). */
 	enum outcome (*endpoint_create)(struct channel *channel, enum endpoint_kind kind,
 					const struct endpoint_options *options, struct endpoint **endpoint);
 	void (*endpoint_destroy)(struct endpoint *endpoint);
@@ -33,101 +31,94 @@ struct backend {
 	enum outcome (*leave)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel);
-	/* True if packets from that local address take the device that the options name. NULL: every address does. */
+	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
-	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is open; NULL: nothing is known */
-	void (*silence)(const struct endpoint *endpoint, char text[]); /* endpoint_silence(); NULL: nothing is known */
-	void (*served)(const struct endpoint *listener,
-		       char text[]); /* endpoint_served(); NULL: whatever it is bound to */
-	const struct path_refusal *refusals;
+	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
+	void (*timeout_cause)(const struct endpoint *endpoint,
+			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
+	void (*local_addresses)(const struct endpoint *listener, char text[]); /* NULL: none to add */
+	const struct unsupported_option *unsupported;
 };
 
-/* Every channel begins with this. */
+/* Base of the backend's struct. */
 struct channel {
 	struct transport *transport;
 };
 
-/* Sets the fields of a new endpoint's base. */
+/* Initialises the base of a new endpoint. */
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
-/* The value of an option of the path, PATH_UNSET if it is left open. */
+/* The value of a path option, or PATH_UNSET. */
 #define endpoint_option(endpoint, option) ((endpoint)->options.path ? (endpoint)->options.path->option : PATH_UNSET)
-/* From --tos or --dscp; PATH_UNSET if it is left open. */
+/* From --tos or --dscp, or PATH_UNSET. */
 int endpoint_type_of_service(const struct endpoint *endpoint);
 
 /*
- * The one setter of an endpoint's state: refuses a transition that has no place in its life (which is a defect of
- * ours, and said so), traces the others, and starts or stops the deadline of the phase.
+ * Sets an endpoint's state. Logs the transition, or an error and returns false if it is not allowed, which is a bug of
+ * ours. Starts or stops the deadline.
  */
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
-/* Names the endpoint after its peer, or a listener after its own address. */
+/* Sets endpoint->name from the peer's address, or a listener's own. */
 void endpoint_name(struct endpoint *endpoint);
 
-/* Hands an event to the command, unless the endpoint is gone. */
+/* Calls the command's event handler unless the endpoint is destroyed. */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
 
-/*
- * A peer asks: hands EVENT_REQUEST to the listener's command, or refuses a request that came another way than the
- * listener's options ask for.
- */
-void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
-			size_t length);
+/* Reports EVENT_REQUEST on the listener. Rejects a request that arrived on another interface than its options name. */
+void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
+			     size_t length);
 
-/* Memory is short for a request that the caller refuses: says so and hands EVENT_REFUSED to the listener's command. */
-void endpoint_starved(struct endpoint *listener);
-/* The same where the cause was told. OUTCOME_NO_CONNECTION is the affair of the peer: nobody hears of it. */
-void endpoint_turned_away(struct endpoint *listener, enum outcome outcome);
+/* The caller rejects a request because it is out of memory: logs that and reports EVENT_REQUEST_FAILED. */
+void endpoint_request_no_memory(struct endpoint *listener);
+/* The caller has logged the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
+void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
 
-/*
- * Hands EVENT_FAILED to the command, once; the cause was printed by the caller. Harmless on an endpoint that has failed
- * or is gone.
- */
+/* Reports EVENT_FAILED once; the caller has logged the cause. Ignored if the endpoint has failed or is destroyed. */
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
-/* The same for a connection that the peer refused with some words. */
-void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
+/* The same for a connection that the peer rejected with private data. */
+void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
- * Hands a completion to the command; prints the cause of a failed one first (raw: the backend's number of the status;
- * words: what the backend knows better than the common vocabulary, or NULL).
- * Work of an endpoint that is not, or no longer, established is dropped. On the accepting end the first message may
- * come before the news that the connection is established: then this reports EVENT_ESTABLISHED first.
+ * Reports a completion, and logs the cause of a failed one. raw: the backend's status number. words: its own text for
+ * the status, or NULL. Drops completions of a connection that is not established. On the accepting side the first
+ * receive may come before the RTU: then reports EVENT_ESTABLISHED first.
  */
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words);
 
-/* The event EVENT_ESTABLISHED, unless endpoint_complete() was earlier. */
+/* Reports EVENT_ESTABLISHED unless endpoint_complete() already has. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 enum {
-	ENDPOINT_REFUSAL_SIZE = PRIVATE_DATA_MOST + 5
+	ENDPOINT_REJECT_TEXT_SIZE = PRIVATE_DATA_MOST + 5
 };
 
 /*
- * A refusing peer of ours says why in plain letters: returns them as ": \"words\"" for the end of a message. A stock
- * one sends nothing or zeros, and anything else is not shown: returns "". data may be NULL.
+ * Returns the text in a reject's private data as ": \"text\"" for the end of a message. Our peers send text, stock ones
+ * nothing or zeros: returns "" without printable characters. data may be NULL.
  */
-const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE]);
+const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE]);
 
 enum {
 	REJECTED_NO_LISTENER = 8,
-	REJECTED_BY_CONSUMER = 28, /* the peer's program said no */
+	REJECTED_BY_CONSUMER = 28, /* the peer's program rejected */
 };
 
-/* Why the peer's connection manager rejected, in words: any number is fine. transport/rejection.c. */
+/* Returns the text of a REJ reason, or of an unknown one. transport/rejection.c. */
 const char *rejection_text(int reason);
 
 /*
- * False for the failure of a peer that never got connected, or what a listener has to say of those who ask, if enough
- * of that was told lately: anybody can ask a server as often as it likes, and its log is not to grow by that.
+ * Rate limit of the log for listeners and connections that are being accepted: anybody can send requests to a server.
+ * Returns false if a line about this endpoint must not be logged now.
  */
-bool endpoint_is_worth_telling(const struct endpoint *endpoint);
+bool endpoint_may_log(const struct endpoint *endpoint);
 
-/* The exit code of a failure in this phase of an endpoint's life. */
+/* Returns the exit code of a failure in the endpoint's state. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 
-/* Every backend that was built in, ending with NULL: transport/registry.c. */
+/* Every backend built in, then NULL. transport/registry.c. */
 extern const struct backend *const backend_registry[];
 
 #endif

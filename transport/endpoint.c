@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of an endpoint, the same on every backend: its states, their deadlines, and the order in which its events
- * and completions reach the command.
+ * The state machine of an endpoint, its deadlines, and the order of its events and completions.
  *
  *   connection:  IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> RESOLVING_ROUTE -> ROUTE_RESOLVED -> CONNECTING -.
  *                                                            REQUESTED -> ACCEPTING ------------------------------+
@@ -10,7 +9,7 @@
  *   listener:    IDLE -> LISTENING
  *   group:       IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> JOINING -> JOINED -> ADDRESS_RESOLVED
  *
- * Any of them may become FAILED, and every one ends as DESTROYED.
+ * Every state may lead to FAILED and to DESTROYED.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -24,8 +23,8 @@
 
 struct state_row {
 	const char *text;
-	unsigned next; /* the states that may follow, besides FAILED and DESTROYED */
-	bool waits;    /* for the peer, the fabric or the kernel: has a deadline */
+	unsigned next; /* allowed besides FAILED and DESTROYED: bits */
+	bool waits;    /* has a deadline */
 };
 
 static const struct state_row states[] = {
@@ -62,21 +61,21 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 	endpoint->options = *options;
 }
 
-bool endpoint_is_worth_telling(const struct endpoint *endpoint)
+bool endpoint_may_log(const struct endpoint *endpoint)
 {
 	return (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING) ||
-	       log_allows(&endpoint->transport->strangers);
+	       log_allows(&endpoint->transport->request_log_limit);
 }
 
-static void phase_timed_out(void *owner)
+static void state_timed_out(void *owner)
 {
 	struct endpoint *endpoint = owner;
-	char silence[ENDPOINT_SILENCE_SIZE];
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (endpoint_is_worth_telling(endpoint))
+	if (endpoint_may_log(endpoint))
 		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s%s",
 			  states[endpoint->state].text, units_seconds(endpoint->options.timeout),
-			  endpoint_silence(endpoint, silence));
+			  endpoint_timeout_cause(endpoint, cause));
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
@@ -98,7 +97,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
 		loop_timer_start(endpoint->transport->loop, &endpoint->deadline, endpoint->options.timeout,
-				 phase_timed_out, endpoint);
+				 state_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->deadline);
 	return true;
@@ -134,7 +133,8 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 		endpoint->handlers->event(endpoint->owner, endpoint, event);
 }
 
-void endpoint_requested(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data, size_t length)
+void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
+			     size_t length)
 {
 	if (!path_has_interface(request)) {
 		endpoint_reject(request, NULL, 0);
@@ -150,20 +150,20 @@ void endpoint_requested(struct endpoint *listener, struct endpoint *request, con
 				  });
 }
 
-void endpoint_turned_away(struct endpoint *listener, enum outcome outcome)
+void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
 	if (outcome != OUTCOME_NO_CONNECTION)
-		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REFUSED, .outcome = outcome });
+		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
 }
 
-void endpoint_starved(struct endpoint *listener)
+void endpoint_request_no_memory(struct endpoint *listener)
 {
-	if (endpoint_is_worth_telling(listener))
+	if (endpoint_may_log(listener))
 		log_error(listener->transport->log, listener->name, "a request is refused: out of memory");
-	endpoint_turned_away(listener, OUTCOME_INTERNAL);
+	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 
-static void fail_with(struct endpoint *endpoint, const struct endpoint_event *event)
+static void endpoint_fail_with(struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	if (endpoint->state >= ENDPOINT_FAILED)
 		return;
@@ -173,20 +173,20 @@ static void fail_with(struct endpoint *endpoint, const struct endpoint_event *ev
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	fail_with(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+	endpoint_fail_with(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
 }
 
-void endpoint_refused(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
+void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	fail_with(endpoint, &(struct endpoint_event){
-				    .kind = EVENT_FAILED,
-				    .outcome = endpoint_outcome(endpoint),
-				    .private_data = private_data,
-				    .private_length = length,
-			    });
+	endpoint_fail_with(endpoint, &(struct endpoint_event){
+					     .kind = EVENT_FAILED,
+					     .outcome = endpoint_outcome(endpoint),
+					     .private_data = private_data,
+					     .private_length = length,
+				     });
 }
 
-const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[ENDPOINT_REFUSAL_SIZE])
+const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
 {
 	int count = 0;
 
@@ -194,7 +194,7 @@ const char *endpoint_refusal_text(const uint8_t *data, size_t length, char text[
 		count++;
 	if (!count)
 		return "";
-	snprintf(text, ENDPOINT_REFUSAL_SIZE, ": \"%.*s\"", count, (const char *)data);
+	snprintf(text, ENDPOINT_REJECT_TEXT_SIZE, ": \"%.*s\"", count, (const char *)data);
 	return text;
 }
 

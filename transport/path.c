@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device, its port or a GID cannot be asked for by name: the connection manager finds them from the local address. So
- * the way to one is an address that leads there.
+ * The connection manager chooses device, port and GID by the local address. To select them by name, find a local
+ * address that belongs to them.
  */
 #include "transport/path.h"
 
@@ -23,7 +23,8 @@ static bool names_device(const struct path_options *options)
 	return options->device || options->port != PATH_UNSET || options->gid_index != PATH_UNSET;
 }
 
-static bool fits(const struct endpoint *endpoint, const struct interface_address *candidate, enum address_family family)
+static bool path_fits(const struct endpoint *endpoint, const struct interface_address *candidate,
+		      enum address_family family)
 {
 	const struct path_options *options = endpoint->options.path;
 	const struct backend *backend = endpoint->transport->backend;
@@ -36,12 +37,12 @@ static bool fits(const struct endpoint *endpoint, const struct interface_address
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
 }
 
-static bool is_open(const struct address *source)
+static bool is_unset(const struct address *source)
 {
 	return source->family == ADDRESS_NONE || address_is_any(source);
 }
 
-static void add(char *text, size_t size, const char *option, const char *value, int64_t number)
+static void append_option(char *text, size_t size, const char *option, const char *value, int64_t number)
 {
 	size_t length = strlen(text);
 	const char *comma = length ? ", " : "";
@@ -52,31 +53,31 @@ static void add(char *text, size_t size, const char *option, const char *value, 
 		snprintf(text + length, size - length, "%s%s %d", comma, option, (int)number);
 }
 
-/* source: the one that was given, or open if there is none to be found. */
-static enum outcome no_source(const struct endpoint *endpoint, enum address_family family, const struct address *source)
+static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,
+				   const struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
-	char asked[256] = "", host[ADDRESS_TEXT_SIZE];
+	char named[256] = "", host[ADDRESS_TEXT_SIZE];
 
-	add(asked, sizeof(asked), "--interface", options->interface, PATH_UNSET);
-	add(asked, sizeof(asked), "--device", options->device, PATH_UNSET);
-	add(asked, sizeof(asked), "--port-num", NULL, options->port);
-	add(asked, sizeof(asked), "--gid-index", NULL, options->gid_index);
-	if (is_open(source))
+	append_option(named, sizeof(named), "--interface", options->interface, PATH_UNSET);
+	append_option(named, sizeof(named), "--device", options->device, PATH_UNSET);
+	append_option(named, sizeof(named), "--port-num", NULL, options->port);
+	append_option(named, sizeof(named), "--gid-index", NULL, options->gid_index);
+	if (is_unset(source))
 		log_error(endpoint->transport->log, endpoint->name, "no local %s address belongs to %s",
-			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", asked);
+			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", named);
 	else
 		log_error(endpoint->transport->log, endpoint->name, "the local address %s does not belong to %s",
-			  address_host(source, host), asked);
+			  address_host(source, host), named);
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* The loopback interface has every 127.x.x.x; no IPv6 address begins so. */
+/* The loopback interface has every 127.x.x.x; no IPv6 address of an interface begins with 127 (0x7f). */
 static bool has_address(const struct interface_address *entry, const struct address *address)
 {
 	struct address wanted = *address;
 
-	/* --interface says it, and the kernel leaves it out of the addresses of a request. */
+	/* --interface implies the scope; the kernel omits it in the addresses of a request. */
 	if (!wanted.scope)
 		wanted.scope = entry->address.scope;
 	return address_same_host(&entry->address, &wanted) ||
@@ -90,37 +91,37 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	uint16_t port = source->port;
 	size_t count;
 
-	/* A native group may be joined from an IP address. */
+	/* A native GID group may have an IP source. */
 	if (family == ADDRESS_GID)
 		family = source->family;
 	if (!WITH_PATH || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_open(source) && !has_address(&list[i], source))
+		if (!is_unset(source) && !has_address(&list[i], source))
 			continue;
-		if (!fits(endpoint, &list[i], family))
+		if (!path_fits(endpoint, &list[i], family))
 			continue;
-		/* On the loopback interface a backend may need an address of its own. */
-		if (!is_open(source))
+		/* On the loopback interface the backend chooses: soft needs an address of its own. */
+		if (!is_unset(source))
 			source->scope = list[i].address.scope;
-		if (list[i].loopback || !is_open(source))
+		if (list[i].loopback || !is_unset(source))
 			return OUTCOME_OK;
 		*source = list[i].address;
 		source->port = port;
 		return OUTCOME_OK;
 	}
-	return no_source(endpoint, family, source);
+	return path_no_source(endpoint, family, source);
 }
 
-static const char *interface_asked(const struct endpoint *endpoint)
+static const char *option_interface(const struct endpoint *endpoint)
 {
 	return WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
 }
 
 enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local)
 {
-	const char *name = interface_asked(endpoint);
+	const char *name = option_interface(endpoint);
 	unsigned scope = name ? if_nametoindex(name) : 0;
 
 	if (scope && address_is_link_local(local) && !local->scope)
@@ -133,7 +134,7 @@ enum outcome path_find_interface(const struct endpoint *endpoint, struct address
 
 bool path_has_interface(const struct endpoint *endpoint)
 {
-	const char *name = interface_asked(endpoint);
+	const char *name = option_interface(endpoint);
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 	size_t count = name ? interface_addresses(list) : 0;
 

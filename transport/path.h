@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The path that was asked for, made into what backends take. */
+/* Applies --interface, --device and related options: finds local addresses. */
 #ifndef TRANSPORT_PATH_H
 #define TRANSPORT_PATH_H
 
 #include "transport/backend.h"
 
 /*
- * If the endpoint's options name an interface or a device: where *source is open (without a family, or the any address)
- * puts a local address of that family there which belongs to it; the port stays. Tells if there is none, or the one
- * that was given does not belong to it: OUTCOME_NO_CONNECTION.
+ * If the endpoint's options name an interface or device: sets *source, if it has no family or is the any address, to a
+ * local address of family that belongs to it; keeps the port. Logs the cause and returns OUTCOME_NO_CONNECTION if there
+ * is none, or if the given source does not belong to it.
  */
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
 
 /*
- * If the endpoint's options name an interface, makes it the scope of a link-local address that has none. Tells if this
- * host does not have it: OUTCOME_NO_CONNECTION.
+ * If the endpoint's options name an interface, sets it as the scope of a link-local address without one. Logs the cause
+ * and returns OUTCOME_NO_CONNECTION if there is no such interface.
  */
 enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local);
 
-/* True unless the options name an interface, and the endpoint's local address is not one of it. */
+/* Returns false if the options name an interface that does not have the endpoint's local address. */
 bool path_has_interface(const struct endpoint *endpoint);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The backends, one line each. The first one that is built in is the default. */
+/* The backends. The first one built in is the default. */
 #include "transport/backend.h"
 #if WITH_VERBS
 #include "transport/verbs/verbs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reasons for which a peer's connection manager rejects: InfiniBand Architecture volume 1, 12.6.7.2. */
+/* The reasons of a REJ: IBTA volume 1, 12.6.7.2. */
 #include "transport/backend.h"
 
 const char *rejection_text(int reason)

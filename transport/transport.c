@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of transport.h: check what is the same for every backend, then go through its table. */
+/* The functions of transport.h: check the call, then call the backend. */
 #include "transport/transport.h"
 
 #include <errno.h>
@@ -53,15 +53,15 @@ bool transport_opens_devices(const char *name)
 	return backend && backend->opens_devices;
 }
 
-const struct path_refusal *transport_refusals(const char **name)
+const struct unsupported_option *transport_unsupported_options(const char **name)
 {
-	static const struct path_refusal none[] = { { 0 } };
+	static const struct unsupported_option none[] = { { 0 } };
 	const struct backend *backend = find_backend(*name);
 
 	if (!backend)
 		return none;
 	*name = backend->name;
-	return backend->refusals;
+	return backend->unsupported;
 }
 
 void transport_spin(struct transport *transport, int64_t nanoseconds)
@@ -117,7 +117,7 @@ void endpoint_destroy(struct endpoint *endpoint)
 	endpoint->transport->backend->endpoint_destroy(endpoint);
 }
 
-/* ---- what an endpoint must be for a call: all else is a defect of the command's, and reaches no backend ---- */
+/* ---- checks of a call: a failure is a bug of the command, and does not reach the backend ---- */
 
 enum call {
 	CALL_LISTEN,
@@ -135,7 +135,7 @@ enum call {
 static const struct call_row {
 	const char *text;
 	uint8_t kinds;
-	bool queue; /* the endpoint has one; else it has none */
+	bool queue; /* whether the endpoint must have a QP, or must not */
 	uint16_t states;
 } calls[] = {
 	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE) },
@@ -150,7 +150,7 @@ static const struct call_row {
 			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
 };
 
-static bool may(const struct endpoint *endpoint, enum call call)
+static bool call_allowed(const struct endpoint *endpoint, enum call call)
 {
 	const struct call_row *row = &calls[call];
 	bool queue = endpoint->qpn;
@@ -162,17 +162,17 @@ static bool may(const struct endpoint *endpoint, enum call call)
 	return false;
 }
 
-static bool may_say(const struct endpoint *endpoint, enum call call, size_t length)
+static bool private_data_allowed(const struct endpoint *endpoint, enum call call, size_t length)
 {
 	if (length <= PRIVATE_DATA_MOST)
-		return may(endpoint, call);
+		return call_allowed(endpoint, call);
 	log_error(endpoint->transport->log, endpoint->name, "%s: defect: %zu bytes of private data, at most %d fit",
 		  calls[call].text, length, PRIVATE_DATA_MOST);
 	return false;
 }
 
-/* Only a SEND carries immediate data: a WRITE with it would take a receive of the peer's, which none here expects. */
-static int error_of(const struct work *work)
+/* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
+static int work_error(const struct work *work)
 {
 	if (work->offset > work->region->length || work->length > work->region->length - work->offset)
 		return EFAULT;
@@ -184,7 +184,7 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 	struct address local = *address;
 	enum outcome outcome;
 
-	if (!may(endpoint, CALL_LISTEN))
+	if (!call_allowed(endpoint, CALL_LISTEN))
 		return OUTCOME_INTERNAL;
 	endpoint->local = local;
 	endpoint_name(endpoint);
@@ -205,7 +205,7 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	struct address local = { .family = ADDRESS_NONE };
 	enum outcome outcome;
 
-	if (!may(endpoint, CALL_RESOLVE))
+	if (!call_allowed(endpoint, CALL_RESOLVE))
 		return OUTCOME_INTERNAL;
 	endpoint->peer = *destination;
 	endpoint_name(endpoint);
@@ -221,7 +221,7 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 
 enum outcome endpoint_open_queue(struct endpoint *endpoint)
 {
-	if (!may(endpoint, CALL_OPEN_QUEUE))
+	if (!call_allowed(endpoint, CALL_OPEN_QUEUE))
 		return OUTCOME_INTERNAL;
 	return endpoint->transport->backend->open_queue(endpoint);
 }
@@ -230,7 +230,7 @@ enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_
 {
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	if (may_say(endpoint, CALL_CONNECT, length))
+	if (private_data_allowed(endpoint, CALL_CONNECT, length))
 		outcome = endpoint->transport->backend->connect(endpoint, data, length);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_CONNECTING);
@@ -241,7 +241,7 @@ enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t
 {
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	if (may_say(endpoint, CALL_ACCEPT, length))
+	if (private_data_allowed(endpoint, CALL_ACCEPT, length))
 		outcome = endpoint->transport->backend->accept(endpoint, data, length);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_ACCEPTING);
@@ -258,7 +258,7 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	if (may(endpoint, CALL_DISCONNECT))
+	if (call_allowed(endpoint, CALL_DISCONNECT))
 		outcome = endpoint->transport->backend->disconnect(endpoint);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_DISCONNECTING);
@@ -269,7 +269,7 @@ enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	if (may(endpoint, CALL_JOIN))
+	if (call_allowed(endpoint, CALL_JOIN))
 		outcome = endpoint->transport->backend->join(endpoint, context);
 	if (!outcome)
 		endpoint_enter(endpoint, ENDPOINT_JOINING);
@@ -289,10 +289,10 @@ enum outcome endpoint_leave(struct endpoint *endpoint)
 
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
-	if (!may(endpoint, CALL_POST))
+	if (!call_allowed(endpoint, CALL_POST))
 		return OUTCOME_INTERNAL;
 	for (size_t index = 0; index < count; index++) {
-		int error = error_of(&work[index]);
+		int error = work_error(&work[index]);
 
 		if (work[index].kind == WORK_READ && endpoint->no_reads) {
 			log_error(endpoint->transport->log, endpoint->name,
@@ -317,19 +317,19 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 		endpoint->transport->backend->path(endpoint, path);
 }
 
-const char *endpoint_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE])
+const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	*text = '\0';
-	if (endpoint->transport->backend->silence)
-		endpoint->transport->backend->silence(endpoint, text);
+	if (endpoint->transport->backend->timeout_cause)
+		endpoint->transport->backend->timeout_cause(endpoint, text);
 	return text;
 }
 
-const char *endpoint_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE])
+const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
 {
 	*text = '\0';
-	if (listener->transport->backend->served)
-		listener->transport->backend->served(listener, text);
+	if (listener->transport->backend->local_addresses)
+		listener->transport->backend->local_addresses(listener, text);
 	return text;
 }
 

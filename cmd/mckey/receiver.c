@@ -202,17 +202,17 @@ static void count(struct member *member, const struct completion *completion, co
 	size_t before = run->heard.count;
 
 	if (completion->length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
-	    completion->immediate != completion->source_queue_number) {
+	    completion->immediate != completion->source_qpn) {
 		run->foreign++;
 		return;
 	}
 	datagram_source(slot, &address);
-	source = source_find(&run->heard, completion->source_queue_number, &address);
+	source = source_find(&run->heard, completion->source_qpn, &address);
 	if (!source)
 		return;
 	window = &source->windows[member - run->members];
 	was_complete = window_complete(window, run->count);
-	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_queue_number, &mark,
+	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_qpn, &mark,
 				&difference);
 	if (!window_count(window, content == DATAGRAM_PLAIN ? NULL : &mark))
 		return;

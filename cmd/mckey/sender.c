@@ -106,14 +106,14 @@ static void watch(void *owner)
 	int64_t timeout = run->options->common.timeout;
 	const struct member *member = who_waits(run);
 	int64_t silence = member ? clock_now() - run->progress : 0;
-	char reason[ENDPOINT_SILENCE_SIZE];
+	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (!member || silence < timeout) {
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
 		return;
 	}
 	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
-		  units_seconds(timeout), endpoint_silence(member->endpoint, reason));
+		  units_seconds(timeout), endpoint_timeout_cause(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 

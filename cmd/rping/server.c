@@ -303,7 +303,7 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST)
 		client_asks(server, event);
-	else if (event->kind == EVENT_REFUSED)
+	else if (event->kind == EVENT_REQUEST_FAILED)
 		could_not_ask(server, event->outcome);
 	else if (event->kind == EVENT_FAILED)
 		listener_failed(server, event->outcome);
@@ -316,7 +316,7 @@ static const struct endpoint_handlers listener_handlers = {
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
 	struct endpoint_options options = rping_endpoint_options(server->options);
-	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_SERVED_SIZE], line[sizeof(text) + sizeof(served) + 64];
+	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 64];
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
@@ -328,7 +328,7 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 		return outcome;
 	mind_idle_time(server);
 	snprintf(line, sizeof(line), "%s: ready on %s%s", server->log->name,
-		 address_text(&server->listener->local, text), endpoint_served(server->listener, served));
+		 address_text(&server->listener->local, text), endpoint_local_addresses(server->listener, served));
 	environment_ready(server->environment, &server->listener->local, line);
 	return OUTCOME_OK;
 }

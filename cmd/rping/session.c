@@ -166,12 +166,12 @@ void session_print_verdict(struct session *session, enum outcome outcome)
 static void timed_out(void *owner)
 {
 	struct session *session = owner;
-	char silence[ENDPOINT_SILENCE_SIZE];
+	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (is_worth_telling(session))
 		log_error(session->log, session->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
 			  session->answered, state_text(&session->state), units_seconds(session->state.timeout),
-			  endpoint_silence(session->endpoint, silence));
+			  endpoint_timeout_cause(session->endpoint, silence));
 	end(session, OUTCOME_FAILED);
 }
 

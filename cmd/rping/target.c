@@ -142,11 +142,11 @@ void target_leave(struct target *target, enum outcome outcome)
 static void step_timed_out(void *owner)
 {
 	struct target *target = owner;
-	char silence[ENDPOINT_SILENCE_SIZE];
+	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
 		  target->done, state_text(&target->state), units_seconds(target->state.timeout),
-		  endpoint_silence(target->endpoint, silence));
+		  endpoint_timeout_cause(target->endpoint, silence));
 	target_finish(target, OUTCOME_FAILED);
 }
 

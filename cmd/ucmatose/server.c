@@ -124,7 +124,7 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST) {
 		requested(run, event);
-	} else if (event->kind == EVENT_REFUSED && ucmatose_wants_more(run)) {
+	} else if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run)) {
 		lost(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
 		ucmatose_note(run, event->outcome);

@@ -183,7 +183,7 @@ static void resolve_server(struct ucmatose *run)
 
 static void start_listening(struct ucmatose *run)
 {
-	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_SERVED_SIZE], line[sizeof(text) + sizeof(served) + 32];
+	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 32];
 	enum outcome outcome;
 
 	run->source.port = (uint16_t)run->options->port;
@@ -194,7 +194,7 @@ static void start_listening(struct ucmatose *run)
 	}
 	ucmatose_begin_connecting(run);
 	snprintf(line, sizeof(line), "cmatose: listening on %s%s", address_text(&run->listener->local, text),
-		 endpoint_served(run->listener, served));
+		 endpoint_local_addresses(run->listener, served));
 	environment_ready(run->environment, &run->listener->local, line);
 }
 

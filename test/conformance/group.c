@@ -57,7 +57,7 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	received = end_last_completion(&bench->server, WORK_RECEIVE);
 	REQUIRE(bench, received->status == COMPLETION_OK && received->length == 500);
 	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->qpn);
-	REQUIRE(bench, received->source_queue_number == bench->client.endpoint->qpn);
+	REQUIRE(bench, received->source_qpn == bench->client.endpoint->qpn);
 	REQUIRE(bench,
 		payload_pattern_check(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1, &difference));
 	REQUIRE(bench, !endpoint_leave(bench->client.endpoint));

@@ -339,7 +339,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_c
 		mad->mra.answered = take8(input) % 4;
 		break;
 	case MAD_DREQ:
-		mad->dreq.remote_queue_number = cm_id->local_qpn;
+		mad->dreq.remote_qpn = cm_id->local_qpn;
 		break;
 	default:
 		break;

@@ -163,7 +163,7 @@ static void read_advertisement(const uint8_t *bytes, size_t length)
 void parse_hello(const uint8_t *bytes, size_t length)
 {
 	uint8_t *copy = exact_copy(bytes, length);
-	char text[ENDPOINT_REFUSAL_SIZE];
+	char text[ENDPOINT_REJECT_TEXT_SIZE];
 	FILE *nowhere = fopen("/dev/null", "we");
 
 	if (!nowhere)
@@ -171,7 +171,7 @@ void parse_hello(const uint8_t *bytes, size_t length)
 	read_hello(length ? copy : NULL, length, HELLO_RPING);
 	read_hello(length ? copy : NULL, length, HELLO_UCMATOSE);
 	read_advertisement(copy, length);
-	for (const char *at = endpoint_refusal_text(copy, length, text); *at; at++)
+	for (const char *at = endpoint_reject_text(copy, length, text); *at; at++)
 		if (*at < ' ' || *at > '~')
 			violation("a refusal is shown with a control character");
 	if (length)

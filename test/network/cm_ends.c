@@ -259,7 +259,7 @@ struct mad captured(const char *name, const struct party *to)
 	if (to) {
 		mad.remote_id = to->endpoint.cm_id->local_id;
 		if (mad.kind == MAD_DREQ)
-			mad.dreq.remote_queue_number = to->qp.number;
+			mad.dreq.remote_qpn = to->qp.number;
 	}
 	return mad;
 }
@@ -312,7 +312,7 @@ struct mad mad_forge(enum mad_kind kind, const struct party *target, const struc
 	if (kind == MAD_REP)
 		mad.rep = (struct mad_rep){ .qpn = 77, .ca_guid = peer->transport->guid };
 	if (kind == MAD_DREQ)
-		mad.dreq.remote_queue_number = target->qp.number;
+		mad.dreq.remote_qpn = target->qp.number;
 	if (kind == MAD_REJ)
 		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER,
 					    .reason = MAD_REASON_CONSUMER,

@@ -3,7 +3,7 @@
 
 #include "test/unit/unit.h"
 
-const struct icrc_case icrc_good = { .verdict = ICRC_GOOD };
+const struct icrc_pending icrc_good = { .result = ICRC_GOOD };
 
 struct soft_transport *stack_open(void)
 {

@@ -11,6 +11,6 @@ void stack_close(struct soft_transport *transport);
 /* Its socket at an address, opened if need be. */
 struct soft_socket *stack_socket(struct soft_transport *transport, const struct address *address);
 
-extern const struct icrc_case icrc_good;
+extern const struct icrc_pending icrc_good;
 
 #endif

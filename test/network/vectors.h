@@ -33,7 +33,7 @@ const struct vector *vector_named(const char *name);
 /* What a vector's IP and UDP headers say, and the UDP payload behind them. */
 struct vector_datagram {
 	struct icrc_flow flow;
-	struct icrc_mark mark;
+	struct icrc_ip_id ip_id;
 	const uint8_t *bytes;
 	size_t length;
 };

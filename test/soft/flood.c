@@ -77,8 +77,8 @@ static void say(struct flood *flood, const struct sender *sender, struct packet 
 	uint8_t bytes[PACKET_MOST];
 	size_t length = packet_write(packet, bytes);
 	size_t pad = packet_pad(packet->length);
-	uint32_t icrc = icrc_of(&flood->icrc, &sender->flow, (struct icrc_mark){ 0 }, bytes, length, packet->payload,
-				packet->length, pad);
+	uint32_t icrc = icrc_compute(&flood->icrc, &sender->flow, (struct icrc_ip_id){ 0 }, bytes, length,
+				     packet->payload, packet->length, pad);
 
 	if (packet->length)
 		memcpy(bytes + length, packet->payload, packet->length);
@@ -165,7 +165,7 @@ static void say_other_message(struct flood *flood, uint64_t die)
 	if (mad.kind == MAD_REP)
 		mad.rep = (struct mad_rep){ .qpn = 77, .ca_guid = soft_random() };
 	if (mad.kind == MAD_DREQ)
-		mad.dreq.remote_queue_number = (uint32_t)soft_random() & PSN_MASK;
+		mad.dreq.remote_qpn = (uint32_t)soft_random() & PSN_MASK;
 	if (mad.kind == MAD_REJ)
 		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER, .reason = MAD_REASON_CONSUMER };
 	say_message(flood, &flood->senders[0], &mad);

@@ -144,7 +144,7 @@ static void receive(struct bench *bench, const struct datagram *datagram)
 					    .length = length,
 					    .has_immediate = !datagram->foreign,
 					    .immediate = datagram->queue,
-					    .source_queue_number = datagram->queue,
+					    .source_qpn = datagram->queue,
 				    });
 	/* Whatever it was, its receive is used up and must be replaced. */
 	assert_int_equal(bench->reposted, before + 1);
@@ -272,7 +272,7 @@ static void foreign_traffic_is_left_alone(void **state)
 							.length = UINT32_MAX - 39,
 							.has_immediate = true,
 							.immediate = 99,
-							.source_queue_number = 99,
+							.source_qpn = 99,
 						});
 	assert_int_equal(bench->run.heard.count, 0);
 	receive_all(bench, 0, 17, 1, 0, 2, 2);

@@ -1065,10 +1065,10 @@ static void server_that_cannot_serve_has_failed(void **state)
 	fake->options.persistent = true;
 	start(fake);
 	listener = &fake->endpoints[0]->base;
-	endpoint_turned_away(listener, OUTCOME_NO_CONNECTION);
+	endpoint_request_failed(listener, OUTCOME_NO_CONNECTION);
 	assert_int_equal(fake->environment.outcome, OUTCOME_OK);
 	for (unsigned count = 0; count < 20; count++)
-		endpoint_starved(listener);
+		endpoint_request_no_memory(listener);
 	assert_int_equal(fake->environment.outcome, OUTCOME_INTERNAL);
 	serve_one(fake);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
@@ -1098,7 +1098,7 @@ static void server_of_one_client_that_cannot_serve_ends(void **state)
 
 	fake->options.server = true;
 	start(fake);
-	endpoint_starved(&fake->endpoints[0]->base);
+	endpoint_request_no_memory(&fake->endpoints[0]->base);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
 }
@@ -1109,7 +1109,7 @@ static void server_of_one_client_goes_on_with_it(void **state)
 	struct fake *fake = *state;
 	struct endpoint *session = connected_guest(fake, 1);
 
-	endpoint_turned_away(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
+	endpoint_request_failed(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
 	assert_false(of(session)->disconnected);
 	ping(session, 32, 0);
 	disconnect(session);

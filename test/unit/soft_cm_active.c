@@ -480,7 +480,7 @@ static void test_real_server(void **state)
 	do_disconnect(active);
 	world_flush();
 	assert_non_null(last_of(MAD_DREQ, client, &answer));
-	assert_int_equal(answer.dreq.remote_queue_number, 0x11);
+	assert_int_equal(answer.dreq.remote_qpn, 0x11);
 	mad.kind = MAD_DREP;
 	world_inject(server, client, &mad);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);

@@ -28,7 +28,7 @@ static void test_goodbye_of_another_queue(void **state)
 	(void)state;
 	active = connect_pair(&passive);
 	mad = mad_forge(MAD_DREQ, passive, &world.hosts[0]);
-	mad.dreq.remote_queue_number++;
+	mad.dreq.remote_qpn++;
 	world_inject(&world.hosts[0], &world.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_up(active) && is_up(passive));

@@ -117,7 +117,7 @@ static void say_with_other_identifiers(struct party *target, const struct host *
 		world_inject(peer, target->host, mad);
 	mad->local_id ^= 1;
 	if (mad->kind == MAD_DREQ) {
-		mad->dreq.remote_queue_number ^= 1;
+		mad->dreq.remote_qpn ^= 1;
 		world_inject(peer, target->host, mad);
 	}
 }
@@ -233,11 +233,11 @@ static void test_unsupported(void **state)
 }
 
 /* Of the messages in a peer's name those count that have a link, and no REQ: anybody may say one. */
-static void test_marks_of_strangers(void **state)
+static void test_identifications_of_strangers(void **state)
 {
 	struct party *kept[10];
-	struct icrc_judge judge = { .known = true, .last.identification = 100 }, before = judge;
-	struct icrc_case open = { .judge = &judge, .verdict = ICRC_SOLVED, .mark.identification = 101 };
+	struct icrc_state pair = { .known = true, .last.identification = 100 }, before = pair;
+	struct icrc_pending pending = { .state = &pair, .result = ICRC_SOLVED, .ip_id.identification = 101 };
 	unsigned requests = 0, heard = 0;
 
 	(void)state;
@@ -251,9 +251,9 @@ static void test_marks_of_strangers(void **state)
 
 			mad.remote_id ^= 0x10101;
 			mad_write(&mad, bytes);
-			soft_cm_receive(host->transport, host->socket, &peer->address, bytes, MAD_SIZE, &open);
+			soft_cm_receive(host->transport, host->socket, &peer->address, bytes, MAD_SIZE, &pending);
 			world_flush();
-			assert_memory_equal(&judge, &before, sizeof(judge));
+			assert_memory_equal(&pair, &before, sizeof(pair));
 		}
 	for (size_t i = 0; i < world.seen_count && i < LENGTH(world.seen); i++) {
 		struct host *host = host_at(&world.seen[i].to);
@@ -263,8 +263,8 @@ static void test_marks_of_strangers(void **state)
 		if (mad.kind != MAD_REQ)
 			continue;
 		soft_cm_receive(host->transport, host->socket, &world.seen[i].from, world.seen[i].bytes, MAD_SIZE,
-				&open);
-		assert_memory_equal(&judge, &before, sizeof(judge));
+				&pending);
+		assert_memory_equal(&pair, &before, sizeof(pair));
 		requests++;
 	}
 	assert_true(requests > 0);
@@ -273,11 +273,11 @@ static void test_marks_of_strangers(void **state)
 		struct mad mad = mad_forge(MAD_MRA, kept[i], peer);
 		uint8_t bytes[MAD_SIZE];
 
-		judge = before;
+		pair = before;
 		mad_write(&mad, bytes);
 		soft_cm_receive(kept[i]->host->transport, kept[i]->host->socket, &peer->address, bytes, MAD_SIZE,
-				&open);
-		heard += judge.last.identification == 101;
+				&pending);
+		heard += pair.last.identification == 101;
 	}
 	assert_true(heard > 0);
 	forget_all();
@@ -371,11 +371,16 @@ static void test_changed_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_wrong_source),	     WORLD_TEST(test_wrong_destination),
-		WORLD_TEST(test_wrong_identifiers),  WORLD_TEST(test_time_out_without_our_identifier),
-		WORLD_TEST(test_unsupported),	     WORLD_TEST(test_no_oracle),
-		WORLD_TEST(test_marks_of_strangers), WORLD_TEST(test_truncated),
-		WORLD_TEST(test_random_bytes),	     WORLD_TEST(test_changed_bytes),
+		WORLD_TEST(test_wrong_source),
+		WORLD_TEST(test_wrong_destination),
+		WORLD_TEST(test_wrong_identifiers),
+		WORLD_TEST(test_time_out_without_our_identifier),
+		WORLD_TEST(test_unsupported),
+		WORLD_TEST(test_no_oracle),
+		WORLD_TEST(test_identifications_of_strangers),
+		WORLD_TEST(test_truncated),
+		WORLD_TEST(test_random_bytes),
+		WORLD_TEST(test_changed_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

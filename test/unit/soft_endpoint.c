@@ -201,8 +201,8 @@ static void what_options_ask_of_packets(void **state)
 static void why_a_peer_is_silent(void **state)
 {
 	static const struct {
-		int refusal, icmp_errno;
-		bool narrow;
+		int send_error, icmp_errno;
+		bool mtu_exceeded;
 		const char *text;
 	} rows[] = {
 		{ 0, 0, false, "" },
@@ -215,12 +215,12 @@ static void why_a_peer_is_silent(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		char text[ENDPOINT_SILENCE_SIZE] = "";
+		char text[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 
-		endpoint.path.socket->refusal = rows[row].refusal;
-		endpoint.path.socket->narrow = rows[row].narrow;
+		endpoint.path.socket->send_error = rows[row].send_error;
+		endpoint.path.socket->mtu_exceeded = rows[row].mtu_exceeded;
 		endpoint.icmp_errno = rows[row].icmp_errno;
-		soft_silence(&endpoint.base, text);
+		soft_timeout_cause(&endpoint.base, text);
 		assert_string_equal(text, rows[row].text);
 	}
 }

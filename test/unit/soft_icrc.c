@@ -16,9 +16,9 @@ static void crc_of_known_bytes(void **state)
 
 	(void)state;
 	icrc_prepare_plain(&table);
-	assert_string_equal(icrc_way(&table), "a table");
+	assert_string_equal(icrc_method(&table), "a table");
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
-	assert_int_equal(table.begin, 0xdebb20e3); /* known from the soft-RoCE driver */
+	assert_int_equal(table.initial, 0xdebb20e3); /* known from the soft-RoCE driver */
 	icrc_prepare(&table);
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
 }
@@ -43,7 +43,7 @@ static void every_way_gives_the_same(void **state)
 	assert_non_null(bytes);
 	icrc_prepare_plain(&plain);
 	icrc_prepare(&fast);
-	print_message("# the fast way here: %s\n", icrc_way(&fast));
+	print_message("# the fast way here: %s\n", icrc_method(&fast));
 	srandom(2);
 	for (size_t i = 0; i < 5000; i++)
 		bytes[i] = (uint8_t)random();
@@ -73,14 +73,14 @@ static void real_packets_are_good(void **state)
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
-		enum icrc_verdict verdict;
-		struct icrc_mark mark;
+		enum icrc_result result;
+		struct icrc_ip_id ip_id;
 
 		vector_open(vector_at(i), &datagram);
-		verdict = icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &mark);
-		assert_int_equal(verdict, datagram.flow.family == ICRC_IP4 ? ICRC_SOLVED : ICRC_GOOD);
-		assert_int_equal(mark.identification, datagram.mark.identification);
-		assert_int_equal(mark.may_fragment, datagram.mark.may_fragment);
+		result = icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &ip_id);
+		assert_int_equal(result, datagram.flow.family == ICRC_IP4 ? ICRC_SOLVED : ICRC_GOOD);
+		assert_int_equal(ip_id.identification, datagram.ip_id.identification);
+		assert_int_equal(ip_id.may_fragment, datagram.ip_id.may_fragment);
 	}
 }
 
@@ -97,16 +97,16 @@ static void real_icrcs_are_made_again(void **state)
 
 		vector_open(vector_at(i), &datagram);
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
-		icrc_store(icrc, icrc_of(&table, &datagram.flow, datagram.mark, datagram.bytes,
-					 (size_t)(packet.payload - datagram.bytes), packet.payload, packet.length,
-					 packet.pad));
+		icrc_store(icrc, icrc_compute(&table, &datagram.flow, datagram.ip_id, datagram.bytes,
+					      (size_t)(packet.payload - datagram.bytes), packet.payload, packet.length,
+					      packet.pad));
 		assert_memory_equal(icrc, datagram.bytes + datagram.length - ICRC_SIZE, ICRC_SIZE);
 	}
 }
 
 /*
- * No single bit goes unnoticed: with IPv6 at once; with IPv4 at the latest by the judge, because the few changes that
- * have a solution (one of 2^15) have one far away.
+ * No single bit goes unnoticed: with IPv6 at once; with IPv4 at the latest by the state of the pair, because the few
+ * changes that have a solution (one of 2^15) have one far away.
  */
 static void any_wrong_bit_is_noticed(void **state)
 {
@@ -118,27 +118,27 @@ static void any_wrong_bit_is_noticed(void **state)
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		uint8_t bytes[2048];
-		struct icrc_mark mark;
+		struct icrc_ip_id ip_id;
 
 		vector_open(vector_at(i), &datagram);
 		memcpy(bytes, datagram.bytes, datagram.length);
 		for (size_t bit = 0; bit < datagram.length * 8; bit++) {
-			struct icrc_judge judge = { .known = true, .last = datagram.mark };
-			enum icrc_verdict verdict;
+			struct icrc_state pair = { .known = true, .last = datagram.ip_id };
+			enum icrc_result result;
 
 			bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			verdict = icrc_check(&table, &datagram.flow, bytes, datagram.length, &mark);
+			result = icrc_check(&table, &datagram.flow, bytes, datagram.length, &ip_id);
 			bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			if (bit / 8 == RESERVED) {
-				assert_int_not_equal(verdict, ICRC_BAD);
-				assert_int_equal(mark.identification, datagram.mark.identification);
+				assert_int_not_equal(result, ICRC_BAD);
+				assert_int_equal(ip_id.identification, datagram.ip_id.identification);
 				continue;
 			}
-			judged += verdict == ICRC_SOLVED;
-			assert_false(icrc_judge_accepts(&judge, verdict, mark, 0));
+			judged += result == ICRC_SOLVED;
+			assert_false(icrc_state_accepts(&pair, result, ip_id, 0));
 		}
 	}
-	print_message("# left to the judge: %u\n", judged);
+	print_message("# left to the state: %u\n", judged);
 	assert_in_range(judged, 0, 20);
 }
 
@@ -150,26 +150,26 @@ static void wrong_headers_are_noticed(void **state)
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
-		struct icrc_mark mark;
+		struct icrc_ip_id ip_id;
 
 		vector_open(vector_at(i), &datagram);
 		for (size_t byte = 0; byte < sizeof(datagram.flow.header); byte++) {
-			struct icrc_judge judge = { .known = true, .last = datagram.mark };
+			struct icrc_state pair = { .known = true, .last = datagram.ip_id };
 			struct icrc_flow flow = datagram.flow;
-			enum icrc_verdict verdict;
+			enum icrc_result result;
 
 			flow.header[byte] ^= 0x10;
-			verdict = icrc_check(&table, &flow, datagram.bytes, datagram.length, &mark);
+			result = icrc_check(&table, &flow, datagram.bytes, datagram.length, &ip_id);
 			/* Lengths, identification and DF are not the flow's; an IPv4 flow ends before its room does. */
 			if (flow.family == ICRC_IP4 ? (byte >= 2 && byte <= 6) || byte == 24 || byte == 25 || byte >= 28
 						    : byte == 4 || byte == 5 || byte == 44 || byte == 45) {
-				assert_int_not_equal(verdict, ICRC_BAD);
+				assert_int_not_equal(result, ICRC_BAD);
 				continue;
 			}
-			assert_false(icrc_judge_accepts(&judge, verdict, mark, 0));
+			assert_false(icrc_state_accepts(&pair, result, ip_id, 0));
 		}
 		icrc_flow_set_source_port(&datagram.flow, 1);
-		assert_int_equal(icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &mark), ICRC_BAD);
+		assert_int_equal(icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &ip_id), ICRC_BAD);
 	}
 }
 
@@ -193,14 +193,14 @@ static void every_mark_is_solved(void **state)
 	memcpy(bytes, header, sizeof(header));
 	memcpy(bytes + BASE_SIZE, "payload", 7);
 	for (unsigned round = 0; round < 0x20000; round++) {
-		struct icrc_mark wanted = { .identification = (uint16_t)round, .may_fragment = round >> 16 }, mark;
-		uint32_t icrc = icrc_of(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE, 7, 1);
+		struct icrc_ip_id wanted = { .identification = (uint16_t)round, .may_fragment = round >> 16 }, ip_id;
+		uint32_t icrc = icrc_compute(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE, 7, 1);
 
 		icrc_store(bytes + BASE_SIZE + 8, icrc);
-		assert_int_equal(icrc_check(&table, &flow, bytes, sizeof(bytes), &mark),
+		assert_int_equal(icrc_check(&table, &flow, bytes, sizeof(bytes), &ip_id),
 				 round ? ICRC_SOLVED : ICRC_GOOD);
-		assert_int_equal(mark.identification, wanted.identification);
-		assert_int_equal(mark.may_fragment, wanted.may_fragment);
+		assert_int_equal(ip_id.identification, wanted.identification);
+		assert_int_equal(ip_id.may_fragment, wanted.may_fragment);
 	}
 }
 
@@ -209,29 +209,29 @@ static void every_length_is_solved(void **state)
 	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MOST + 4);
 	struct icrc_table table;
 	struct icrc_flow flow;
-	struct icrc_mark mark;
+	struct icrc_ip_id ip_id;
 
 	(void)state;
 	assert_non_null(bytes);
 	icrc_prepare(&table);
 	make_flow(&flow);
 	for (size_t length = BASE_SIZE + ICRC_SIZE; length <= ICRC_DATAGRAM_MOST; length++) {
-		struct icrc_mark wanted = { .identification = (uint16_t)(length * 2654435761u),
-					    .may_fragment = length & 1 };
+		struct icrc_ip_id wanted = { .identification = (uint16_t)(length * 2654435761u),
+					     .may_fragment = length & 1 };
 		uint32_t icrc;
 
 		bytes[length % 4000] = (uint8_t)length;
-		icrc = icrc_of(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE,
-			       length - BASE_SIZE - ICRC_SIZE, 0);
+		icrc = icrc_compute(&table, &flow, wanted, bytes, BASE_SIZE, bytes + BASE_SIZE,
+				    length - BASE_SIZE - ICRC_SIZE, 0);
 		icrc_store(bytes + length - ICRC_SIZE, icrc);
-		assert_int_equal(icrc_check(&table, &flow, bytes, length, &mark), ICRC_SOLVED);
-		assert_int_equal(mark.identification, wanted.identification);
-		assert_int_equal(mark.may_fragment, wanted.may_fragment);
+		assert_int_equal(icrc_check(&table, &flow, bytes, length, &ip_id), ICRC_SOLVED);
+		assert_int_equal(ip_id.identification, wanted.identification);
+		assert_int_equal(ip_id.may_fragment, wanted.may_fragment);
 	}
 	for (size_t length = 0; length < BASE_SIZE + ICRC_SIZE; length++)
-		assert_int_equal(icrc_check(&table, &flow, bytes, length, &mark), ICRC_BAD);
-	assert_int_equal(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MOST + 1, &mark), ICRC_BAD);
-	assert_int_equal(icrc_check(&table, &flow, bytes, 65535, &mark), ICRC_BAD);
+		assert_int_equal(icrc_check(&table, &flow, bytes, length, &ip_id), ICRC_BAD);
+	assert_int_equal(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MOST + 1, &ip_id), ICRC_BAD);
+	assert_int_equal(icrc_check(&table, &flow, bytes, 65535, &ip_id), ICRC_BAD);
 	free(bytes);
 }
 
@@ -248,143 +248,143 @@ static void random_bytes_are_bad(void **state)
 	for (unsigned round = 0; round < 30000; round++) {
 		size_t length = (size_t)random() % 200;
 		uint8_t *bytes = malloc(length ? length : 1);
-		enum icrc_verdict verdict;
-		struct icrc_mark mark;
+		enum icrc_result result;
+		struct icrc_ip_id ip_id;
 
 		assert_non_null(bytes);
 		for (size_t i = 0; i < length; i++)
 			bytes[i] = (uint8_t)random();
-		verdict = icrc_check(&table, &flow, bytes, length, &mark);
-		assert_int_not_equal(verdict, ICRC_GOOD);
-		solved += verdict == ICRC_SOLVED;
+		result = icrc_check(&table, &flow, bytes, length, &ip_id);
+		assert_int_not_equal(result, ICRC_GOOD);
+		solved += result == ICRC_SOLVED;
 		free(bytes);
 	}
 	assert_in_range(solved, 0, 8);
 }
 
-static bool judge_sees(struct icrc_judge *judge, uint16_t identification, int64_t now)
+static bool accepts(struct icrc_state *pair, uint16_t identification, int64_t now)
 {
-	struct icrc_mark mark = { .identification = identification };
+	struct icrc_ip_id ip_id = { .identification = identification };
 
-	return icrc_judge_accepts(judge, ICRC_SOLVED, mark, now);
+	return icrc_state_accepts(pair, ICRC_SOLVED, ip_id, now);
 }
 
-static void judge_follows_a_peer(void **state)
+static void state_follows_a_peer(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 
 	(void)state;
-	assert_true(judge_sees(&judge, 65000, 0)); /* the first is believed */
-	assert_true(judge_sees(&judge, 65000, 0));
-	assert_true(judge_sees(&judge, 65001, 0));
-	assert_true(judge_sees(&judge, 65501, 0));
-	assert_true(judge_sees(&judge, 300, 0));	    /* across the wrap */
-	assert_true(judge_sees(&judge, 64000, 0) == false); /* too far back */
-	assert_true(judge_sees(&judge, 250, 0));	    /* overtaken */
-	assert_true(judge_sees(&judge, 65500, 0));	    /* by many */
-	assert_true(judge_sees(&judge, 301, 0));
+	assert_true(accepts(&pair, 65000, 0)); /* the first is believed */
+	assert_true(accepts(&pair, 65000, 0));
+	assert_true(accepts(&pair, 65001, 0));
+	assert_true(accepts(&pair, 65501, 0));
+	assert_true(accepts(&pair, 300, 0));		/* across the wrap */
+	assert_true(accepts(&pair, 64000, 0) == false); /* too far back */
+	assert_true(accepts(&pair, 250, 0));		/* overtaken */
+	assert_true(accepts(&pair, 65500, 0));		/* by many */
+	assert_true(accepts(&pair, 301, 0));
 }
 
-static void judge_takes_zero_and_nothing_bad(void **state)
+static void state_takes_zero_and_nothing_bad(void **state)
 {
-	struct icrc_judge judge = { 0 };
-	struct icrc_mark zero = { 0 };
+	struct icrc_state pair = { 0 };
+	struct icrc_ip_id zero = { 0 };
 
 	(void)state;
-	assert_true(icrc_judge_accepts(&judge, ICRC_GOOD, zero, 0));
-	assert_false(icrc_judge_accepts(&judge, ICRC_BAD, zero, 0));
-	assert_true(judge_sees(&judge, 30000, 0));
-	assert_true(icrc_judge_accepts(&judge, ICRC_GOOD, zero, 0));
-	assert_true(icrc_judge_accepts(&judge, ICRC_SOLVED, (struct icrc_mark){ .may_fragment = true }, 0));
-	assert_false(icrc_judge_accepts(&judge, ICRC_BAD, (struct icrc_mark){ .identification = 30001 }, 0));
+	assert_true(icrc_state_accepts(&pair, ICRC_GOOD, zero, 0));
+	assert_false(icrc_state_accepts(&pair, ICRC_BAD, zero, 0));
+	assert_true(accepts(&pair, 30000, 0));
+	assert_true(icrc_state_accepts(&pair, ICRC_GOOD, zero, 0));
+	assert_true(icrc_state_accepts(&pair, ICRC_SOLVED, (struct icrc_ip_id){ .may_fragment = true }, 0));
+	assert_false(icrc_state_accepts(&pair, ICRC_BAD, (struct icrc_ip_id){ .identification = 30001 }, 0));
 	/* Another DF is another numbering. */
-	assert_false(icrc_judge_accepts(&judge, ICRC_SOLVED,
-					(struct icrc_mark){ .identification = 30001, .may_fragment = true }, 0));
-	assert_true(judge_sees(&judge, 30001, 0));
+	assert_false(icrc_state_accepts(&pair, ICRC_SOLVED,
+					(struct icrc_ip_id){ .identification = 30001, .may_fragment = true }, 0));
+	assert_true(accepts(&pair, 30001, 0));
 }
 
-static void judge_refuses_a_lone_jump(void **state)
+static void state_refuses_a_lone_jump(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 	uint16_t identification = 100;
 
 	(void)state;
 	/* A corrupted packet now and then, each with a solution far away. */
 	for (unsigned round = 0; round < 20000; round++) {
-		assert_true(judge_sees(&judge, identification++, 0));
+		assert_true(accepts(&pair, identification++, 0));
 		if (round % 20 == 0)
-			assert_false(judge_sees(&judge, (uint16_t)(identification + 20000), 0));
+			assert_false(accepts(&pair, (uint16_t)(identification + 20000), 0));
 	}
 }
 
-static void judge_follows_a_confirmed_jump(void **state)
+static void state_follows_a_confirmed_jump(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 
 	(void)state;
-	assert_true(judge_sees(&judge, 100, 0));
-	assert_false(judge_sees(&judge, 40000, 0));
-	assert_true(judge_sees(&judge, 40001, 0));
-	assert_true(judge_sees(&judge, 40002, 0));
-	assert_false(judge_sees(&judge, 101, 0));
-	assert_true(judge_sees(&judge, 40003, 0));
+	assert_true(accepts(&pair, 100, 0));
+	assert_false(accepts(&pair, 40000, 0));
+	assert_true(accepts(&pair, 40001, 0));
+	assert_true(accepts(&pair, 40002, 0));
+	assert_false(accepts(&pair, 101, 0));
+	assert_true(accepts(&pair, 40003, 0));
 }
 
 /* After a silence of three seconds Linux may have moved its count on by 3,000. */
-static void judge_allows_for_silence(void **state)
+static void state_allows_for_silence(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 
 	(void)state;
-	assert_true(judge_sees(&judge, 100, 0));
-	assert_false(judge_sees(&judge, 3100, CLOCK_NS_PER_S));
-	assert_true(judge_sees(&judge, 101, CLOCK_NS_PER_S));
-	assert_true(judge_sees(&judge, 3101, 4 * CLOCK_NS_PER_S));
-	assert_false(judge_sees(&judge, 101, 5 * CLOCK_NS_PER_S));
+	assert_true(accepts(&pair, 100, 0));
+	assert_false(accepts(&pair, 3100, CLOCK_NS_PER_S));
+	assert_true(accepts(&pair, 101, CLOCK_NS_PER_S));
+	assert_true(accepts(&pair, 3101, 4 * CLOCK_NS_PER_S));
+	assert_false(accepts(&pair, 101, 5 * CLOCK_NS_PER_S));
 	/* A minute: anything goes, and is remembered. */
-	assert_true(judge_sees(&judge, 45000, 66 * CLOCK_NS_PER_S + 4 * CLOCK_NS_PER_S));
-	assert_true(judge_sees(&judge, 45001, 70 * CLOCK_NS_PER_S));
+	assert_true(accepts(&pair, 45000, 66 * CLOCK_NS_PER_S + 4 * CLOCK_NS_PER_S));
+	assert_true(accepts(&pair, 45001, 70 * CLOCK_NS_PER_S));
 	/* A clock that stands still or goes back is no silence. */
-	assert_false(judge_sees(&judge, 60000, 0));
+	assert_false(accepts(&pair, 60000, 0));
 }
 
 /* The segments of one send count up from 0; so do those of the next. */
-static void judge_follows_segments(void **state)
+static void state_follows_segments(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 
 	(void)state;
 	for (unsigned round = 0; round < 100; round++) {
 		for (uint16_t segment = 0; segment < 64; segment++)
-			assert_true(judge_sees(&judge, segment, round));
+			assert_true(accepts(&pair, segment, round));
 	}
 }
 
 /* A peer that numbers at random is heard, though it takes three packets to learn. */
-static void judge_gives_up_on_random_numbers(void **state)
+static void state_gives_up_on_random_numbers(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 	uint16_t identification = 7;
 	unsigned refused = 0;
 
 	(void)state;
 	for (unsigned round = 0; round < 10000; round++) {
-		refused += !judge_sees(&judge, identification, 0);
+		refused += !accepts(&pair, identification, 0);
 		identification = (uint16_t)(identification * 25173u + 13849u);
 	}
 	assert_in_range(refused, 1, 5);
 }
 
 /* Two hosts behind one address, or a device that counts for each queue pair: neither is kept from being heard. */
-static void judge_bears_two_counts(void **state)
+static void state_accepts_two_counts(void **state)
 {
-	struct icrc_judge judge = { 0 };
+	struct icrc_state pair = { 0 };
 	unsigned refused = 0;
 
 	(void)state;
 	for (uint16_t round = 0; round < 10000; round++) {
-		refused += !judge_sees(&judge, (uint16_t)(100 + round), 0);
-		refused += !judge_sees(&judge, (uint16_t)(40000 + round), 0);
+		refused += !accepts(&pair, (uint16_t)(100 + round), 0);
+		refused += !accepts(&pair, (uint16_t)(40000 + round), 0);
 	}
 	assert_in_range(refused, 1, 5);
 }
@@ -401,14 +401,14 @@ int main(void)
 		cmocka_unit_test(every_mark_is_solved),
 		cmocka_unit_test(every_length_is_solved),
 		cmocka_unit_test(random_bytes_are_bad),
-		cmocka_unit_test(judge_follows_a_peer),
-		cmocka_unit_test(judge_takes_zero_and_nothing_bad),
-		cmocka_unit_test(judge_refuses_a_lone_jump),
-		cmocka_unit_test(judge_follows_a_confirmed_jump),
-		cmocka_unit_test(judge_allows_for_silence),
-		cmocka_unit_test(judge_follows_segments),
-		cmocka_unit_test(judge_gives_up_on_random_numbers),
-		cmocka_unit_test(judge_bears_two_counts),
+		cmocka_unit_test(state_follows_a_peer),
+		cmocka_unit_test(state_takes_zero_and_nothing_bad),
+		cmocka_unit_test(state_refuses_a_lone_jump),
+		cmocka_unit_test(state_follows_a_confirmed_jump),
+		cmocka_unit_test(state_allows_for_silence),
+		cmocka_unit_test(state_follows_segments),
+		cmocka_unit_test(state_gives_up_on_random_numbers),
+		cmocka_unit_test(state_accepts_two_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

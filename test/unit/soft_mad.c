@@ -156,7 +156,7 @@ static void real_answers_are_understood(void **state)
 	assert_int_equal(mad.kind, MAD_DREQ);
 	assert_int_equal(mad.local_id, 0xb71890e3);
 	assert_int_equal(mad.remote_id, 0x2a16bac1);
-	assert_int_equal(mad.dreq.remote_queue_number, 0x11);
+	assert_int_equal(mad.dreq.remote_qpn, 0x11);
 
 	parse_named("disconnected4", &mad);
 	assert_int_equal(mad.kind, MAD_DREP);
@@ -410,7 +410,7 @@ static void fields_lie_where_the_specification_says(void **state)
 		     (const struct place[]){ { 8, 0x80 }, { 9, 0xa0 } }, 2);
 	check_places(&(struct mad){ .kind = MAD_REJ, .rej = { .answered = 1, .reason = 0x0102 } },
 		     (const struct place[]){ { 8, 0x40 }, { 9, 0 }, { 10, 1 }, { 11, 2 } }, 4);
-	check_places(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_queue_number = 0x010203 } },
+	check_places(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_qpn = 0x010203 } },
 		     (const struct place[]){ { 8, 1 }, { 9, 2 }, { 10, 3 }, { 11, 0 } }, 4);
 }
 
@@ -437,7 +437,7 @@ static void too_long_is_cut(void **state)
 	assert_zero(bytes + 24 + 12 + MAD_INFORMATION_MOST, MAD_SIZE - 24 - 12 - MAD_INFORMATION_MOST);
 	mad.kind = MAD_DREQ;
 	mad.private_length = 5;
-	mad.dreq.remote_queue_number = UINT32_MAX;
+	mad.dreq.remote_qpn = UINT32_MAX;
 	mad_write(&mad, bytes);
 	assert_memory_equal(bytes + 24 + 8, "\xff\xff\xff\0\xff\xff\xff\xff\xff\0", 10);
 	assert_zero(bytes + 24 + 17, MAD_SIZE - 24 - 17);

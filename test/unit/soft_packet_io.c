@@ -101,11 +101,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 }
 
 void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const struct packet *packet, const struct icrc_case *open);
+			    const struct packet *packet, const struct icrc_pending *pending);
 void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const struct packet *packet, const struct icrc_case *open)
+			    const struct packet *packet, const struct icrc_pending *pending)
 {
-	(void)open;
+	(void)pending;
 	(void)transport;
 	(void)from;
 	assert_int_equal(socket->address.bytes[3], 2);
@@ -149,15 +149,15 @@ void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct s
 }
 
 void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const uint8_t *bytes, size_t length, const struct icrc_case *open);
+			    const uint8_t *bytes, size_t length, const struct icrc_pending *pending);
 void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const uint8_t *bytes, size_t length, const struct icrc_case *open)
+			    const uint8_t *bytes, size_t length, const struct icrc_pending *pending)
 {
 	(void)transport;
 	(void)socket;
 	(void)from;
 	(void)bytes;
-	(void)open;
+	(void)pending;
 	assert_int_equal(length, MAD_SIZE);
 	packet_io->messages_for_manager++;
 }
@@ -436,7 +436,7 @@ static void what_icmp_says(void **state)
 		packet_io->taken = true;
 		packet_io->icmp_error = errors[index];
 		soft_packet_io_readable(&receiver.socket);
-		assert_int_equal(soft_socket_is_narrow(&receiver.socket), errors[index] == EMSGSIZE);
+		assert_int_equal(soft_socket_mtu_exceeded(&receiver.socket), errors[index] == EMSGSIZE);
 		assert_int_equal(packet_io->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
 		end_close(&receiver);
 	}
@@ -478,7 +478,7 @@ static int send_datagrams(struct soft_unsent unsent[2])
 	}
 	soft_flush(&sender.transport);
 	end_close(&sender);
-	return soft_socket_refusal(&sender.socket);
+	return soft_socket_send_error(&sender.socket);
 }
 
 /* None behind it in its queue goes either, all in the others do, and it is known why. */
@@ -624,7 +624,7 @@ static void a_silence_tells_what_was_dropped_here(void **state)
 		const char *text;
 
 		packet_io->dropped = turn ? 7 : 0;
-		end.socket.narrow = turn == 2;
+		end.socket.mtu_exceeded = turn == 2;
 		capture_begin(&capture);
 		soft_enter(&end.transport);
 		soft_complete(&endpoint, &completion, 12);

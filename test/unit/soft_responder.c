@@ -843,23 +843,23 @@ static void strangers_are_not_heard(void **state)
 	bench_close(&bench);
 }
 
-/* A packet whose mark is that many steps ahead of 100. */
-static void arrive_marked(struct bench *bench, struct icrc_judge *judge, const struct address *from, uint16_t ahead,
+/* A packet whose identification is that many steps ahead of 100. */
+static void arrive_marked(struct bench *bench, struct icrc_state *pair, const struct address *from, uint16_t ahead,
 			  uint32_t destination)
 {
 	struct packet packet = bench_packet(bench, OPCODE_WRITE_ONLY, 100, 16);
-	struct icrc_case open = { .judge = judge,
-				  .verdict = ICRC_SOLVED,
-				  .mark.identification = (uint16_t)(100 + ahead) };
+	struct icrc_pending pending = { .state = pair,
+					.result = ICRC_SOLVED,
+					.ip_id.identification = (uint16_t)(100 + ahead) };
 
 	packet.destination = destination;
-	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, from, &packet, &open);
+	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, from, &packet, &pending);
 }
 
 /* Whoever sends in a peer's name cannot have the peer's own packets refused. */
-static void strangers_teach_the_judge_nothing(void **state)
+static void strangers_do_not_change_the_icrc_state(void **state)
 {
-	struct icrc_judge judge = { .known = true, .last.identification = 100 }, before = judge;
+	struct icrc_state pair = { .known = true, .last.identification = 100 }, before = pair;
 	const struct address *peer;
 	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
 	struct bench bench;
@@ -870,18 +870,18 @@ static void strangers_teach_the_judge_nothing(void **state)
 	peer = &testbed.hosts[0].address;
 	number = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16).destination;
 	for (uint16_t ahead = 0; ahead < 40000; ahead += 100) {
-		arrive_marked(&bench, &judge, peer, ahead, number + 1);
-		arrive_marked(&bench, &judge, &stranger, ahead, number);
+		arrive_marked(&bench, &pair, peer, ahead, number + 1);
+		arrive_marked(&bench, &pair, &stranger, ahead, number);
 	}
-	assert_memory_equal(&judge, &before, sizeof(judge));
+	assert_memory_equal(&pair, &before, sizeof(pair));
 	assert_int_equal(testbed.hosts[1].heard, 0);
 	/* The peer's own do count, and one that is damaged is found. */
-	arrive_marked(&bench, &judge, peer, 20000, number);
+	arrive_marked(&bench, &pair, peer, 20000, number);
 	assert_int_equal(testbed.hosts[1].heard, 0);
-	assert_true(judge.suspected);
-	arrive_marked(&bench, &judge, peer, 1, number);
+	assert_true(pair.suspected);
+	arrive_marked(&bench, &pair, peer, 1, number);
 	assert_int_equal(testbed.hosts[1].heard, 1);
-	assert_int_equal(judge.last.identification, 101);
+	assert_int_equal(pair.last.identification, 101);
 	bench_close(&bench);
 }
 
@@ -1065,7 +1065,7 @@ int main(void)
 		cmocka_unit_test(messages_are_counted),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(strangers_are_not_heard),
-		cmocka_unit_test(strangers_teach_the_judge_nothing),
+		cmocka_unit_test(strangers_do_not_change_the_icrc_state),
 		cmocka_unit_test(who_left_still_acknowledges),
 		cmocka_unit_test(numbers_come_once),
 		cmocka_unit_test(keys_cannot_be_guessed),

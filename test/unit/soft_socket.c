@@ -203,14 +203,14 @@ static void mtu_is_looked_up_now_and_then(void **state)
 	assert_int_equal(soft_socket_listen(&world.transport, "here", &loopback), OUTCOME_OK);
 	socket = world.transport.sockets;
 	for (unsigned count = 0; count < 1000; count++) {
-		soft_path_back(socket, &loopback, &path);
+		soft_path_reply(socket, &loopback, &path);
 		assert_int_equal(path.mtu, 1024);
 		world.now += CLOCK_NS_PER_MS / 2;
 	}
 	assert_int_equal(world.looks, 1);
 	world.mtu = 9000;
 	world.now += CLOCK_NS_PER_S;
-	soft_path_back(socket, &loopback, &path);
+	soft_path_reply(socket, &loopback, &path);
 	assert_int_equal(path.mtu, 4096);
 	assert_int_equal(world.looks, 2);
 	/* Less than any path MTU leaves the least. */

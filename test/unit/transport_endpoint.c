@@ -265,7 +265,7 @@ static void failures_are_told_once(void **state)
 	assert_int_equal(endpoint->state, ENDPOINT_FAILED);
 	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
 	endpoint_fail(endpoint, OUTCOME_FAILED);
-	endpoint_refused(endpoint, (const uint8_t *)"no", 2);
+	endpoint_rejected(endpoint, (const uint8_t *)"no", 2);
 	endpoint_established(endpoint, NULL, 0);
 	assert_int_equal(heard.events, 1);
 	endpoint_destroy(endpoint);
@@ -281,7 +281,7 @@ static void refusals_bring_their_words(void **state)
 
 	(void)state;
 	endpoint->state = ENDPOINT_CONNECTING;
-	endpoint_refused(endpoint, (const uint8_t *)"busy", 4);
+	endpoint_rejected(endpoint, (const uint8_t *)"busy", 4);
 	assert_int_equal(heard.event.kind, EVENT_FAILED);
 	assert_int_equal(heard.event.outcome, OUTCOME_NO_CONNECTION);
 	assert_int_equal(heard.event.private_length, 4);
@@ -291,17 +291,17 @@ static void refusals_bring_their_words(void **state)
 
 static void refusal_texts(void **state)
 {
-	char text[ENDPOINT_REFUSAL_SIZE], longest[PRIVATE_DATA_MOST + 40], expected[sizeof(longest)];
+	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MOST + 40], expected[sizeof(longest)];
 
 	(void)state;
-	assert_string_equal(endpoint_refusal_text(NULL, 10, text), "");
-	assert_string_equal(endpoint_refusal_text((const uint8_t *)"", 1, text), "");
-	assert_string_equal(endpoint_refusal_text((const uint8_t *)"busy", 0, text), "");
-	assert_string_equal(endpoint_refusal_text((const uint8_t *)"busy", 3, text), ": \"bus\"");
-	assert_string_equal(endpoint_refusal_text((const uint8_t *)"bu\nsy", 5, text), ": \"bu\"");
+	assert_string_equal(endpoint_reject_text(NULL, 10, text), "");
+	assert_string_equal(endpoint_reject_text((const uint8_t *)"", 1, text), "");
+	assert_string_equal(endpoint_reject_text((const uint8_t *)"busy", 0, text), "");
+	assert_string_equal(endpoint_reject_text((const uint8_t *)"busy", 3, text), ": \"bus\"");
+	assert_string_equal(endpoint_reject_text((const uint8_t *)"bu\nsy", 5, text), ": \"bu\"");
 	memset(longest, 'x', sizeof(longest));
 	snprintf(expected, sizeof(expected), ": \"%.*s\"", PRIVATE_DATA_MOST, longest);
-	assert_string_equal(endpoint_refusal_text((const uint8_t *)longest, sizeof(longest), text), expected);
+	assert_string_equal(endpoint_reject_text((const uint8_t *)longest, sizeof(longest), text), expected);
 }
 
 /* Of a connection while it is established; of a group until it failed. The first message establishes an acceptor. */
@@ -344,18 +344,18 @@ static void strangers_fill_no_log(void **state)
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
 	(void)state;
-	transport.strangers = (struct log_limit){ 0 };
+	transport.request_log_limit = (struct log_limit){ 0 };
 	for (unsigned period = 0; period < 3; period++) {
 		endpoint->state = period == 1 ? ENDPOINT_LISTENING : ENDPOINT_ACCEPTING;
 		for (unsigned count = 0; count < 30; count++)
-			assert_int_equal(endpoint_is_worth_telling(endpoint), count < 10);
+			assert_int_equal(endpoint_may_log(endpoint), count < 10);
 		endpoint->state = ENDPOINT_ESTABLISHED;
-		assert_true(endpoint_is_worth_telling(endpoint));
+		assert_true(endpoint_may_log(endpoint));
 		endpoint->state = ENDPOINT_CONNECTING;
-		assert_true(endpoint_is_worth_telling(endpoint));
+		assert_true(endpoint_may_log(endpoint));
 		now += 10 * CLOCK_NS_PER_S - 1;
 		endpoint->state = ENDPOINT_ACCEPTING;
-		assert_false(endpoint_is_worth_telling(endpoint));
+		assert_false(endpoint_may_log(endpoint));
 		now++;
 	}
 	endpoint->state = ENDPOINT_IDLE;
@@ -368,13 +368,13 @@ static void listeners_hear_of_lost_requests(void **state)
 
 	(void)state;
 	endpoint->state = ENDPOINT_LISTENING;
-	transport.strangers = (struct log_limit){ 0 };
-	endpoint_turned_away(endpoint, OUTCOME_NO_CONNECTION);
+	transport.request_log_limit = (struct log_limit){ 0 };
+	endpoint_request_failed(endpoint, OUTCOME_NO_CONNECTION);
 	assert_int_equal(heard.events, 0);
-	endpoint_turned_away(endpoint, OUTCOME_FAILED);
-	assert_int_equal(heard.event.kind, EVENT_REFUSED);
+	endpoint_request_failed(endpoint, OUTCOME_FAILED);
+	assert_int_equal(heard.event.kind, EVENT_REQUEST_FAILED);
 	assert_int_equal(heard.event.outcome, OUTCOME_FAILED);
-	endpoint_starved(endpoint);
+	endpoint_request_no_memory(endpoint);
 	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
 	assert_int_equal(heard.events, 2);
 	assert_string_equal(finish(endpoint), "tool: peer: a request is refused: out of memory\n");
@@ -389,7 +389,7 @@ static void requests_come_to_the_listener(void **state)
 	listener->state = ENDPOINT_LISTENING;
 	endpoint_initialise(&request, &channel, ENDPOINT_CONNECTION, &listener->options);
 	request.state = ENDPOINT_REQUESTED;
-	endpoint_requested(listener, &request, (const uint8_t *)"hello", 5);
+	endpoint_report_request(listener, &request, (const uint8_t *)"hello", 5);
 	assert_int_equal(heard.event.kind, EVENT_REQUEST);
 	assert_ptr_equal(heard.event.request, &request);
 	assert_int_equal(heard.event.private_length, 5);

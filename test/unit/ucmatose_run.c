@@ -377,7 +377,7 @@ static void every_request_prolongs_the_wait(void **state)
 		run_for(fake, 300 * MS);
 	}
 	/* Also that of one that is lost. */
-	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint_request_failed(endpoint_of(fake, 0), OUTCOME_INTERNAL);
 	run_for(fake, 300 * MS);
 	take(fake, 4, true);
 	assert_reports(fake, "\"made\":4,\"failed\":1,");
@@ -712,11 +712,11 @@ static void request_that_is_lost_here_has_failed(void **state)
 
 	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
 	start_server(fake, 2);
-	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint_request_failed(endpoint_of(fake, 0), OUTCOME_INTERNAL);
 	run_for(fake, 9 * CLOCK_NS_PER_S);
 	endpoint = ask(fake, 1, true);
 	/* All that are wanted have come. */
-	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint_request_failed(endpoint_of(fake, 0), OUTCOME_INTERNAL);
 	endpoint_established(endpoint, NULL, 0);
 	assert_int_equal(of(endpoint)->send_count, 1);
 	transfer(endpoint, 1);
@@ -732,7 +732,7 @@ static void server_waits_for_a_stock_client_that_it_accepts(void **state)
 
 	start_server(fake, 256);
 	for (uint32_t i = 0; i < 255; i++)
-		endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+		endpoint_request_failed(endpoint_of(fake, 0), OUTCOME_INTERNAL);
 	endpoint = ask(fake, 0, false);
 	run_for(fake, 700 * MS);
 	endpoint_established(endpoint, NULL, 0);
@@ -749,7 +749,7 @@ static void server_whose_requests_are_all_lost_ends(void **state)
 	struct fake *fake = *state;
 
 	start_server(fake, 1);
-	endpoint_turned_away(endpoint_of(fake, 0), OUTCOME_INTERNAL);
+	endpoint_request_failed(endpoint_of(fake, 0), OUTCOME_INTERNAL);
 	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
@@ -1200,7 +1200,7 @@ static void client_is_told_of_other_options(void **state)
 		resolved(fake, endpoint_of(fake, 0));
 		/* That needs no line of its own then. */
 		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
-		endpoint_refused(endpoint_of(fake, 0), bytes, sizeof(bytes));
+		endpoint_rejected(endpoint_of(fake, 0), bytes, sizeof(bytes));
 		assert_over(fake, OUTCOME_FAILED, words);
 	}
 }
@@ -1214,7 +1214,7 @@ static void client_is_told_of_a_refusal(void **state)
 		start_client(fake, 1);
 		resolved(fake, endpoint_of(fake, 0));
 		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
-		endpoint_refused(endpoint_of(fake, 0), NULL, 0);
+		endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 		assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
 	}
 }
@@ -1228,7 +1228,7 @@ static void errors_of_others_are_not_kept_back(void **state)
 	resolved(fake, endpoint_of(fake, 0));
 	log_error(&fake->environment.log, "fake0", "gone");
 	log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
-	endpoint_refused(endpoint_of(fake, 0), NULL, 0);
+	endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: fake0: gone\nucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
 }

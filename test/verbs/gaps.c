@@ -582,7 +582,7 @@ static void a_request_without_memory(void **state)
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 	provider_fail(NULL, 0, 0);
 	assert_non_null(strstr(capture_end(&capture), "a request is refused: out of memory"));
-	assert_int_equal(end_events(&bench.listening, EVENT_REFUSED), 1);
+	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST_FAILED), 1);
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 	end();
 }
@@ -691,7 +691,7 @@ static void a_datagram_without_immediate(void **state)
 	completion = end_last_completion(&bench.client, WORK_RECEIVE);
 	assert_int_equal(completion->length, 300);
 	assert_false(completion->has_immediate);
-	assert_int_equal(completion->source_queue_number, bench.client.endpoint->qpn);
+	assert_int_equal(completion->source_qpn, bench.client.endpoint->qpn);
 	end();
 }
 
@@ -720,11 +720,11 @@ static void the_path_that_was_taken(void **state)
 	assert_int_equal(taken.port, 1);
 	assert_int_equal(taken.gid_index, 3);
 	assert_int_equal(taken.mtu, 2048);
-	assert_int_equal(taken.peer_queue_number, bench.server.endpoint->qpn);
+	assert_int_equal(taken.peer_qpn, bench.server.endpoint->qpn);
 	/* What cannot be asked is not known. */
 	provider_fail("ibv_query_qp", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
-	assert_int_equal(taken.peer_queue_number, 0);
+	assert_int_equal(taken.peer_qpn, 0);
 	assert_string_equal(taken.gid_type, "RoCE v2");
 	provider_fail("ibv_query_gid_ex", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);

@@ -441,7 +441,7 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
  * packet of the connection changes nothing, whenever it comes.
  */
 
-static const struct icrc_case good = { .verdict = ICRC_GOOD };
+static const struct icrc_pending good = { .result = ICRC_GOOD };
 
 static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
 			 uint32_t length)

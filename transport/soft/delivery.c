@@ -204,12 +204,12 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 
 static void report_completion(const struct entry *entry)
 {
-	char text[CAUSE_MOST + ENDPOINT_SILENCE_SIZE], silence[ENDPOINT_SILENCE_SIZE];
+	char text[CAUSE_MOST + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	enum completion_status status = entry->completion.status;
 
 	if (status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(text, sizeof(text), "%s%s", completion_status_text(status),
-			 endpoint_silence(&entry->endpoint->base, silence));
+			 endpoint_timeout_cause(&entry->endpoint->base, timeout_cause));
 	else if (status == COMPLETION_OTHER)
 		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror((int)entry->raw));
 	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
@@ -239,7 +239,7 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		if (endpoint_is_worth_telling(&endpoint->base))
+		if (endpoint_may_log(&endpoint->base))
 			log_error(endpoint->base.transport->log, endpoint->base.name,
 				  "%s: the peer gave up before the connection stood",
 				  endpoint_state_text(endpoint->base.state));
@@ -260,18 +260,18 @@ static bool is_absent(const struct event *event)
 
 static void deliver_failed(struct soft_endpoint *endpoint, const struct event *event)
 {
-	char refusal[ENDPOINT_REFUSAL_SIZE], silence[ENDPOINT_SILENCE_SIZE];
+	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
-	if (event->code_name && endpoint_is_worth_telling(&endpoint->base))
+	if (event->code_name && endpoint_may_log(&endpoint->base))
 		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
 			  endpoint_state_text(endpoint->base.state), event->cause,
-			  endpoint_refusal_text(event->data, event->length, refusal),
-			  endpoint_silence(&endpoint->base, silence), event->code_name, event->code);
+			  endpoint_reject_text(event->data, event->length, reason),
+			  endpoint_timeout_cause(&endpoint->base, timeout_cause), event->code_name, event->code);
 	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
-		endpoint_refused(&endpoint->base, event->data, event->length);
+		endpoint_rejected(&endpoint->base, event->data, event->length);
 	else
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
@@ -334,9 +334,9 @@ static void fail_no_memory(struct soft_delivery *delivery, struct soft_endpoint 
 			continue;
 		endpoint->no_memory = false;
 		if (endpoint->base.kind == ENDPOINT_LISTENER) {
-			endpoint_starved(&endpoint->base);
+			endpoint_request_no_memory(&endpoint->base);
 		} else if (endpoint->base.handlers) {
-			if (endpoint_is_worth_telling(&endpoint->base))
+			if (endpoint_may_log(&endpoint->base))
 				log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {

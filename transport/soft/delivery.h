@@ -38,7 +38,7 @@ void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const 
 /* SOFT_EVENT_FAILED for a REJ: reason, and its private data for the command. */
 void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
 			 size_t length);
-/* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REFUSED. */
+/* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
 void soft_fail_no_memory(struct soft_endpoint *endpoint);
 /* raw: errno of COMPLETION_OTHER. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);

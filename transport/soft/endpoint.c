@@ -274,7 +274,7 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 
 #define NATIVE_ADDRESSES "InfiniBand's own addresses need InfiniBand: there is only IP"
 
-const struct path_refusal soft_refusals[] = {
+const struct unsupported_option soft_unsupported_options[] = {
 	{ "device", NULL, "there is none: --interface or a local address says which way" },
 	{ "port-num", NULL, "there is no device with ports: --interface or a local address says which way" },
 	{ "gid-index", NULL, "there is no table of GIDs: a local address is the GID" },
@@ -286,24 +286,24 @@ const struct path_refusal soft_refusals[] = {
 	{ NULL, NULL, NULL },
 };
 
-void soft_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
+void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 	const struct soft_socket *socket = endpoint->path.socket;
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
-	int refusal = socket ? soft_socket_refusal(socket) : 0;
+	int send_error = socket ? soft_socket_send_error(socket) : 0;
 
-	if (refusal)
-		snprintf(text, ENDPOINT_SILENCE_SIZE, "; this host refuses to send: %s (errno %d)", strerror(refusal),
-			 refusal);
+	if (send_error)
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
+			 strerror(send_error), send_error);
 	else if (endpoint->icmp_errno)
-		snprintf(text, ENDPOINT_SILENCE_SIZE, "; ICMP says: %s (errno %d)", strerror(endpoint->icmp_errno),
-			 endpoint->icmp_errno);
-	else if (socket && soft_socket_is_narrow(socket))
-		snprintf(text, ENDPOINT_SILENCE_SIZE,
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP says: %s (errno %d)",
+			 strerror(endpoint->icmp_errno), endpoint->icmp_errno);
+	else if (socket && soft_socket_mtu_exceeded(socket))
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; a router says that the packets are too long for the path, see --mtu");
 	else if (dropped)
-		snprintf(text, ENDPOINT_SILENCE_SIZE,
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);
 }
 
@@ -318,7 +318,7 @@ void soft_path(const struct endpoint *base, struct path *path)
 	path->mtu = endpoint->path.mtu;
 	if (endpoint->cm_id) {
 		path->mtu = endpoint->cm_id->agreement.path.mtu;
-		path->peer_queue_number = endpoint->cm_id->agreement.peer_qpn;
+		path->peer_qpn = endpoint->cm_id->agreement.peer_qpn;
 	}
 }
 
@@ -358,5 +358,5 @@ void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t 
 		endpoint_destroy(&endpoint->base);
 		return;
 	}
-	endpoint_requested(&listener->base, &endpoint->base, length ? data : NULL, length);
+	endpoint_report_request(&listener->base, &endpoint->base, length ? data : NULL, length);
 }

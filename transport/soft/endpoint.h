@@ -55,8 +55,8 @@ enum outcome soft_disconnect(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel);
 void soft_path(const struct endpoint *endpoint, struct path *path);
-void soft_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
-extern const struct path_refusal soft_refusals[];
+void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
+extern const struct unsupported_option soft_unsupported_options[];
 
 /* group.c */
 enum outcome soft_join(struct endpoint *endpoint, void *context);

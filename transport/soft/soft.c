@@ -34,7 +34,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
 	icrc_prepare(&transport->icrc);
-	log_debug(log, "checksums by %s", icrc_way(&transport->icrc));
+	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
 	transport->guid = soft_random();
 	transport->domain = (struct domain){
 		.transport = &transport->base,
@@ -140,7 +140,7 @@ const struct backend soft_backend = {
 	.post = soft_post,
 	.migrate = soft_migrate,
 	.path = WITH_REPORT || WITH_DOCTOR ? soft_path : NULL,
-	.silence = soft_silence,
-	.served = soft_served,
-	.refusals = soft_refusals,
+	.timeout_cause = soft_timeout_cause,
+	.local_addresses = soft_local_addresses,
+	.unsupported = soft_unsupported_options,
 };

@@ -12,7 +12,7 @@ enum {
 	CAPACITY_MOST = 65536,
 	BATCH = 32,	     /* completions taken in one call */
 	BUDGET = 16 * BATCH, /* and in one turn of the loop, so that a flood does not starve the rest */
-	WORDS_MOST = 64 + ENDPOINT_SILENCE_SIZE,
+	WORDS_MOST = 64 + ENDPOINT_TIMEOUT_CAUSE_SIZE,
 	ACKNOWLEDGE_AT = 64, /* events paid back at once: each acknowledgement takes a mutex */
 };
 
@@ -54,7 +54,7 @@ static struct verbs_endpoint *endpoint_of(struct verbs_transport *transport, uin
 static void dispatch(struct verbs_transport *transport, const struct ibv_wc *taken)
 {
 	struct verbs_endpoint *endpoint = endpoint_of(transport, taken->wr_id);
-	char words[WORDS_MOST] = "", silence[ENDPOINT_SILENCE_SIZE];
+	char words[WORDS_MOST] = "", silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	struct completion completion = {
 		.kind = (taken->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
 		.tag = taken->wr_id & WORK_TAG_MOST,
@@ -74,7 +74,7 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 			completion.length = taken->byte_len;
 		if (endpoint->base.kind == ENDPOINT_GROUP)
 			completion.length -= DATAGRAM_HEADER_SIZE;
-		completion.source_queue_number = taken->src_qp;
+		completion.source_qpn = taken->src_qp;
 		if (taken->wc_flags & IBV_WC_WITH_IMM) {
 			completion.has_immediate = true;
 			completion.immediate = be32toh(taken->imm_data);
@@ -84,7 +84,7 @@ static void dispatch(struct verbs_transport *transport, const struct ibv_wc *tak
 		snprintf(words, sizeof(words), "%s", ibv_wc_status_str(taken->status));
 	if (completion.status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(completion.status),
-			 endpoint_silence(&endpoint->base, silence));
+			 endpoint_timeout_cause(&endpoint->base, silence));
 	if (completion.kind != WORK_RECEIVE && endpoint->unfinished)
 		endpoint->unfinished--;
 	endpoint_complete(&endpoint->base, &completion, taken->status, *words ? words : NULL);

@@ -174,7 +174,7 @@ static void note_change(const struct verbs_domain *domain, const struct ibv_asyn
 			port->change = ibv_event_type_str(event->event_type);
 }
 
-void verbs_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE])
+void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	const struct verbs_domain *domain = (const struct verbs_domain *)base->domain;
 	struct ibv_port_attr port = { .state = IBV_PORT_NOP };
@@ -182,10 +182,10 @@ void verbs_silence(const struct endpoint *base, char text[ENDPOINT_SILENCE_SIZE]
 	if (!domain || domain->base.removed)
 		return;
 	if (!ibv_query_port(domain->context, domain->port, &port) && port.state < IBV_PORT_ACTIVE)
-		snprintf(text, ENDPOINT_SILENCE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
 			 port.state == IBV_PORT_DOWN ? "down" : "not active");
 	else if (domain->change)
-		snprintf(text, ENDPOINT_SILENCE_SIZE, "; port %u of %s told before: %s", domain->port,
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s told before: %s", domain->port,
 			 domain->base.device, domain->change);
 }
 

@@ -233,7 +233,7 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);
 		if (listens)
-			endpoint_starved(&listener->base);
+			endpoint_request_no_memory(&listener->base);
 		return;
 	}
 	endpoint->request = event->param.conn;
@@ -246,17 +246,17 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 		outcome = set_options(endpoint);
 	if (outcome) {
 		endpoint_reject(&endpoint->base, NULL, 0);
-		endpoint_turned_away(&listener->base, outcome);
+		endpoint_request_failed(&listener->base, outcome);
 		return;
 	}
-	endpoint_requested(&listener->base, &endpoint->base, event->param.conn.private_data,
-			   event->param.conn.private_data_len);
+	endpoint_report_request(&listener->base, &endpoint->base, event->param.conn.private_data,
+				event->param.conn.private_data_len);
 }
 
 static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
-	char refusal[ENDPOINT_REFUSAL_SIZE], silence[ENDPOINT_SILENCE_SIZE] = "";
+	char refusal[ENDPOINT_REJECT_TEXT_SIZE], silence[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
@@ -269,15 +269,16 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 			return;
 		}
 	}
-	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_is_worth_telling(&endpoint->base))
+	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_may_log(&endpoint->base))
 		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s, status %d)",
 			  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
-			  endpoint_refusal_text(data, event->param.conn.private_data_len, refusal),
-			  event->event == RDMA_CM_EVENT_REJECTED ? "" : endpoint_silence(&endpoint->base, silence),
+			  endpoint_reject_text(data, event->param.conn.private_data_len, refusal),
+			  event->event == RDMA_CM_EVENT_REJECTED ? ""
+								 : endpoint_timeout_cause(&endpoint->base, silence),
 			  rdma_event_str(event->event), event->status);
 	endpoint->base.absent = verbs_event_absent(event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		endpoint_refused(&endpoint->base, data, event->param.conn.private_data_len);
+		endpoint_rejected(&endpoint->base, data, event->param.conn.private_data_len);
 	else
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }

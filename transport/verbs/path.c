@@ -7,7 +7,7 @@
 
 #include "transport/verbs/verbs.h"
 
-const struct path_refusal verbs_refusals[] = {
+const struct unsupported_option verbs_unsupported_options[] = {
 	{ "mtu", NULL, "the connection manager takes it from the port: set the MTU of the interface" },
 	{ NULL, NULL, NULL },
 };
@@ -148,7 +148,7 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	    !ibv_query_qp(endpoint->queue, &queue, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &initial)) {
 		/* Numbered from 1 for 256 bytes. */
 		path->mtu = 128u << queue.path_mtu;
-		path->peer_queue_number = queue.dest_qp_num;
+		path->peer_qpn = queue.dest_qp_num;
 	}
 	if (!find_gid(endpoint->id,
 		      base->kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id), &entry))

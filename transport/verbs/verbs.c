@@ -140,6 +140,6 @@ const struct backend verbs_backend = {
 	.migrate = verbs_migrate,
 	.source_fits = WITH_PATH ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || WITH_DOCTOR ? verbs_path : NULL,
-	.silence = verbs_silence,
-	.refusals = verbs_refusals,
+	.timeout_cause = verbs_timeout_cause,
+	.unsupported = verbs_unsupported_options,
 };

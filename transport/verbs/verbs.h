@@ -178,7 +178,7 @@ void verbs_domains_reap(struct verbs_transport *transport);
 void verbs_domain_removed(struct verbs_domain *domain);
 void verbs_domain_unplugged(struct verbs_domain *domain);
 /* Why the peer may be silent: the port is down, or has changed. */
-void verbs_silence(const struct endpoint *endpoint, char text[ENDPOINT_SILENCE_SIZE]);
+void verbs_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 /* The same for a device whose completions can no longer be had: what failed with which errno value. */
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what);
 
@@ -245,7 +245,7 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 /* path.c */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
-extern const struct path_refusal verbs_refusals[];
+extern const struct unsupported_option verbs_unsupported_options[];
 /* The id has found a device: is it the one that was asked for? Tells the difference. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
 /* It is connected, or has joined: with the GID that was asked for? Tells the difference. */

@@ -114,7 +114,7 @@ static void reply_unknown_id(struct soft_cm *cm, struct soft_socket *socket, con
 		.rej = { .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID },
 	};
 
-	soft_path_back(socket, from, &path);
+	soft_path_reply(socket, from, &path);
 	if (mad->kind == MAD_DREQ) {
 		soft_cm_reply_drep(cm, &path, mad);
 		return;
@@ -138,7 +138,7 @@ static void reply_unsupported(struct soft_cm *cm, struct soft_socket *socket, co
 		.status = lap ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
 	};
 
-	soft_path_back(socket, from, &back);
+	soft_path_reply(socket, from, &back);
 	mad_write(&reply, bytes);
 	soft_cm_send(cm, &back, bytes);
 }
@@ -167,7 +167,7 @@ static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
 }
 
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_case *icrc)
+		     const uint8_t *bytes, size_t length, const struct icrc_pending *icrc)
 {
 	struct soft_cm *cm = transport->cm;
 	struct soft_cm_id *cm_id;
@@ -192,7 +192,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 			reply_unknown_id(cm, socket, from, &mad);
 		return;
 	}
-	if (!icrc_case_holds(icrc))
+	if (!icrc_confirm(icrc))
 		return;
 	switch (mad.kind) {
 	case MAD_REP:

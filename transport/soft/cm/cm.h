@@ -20,7 +20,7 @@ enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint);
 void soft_cm_release(struct soft_endpoint *endpoint);
 /* One MAD from QP 1 of that address; icrc is checked before it changes a cm_id. */
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_case *icrc);
+		     const uint8_t *bytes, size_t length, const struct icrc_pending *icrc);
 /* The first valid packet of the endpoint's queue pair implies RTU. */
 void soft_cm_packet_received(struct soft_endpoint *endpoint);
 /*

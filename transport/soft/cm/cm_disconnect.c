@@ -142,7 +142,7 @@ static void send_dreq(struct soft_cm_id *cm_id)
 		.transaction = soft_random(),
 		.local_id = cm_id->local_id,
 		.remote_id = cm_id->remote_id,
-		.dreq = { .remote_queue_number = cm_id->agreement.peer_qpn },
+		.dreq = { .remote_qpn = cm_id->agreement.peer_qpn },
 	};
 
 	mad_write(&mad, cm_id->message);
@@ -222,7 +222,7 @@ static bool must_drain(struct soft_cm_id *cm_id)
 
 void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq)
 {
-	if (!cm_id->peer_known || dreq->dreq.remote_queue_number != cm_id->local_qpn)
+	if (!cm_id->peer_known || dreq->dreq.remote_qpn != cm_id->local_qpn)
 		return;
 	/* DREQ implies RTU, which was lost or overtaken. */
 	soft_cm_rtu_received(cm_id);

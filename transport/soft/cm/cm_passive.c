@@ -167,7 +167,7 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 		return false;
 	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
-		if (endpoint_is_worth_telling(&listener->base))
+		if (endpoint_may_log(&listener->base))
 			log_error(cm->transport->base.log, listener->base.name,
 				  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
 				  cm->half_open);
@@ -191,7 +191,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 		duplicate_req(cm_id, mad);
 		return;
 	}
-	soft_path_back(socket, from, &path);
+	soft_path_reply(socket, from, &path);
 	path.type_of_service = req->path.traffic_class & SOFT_DSCP;
 	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
 	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, from);

@@ -4,60 +4,58 @@
 #include "core/clock.h"
 
 enum {
-	AHEAD_MOST = 512, /* steps, for packets that were lost or went to others */
-	BACK_MOST = 1024, /* steps, for packets that were overtaken: by all that a busy peer's other processors sent */
-	JUMP_WEIGHT = 16, /* near marks that make up for a jump */
+	AHEAD_MOST = 512, /* steps: lost packets, and packets to other ports of this host */
+	BACK_MOST = 1024, /* steps: packets that the peer's other processors sent in between */
+	JUMP_WEIGHT = 16, /* near identifications that cancel a jump */
 	JUMPS_MOST = 3 * JUMP_WEIGHT,
 };
 
-/* Far enough behind to have been overtaken, but not further. */
-static bool is_late(const struct icrc_judge *judge, struct icrc_mark mark)
+/* The packet was reordered. */
+static bool is_late(const struct icrc_state *state, struct icrc_ip_id ip_id)
 {
-	uint16_t back = (uint16_t)(judge->last.identification - mark.identification);
+	uint16_t back = (uint16_t)(state->last.identification - ip_id.identification);
 
 	return back && back <= BACK_MOST;
 }
 
-/*
- * Linux moves the count on after a silence, by a random number of up to one for each tick of its clock: at most one a
- * millisecond.
- */
-static bool is_near(const struct icrc_judge *judge, struct icrc_mark mark, int64_t now)
+/* After an idle time Linux adds a random number of at most one step per clock tick, so at most one per millisecond. */
+static bool is_near(const struct icrc_state *state, struct icrc_ip_id ip_id, int64_t now)
 {
-	int64_t silence = now > judge->when ? (now - judge->when) / CLOCK_NS_PER_MS : 0;
-	uint16_t ahead = (uint16_t)(mark.identification - judge->last.identification);
+	int64_t idle_ms = now > state->last_time ? (now - state->last_time) / CLOCK_NS_PER_MS : 0;
+	uint16_t ahead = (uint16_t)(ip_id.identification - state->last.identification);
 
-	return mark.may_fragment == judge->last.may_fragment && (ahead <= AHEAD_MOST + silence || is_late(judge, mark));
+	return ip_id.may_fragment == state->last.may_fragment &&
+	       (ahead <= AHEAD_MOST + idle_ms || is_late(state, ip_id));
 }
 
-/* One jump may be a corruption that happens to have a solution; another before any near mark is none. */
-static bool accepts_jump(struct icrc_judge *judge)
+/* A single jump may be a corrupted packet that has a valid solution by chance. Two in a row are not. */
+static bool accept_jump(struct icrc_state *state)
 {
-	bool accepts = judge->suspected || judge->jumps >= JUMPS_MOST;
+	bool accepted = state->suspected || state->jumps >= JUMPS_MOST;
 
-	if (judge->jumps < UINT8_MAX - JUMP_WEIGHT)
-		judge->jumps = (uint8_t)(judge->jumps + JUMP_WEIGHT);
-	judge->suspected = !accepts;
-	return accepts;
+	if (state->jumps < UINT8_MAX - JUMP_WEIGHT)
+		state->jumps = (uint8_t)(state->jumps + JUMP_WEIGHT);
+	state->suspected = !accepted;
+	return accepted;
 }
 
-bool icrc_judge_accepts(struct icrc_judge *judge, enum icrc_verdict verdict, struct icrc_mark mark, int64_t now)
+bool icrc_state_accepts(struct icrc_state *state, enum icrc_result result, struct icrc_ip_id ip_id, int64_t now)
 {
 	bool late = false;
 
-	if (verdict != ICRC_SOLVED || !mark.identification)
-		return verdict != ICRC_BAD;
-	if (judge->known && is_near(judge, mark, now)) {
-		late = is_late(judge, mark);
-		if (judge->jumps)
-			judge->jumps--;
-	} else if (judge->known && !accepts_jump(judge)) {
+	if (result != ICRC_SOLVED || !ip_id.identification)
+		return result != ICRC_BAD;
+	if (state->known && is_near(state, ip_id, now)) {
+		late = is_late(state, ip_id);
+		if (state->jumps)
+			state->jumps--;
+	} else if (state->known && !accept_jump(state)) {
 		return false;
 	}
 	if (!late)
-		judge->last = mark;
-	judge->known = true;
-	judge->suspected = false;
-	judge->when = now;
+		state->last = ip_id;
+	state->known = true;
+	state->suspected = false;
+	state->last_time = now;
 	return true;
 }

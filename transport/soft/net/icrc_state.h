@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The IP identification of received packets, which completes the ICRC check: one state for each pair of addresses. */
+/* Validates the IPv4 identifications that the ICRC check solves for. One state per pair of addresses. */
 #ifndef TRANSPORT_SOFT_NET_ICRC_STATE_H
 #define TRANSPORT_SOFT_NET_ICRC_STATE_H
 
 #include "transport/soft/wire/icrc.h"
 
 /*
- * Whether a peer uses the marks that are solved for. Kernels count the identification up by one for each packet, and by
- * some more for the time that none was sent. They count for each pair of addresses (not ports), so that there is one
- * zeroed judge for each: what a peer sends to a group is counted apart.
+ * What identifications a peer uses. Zeroed at first. Linux increments the identification per pair of addresses, not
+ * ports, and adds an increment after an idle time. A multicast group is a destination of its own and has its own state.
  *
- * The first mark of a pair is believed. After that a mark is believed if it lies near the last one: some steps ahead,
- * more after a silence, or a few back for what was overtaken. A jump is not, until a second one in a row shows that the
- * peer's numbering has moved; where there are jumps again and again the peer numbers at random, or several count behind
- * one address, and is believed from then on.
+ * The first identification is accepted. A later one is accepted if it is near the last: a few steps ahead, more after
+ * an idle time, or a few steps behind (reordering). A jump is rejected, unless the previous solved packet was rejected
+ * too: then the peer's counter has moved. After repeated jumps every jump is accepted: the peer uses random
+ * identifications, or several hosts share its address.
  */
-struct icrc_judge {
-	struct icrc_mark last;
-	int64_t when; /* it was seen, nanoseconds of the clock */
-	bool known;
-	bool suspected; /* the solution before was refused */
-	uint8_t jumps;
+struct icrc_state {
+	struct icrc_ip_id last;
+	int64_t last_time; /* nanoseconds, monotonic clock */
+	bool known;	   /* last is valid */
+	bool suspected;	   /* the previous solved packet was rejected */
+	uint8_t jumps;	   /* score: JUMP_WEIGHT per jump, less 1 per near identification */
 };
 
-/* Whether to take a packet with that verdict; now in nanoseconds of a monotonic clock. */
-bool icrc_judge_accepts(struct icrc_judge *judge, enum icrc_verdict verdict, struct icrc_mark mark, int64_t now);
+/* Returns whether to accept a packet with this check result. now: nanoseconds, monotonic clock. */
+bool icrc_state_accepts(struct icrc_state *state, enum icrc_result result, struct icrc_ip_id ip_id, int64_t now);
 
 /*
- * What is open about a packet until the judge is asked. Whoever receives it asks once it is known to be of a connection
- * of the peer's, by numbers that nobody else can know: strangers that send in its name teach the judge nothing.
+ * A received packet whose identification is not validated yet. The receiver calls icrc_confirm() only after it has
+ * matched the packet to a connection by numbers that only the peer knows: forged packets must not change the state.
  */
-struct icrc_case {
-	struct icrc_judge *judge;
-	enum icrc_verdict verdict;
-	struct icrc_mark mark;
+struct icrc_pending {
+	struct icrc_state *state;
+	enum icrc_result result;
+	struct icrc_ip_id ip_id;
 	int64_t now;
 };
 
-static inline bool icrc_case_holds(const struct icrc_case *open)
+/* Returns whether to accept the packet, and updates its state. */
+static inline bool icrc_confirm(const struct icrc_pending *pending)
 {
-	return icrc_judge_accepts(open->judge, open->verdict, open->mark, open->now);
+	return icrc_state_accepts(pending->state, pending->result, pending->ip_id, pending->now);
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets in and out, in batches: one system call takes or sends many.
+ * One system call sends or receives a batch of packets.
  *
- * Out: soft_transmit() writes headers and ICRC, points at the payload, and soft_flush() hands all of it over. Packets
- * of one size to one peer in a row share a message (UDP_SEGMENT), which the kernel cuts up as late as it can. It counts
- * the IPv4 identification of the pieces up from 0, and the ICRC of each covers its own.
+ * Sending: soft_transmit() writes headers and ICRC and refers to the payload; soft_flush() sends. Consecutive packets
+ * of one size to one peer share a message (UDP_SEGMENT). The kernel numbers their IPv4 identifications from 0, which
+ * the ICRCs cover.
  *
- * In: a packet whose ICRC is wrong is dropped before anything else is looked at.
+ * Receiving: a packet with a wrong ICRC is dropped before it is parsed.
  */
 #include "transport/soft/net/packet_io.h"
 
@@ -24,25 +24,25 @@
 
 enum {
 	RECEIVE_BATCH = 16,
-	RECEIVE_ROUNDS = 8,   /* batches in one turn of the loop: a flood must not starve the timers */
-	RECEIVE_SIZE = 65536, /* the longest message: packets that were coalesced */
+	RECEIVE_ROUNDS = 8,   /* batches per loop iteration: a flood must not delay the timers */
+	RECEIVE_SIZE = 65536, /* bytes of the longest UDP_GRO message */
 	SEND_BATCH = 64,      /* packets queued */
-	SEGMENTS_MOST = 64,   /* of one message: UDP_MAX_SEGMENTS of Linux */
-	MESSAGE_MOST = 65000, /* bytes of one message, below what an IP packet holds */
+	SEGMENTS_MOST = 64,   /* per message: Linux's UDP_MAX_SEGMENTS */
+	MESSAGE_MOST = 65000, /* bytes of a message, less than the longest IP packet */
 	TRAILER_MOST = 3 + 4, /* pad and ICRC */
-	COPIED_MOST = 128,    /* bytes of payload: cheaper to copy than to point at */
-	PEERS = 256	      /* remembered, by a hash of the address: a power of two */
+	COPIED_MOST = 128,    /* payload bytes: copying is faster than another iovec */
+	PEERS = 256	      /* slots of the hash table, a power of two */
 };
 
-/* What is the same for all packets to and from a peer. */
+/* Cached per peer. A slot holds the last peer of its hash. */
 struct peer {
 	const struct soft_socket *socket; /* NULL: free */
 	struct address address;
 	struct icrc_flow out;
 	struct icrc_flow in;
-	uint16_t in_port; /* the flow in is for packets from this port of the peer's */
-	bool in_known;
-	struct icrc_judge judge;
+	uint16_t in_port; /* source port in the headers of the flow in */
+	bool in_prepared;
+	struct icrc_state icrc_state;
 	struct sockaddr_storage to;
 	socklen_t to_length;
 };
@@ -52,39 +52,39 @@ struct message {
 	uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))];
 	size_t first_element;
 	uint16_t elements;
-	size_t segment; /* bytes of each packet but perhaps the last */
+	size_t segment; /* bytes of each packet; the last may be shorter */
 	size_t bytes;
 	uint16_t packets;
 	uint8_t type_of_service;
 	struct soft_unsent *unsent;
 	socklen_t to_length;
-	bool closed; /* its last packet was shorter than the others */
+	bool closed; /* the last packet is shorter than a segment */
 };
 
 struct soft_packet_io {
 	struct peer peers[PEERS];
-	struct peer *latest; /* the one that was looked up last; NULL at first */
+	struct peer *last_peer; /* of get_peer(); NULL at first */
 	/* out */
-	struct soft_socket *socket; /* of the packets queued */
-	/* Their headers, short payloads and trailers, one behind the other. */
+	struct soft_socket *socket; /* of the queued packets */
+	/* Headers, copied payloads and trailers of the queued packets. */
 	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MOST + COPIED_MOST + TRAILER_MOST)];
 	size_t bytes_used;
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
 	struct mmsghdr headers[SEND_BATCH];
 	size_t packets, element_count, message_count;
-	bool no_segmentation; /* the kernel or the device refused it */
+	bool no_segmentation; /* UDP_SEGMENT failed once */
 	/* in */
 	uint8_t buffers[RECEIVE_BATCH][RECEIVE_SIZE];
 	struct iovec in_elements[RECEIVE_BATCH];
 	struct sockaddr_storage in_from[RECEIVE_BATCH];
 	uint8_t in_control[RECEIVE_BATCH][CMSG_SPACE(sizeof(int))];
 	struct mmsghdr in_headers[RECEIVE_BATCH];
-	int64_t now; /* of the batch at hand */
+	int64_t now; /* when the batch was received, nanoseconds */
 };
 
-/* Where the kernel says how much it has used it is told how much there is. */
-static void make_room(struct msghdr *header)
+/* recvmmsg() overwrites these with the lengths used. */
+static void reset_lengths(struct msghdr *header)
 {
 	header->msg_namelen = sizeof(struct sockaddr_storage);
 	header->msg_controllen = CMSG_SPACE(sizeof(int));
@@ -102,7 +102,7 @@ struct soft_packet_io *soft_packet_io_open(void)
 			.msg_iovlen = 1,
 			.msg_control = packet_io->in_control[index],
 		};
-		make_room(&packet_io->in_headers[index].msg_hdr);
+		reset_lengths(&packet_io->in_headers[index].msg_hdr);
 	}
 	return packet_io;
 }
@@ -114,12 +114,12 @@ void soft_packet_io_close(struct soft_packet_io *packet_io)
 
 /* ---- peers ---- */
 
-/* The entry of a peer, made anew if another one was there: an eviction costs a few hundred bytes of copying. */
-static struct peer *peer_of(struct soft_packet_io *packet_io, const struct soft_socket *socket,
-			    const struct address *address)
+/* Returns the slot of a peer. Replaces another peer in it, which costs a few hundred bytes of copying. */
+static struct peer *get_peer(struct soft_packet_io *packet_io, const struct soft_socket *socket,
+			     const struct address *address)
 {
 	uint32_t hash = (uint32_t)((uintptr_t)socket >> 4);
-	struct peer *peer = packet_io->latest;
+	struct peer *peer = packet_io->last_peer;
 	struct address to;
 
 	if (peer && peer->socket == socket && address_same_host(&peer->address, address))
@@ -127,7 +127,7 @@ static struct peer *peer_of(struct soft_packet_io *packet_io, const struct soft_
 	for (size_t index = 0; index < sizeof(address->bytes); index++)
 		hash = hash * 31 + address->bytes[index];
 	peer = &packet_io->peers[(hash ^ hash >> 16) & (PEERS - 1)];
-	packet_io->latest = peer;
+	packet_io->last_peer = peer;
 	if (peer->socket == socket && address_same_host(&peer->address, address))
 		return peer;
 	memset(peer, 0, sizeof(*peer));
@@ -152,8 +152,8 @@ void soft_packet_io_forget(const struct soft_socket *socket)
 
 /* ---- out ---- */
 
-/* Appends the packet to the last message if that is to the same peer and of the same size, else begins a new one. */
-static struct message *message_for(struct soft_packet_io *packet_io, const struct soft_path *path,
+/* Returns the message that a packet of that size joins: the last one if it fits, else a new one. */
+static struct message *get_message(struct soft_packet_io *packet_io, const struct soft_path *path,
 				   const struct peer *peer, size_t size)
 {
 	struct message *message = packet_io->message_count ? &packet_io->messages[packet_io->message_count - 1] : NULL;
@@ -165,7 +165,7 @@ static struct message *message_for(struct soft_packet_io *packet_io, const struc
 		return message;
 	message = &packet_io->messages[packet_io->message_count++];
 	*message = (struct message){
-		.to = peer->to, /* not the entry, in which another peer may be by the time of the next packet */
+		.to = peer->to, /* a copy: the slot may be replaced before the next packet */
 		.to_length = peer->to_length,
 		.first_element = packet_io->element_count,
 		.segment = size,
@@ -175,7 +175,7 @@ static struct message *message_for(struct soft_packet_io *packet_io, const struc
 	return message;
 }
 
-/* C libraries give the lengths of a header different types; a socklen_t fits into each. */
+/* C libraries differ in the types of msg_controllen and cmsg_len; both take a socklen_t without a warning. */
 static void add_control(struct msghdr *header, struct message *message, int level, int type, const void *value,
 			size_t size)
 {
@@ -192,8 +192,8 @@ static void add_control(struct msghdr *header, struct message *message, int leve
 	header->msg_controllen = (socklen_t)(used + CMSG_SPACE(size));
 }
 
-/* The header of a message as it stands; written again with every packet that joins it. */
-static void describe(struct soft_packet_io *packet_io, struct message *message, struct msghdr *header)
+/* Runs again for every packet that joins the message. */
+static void fill_header(struct soft_packet_io *packet_io, struct message *message, struct msghdr *header)
 {
 	uint16_t segment = (uint16_t)message->segment;
 	int type_of_service = message->type_of_service;
@@ -212,8 +212,8 @@ static void describe(struct soft_packet_io *packet_io, struct message *message, 
 			    &type_of_service, sizeof(type_of_service));
 }
 
-/* The bytes of a packet that begins somewhere in the elements; moves the place behind it. */
-static void gather(const struct iovec **element, size_t *offset, uint8_t *packet, size_t size)
+/* Copies size bytes from the elements and advances *element and *offset. */
+static void copy_segment(const struct iovec **element, size_t *offset, uint8_t *packet, size_t size)
 {
 	while (size) {
 		size_t rest = (*element)->iov_len - *offset;
@@ -230,8 +230,8 @@ static void gather(const struct iovec **element, size_t *offset, uint8_t *packet
 	}
 }
 
-/* The last packets of the message, so many, did not go out: lost, as any may be, but a datagram's queue is told. */
-static void lose(const struct message *message, size_t packets, int error)
+/* The last packets of the message were not sent. A reliable queue pair retransmits them; a datagram is counted. */
+static void count_unsent(const struct message *message, size_t packets, int error)
 {
 	struct soft_unsent *unsent = message->unsent;
 
@@ -242,8 +242,8 @@ static void lose(const struct message *message, size_t packets, int error)
 	unsent->count += (uint32_t)packets;
 }
 
-/* How many messages from there on may go: a datagram does not overtake one of its queue that did not. */
-static unsigned ready_from(const struct soft_packet_io *packet_io, size_t first)
+/* Returns how many messages from first on may be sent: none may overtake an unsent datagram of its queue pair. */
+static unsigned count_sendable(const struct soft_packet_io *packet_io, size_t first)
 {
 	size_t end = first;
 
@@ -254,8 +254,8 @@ static unsigned ready_from(const struct soft_packet_io *packet_io, size_t first)
 }
 
 /*
- * An interface that leaves checksums to the kernel takes no message of several packets (EIO), nor does a path with a
- * small MTU (EINVAL): they go one by one. Each has identification 0 then, which its ICRC must cover.
+ * UDP_SEGMENT fails on an interface without checksum offload (EIO) and on a path with a small MTU (EINVAL). Sent one by
+ * one, each packet has identification 0, so its ICRC is computed again.
  */
 static void send_one_by_one(struct soft_transport *transport, struct message *message)
 {
@@ -270,24 +270,25 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 
 	if (!address_from_socket(&message->to, &to))
 		return;
-	peer = peer_of(packet_io, packet_io->socket, &to);
+	peer = get_peer(packet_io, packet_io->socket, &to);
 	message->packets = 1;
-	describe(packet_io, message, &header);
+	fill_header(packet_io, message, &header);
 	header.msg_iov = &whole;
 	header.msg_iovlen = 1;
 	for (size_t left = message->bytes; left; left -= size) {
 		ssize_t sent;
 
 		size = left < message->segment ? left : message->segment;
-		gather(&element, &offset, packet, size);
-		icrc_store(packet + size - ICRC_SIZE, icrc_of(&transport->icrc, &peer->out, (struct icrc_mark){ 0 },
-							      packet, size - ICRC_SIZE, NULL, 0, 0));
+		copy_segment(&element, &offset, packet, size);
+		icrc_store(packet + size - ICRC_SIZE,
+			   icrc_compute(&transport->icrc, &peer->out, (struct icrc_ip_id){ 0 }, packet,
+					size - ICRC_SIZE, NULL, 0, 0));
 		whole.iov_len = size;
 		do
 			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
 		while (sent < 0 && (errno == ECONNREFUSED || errno == EINTR));
 		if (sent < 0 && message->unsent) {
-			lose(message, (left + message->segment - 1) / message->segment, errno);
+			count_unsent(message, (left + message->segment - 1) / message->segment, errno);
 			return;
 		}
 	}
@@ -301,24 +302,24 @@ void soft_flush(struct soft_transport *transport)
 
 	while (sent < packet_io->message_count) {
 		struct message *message = &packet_io->messages[sent];
-		unsigned ready = ready_from(packet_io, sent);
+		unsigned ready = count_sendable(packet_io, sent);
 		int count = ready ? sendmmsg(packet_io->socket->fd, packet_io->headers + sent, ready, MSG_DONTWAIT) : 0;
 
 		if (!ready) {
-			lose(message, message->packets, 0);
+			count_unsent(message, message->packets, 0);
 			sent++;
 			continue;
 		}
 		if (count > 0) {
 			sent += (size_t)count;
-			/* What ended it early may have been the news of an error, which the kernel tells once. */
-			packet_io->socket->failed |= (unsigned)count < ready;
-			packet_io->socket->refusal = 0;
+			/* A pending ICMP error may have ended the batch; the kernel reports it only once. */
+			packet_io->socket->send_failed |= (unsigned)count < ready;
+			packet_io->socket->send_error = 0;
 			tried = false;
 			continue;
 		}
-		packet_io->socket->failed |= errno != EINTR && errno != EAGAIN;
-		/* What the path reported of earlier packets comes back here first; this one has not been tried. */
+		packet_io->socket->send_failed |= errno != EINTR && errno != EAGAIN;
+		/* A pending ICMP error of an earlier packet: the kernel has not tried this one. */
 		if (errno == ECONNREFUSED || errno == EINTR)
 			continue;
 		if (!tried && errno != EAGAIN) {
@@ -326,19 +327,19 @@ void soft_flush(struct soft_transport *transport)
 			continue;
 		}
 		tried = false;
-		packet_io->socket->refusal = errno == EAGAIN ? 0 : errno;
+		packet_io->socket->send_error = errno == EAGAIN ? 0 : errno;
 		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
 			packet_io->no_segmentation = true;
 			send_one_by_one(transport, message);
 		} else {
-			lose(message, message->packets, errno);
+			count_unsent(message, message->packets, errno);
 		}
 		sent++;
 	}
 	packet_io->packets = packet_io->element_count = packet_io->message_count = packet_io->bytes_used = 0;
 }
 
-/* What follows the bytes before in memory makes one element with them: each costs the kernel. */
+/* Extends the last element if the bytes follow it in memory: each element costs the kernel time. */
 static void add_element(struct soft_packet_io *packet_io, struct message *message, const void *bytes, size_t length)
 {
 	struct iovec *last = message->elements ? &packet_io->elements[packet_io->element_count - 1] : NULL;
@@ -361,13 +362,13 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	uint8_t *header, *trailer;
 	struct message *message;
 	struct peer *peer;
-	struct icrc_mark mark = { 0 };
+	struct icrc_ip_id ip_id = { 0 };
 	size_t header_length, size;
 	uint32_t icrc;
 
 	if (packet_io->packets == SEND_BATCH || (packet_io->packets && packet_io->socket != path->socket))
 		soft_flush(transport);
-	peer = peer_of(packet_io, path->socket, &path->peer);
+	peer = get_peer(packet_io, path->socket, &path->peer);
 	packet_io->socket = path->socket;
 	header = packet_io->bytes + packet_io->bytes_used;
 	header_length = packet_write(packet, header);
@@ -375,9 +376,10 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 		return;
 	packet_io->packets++;
 	size = header_length + packet->length + pad + ICRC_SIZE;
-	message = message_for(packet_io, path, peer, size);
-	mark.identification = message->packets;
-	icrc = icrc_of(&transport->icrc, &peer->out, mark, header, header_length, packet->payload, packet->length, pad);
+	message = get_message(packet_io, path, peer, size);
+	ip_id.identification = message->packets;
+	icrc = icrc_compute(&transport->icrc, &peer->out, ip_id, header, header_length, packet->payload, packet->length,
+			    pad);
 	if (copied)
 		memcpy(header + header_length, packet->payload, copied);
 	trailer = header + header_length + copied;
@@ -390,18 +392,18 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	if (!copied && packet->length)
 		add_element(packet_io, message, packet->payload, packet->length);
 	add_element(packet_io, message, trailer, pad + ICRC_SIZE);
-	describe(packet_io, message, &packet_io->headers[packet_io->message_count - 1].msg_hdr);
+	fill_header(packet_io, message, &packet_io->headers[packet_io->message_count - 1].msg_hdr);
 	soft_schedule(transport);
 }
 
 /* ---- in ---- */
 
-static void take_packet(struct soft_socket *socket, const struct sockaddr_storage *source, const uint8_t *bytes,
-			size_t length)
+static void receive_packet(struct soft_socket *socket, const struct sockaddr_storage *source, const uint8_t *bytes,
+			   size_t length)
 {
 	struct soft_transport *transport = socket->transport;
 	struct soft_packet_io *packet_io = transport->packet_io;
-	struct icrc_case open = { .now = packet_io->now };
+	struct icrc_pending pending = { .now = packet_io->now };
 	struct address from;
 	struct packet packet;
 	struct peer *peer;
@@ -411,29 +413,29 @@ static void take_packet(struct soft_socket *socket, const struct sockaddr_storag
 		return;
 	port = from.port;
 	from.port = 0;
-	peer = peer_of(packet_io, socket, &from);
-	if (!peer->in_known) {
+	peer = get_peer(packet_io, socket, &from);
+	if (!peer->in_prepared) {
 		icrc_flow_prepare(&peer->in, from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from.bytes,
 				  socket->address.bytes, port, PACKET_PORT);
-		peer->in_known = true;
+		peer->in_prepared = true;
 	} else if (peer->in_port != port) {
 		icrc_flow_set_source_port(&peer->in, port);
 	}
 	peer->in_port = port;
-	open.judge = &peer->judge;
-	open.verdict = icrc_check(&transport->icrc, &peer->in, bytes, length, &open.mark);
-	if (open.verdict == ICRC_BAD || !packet_parse(bytes, length, &packet))
+	pending.state = &peer->icrc_state;
+	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, &pending.ip_id);
+	if (pending.result == ICRC_BAD || !packet_parse(bytes, length, &packet))
 		return;
 	if (socket->group)
-		soft_qp_receive_group(transport, socket, &from, &packet, &open);
+		soft_qp_receive_group(transport, socket, &from, &packet, &pending);
 	else if (packet.destination == MAD_QPN && packet.opcode == OPCODE_DATAGRAM && packet.datagram.key == MAD_QKEY)
-		soft_cm_receive(transport, socket, &from, packet.payload, packet.length, &open);
+		soft_cm_receive(transport, socket, &from, packet.payload, packet.length, &pending);
 	else if (packet.destination != MAD_QPN)
-		soft_qp_receive(transport, socket, &from, &packet, &open);
+		soft_qp_receive(transport, socket, &from, &packet, &pending);
 }
 
-/* The size of the packets in a message that were coalesced; 0 if it is one packet. */
-static size_t segment_of(struct msghdr *header)
+/* Returns the size of the packets that UDP_GRO merged into a message; 0 if it is one packet. */
+static size_t gro_segment_size(struct msghdr *header)
 {
 	struct cmsghdr *row = CMSG_FIRSTHDR(header);
 	int size = 0;
@@ -444,11 +446,11 @@ static size_t segment_of(struct msghdr *header)
 	return size > 0 ? (size_t)size : 0;
 }
 
-/* One packet, or several of one size and perhaps a shorter last one. */
-static void take_message(struct soft_socket *socket, struct mmsghdr *message)
+/* The message is one packet, or several of one size of which the last may be shorter. */
+static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 {
 	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
-	size_t segment = segment_of(&message->msg_hdr), left = message->msg_len;
+	size_t segment = gro_segment_size(&message->msg_hdr), left = message->msg_len;
 
 	if (message->msg_hdr.msg_flags & MSG_TRUNC)
 		return;
@@ -457,13 +459,13 @@ static void take_message(struct soft_socket *socket, struct mmsghdr *message)
 	while (left) {
 		size_t length = left < segment ? left : segment;
 
-		take_packet(socket, message->msg_hdr.msg_name, bytes, length);
+		receive_packet(socket, message->msg_hdr.msg_name, bytes, length);
 		bytes += length;
 		left -= length;
 	}
 }
 
-/* musl's CMSG_NXTHDR was not written for our warnings. */
+/* musl's CMSG_NXTHDR converts signs. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 static struct cmsghdr *next_control(struct msghdr *header, struct cmsghdr *control)
@@ -472,8 +474,8 @@ static struct cmsghdr *next_control(struct msghdr *header, struct cmsghdr *contr
 }
 #pragma GCC diagnostic pop
 
-/* An ICMP error that came back for something we sent, and quotes some of it. */
-static bool take_error(struct soft_socket *socket)
+/* Reads one ICMP error, which quotes headers of the packet, from the error queue. Returns false if it is empty. */
+static bool receive_error(struct soft_socket *socket)
 {
 	union {
 		struct cmsghdr header;
@@ -503,7 +505,7 @@ static bool take_error(struct soft_socket *socket)
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
 		if (error.ee_errno == EMSGSIZE)
-			socket->narrow = true;
+			socket->mtu_exceeded = true;
 		else if (address_from_socket(&to, &peer))
 			soft_cm_unreachable(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
 					    (size_t)length);
@@ -511,8 +513,8 @@ static bool take_error(struct soft_socket *socket)
 	return true;
 }
 
-/* Returns the number of messages that were taken, at most that many. */
-static int take_batch(struct soft_socket *socket, unsigned most)
+/* Receives up to most messages. Returns how many. */
+static int receive_batch(struct soft_socket *socket, unsigned most)
 {
 	struct soft_packet_io *packet_io = socket->transport->packet_io;
 	int count = recvmmsg(socket->fd, packet_io->in_headers, most, MSG_DONTWAIT, NULL);
@@ -521,49 +523,48 @@ static int take_batch(struct soft_socket *socket, unsigned most)
 	if (count > 0)
 		packet_io->now = clock_now();
 	for (int index = 0; index < count; index++) {
-		take_message(socket, &packet_io->in_headers[index]);
-		make_room(&packet_io->in_headers[index].msg_hdr);
+		receive_message(socket, &packet_io->in_headers[index]);
+		reset_lengths(&packet_io->in_headers[index].msg_hdr);
 	}
-	/* The one that tells of an error clears it, so that sending may have told; the queue of errors stays. */
-	if (failed || socket->failed)
-		while (take_error(socket))
+	/* The first system call that reports a socket error clears it, and that may be a send. The error queue stays.
+	 */
+	if (failed || socket->send_failed)
+		while (receive_error(socket))
 			;
-	socket->failed = false;
+	socket->send_failed = false;
 	return count > 0 ? count : 0;
 }
 
-/* Returns whether there was something. */
-static bool take_batches(struct soft_socket *socket)
+/* Returns whether anything was received. */
+static bool receive_batches(struct soft_socket *socket)
 {
 	int count = RECEIVE_BATCH;
 	int round = 0;
 
 	for (; round < RECEIVE_ROUNDS && count == RECEIVE_BATCH; round++)
-		count = take_batch(socket, RECEIVE_BATCH);
+		count = receive_batch(socket, RECEIVE_BATCH);
 	return round > 1 || count > 0;
 }
 
-/* No handler of a command runs before soft_leave(), so that the sockets outlive the rounds. */
+/* The command's handlers run in soft_leave(): none can close the socket during the rounds. */
 void soft_packet_io_readable(void *owner)
 {
 	struct soft_socket *socket = owner;
 	struct soft_transport *transport = socket->transport;
 
 	soft_enter(transport);
-	take_batches(socket);
+	receive_batches(socket);
 	soft_leave(transport);
 }
 
-/*
- * After a silence what comes is likely to be one message, that its sender waits for the answer to: to look for a second
- * one in the same call only delays that.
+/* After an idle time the first message is likely a request whose sender waits: looking for a second delays the reply.
  */
 static bool poll_socket(struct soft_socket *socket)
 {
 	if (socket->streaming)
-		socket->streaming = take_batches(socket);
+		socket->streaming = receive_batches(socket);
 	else
-		socket->streaming = take_batch(socket, 1) > 0;
+		socket->streaming = receive_batch(socket, 1) > 0;
 	return socket->streaming;
 }
 

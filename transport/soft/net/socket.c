@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One UDP socket on port 4791 per local address, and one per group and interface where it was joined. No socket is
- * bound to the any address: the ICRC covers the address a packet was sent to, and an any socket would take the port of
- * every 127.0.0.x away from other processes.
+ * One UDP socket on port 4791 per local address, and one per joined group and interface. No socket is bound to the any
+ * address: the ICRC covers the destination address, and other processes could not bind their 127.0.0.x.
  */
 #include "transport/soft/net/socket.h"
 
@@ -23,15 +22,15 @@
 #include "core/clock.h"
 #include "transport/soft/delivery.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/net/port_holder.h"
+#include "transport/soft/net/port_owner.h"
 
 enum {
-	BUFFER_WANTED = 8 << 20, /* bytes in a socket's buffers, where the system lets us */
-	LOOPBACK_MOST = 254,	 /* 127.0.0.1 to 127.0.0.254 are tried */
+	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
+	LOOPBACK_MOST = 254,   /* own_loopback_socket() tries 127.0.0.1 to 127.0.0.254 */
 	MTU_CODE_LEAST = 1,
-	PACKET_AROUND = 512,	  /* at most: headers, room for the device's, the end of the buffer */
-	PACKET_DESCRIPTION = 256, /* struct sk_buff of Linux */
-	GROUP_HOPS = 64,	  /* as Linux's connection manager has it; a socket's own is 1 */
+	SKB_OVERHEAD = 512, /* at most: headers, headroom, struct skb_shared_info */
+	SKB_SIZE = 256,	    /* Linux's struct sk_buff */
+	GROUP_HOPS = 64,    /* as Linux's rdma_cm; the default of a socket is 1 */
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -39,26 +38,26 @@ static bool set_option(int fd, int level, int name, int value)
 	return !setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Asks for large buffers, beyond the system's limit where we may. Returns what the receive buffer holds. */
+/* SO_RCVBUFFORCE exceeds net.core.rmem_max but needs CAP_NET_ADMIN. Returns the size of the receive buffer. */
 static size_t enlarge_buffers(int fd)
 {
 	int size = 0;
 	socklen_t length = sizeof(size);
 
-	if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_WANTED))
-		set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_WANTED);
-	if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_WANTED))
-		set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_WANTED);
+	if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_SIZE))
+		set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_SIZE);
+	if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_SIZE))
+		set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_SIZE);
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length);
 	return (size_t)size;
 }
 
 /*
- * Never fragmented, so that an IPv4 packet has identification 0 and we know the header that its ICRC covers; and sent
- * whatever ICMP says of the path's MTU, as anybody can forge that. Errors of the path come back; IPv6 packets without a
- * checksum, which soft-RoCE sends, are let in. Where the kernel can it hands over many packets of a sender at once.
+ * MTU_DISCOVER_PROBE sets DF, so that IPv4 packets have identification 0, which the ICRC covers; it also ignores the
+ * path MTU of ICMP, which anybody can forge. RECVERR queues ICMP errors. NO_CHECK6_RX accepts IPv6 packets without a
+ * UDP checksum, as soft-RoCE sends them. UDP_GRO receives many packets of a sender in one message.
  */
-static void prepare(int fd, enum address_family family)
+static void socket_set_options(int fd, enum address_family family)
 {
 	set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == ADDRESS_IP4) {
@@ -86,7 +85,7 @@ static bool is_loopback(const struct address *address)
 	return is_loopback4(address) || (address->family == ADDRESS_IP6 && !memcmp(address->bytes, one, sizeof(one)));
 }
 
-/* 127.0.0.2 and its like are not listed one by one. */
+/* getifaddrs(3) lists 127.0.0.1, but no other 127.x.x.x. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 {
 	struct ifaddrs *list, *entry;
@@ -117,7 +116,7 @@ bool soft_is_loopback(const struct address *local)
 	return is_loopback(local) || (soft_interface_name(local, name) && !strcmp(name, "lo"));
 }
 
-/* The MTU of the interface that has the address, or of the loopback if none is found. */
+/* Returns 65536, the loopback interface's, if no interface has the address. */
 static int interface_mtu(const struct address *local)
 {
 	struct ifreq request = { 0 };
@@ -133,24 +132,24 @@ static int interface_mtu(const struct address *local)
 	return mtu;
 }
 
-/* Looked up at most once a second: any stranger can make us ask. */
+/* Looks up the interface at most once a second: any received REQ calls this. */
 static uint32_t path_mtu(struct soft_socket *socket)
 {
 	int64_t now = clock_now();
 	int room;
 	unsigned code;
 
-	if (socket->mtu && now < socket->mtu_old)
+	if (socket->mtu && now < socket->mtu_expires)
 		return socket->mtu;
 	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MOST;
 	code = mtu_code(room > 0 ? (size_t)room : 0);
 	socket->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
-	socket->mtu_old = now + CLOCK_NS_PER_S;
+	socket->mtu_expires = now + CLOCK_NS_PER_S;
 	return socket->mtu;
 }
 
-/* An open socket of that address, or NULL with errno. Group sockets are shared with other processes. */
-static struct soft_socket *open_socket(struct soft_transport *transport, const struct address *address, bool group)
+/* Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes. */
+static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, bool group)
 {
 	struct soft_socket *socket_ = calloc(1, sizeof(*socket_));
 	struct sockaddr_storage storage;
@@ -170,7 +169,7 @@ static struct soft_socket *open_socket(struct soft_transport *transport, const s
 			     SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
 	if (socket_->fd < 0)
 		goto failed;
-	prepare(socket_->fd, address->family);
+	socket_set_options(socket_->fd, address->family);
 	if (group && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
 		goto failed;
 	socket_->buffer = enlarge_buffers(socket_->fd);
@@ -189,7 +188,7 @@ failed:
 	return NULL;
 }
 
-static struct soft_socket *find_socket(struct soft_transport *transport, const struct address *address)
+static struct soft_socket *socket_find(struct soft_transport *transport, const struct address *address)
 {
 	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
 		if (!socket->group && address_same_host(&socket->address, address))
@@ -197,8 +196,8 @@ static struct soft_socket *find_socket(struct soft_transport *transport, const s
 	return NULL;
 }
 
-/* The kernel's soft-RoCE binds the any address as soon as its module is loaded. */
-static bool kernel_holds_port(void)
+/* The kernel's soft-RoCE binds the any address when its module is loaded. */
+static bool rxe_holds_port(void)
 {
 	FILE *table = access("/sys/module/rdma_rxe", F_OK) ? NULL : fopen("/proc/net/udp", "re");
 	char line[256];
@@ -212,13 +211,13 @@ static bool kernel_holds_port(void)
 	return held;
 }
 
-static enum outcome outcome_of(int error)
+static enum outcome socket_outcome(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ? OUTCOME_INTERNAL
 											 : OUTCOME_NO_CONNECTION;
 }
 
-static const char *hint_of(const struct address *address)
+static const char *socket_hint(const struct address *address)
 {
 	if (is_loopback4(address))
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
@@ -230,13 +229,13 @@ static const char *hint_of(const struct address *address)
 	       "host";
 }
 
-static enum outcome explain(struct soft_transport *transport, const char *name, const struct address *address,
-			    int error)
+static enum outcome socket_report_error(struct soft_transport *transport, const char *name,
+					const struct address *address, int error)
 {
 	const struct log *log = transport->base.log;
 	char text[ADDRESS_TEXT_SIZE];
 
-	if (error == EADDRINUSE && kernel_holds_port()) {
+	if (error == EADDRINUSE && rxe_holds_port()) {
 		log_error(log, name, "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (%d)",
 			  error);
 		log_hint(log,
@@ -244,37 +243,34 @@ static enum outcome explain(struct soft_transport *transport, const char *name, 
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
-		int process = soft_port_holder(address);
+		int process = soft_port_owner(address);
 
 		address_host(address, text);
 		if (process)
 			log_error(log, name, "process %d holds UDP port 4791 on %s (%d)", process, text, error);
 		else
 			log_error(log, name, "another process holds UDP port 4791 on %s (%d)", text, error);
-		log_hint(log, "%s", hint_of(address));
+		log_hint(log, "%s", socket_hint(address));
 	} else if (error == EADDRNOTAVAIL) {
 		log_error(log, name, "%s is not an address of this host (%d)", address_host(address, text), error);
 	} else {
 		log_errno(log, name, error, "opening UDP port 4791 on %s", address_host(address, text));
 	}
-	return outcome_of(error);
+	return socket_outcome(error);
 }
 
-/* The socket of an address, opened if need be. */
-static enum outcome socket_of(struct soft_transport *transport, const char *name, const struct address *address,
-			      struct soft_socket **result)
+/* Finds or opens the socket of an address. */
+static enum outcome socket_get(struct soft_transport *transport, const char *name, const struct address *address,
+			       struct soft_socket **result)
 {
-	*result = find_socket(transport, address);
+	*result = socket_find(transport, address);
 	if (!*result)
-		*result = open_socket(transport, address, false);
-	return *result ? OUTCOME_OK : explain(transport, name, address, errno);
+		*result = socket_open(transport, address, false);
+	return *result ? OUTCOME_OK : socket_report_error(transport, name, address, errno);
 }
 
-/*
- * Our 127.0.0.x: the one we have, else the first that no other process holds; not the peer's own, which its server may
- * still be about to take.
- */
-static struct soft_socket *loopback_socket(struct soft_transport *transport, const struct address *peer)
+/* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
+static struct soft_socket *own_loopback_socket(struct soft_transport *transport, const struct address *peer)
 {
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 
@@ -287,14 +283,14 @@ static struct soft_socket *loopback_socket(struct soft_transport *transport, con
 		address.bytes[3] = (uint8_t)last;
 		if (peer && address_same_host(&address, peer))
 			continue;
-		socket = open_socket(transport, &address, false);
+		socket = socket_open(transport, &address, false);
 		if (socket || errno != EADDRINUSE)
 			return socket;
 	}
 	return NULL;
 }
 
-/* The local address from which the routing table sends to a peer; the any address if it has none for a group. */
+/* Sets *source to the local address of the route to a peer; to the any address if a group's route has none. */
 static int route_source(const struct address *peer, struct address *source)
 {
 	struct sockaddr_storage storage;
@@ -319,16 +315,16 @@ static int route_source(const struct address *peer, struct address *source)
 	return error;
 }
 
-/* The index of the interface that has a local address; 0 lets the kernel choose. */
-static unsigned interface_of(const struct address *local)
+/* Returns 0, with which the kernel chooses, if no interface has the address. */
+static unsigned interface_index(const struct address *local)
 {
 	char name[IF_NAMESIZE];
 
 	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
 }
 
-/* A host's fe80::, a group's ff02:: or ff12::. */
-static bool is_of_one_link(const struct address *address)
+/* fe80::, ff02:: or ff12:: (RFC 4291, 2.7). */
+static bool is_link_scope(const struct address *address)
 {
 	return address_is_link_local(address) ||
 	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
@@ -355,32 +351,32 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 
 		if (error) {
 			log_errno(log, name, error, "resolving the address");
-			return outcome_of(error);
+			return socket_outcome(error);
 		}
 		if (address_is_any(&local)) {
 			log_error(log, name, "resolving the address: the route that leads there has no local address");
 			return OUTCOME_NO_CONNECTION;
 		}
-		/* The peer may be another process here: on its own address, so that we need a different one. */
+		/* The peer may be another process of this host, which has bound that address. */
 		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
-		    !find_socket(transport, &local)) {
-			path->socket = loopback_socket(transport, peer);
+		    !socket_find(transport, &local)) {
+			path->socket = own_loopback_socket(transport, peer);
 			if (!path->socket)
-				return explain(transport, name, &local, errno);
+				return socket_report_error(transport, name, &local, errno);
 			local = path->socket->address;
 		}
 	}
 	if (!path->socket)
-		outcome = socket_of(transport, name, &local, &path->socket);
+		outcome = socket_get(transport, name, &local, &path->socket);
 	path->local = local;
-	if (is_of_one_link(peer) && !peer->scope)
-		path->peer.scope = interface_of(&local);
+	if (is_link_scope(peer) && !peer->scope)
+		path->peer.scope = interface_index(&local);
 	if (!outcome)
 		path->mtu = path_mtu(path->socket);
 	return outcome;
 }
 
-void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path)
+void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path)
 {
 	*path = (struct soft_path){
 		.socket = socket,
@@ -391,11 +387,8 @@ void soft_path_back(struct soft_socket *socket, const struct address *from, stru
 	path->peer.port = 0;
 }
 
-/*
- * Opens the sockets of all local addresses but 127.x.x.x, of the family that the any address stands for. Returns the
- * errno of the first that failed, whose address *failed is.
- */
-static int open_all(struct soft_transport *transport, const struct address *any, struct address *failed)
+/* Opens a socket on every local address of any's family but 127.x.x.x. Returns the first errno, of address *failed. */
+static int open_all_local(struct soft_transport *transport, const struct address *any, struct address *failed)
 {
 	struct ifaddrs *list;
 	int error = 0;
@@ -411,11 +404,11 @@ static int open_all(struct soft_transport *transport, const struct address *any,
 		    !address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address))
 			continue;
 		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
-		    find_socket(transport, &address) || open_socket(transport, &address, false))
+		    socket_find(transport, &address) || socket_open(transport, &address, false))
 			continue;
-		/* Another address may not be usable yet, and is told of again when it is. */
+		/* Any other error: the address is not usable yet (tentative), and netlink reports when it is. */
 		if (!error &&
-		    (outcome_of(errno) == OUTCOME_INTERNAL || (errno == EADDRINUSE && !is_loopback(&address)))) {
+		    (socket_outcome(errno) == OUTCOME_INTERNAL || (errno == EADDRINUSE && !is_loopback(&address)))) {
 			error = errno;
 			*failed = address;
 		}
@@ -424,19 +417,19 @@ static int open_all(struct soft_transport *transport, const struct address *any,
 	return error;
 }
 
-/* A listener on the any address serves those as well that come while it listens. */
+/* Loop callback: opens sockets on new addresses for listeners on the any address. */
 static void addresses_changed(void *owner)
 {
 	struct soft_transport *transport = owner;
 	struct address failed;
-	uint8_t news[4096]; /* read to be gone: getifaddrs(3) says what is there now */
+	uint8_t messages[4096]; /* discarded: getifaddrs(3) gives the current addresses */
 
-	while (read(transport->addresses_fd, news, sizeof(news)) > 0)
+	while (read(transport->addresses_fd, messages, sizeof(messages)) > 0)
 		;
 	soft_enter(transport);
 	for (struct soft_endpoint *listener = transport->listeners; listener; listener = listener->next)
 		if (listener->base.state == ENDPOINT_LISTENING && address_is_any(&listener->base.local))
-			open_all(transport, &listener->base.local, &failed);
+			open_all_local(transport, &listener->base.local, &failed);
 	soft_leave(transport);
 }
 
@@ -460,21 +453,21 @@ static void watch_addresses(struct soft_transport *transport)
 }
 
 /*
- * Every local address of the family, and a 127.0.0.x of our own. One that another process holds would be deaf to this
- * one's peers; on the loopback each has its own.
+ * Opens a free 127.0.0.x and every other local address of the family. Fails if another process has bound one of the
+ * latter: peers that use it would not reach this listener.
  */
-static enum outcome listen_on_all(struct soft_transport *transport, const char *name, const struct address *any)
+static enum outcome listen_on_all_local(struct soft_transport *transport, const char *name, const struct address *any)
 {
 	struct address failed = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 	int error = 0;
 
-	/* From before the first look, so that nothing comes between. */
+	/* First, so that no address is missed. */
 	watch_addresses(transport);
-	if (!loopback_socket(transport, NULL))
+	if (!own_loopback_socket(transport, NULL))
 		error = errno;
 	else
-		error = open_all(transport, any, &failed);
-	return error ? explain(transport, name, &failed, error) : OUTCOME_OK;
+		error = open_all_local(transport, any, &failed);
+	return error ? socket_report_error(transport, name, &failed, error) : OUTCOME_OK;
 }
 
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address)
@@ -485,27 +478,24 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const char *na
 		log_error(transport->base.log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_USAGE;
 	}
-	return address_is_any(address) ? listen_on_all(transport, name, address)
-				       : socket_of(transport, name, address, &socket);
+	return address_is_any(address) ? listen_on_all_local(transport, name, address)
+				       : socket_get(transport, name, address, &socket);
 }
 
-/*
- * The kernel accounts a packet with the memory that it lies in: headers, payload and the end of a buffer together in a
- * power of two, and what describes the buffer.
- */
-static size_t accounted(size_t payload)
+/* The kernel charges skb->truesize to SO_RCVBUF: the data, rounded up to a power of two, and struct sk_buff. */
+static size_t packet_truesize(size_t payload)
 {
 	size_t memory = 256;
 
-	while (memory < payload + PACKET_AROUND)
+	while (memory < payload + SKB_OVERHEAD)
 		memory *= 2;
-	return memory + PACKET_DESCRIPTION;
+	return memory + SKB_SIZE;
 }
 
-/* A quarter is left for acknowledgements and what the peer has to say. */
+/* A quarter of the buffer is reserved for acknowledgements and the peer's own requests. */
 size_t soft_socket_window(const struct soft_socket *socket, size_t payload)
 {
-	size_t packets = (socket->buffer - socket->buffer / 4) / accounted(payload);
+	size_t packets = (socket->buffer - socket->buffer / 4) / packet_truesize(payload);
 
 	return packets ? packets : 1;
 }
@@ -519,14 +509,14 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 	return information[SK_MEMINFO_DROPS];
 }
 
-void soft_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE])
+void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
 {
 	const struct soft_socket *socket = soft_of(listener->transport)->sockets;
 	size_t used = 0;
 
 	for (; socket && address_is_any(&listener->local); socket = socket->next) {
 		char host[ADDRESS_TEXT_SIZE];
-		bool room = used + ADDRESS_TEXT_SIZE + sizeof(", ...)") <= ENDPOINT_SERVED_SIZE;
+		bool room = used + ADDRESS_TEXT_SIZE + sizeof(", ...)") <= ENDPOINT_ADDRESSES_SIZE;
 
 		if (socket->group || (listener->local.family == ADDRESS_IP4 && socket->address.family != ADDRESS_IP4))
 			continue;
@@ -539,24 +529,24 @@ void soft_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE
 		strcpy(text + used, ")");
 }
 
-int soft_socket_refusal(const struct soft_socket *socket)
+int soft_socket_send_error(const struct soft_socket *socket)
 {
-	return socket->refusal;
+	return socket->send_error;
 }
 
-bool soft_socket_is_narrow(const struct soft_socket *socket)
+bool soft_socket_mtu_exceeded(const struct soft_socket *socket)
 {
-	return socket->narrow;
+	return socket->mtu_exceeded;
 }
 
-static void close_socket(struct soft_socket *socket)
+static void socket_close(struct soft_socket *socket)
 {
-	struct soft_socket **cm_id = &socket->transport->sockets;
+	struct soft_socket **slot = &socket->transport->sockets;
 	char text[ADDRESS_TEXT_SIZE];
 
-	while (*cm_id != socket)
-		cm_id = &(*cm_id)->next;
-	*cm_id = socket->next;
+	while (*slot != socket)
+		slot = &(*slot)->next;
+	*slot = socket->next;
 	loop_io_stop(&socket->readable);
 	soft_packet_io_forget(socket);
 	if (soft_socket_dropped(socket))
@@ -575,20 +565,20 @@ void soft_sockets_close(struct soft_transport *transport)
 	}
 	transport->addresses_watched = false;
 	while (transport->sockets)
-		close_socket(transport->sockets);
+		socket_close(transport->sockets);
 }
 
 static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)
 {
 	if (socket->address.family == ADDRESS_IP4) {
-		struct ip_mreqn request = { .imr_ifindex = (int)interface_of(local) };
+		struct ip_mreqn request = { .imr_ifindex = (int)interface_index(local) };
 
 		memcpy(&request.imr_multiaddr, socket->address.bytes, 4);
 		memcpy(&request.imr_address, local->bytes, 4);
 		return !setsockopt(socket->fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request,
 				   sizeof(request));
 	}
-	struct ipv6_mreq request = { .ipv6mr_interface = interface_of(local) };
+	struct ipv6_mreq request = { .ipv6mr_interface = interface_index(local) };
 
 	memcpy(&request.ipv6mr_multiaddr, socket->address.bytes, 16);
 	return !setsockopt(socket->fd, IPPROTO_IPV6, join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP, &request,
@@ -599,7 +589,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 				    const struct address *group, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
-	unsigned interface = interface_of(&local->address);
+	unsigned interface = interface_index(&local->address);
 	int error;
 
 	*result = NULL;
@@ -607,14 +597,14 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 	       !(socket->group && socket->interface == interface && address_same_host(&socket->address, group)))
 		socket = socket->next;
 	if (!socket) {
-		socket = open_socket(transport, group, true);
+		socket = socket_open(transport, group, true);
 		if (!socket)
-			return explain(transport, name, group, errno);
+			return socket_report_error(transport, name, group, errno);
 		if (!change_membership(socket, &local->address, true)) {
 			error = errno;
 			log_errno(transport->base.log, name, error, "joining the group");
-			close_socket(socket);
-			return outcome_of(error);
+			socket_close(socket);
+			return socket_outcome(error);
 		}
 	}
 	socket->interface = interface;
@@ -627,12 +617,12 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 void soft_group_socket_leave(struct soft_socket *socket)
 {
 	if (!--socket->members)
-		close_socket(socket);
+		socket_close(socket);
 }
 
 bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
 {
-	unsigned index = interface_of(&socket->address);
+	unsigned index = interface_index(&socket->address);
 
 	if (socket->address.family == ADDRESS_IP4) {
 		struct ip_mreqn request = { .imr_ifindex = (int)index };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UDP sockets, one for each local address, and the paths that lead from them to peers. */
+/* UDP sockets, one per local address, and the paths from them to peers. */
 #ifndef TRANSPORT_SOFT_NET_SOCKET_H
 #define TRANSPORT_SOFT_NET_SOCKET_H
 
@@ -12,81 +12,81 @@
 struct soft_socket {
 	struct soft_transport *transport;
 	int fd;
-	struct address address; /* local, or of the group */
+	struct address address; /* local, or the group's */
 	bool group;
-	bool failed;	    /* the last send: an error may wait in the socket's queue of them */
-	bool narrow;	    /* ICMP has said that some path is too narrow for what was sent */
-	int refusal;	    /* errno with which the kernel refuses to send; 0 if it took the last message */
-	unsigned members;   /* of a group's socket ... */
-	unsigned interface; /* ... that joined there */
-	size_t buffer;	    /* that the kernel accounts received packets against, bytes */
-	uint32_t mtu;	    /* of its paths; 0 before it was looked up */
-	int64_t mtu_old;    /* from when on it is looked up again */
+	bool send_failed;    /* the last send: the error queue may hold an ICMP error */
+	bool mtu_exceeded;   /* an ICMP error said that a packet exceeds a path's MTU */
+	int send_error;	     /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
+	unsigned members;    /* of a group socket */
+	unsigned interface;  /* index, of a group socket */
+	size_t buffer;	     /* SO_RCVBUF, bytes */
+	uint32_t mtu;	     /* payload bytes; 0: not looked up yet */
+	int64_t mtu_expires; /* nanoseconds, monotonic clock */
 	struct loop_io readable;
-	bool streaming; /* there was something at the last look of the poller */
+	bool streaming; /* the last poll received something */
 	struct soft_socket *next;
 };
 
-/* Nothing repeats a datagram: those that this host did not take, the last of what its queue transmitted. */
+/* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
 struct soft_unsent {
 	uint32_t count;
-	int error; /* errno of the first; 0: there was no room, and may be soon */
+	int error; /* errno of the first; 0: no buffer space for now */
 };
 
-/* Where a queue pair's packets, or the manager's, go. */
+/* Where a queue pair or the connection manager sends its packets. */
 struct soft_path {
-	struct soft_socket *socket; /* of the local address; lives until the transport is closed */
+	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
 	struct address local;
 	struct address peer;
 	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
-	uint8_t type_of_service;    /* within SOFT_DSCP */
-	struct soft_unsent *unsent; /* NULL: what is not taken is lost like what gets lost on its way */
+	uint8_t type_of_service;    /* only bits of SOFT_DSCP */
+	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */
 };
 
 /*
- * The path to a peer: finds or opens the socket of the local address from which it is reached (source, or as the
- * routing table says if that is NULL or any; 127.0.0.x: one that is free). On failure the cause was told.
+ * Finds or opens the socket for a peer and fills *path. Without a source (NULL or the any address) the routing table
+ * chooses the local address; on the loopback interface it is a free 127.0.0.x. Logs the cause of a failure under name.
  */
 enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
 			    const struct address *peer, struct soft_path *path);
-/* The way back to where a packet came from: local is the socket's address, and no port is set. */
-void soft_path_back(struct soft_socket *socket, const struct address *from, struct soft_path *path);
-/* The interface that has a local address; false if none is found. */
+/* Fills *path for a reply to a packet that socket received. Sets no port. */
+void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
+/* Sets name to the interface of a local address. Returns false if none has it. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
-/* Whether that interface is the loopback, where IP_MULTICAST_LOOP has no effect: all that is sent comes back. */
+/* Whether it is the loopback interface's. There IP_MULTICAST_LOOP has no effect: every datagram loops back. */
 bool soft_is_loopback(const struct address *local);
 /*
- * Opens the socket of a local address, or those of all for the any address (of its family; IPv6 any: both), and of
- * those that come later.
+ * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
+ * also of those added later. Logs the cause of a failure under name.
  */
 enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address);
 
 /*
- * Packets with that many bytes of payload that may be under way to us without overflowing the socket's buffer; or from
- * us, if the peer has one like ours. At least 1.
+ * Returns how many packets with that many payload bytes the socket's receive buffer holds, at least 1. A sender assumes
+ * that its peer has an equal buffer.
  */
 size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
-/* Packets that the socket has dropped so far, nearly always because its buffer was full. */
+/* Returns how many packets the socket has dropped so far (SK_MEMINFO_DROPS); mostly for a full receive buffer. */
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
-/* The errno with which this host refuses to send from there; 0 if it took the last packet. */
-int soft_socket_refusal(const struct soft_socket *socket);
-/* Somebody on a path said that packets from there are too long for it. */
-bool soft_socket_is_narrow(const struct soft_socket *socket);
+/* Returns the errno with which this host rejects packets; 0 if it does not. */
+int soft_socket_send_error(const struct soft_socket *socket);
+/* Returns whether an ICMP error said that a packet exceeds a path's MTU. */
+bool soft_socket_mtu_exceeded(const struct soft_socket *socket);
 
 /*
- * The socket that receives a group's datagrams at a local address; joins the group (IGMP, MLD) with its first member.
- * *result is NULL after a failure, whose cause was told. Each call is one member, to be given back with
- * soft_group_socket_leave().
+ * Returns in *result the socket that receives a group's datagrams at a local address. The first call joins the group
+ * (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the cause under name
+ * and sets *result to NULL.
  */
 enum outcome soft_group_socket_join(struct soft_transport *transport, const char *name, const struct soft_socket *local,
 				    const struct address *group, struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
-/* Prepares a local socket to send to a group: from its own interface, and back to this host or not. */
+/* Sets the interface and IP_MULTICAST_LOOP for sending to a group. Returns false with errno on failure. */
 bool soft_socket_multicast(const struct soft_socket *socket, bool loopback);
 
-/* The contract of endpoint_served(). */
-void soft_served(const struct endpoint *listener, char text[ENDPOINT_SERVED_SIZE]);
+/* Implements endpoint_local_addresses(). */
+void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
 void soft_sockets_close(struct soft_transport *transport);
 

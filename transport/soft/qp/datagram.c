@@ -174,7 +174,7 @@ void datagram_receive(struct soft_qp *qp, const struct address *from, const stru
 		.length = (uint32_t)packet->length,
 		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
 		.immediate = packet->immediate,
-		.source_queue_number = packet->datagram.source,
+		.source_qpn = packet->datagram.source,
 	};
 
 	if (packet->datagram.key != qp->qkey || !responder->count ||

@@ -362,7 +362,7 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 /* ---- receiving ---- */
 
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const struct packet *packet, const struct icrc_case *open)
+		     const struct packet *packet, const struct icrc_pending *pending)
 {
 	struct soft_qp *qp = soft_table_find(&transport->qps->by_number, packet->destination);
 	unsigned form = opcode_form(packet->opcode);
@@ -370,13 +370,13 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | FULL_MEMBER) != PACKET_PKEY)
 		return;
 	if (qp->endpoint->base.kind == ENDPOINT_GROUP) {
-		if ((form & FORM_DATAGRAM) && icrc_case_holds(open))
+		if ((form & FORM_DATAGRAM) && icrc_confirm(pending))
 			datagram_receive(qp, from, &qp->path.local, packet);
 		return;
 	}
 	/* Never by the source port: it differs per queue, and may change. */
 	if ((form & FORM_DATAGRAM) || socket != qp->path.socket || !address_same_host(from, &qp->path.peer) ||
-	    !icrc_case_holds(open))
+	    !icrc_confirm(pending))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(qp, packet);
@@ -394,12 +394,12 @@ static bool is_unwanted_loop(const struct soft_qp_table *table, const struct add
 }
 
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
-			   const struct address *from, const struct packet *packet, const struct icrc_case *open)
+			   const struct address *from, const struct packet *packet, const struct icrc_pending *pending)
 {
 	const struct soft_qp_table *table = transport->qps;
 
 	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | FULL_MEMBER) != PACKET_PKEY ||
-	    is_unwanted_loop(table, from, packet->datagram.source) || !icrc_case_holds(open))
+	    is_unwanted_loop(table, from, packet->datagram.source) || !icrc_confirm(pending))
 		return;
 	for (struct soft_qp *qp = table->groups; qp; qp = qp->next_group)
 		if (qp->state == QP_RTR && qp->endpoint->group_socket == socket)

@@ -48,10 +48,10 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 
 /* One packet from that address, whose ICRC is good if the case holds. */
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const struct packet *packet, const struct icrc_case *open);
+		     const struct packet *packet, const struct icrc_pending *pending);
 /* A datagram to a group, for the queue of every member that joined by that socket. */
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
-			   const struct address *from, const struct packet *packet, const struct icrc_case *open);
+			   const struct address *from, const struct packet *packet, const struct icrc_pending *pending);
 
 /* Sends a probe (a zero-length RDMA WRITE) after some silence, so that a peer that is gone is noticed. */
 void soft_qp_probe(struct soft_qp *qp);

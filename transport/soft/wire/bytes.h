@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Payload; and numbers in network order at any address, whatever the machine's own order and alignment. */
+/* Reads and writes unaligned numbers in network byte order, and copies payload. */
 #ifndef TRANSPORT_SOFT_BYTES_H
 #define TRANSPORT_SOFT_BYTES_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A number of size bytes, at most 8. */
+/* size: at most 8 bytes. */
 static inline uint64_t bytes_read(const uint8_t *bytes, size_t size)
 {
 	uint64_t value = 0;
@@ -17,17 +17,14 @@ static inline uint64_t bytes_read(const uint8_t *bytes, size_t size)
 	return value;
 }
 
-/* Its lower size bytes; what is above them is dropped. */
+/* Writes the lower size bytes of value. */
 static inline void bytes_write(uint8_t *bytes, size_t size, uint64_t value)
 {
 	for (size_t i = size; i--; value >>= 8)
 		bytes[i] = (uint8_t)value;
 }
 
-/*
- * Copies much. Compiled for size, memcpy() becomes an instruction that many machines carry out byte by byte; memmove()
- * is the library's.
- */
+/* For long copies: with -Os gcc makes memcpy() a "rep movsb", slow on many machines, but calls memmove(). */
 static inline void bytes_copy(uint8_t *to, const uint8_t *from, size_t length)
 {
 	memmove(to, from, length);

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The algebra. Read the bits of a message as the coefficients of a polynomial over GF(2), the first bit as the highest
- * power: then its CRC is, up to constants, the remainder of message * x^32 modulo a polynomial P of degree 32. So it is
- * linear: if two messages of one length differ by D, their CRCs differ by the remainder of D * x^32.
+ * How icrc_check() finds the IPv4 identification of a packet.
  *
- * The header that the receiver assumes and the one that was sent differ in nothing but the 4 bytes of identification,
- * flags and fragment offset. Let d be these 4 bytes of difference, as a polynomial of degree 31 at most, and n the
- * bytes from the first of them to the end of what the CRC covers. Then D * x^32 is d * x^(8 (n - 4)) * x^32, which is
- * d * x^(8 n). P has a constant term, so x has an inverse modulo P, and
+ * A message is a polynomial over GF(2), its first bit the highest power. Its CRC is, up to constants, the remainder of
+ * message * x^32 modulo P, a polynomial of degree 32. It is linear: if two messages of one length differ by D, their
+ * CRCs differ by the remainder of D * x^32.
  *
- *	d = (CRC that came - CRC of the assumed header) * x^(-8 n) mod P
+ * The assumed header and the header sent differ only in the 4 bytes of identification, flags and fragment offset. Let
+ * d be the difference of these bytes, a polynomial of degree 31 at most, and n the bytes from the first of them to the
+ * end of what the CRC covers. Then D * x^32 is d * x^(8 n). P has a constant term, so x has an inverse modulo P, and
  *
- * which icrc_back() finds: n is split in two, so that x^(-8 n) is a product of two numbers from small tables.
- * An honest difference is any identification, DF or nothing in the byte of flags, and 0 in the last byte. Each of the
- * 2^17 such d is another CRC, and any corruption of another kind lands on one of the other 2^32 - 2^17 in all cases but
- * one of 2^15.
+ *	d = (received CRC - CRC of the assumed header) * x^(-8 n) mod P
  *
- * The representation is the usual reflected one: the highest bit of a 32-bit word is the coefficient of x^0, so that
- * the lowest byte is the first on the wire, and multiplying by x is a shift to the right.
+ * which icrc_solve() computes. A valid d is any identification, DF or nothing in the byte of flags, and 0 in the last
+ * byte: 2^17 of 2^32 values. So a corrupted packet has a valid d with a probability of 2^-15.
  */
 #include "transport/soft/wire/icrc.h"
 
@@ -25,7 +21,7 @@
 
 #include "transport/soft/wire/bytes.h"
 
-/* Places in the headers; those that change from packet to packet are filled in by headers_of(). */
+/* Offsets in the headers, bytes. */
 enum {
 	IP4_SIZE = 20,
 	IP4_TYPE_OF_SERVICE = 1,
@@ -78,7 +74,7 @@ void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const ui
 		memcpy(ip + IP4_SOURCE, source, 4);
 		memcpy(ip + IP4_DESTINATION, destination, 4);
 	} else {
-		/* The version, then traffic class and flow label. */
+		/* Version, traffic class, flow label. */
 		memset(ip, 0xff, 4);
 		ip[0] = 0x6f;
 		ip[IP6_NEXT] = PROTOCOL_UDP;
@@ -97,9 +93,9 @@ void icrc_flow_set_source_port(struct icrc_flow *flow, uint16_t port)
 	bytes_write(flow->header + ip_size(flow) + UDP_SOURCE, 2, port);
 }
 
-/* The CRC up to and with the base transport header, of a UDP payload of length bytes with ICRC. */
-static uint32_t headers_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
-			   size_t length, const uint8_t *base)
+/* The CRC up to and including the BTH. length: of the UDP payload with ICRC, bytes. */
+static uint32_t icrc_headers(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_ip_id ip_id,
+			     size_t length, const uint8_t *base)
 {
 	uint8_t headers[sizeof(flow->header) + BASE_SIZE];
 	size_t size = ip_size(flow);
@@ -107,8 +103,8 @@ static uint32_t headers_of(const struct icrc_table *table, const struct icrc_flo
 	memcpy(headers, flow->header, sizeof(flow->header));
 	if (flow->family == ICRC_IP4) {
 		bytes_write(headers + IP4_LENGTH, 2, IP4_SIZE + UDP_SIZE + length);
-		bytes_write(headers + IP4_IDENTIFICATION, 2, mark.identification);
-		headers[IP4_FLAGS] = mark.may_fragment ? 0 : IP4_DO_NOT_FRAGMENT;
+		bytes_write(headers + IP4_IDENTIFICATION, 2, ip_id.identification);
+		headers[IP4_FLAGS] = ip_id.may_fragment ? 0 : IP4_DO_NOT_FRAGMENT;
 	} else {
 		bytes_write(headers + IP6_LENGTH, 2, UDP_SIZE + length);
 	}
@@ -116,15 +112,16 @@ static uint32_t headers_of(const struct icrc_table *table, const struct icrc_flo
 	size += UDP_SIZE;
 	memcpy(headers + size, base, BASE_SIZE);
 	headers[size + BASE_RESERVED] = 0xff;
-	return icrc_update(table, table->begin, headers, size + BASE_SIZE);
+	return icrc_update(table, table->initial, headers, size + BASE_SIZE);
 }
 
-uint32_t icrc_of(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_mark mark,
-		 const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length, size_t pad)
+uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_ip_id ip_id,
+		      const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,
+		      size_t pad)
 {
 	static const uint8_t zeros[3];
 	size_t length = header_length + payload_length + pad + ICRC_SIZE;
-	uint32_t crc = headers_of(table, flow, mark, length, header);
+	uint32_t crc = icrc_headers(table, flow, ip_id, length, header);
 
 	crc = icrc_update(table, crc, header + BASE_SIZE, header_length - BASE_SIZE);
 	if (payload_length)
@@ -143,31 +140,31 @@ static uint32_t load_icrc(const uint8_t *bytes)
 	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-_Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MOST < ICRC_BACK_END, "the tables reach as far back as needed");
+_Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MOST < ICRC_INVERSE_END, "the tables cover the longest packet");
 
-enum icrc_verdict icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
-			     size_t length, struct icrc_mark *mark)
+enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
+			    size_t length, struct icrc_ip_id *ip_id)
 {
-	static const struct icrc_mark usual = { 0 };
+	static const struct icrc_ip_id assumed = { 0 };
 	uint32_t crc, difference, solution;
 	uint8_t flags;
 
 	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MOST)
 		return ICRC_BAD;
-	crc = headers_of(table, flow, usual, length, bytes);
+	crc = icrc_headers(table, flow, assumed, length, bytes);
 	crc = icrc_update(table, crc, bytes + BASE_SIZE, length - BASE_SIZE - ICRC_SIZE);
 	difference = ~crc ^ load_icrc(bytes + length - ICRC_SIZE);
-	*mark = usual;
+	*ip_id = assumed;
 	if (!difference)
 		return ICRC_GOOD;
 	if (flow->family != ICRC_IP4)
 		return ICRC_BAD;
 
-	solution = icrc_back(table, difference, IP4_SIZE - IP4_IDENTIFICATION + UDP_SIZE + length - ICRC_SIZE);
+	solution = icrc_solve(table, difference, IP4_SIZE - IP4_IDENTIFICATION + UDP_SIZE + length - ICRC_SIZE);
 	flags = solution >> 16 & 0xff;
 	if (solution >> 24 || (flags && flags != IP4_DO_NOT_FRAGMENT))
 		return ICRC_BAD;
-	mark->identification = (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
-	mark->may_fragment = flags;
+	ip_id->identification = (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
+	ip_id->may_fragment = flags;
 	return ICRC_SOLVED;
 }

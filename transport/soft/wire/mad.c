@@ -8,12 +8,12 @@
 enum {
 	HEADER_SIZE = 24,
 	BASE_VERSION = 1,
-	CLASS = 7, /* communication management */
+	CLASS_CM = 7, /* communication management */
 	CLASS_VERSION = 2,
 	METHOD_SEND = 3,
-	AT_TRANSACTION = 8,
-	AT_KIND = 16,
-	ALTERNATE_BEGIN = HEADER_SIZE + 96, /* of a REQ: the fields of the alternate path */
+	TRANSACTION = 8,
+	ATTRIBUTE_ID = 16,
+	ALTERNATE_BEGIN = HEADER_SIZE + 96, /* of a REQ: the alternate path */
 	ALTERNATE_END = HEADER_SIZE + 140,
 	INFORMATION = HEADER_SIZE + 12, /* of a REJ */
 };
@@ -34,7 +34,7 @@ static const struct kind_row {
 	[MAD_APR - MAD_REQ] = { HEADER_SIZE + 84, MAD_APR_PRIVATE },
 };
 
-static const struct kind_row *row_of(unsigned kind)
+static const struct kind_row *mad_row(unsigned kind)
 {
 	if (kind < MAD_REQ || kind > MAD_APR)
 		return NULL;
@@ -42,11 +42,11 @@ static const struct kind_row *row_of(unsigned kind)
 }
 
 /*
- * One row a field, for parsing and for writing. byte and bit are those of the specification's tables: the byte counts
- * from the end of the header, and bit 0 is the highest of its byte. A field of more than 64 bits is an array of bytes.
+ * One row per field. byte and bit are as in the tables of IBTA volume 1, chapter 12: byte from the end of the header,
+ * bit 0 the highest. A field of more than 64 bits is an array of bytes.
  */
 struct field {
-	uint16_t kinds; /* a bit for each kind, from REQ on */
+	uint16_t kinds; /* bit mask: KIND() */
 	uint8_t byte;
 	uint8_t bit;
 	uint8_t bits;
@@ -57,13 +57,13 @@ struct field {
 #define KIND(name)			     (1u << (MAD_##name - MAD_REQ))
 #define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value) }
 #define SIZE(value)			     (uint16_t)sizeof(((struct mad *)NULL)->value)
-#define EVERY				     0xffff
-#define ANSWERS				     (EVERY & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
+#define EVERY_KIND			     0xffff
+#define WITH_REMOTE_ID			     (EVERY_KIND & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
 
 /* clang-format off */
 static const struct field fields[] = {
-	FIELD(EVERY, 0, 0, 32, local_id),
-	FIELD(ANSWERS, 4, 0, 32, remote_id),
+	FIELD(EVERY_KIND, 0, 0, 32, local_id),
+	FIELD(WITH_REMOTE_ID, 4, 0, 32, remote_id),
 
 	FIELD(KIND(REQ), 8, 0, 64, req.service_id),
 	FIELD(KIND(REQ), 16, 0, 64, req.ca_guid),
@@ -115,7 +115,7 @@ static const struct field fields[] = {
 	FIELD(KIND(REP), 27, 3, 1, rep.srq),
 	FIELD(KIND(REP), 28, 0, 64, rep.ca_guid),
 
-	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_queue_number),
+	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_qpn),
 
 	FIELD(KIND(SIDR_REP), 4, 0, 8, status),
 	FIELD(KIND(APR), 9, 0, 8, status),
@@ -126,27 +126,26 @@ enum {
 	FIELD_COUNT = sizeof(fields) / sizeof(fields[0])
 };
 
-/* The bits lie in the bytes from field->byte on; returns how many these are. */
-static size_t bytes_of(const struct field *field)
+/* Returns the number of bytes that hold the field's bits. */
+static size_t field_size(const struct field *field)
 {
 	return (field->bit + field->bits + 7u) / 8;
 }
 
-static unsigned shift_of(const struct field *field)
+static unsigned field_shift(const struct field *field)
 {
-	return (unsigned)bytes_of(field) * 8 - field->bit - field->bits;
+	return (unsigned)field_size(field) * 8 - field->bit - field->bits;
 }
 
-static uint64_t mask_of(const struct field *field)
+static uint64_t field_mask(const struct field *field)
 {
 	return UINT64_MAX >> (64 - field->bits);
 }
 
-/* A member of struct mad of whatever width. */
 static void member_set(void *member, size_t size, uint64_t value)
 {
 	switch (size) {
-	case 1: /* a bool is one bit here, so 0 or 1 */
+	case 1: /* also bool: its field has one bit */
 		*(uint8_t *)member = (uint8_t)value;
 		break;
 	case 2:
@@ -183,13 +182,14 @@ static void field_parse(const struct field *field, const uint8_t *bytes, struct 
 	if (field->bits > 64)
 		memcpy(member, bytes, field->size);
 	else
-		member_set(member, field->size, bytes_read(bytes, bytes_of(field)) >> shift_of(field) & mask_of(field));
+		member_set(member, field->size,
+			   bytes_read(bytes, field_size(field)) >> field_shift(field) & field_mask(field));
 }
 
 static void field_write(const struct field *field, const struct mad *mad, uint8_t *bytes)
 {
 	const uint8_t *member = (const uint8_t *)mad + field->offset;
-	size_t size = bytes_of(field);
+	size_t size = field_size(field);
 	uint64_t value;
 
 	bytes += HEADER_SIZE + field->byte;
@@ -197,9 +197,9 @@ static void field_write(const struct field *field, const struct mad *mad, uint8_
 		memcpy(bytes, member, field->size);
 		return;
 	}
-	/* Others share its bytes. */
+	/* Other fields share its bytes. */
 	value = bytes_read(bytes, size);
-	value |= (member_get(member, field->size) & mask_of(field)) << shift_of(field);
+	value |= (member_get(member, field->size) & field_mask(field)) << field_shift(field);
 	bytes_write(bytes, size, value);
 }
 
@@ -217,17 +217,17 @@ bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 	const struct kind_row *row;
 	unsigned kind;
 
-	if (length != MAD_SIZE || bytes[0] != BASE_VERSION || bytes[1] != CLASS || bytes[2] != CLASS_VERSION ||
+	if (length != MAD_SIZE || bytes[0] != BASE_VERSION || bytes[1] != CLASS_CM || bytes[2] != CLASS_VERSION ||
 	    bytes[3] != METHOD_SEND)
 		return false;
-	kind = (unsigned)bytes_read(bytes + AT_KIND, 2);
-	row = row_of(kind);
+	kind = (unsigned)bytes_read(bytes + ATTRIBUTE_ID, 2);
+	row = mad_row(kind);
 	if (!row)
 		return false;
 
 	memset(mad, 0, sizeof(*mad));
 	mad->kind = kind;
-	mad->transaction = bytes_read(bytes + AT_TRANSACTION, 8);
+	mad->transaction = bytes_read(bytes + TRANSACTION, 8);
 	mad->private_data = bytes + row->private_begin;
 	mad->private_length = row->private_size;
 	for (unsigned i = 0; i < FIELD_COUNT; i++) {
@@ -244,36 +244,36 @@ bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 	return true;
 }
 
-static size_t least(size_t one, size_t other)
+static size_t mad_min(size_t one, size_t other)
 {
 	return one < other ? one : other;
 }
 
 void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 {
-	const struct kind_row *row = row_of(mad->kind);
+	const struct kind_row *row = mad_row(mad->kind);
 
 	memset(bytes, 0, MAD_SIZE);
 	if (!row)
 		return;
 	bytes[0] = BASE_VERSION;
-	bytes[1] = CLASS;
+	bytes[1] = CLASS_CM;
 	bytes[2] = CLASS_VERSION;
 	bytes[3] = METHOD_SEND;
-	bytes_write(bytes + AT_TRANSACTION, 8, mad->transaction);
-	bytes_write(bytes + AT_KIND, 2, mad->kind);
+	bytes_write(bytes + TRANSACTION, 8, mad->transaction);
+	bytes_write(bytes + ATTRIBUTE_ID, 2, mad->kind);
 	for (unsigned i = 0; i < FIELD_COUNT; i++) {
 		if (fields[i].kinds & 1u << (mad->kind - MAD_REQ))
 			field_write(&fields[i], mad, bytes);
 	}
 	if (mad->kind == MAD_REJ && mad->rej.information)
 		memcpy(bytes + INFORMATION, mad->rej.information,
-		       least(mad->rej.information_length, MAD_INFORMATION_MOST));
+		       mad_min(mad->rej.information_length, MAD_INFORMATION_MOST));
 	if (mad->private_data)
-		memcpy(bytes + row->private_begin, mad->private_data, least(mad->private_length, row->private_size));
+		memcpy(bytes + row->private_begin, mad->private_data, mad_min(mad->private_length, row->private_size));
 }
 
-/* The header of the IP addressing annex: version and IP version, port, source, destination. */
+/* Offsets in the private data of a REQ (IBTA annex A11), bytes. */
 enum {
 	ADDRESS_VERSION = 0,
 	ADDRESS_PORT = 2,

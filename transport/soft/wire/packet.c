@@ -7,11 +7,11 @@ enum {
 	VERSION = 0,
 	/* The second byte: flags, pad count, version. */
 	SOLICITED = 0x80,
-	MIGRATED = 0x40, /* NICs expect it set, soft-RoCE does not set it: taken either way */
+	MIGRATED = 0x40, /* MigReq: NICs expect it, soft-RoCE does not set it; ignored on receipt */
 	PAD_SHIFT = 4,
 	PAD_MASK = 3,
 	VERSION_MASK = 0x0f,
-	/* The byte in front of the PSN. */
+	/* The byte before the PSN. */
 	ACK_REQUEST = 0x80,
 	DATAGRAM_SIZE = 8,
 	REMOTE_SIZE = 16,
@@ -29,7 +29,7 @@ enum {
 };
 
 /* clang-format off */
-/* enum opcode_form; 0: no such opcode, or an unknown one of a connection */
+/* enum opcode_form; 0: unknown, or see opcode_form() */
 static const uint16_t opcodes[OPCODE_END] = {
 	[OPCODE_SEND_FIRST]           = FORM_SEND | FIRST,
 	[OPCODE_SEND_MIDDLE]          = FORM_SEND | MIDDLE,
@@ -161,7 +161,7 @@ enum {
 	RNR_CODES = 32,
 };
 
-/* InfiniBand Architecture volume 1, table 45, in microseconds. */
+/* IBTA volume 1, table 45, in microseconds. */
 static const uint32_t rnr_microseconds[RNR_CODES] = {
 	655360, 10,    20,    30,    40,    60,	    80,	    120,    160,    240,    320,
 	480,	640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,

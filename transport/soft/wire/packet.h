@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 packets: what is in the UDP payload, from the base transport header to the invariant CRC.
+ * RoCEv2 packets: the UDP payload, from the base transport header (BTH) to the invariant CRC.
  *
  *   +-----+----------------------------+---------+-----+------+
- *   | BTH | RETH | AETH | DETH | imm.  | payload | pad | ICRC |   numbers in network order, but the ICRC
+ *   | BTH | RETH | AETH | DETH | imm.  | payload | pad | ICRC |   network order, but the ICRC
  *   | 12  |  16  |  4   |  8   |  4    |  0 ...  | 0-3 |  4   |   (icrc.h)
  *   +-----+----------------------------+---------+-----+------+
  *
- * Which of the extension headers are there follows from the opcode.
+ * The opcode determines the extension headers.
  */
 #ifndef TRANSPORT_SOFT_WIRE_PACKET_H
 #define TRANSPORT_SOFT_WIRE_PACKET_H
@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 enum {
-	PACKET_PORT = 4791,	   /* the UDP destination port; the source port means nothing */
-	PACKET_PKEY = 0xffff,	   /* the default partition, full member: the only one on RoCE */
-	PACKET_ICRC_SIZE = 4,	   /* behind payload and pad */
-	PACKET_BASE_SIZE = 12,	   /* the base transport header */
-	PACKET_HEADER_MOST = 32,   /* with RETH and immediate */
-	PACKET_OVERHEAD_MOST = 84, /* what an interface's MTU must hold besides the payload: IPv6, UDP, headers, ICRC */
+	PACKET_PORT = 4791,	    /* UDP destination port; any source port is accepted */
+	PACKET_PKEY = 0xffff,	    /* default partition, full member: the only one on RoCE */
+	PACKET_ICRC_SIZE = 4,	    /* after payload and pad */
+	PACKET_BASE_SIZE = 12,	    /* BTH */
+	PACKET_HEADER_MOST = 32,    /* with RETH and immediate */
+	PACKET_OVERHEAD_MOST = 84,  /* of an interface's MTU: IPv6, UDP, headers, ICRC */
 	PACKET_PAYLOAD_MOST = 4096, /* the largest path MTU */
 };
 
@@ -45,13 +45,13 @@ enum opcode {
 	OPCODE_READ_RESPONSE_LAST = 0x0f,
 	OPCODE_READ_RESPONSE_ONLY = 0x10,
 	OPCODE_ACKNOWLEDGE = 0x11,
-	OPCODE_UNKNOWN_FIRST = 0x13, /* requests of a connection that are reserved or not carried out here: atomics, */
-	OPCODE_UNKNOWN_LAST = 0x1f,  /* invalidation, flushing */
+	OPCODE_UNKNOWN_FIRST = 0x13, /* reserved or unsupported RC requests: atomics, send with invalidate, flush */
+	OPCODE_UNKNOWN_LAST = 0x1f,
 	OPCODE_DATAGRAM = 0x64,
 	OPCODE_DATAGRAM_IMMEDIATE = 0x65,
 };
 
-/* What a packet of some opcode is and carries. */
+/* What a packet of an opcode carries: bits. */
 enum opcode_form {
 	/* Extension headers, in their order on the wire. */
 	FORM_DATAGRAM = 1 << 0,	       /* DETH, 8 bytes */
@@ -59,70 +59,64 @@ enum opcode_form {
 	FORM_ACKNOWLEDGEMENT = 1 << 2, /* AETH, 4 bytes */
 	FORM_IMMEDIATE = 1 << 3,       /* immediate data, 4 bytes */
 	FORM_PAYLOAD = 1 << 4,	       /* payload may follow */
-	/* Where it stands in its message. */
+	/* Position in the message. */
 	FORM_FIRST = 1 << 5, /* the message begins */
-	FORM_LAST = 1 << 6,  /* the message ends; else the payload fills the path MTU */
-	/* Whose business it is. */
-	FORM_SEND = 1 << 7, /* of the responder: a receive is used up */
+	FORM_LAST = 1 << 6,  /* the message ends; else the payload is one path MTU */
+	/* Operation. */
+	FORM_SEND = 1 << 7, /* consumes a receive */
 	FORM_WRITE = 1 << 8,
 	FORM_READ = 1 << 9,
-	FORM_RESPONSE = 1 << 10, /* of the requester */
-	FORM_UNKNOWN = 1 << 11,	 /* of the responder, which refuses it; its headers count as payload */
+	FORM_RESPONSE = 1 << 10, /* for the requester; all others are for the responder */
+	FORM_UNKNOWN = 1 << 11,	 /* the responder NAKs it; its extension headers count as payload */
 };
 
-/* The enum opcode_form bits of an opcode; 0 if it is no request of RC's, and no other that this program speaks. */
+/* Returns enum opcode_form bits; 0 if the opcode is neither an RC request nor another supported one. */
 unsigned opcode_form(uint8_t opcode);
 
-/* Only the parts that the opcode's form names mean anything; after packet_parse() the others are 0. */
+/* Only the parts in the opcode's form are used; packet_parse() sets the others to 0. */
 struct packet {
 	uint8_t opcode; /* enum opcode */
-	bool solicited; /* the receiver's program wants to be woken */
+	bool solicited; /* solicited event */
 	bool ack_request;
-	uint8_t pad; /* bytes of zeros between payload and ICRC, 0-3; packet_write() takes packet_pad(length) instead */
+	uint8_t pad; /* bytes after the payload, 0-3; packet_write() uses packet_pad(length) instead */
 	uint16_t pkey;
-	uint32_t destination; /* queue pair number, 24 bits */
-	uint32_t psn;	      /* packet sequence number, 24 bits */
+	uint32_t destination; /* QPN, 24 bits */
+	uint32_t psn;	      /* 24 bits */
 	struct {
 		uint64_t address; /* of the peer's memory */
 		uint32_t key;
 		uint32_t length; /* of the whole message, bytes */
 	} remote;
 	struct {
-		uint8_t syndrome; /* see below */
-		uint32_t msn;	  /* requests completed so far, 24 bits */
+		uint8_t syndrome; /* enum syndrome_kind and value */
+		uint32_t msn;	  /* message sequence number: requests completed, 24 bits */
 	} acknowledgement;
 	struct {
-		uint32_t key;	 /* must be that of the receiving queue */
-		uint32_t source; /* queue pair number of the sender, 24 bits */
+		uint32_t key;	 /* qkey of the receiving QP */
+		uint32_t source; /* QPN of the sender, 24 bits */
 	} datagram;
 	uint32_t immediate;	/* host order */
-	const uint8_t *payload; /* into the bytes that were parsed; packet_write() does not look at it */
+	const uint8_t *payload; /* points into the parsed bytes; packet_write() ignores it */
 	size_t length;		/* of payload without pad, bytes */
 };
 
 /*
- * Reads a UDP payload with its ICRC, which is not checked here. Returns false if that cannot be a packet: another
- * header version, an unknown opcode, too short for its headers, a length that is no multiple of 4, payload where none
- * may be, or a pad that is longer than the payload or inside a message.
+ * Parses a UDP payload with its ICRC, which icrc_check() checks. Returns false if it is not a packet: another header
+ * version, an unknown opcode, too short for its headers, a length that is no multiple of 4, payload where the opcode
+ * has none, or a pad that is longer than the payload or not in the last packet of a message.
  */
 bool packet_parse(const uint8_t *bytes, size_t length, struct packet *packet);
 
-/*
- * Writes the headers of a packet with packet->length bytes of payload; the sender puts payload, pad and ICRC behind
- * them. Returns their length, 0 if the opcode is unknown.
- */
+/* Writes the headers of a packet with packet->length payload bytes. Returns their length; 0: unknown opcode. */
 size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MOST]);
 
-/* The bytes of pad that a payload of that length needs. */
+/* Returns the pad for a payload of length bytes. */
 static inline uint8_t packet_pad(size_t length)
 {
 	return (uint8_t)(-length & 3);
 }
 
-/*
- * Packet sequence numbers, queue pair numbers and message sequence numbers have 24 bits and wrap. Of two sequence
- * numbers the one that is less than half a turn ahead is the later one.
- */
+/* PSNs, QPNs and MSNs have 24 bits. PSNs wrap: the later of two is less than PSN_HALF ahead. */
 #define PSN_MASK UINT32_C(0xffffff)
 #define PSN_HALF UINT32_C(0x800000)
 
@@ -131,7 +125,7 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t count)
 	return (psn + count) & PSN_MASK;
 }
 
-/* How far psn is ahead of other: -2^23 to 2^23 - 1. */
+/* Returns psn - other: -2^23 to 2^23 - 1. */
 static inline int32_t psn_difference(uint32_t psn, uint32_t other)
 {
 	int32_t ahead = (int32_t)((psn - other) & PSN_MASK);
@@ -144,25 +138,25 @@ static inline bool psn_before(uint32_t psn, uint32_t other)
 	return psn_difference(psn, other) < 0;
 }
 
-/* The syndrome of an acknowledgement: a kind in the upper three bits, a value in the lower five. */
+/* The upper three bits of the AETH syndrome; the value is in the lower five. */
 enum syndrome_kind {
 	SYNDROME_ACK = 0, /* value: flow-control credits as a code */
-	SYNDROME_RNR = 1, /* receiver not ready: no receive posted; value: rnr_delay() code to wait */
+	SYNDROME_RNR = 1, /* receiver not ready: no receive posted; value: rnr_delay() code */
 	SYNDROME_NAK = 3, /* value: enum nak_code */
 };
 
 enum {
-	CREDITS_UNLIMITED = 0x1f, /* the sender need not count; anything less can stall a NIC that does */
+	CREDITS_UNLIMITED = 0x1f, /* fewer could stall a NIC that counts credits */
 };
 
 enum nak_code {
-	NAK_SEQUENCE = 0, /* a packet is missing: send from the acknowledgement's PSN on */
+	NAK_SEQUENCE = 0, /* a packet is missing: retransmit from the NAK's PSN */
 	NAK_INVALID_REQUEST = 1,
 	NAK_REMOTE_ACCESS = 2,
 	NAK_REMOTE_OPERATION = 3,
 };
 
-/* An enum syndrome_kind, or another number up to 7 for what is reserved. */
+/* Returns an enum syndrome_kind, or another number up to 7 (reserved). */
 static inline unsigned syndrome_kind(uint8_t syndrome)
 {
 	return syndrome >> 5;
@@ -178,13 +172,13 @@ static inline uint8_t syndrome_make(enum syndrome_kind kind, uint8_t value)
 	return (uint8_t)((unsigned)kind << 5 | (value & 0x1fu));
 }
 
-/* How long the code (its lower five bits) of an RNR NAK asks to wait, in nanoseconds: 10 us (1) to 655.36 ms (0). */
+/* Returns the RNR NAK timer in nanoseconds. code: its lower five bits; 1 is 10 us, 0 is 655.36 ms. */
 int64_t rnr_delay(uint8_t code);
 
-/* Path MTU: codes 1 to 5 are 256 to 4096 bytes. mtu_bytes() is 0 for any other code. */
+/* Path MTU codes 1 to 5 are 256 to 4096 bytes. Returns 0 for any other code. */
 unsigned mtu_bytes(unsigned code);
 
-/* The code of the largest path MTU of at most that many bytes of payload; 0 if there are less than 256. */
+/* Returns the code of the largest path MTU of at most bytes; 0 if less than 256. */
 unsigned mtu_code(size_t bytes);
 
 #endif

@@ -65,10 +65,10 @@ void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry,
 
 void soft_table_remove(struct soft_table *table, struct soft_table_entry *entry)
 {
-	struct soft_table_entry **cm_id = head_of(table, entry->number);
+	struct soft_table_entry **pprev = head_of(table, entry->number);
 
-	while (*cm_id != entry)
-		cm_id = &(*cm_id)->next;
-	*cm_id = entry->next;
+	while (*pprev != entry)
+		pprev = &(*pprev)->next;
+	*pprev = entry->next;
 	table->count--;
 }

@@ -197,15 +197,15 @@ bool soft_qp_is_waiting(const struct soft_qp *qp)
 
 static void unpend(struct soft_qp_table *table, struct soft_qp *qp)
 {
-	struct soft_qp **cm_id = &table->pending;
+	struct soft_qp **pprev = &table->pending;
 
 	if (!qp->pending)
 		return;
-	while (*cm_id != qp)
-		cm_id = &(*cm_id)->next_pending;
-	*cm_id = qp->next_pending;
+	while (*pprev != qp)
+		pprev = &(*pprev)->next_pending;
+	*pprev = qp->next_pending;
 	if (table->pending_end == &qp->next_pending)
-		table->pending_end = cm_id;
+		table->pending_end = pprev;
 	qp->pending = false;
 }
 

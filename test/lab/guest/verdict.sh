@@ -39,11 +39,15 @@ skip() {
 	exit 77
 }
 
+# is_sanitized: the program under test has AddressSanitizer.
+is_sanitized() {
+	set -- /usr/lib/x86_64-linux-gnu/libasan.so*
+	[ -e "$1" ]
+}
+
 # skip_sanitized REASON: where the program under test has AddressSanitizer.
 skip_sanitized() {
-	for lab_file in /usr/lib/x86_64-linux-gnu/libasan.so*; do
-		[ ! -e "$lab_file" ] || skip "AddressSanitizer: $1"
-	done
+	! is_sanitized || skip "AddressSanitizer: $1"
 }
 
 # What running programs wrote and no verb has shown yet, for the reader of a failure.

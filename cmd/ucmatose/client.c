@@ -16,7 +16,7 @@ enum {
 	CONNECTS_MOST = 48,
 };
 
-void ucmatose_client_aim(struct ucmatose *run)
+static void use_next_address(struct ucmatose *run)
 {
 	run->destination = run->addresses[run->address_next++];
 	run->device = NULL;
@@ -59,7 +59,7 @@ static void ask_again(void *owner)
 	struct ucmatose *run = owner;
 
 	run->address_next = 0;
-	ucmatose_client_aim(run);
+	use_next_address(run);
 	ask(&run->connections[0]);
 	ucmatose_advance(run);
 }
@@ -72,7 +72,7 @@ static bool ask_elsewhere(struct ucmatose_connection *connection)
 	while (run->address_next < run->address_count) {
 		ucmatose_connection_forget(connection);
 		ucmatose_client_release(run);
-		ucmatose_client_aim(run);
+		use_next_address(run);
 		log_hint(&run->environment->log, "trying the next address of %s: %s", run->options->server,
 			 run->target);
 		if (!ask_there(connection))
@@ -119,7 +119,7 @@ void ucmatose_client_release(struct ucmatose *run)
 	free(refusal);
 }
 
-bool ucmatose_client_hold(void *owner, const char *object, const char *text)
+static bool hold_error(void *owner, const char *object, const char *text)
 {
 	struct ucmatose *run = owner;
 
@@ -150,4 +150,35 @@ void ucmatose_client_continue(struct ucmatose *run)
 		begin_one(run);
 	}
 	run->arrivals_over = true;
+}
+
+static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct ucmatose *run = owner;
+	const struct log *log = &run->environment->log;
+
+	if (!outcome)
+		outcome = path_keep(&run->options->common.family, run->source.family, log, run->options->server,
+				    addresses, count, run->addresses, &run->address_count);
+	if (!outcome && address_is_multicast(&run->addresses[0])) {
+		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+		outcome = OUTCOME_USAGE;
+	}
+	if (outcome) {
+		ucmatose_fail_start(run, outcome);
+		return;
+	}
+	for (size_t i = 0; i < run->address_count; i++)
+		run->addresses[i].port = (uint16_t)run->options->port;
+	use_next_address(run);
+	run->environment->log.hold = hold_error;
+	run->environment->log.holder = run;
+	ucmatose_say(run, "cmatose: connecting");
+	ucmatose_begin_connecting(run);
+}
+
+void ucmatose_client_start(struct ucmatose *run)
+{
+	resolver_start(&run->server_resolver, run->environment->loop, &run->environment->log, run->options->server,
+		       (enum address_format)run->options->format, run->options->common.timeout, server_known, run);
 }

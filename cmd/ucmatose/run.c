@@ -150,23 +150,6 @@ void ucmatose_watch(struct ucmatose *run)
 	loop_timer_start(run->environment->loop, &run->watch, patience(run), watch_expired, run);
 }
 
-static void nobody_came(void *owner)
-{
-	struct ucmatose *run = owner;
-
-	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
-		  units_seconds(run->options->idle_timeout));
-	ucmatose_note(run, OUTCOME_FAILED);
-	run->arrivals_over = true;
-	ucmatose_advance(run);
-}
-
-void ucmatose_await_client(struct ucmatose *run)
-{
-	if (run->options->idle_timeout)
-		loop_timer_start(run->environment->loop, &run->watch, run->options->idle_timeout, nobody_came, run);
-}
-
 static void begin_transfer(struct ucmatose *run)
 {
 	run->phase = RUN_TRANSFERRING;
@@ -286,65 +269,6 @@ static void say_half(struct ucmatose *run)
 	ucmatose_say(run, run->is_server ? "receiving data transfers" : "sending replies");
 }
 
-void ucmatose_begin_connecting(struct ucmatose *run)
-{
-	run->phase = RUN_CONNECTING;
-	ucmatose_advance(run);
-}
-
-void ucmatose_advance(struct ucmatose *run)
-{
-	if (run->phase == RUN_CONNECTING) {
-		if (!run->is_server)
-			ucmatose_client_continue(run);
-		if (ucmatose_wants_more(run) || run->in_state[CONNECTION_CONNECTING])
-			return;
-		connected(run);
-	}
-	if (run->phase == RUN_TRANSFERRING) {
-		say_half(run);
-		if (run->in_state[CONNECTION_ESTABLISHED] || run->in_state[CONNECTION_SENDING] ||
-		    run->in_state[CONNECTION_RECEIVING])
-			return;
-		if (connections_alive(run) || run->in_state[CONNECTION_CLOSED])
-			transferred(run);
-		else
-			ucmatose_finish(run);
-	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
-		if (run->is_server && run->phase == RUN_CLOSING)
-			ucmatose_say(run, "disconnected");
-		ucmatose_finish(run);
-	}
-}
-
-void ucmatose_cut_short(struct ucmatose *run, enum interruption reason)
-{
-	if (run->phase == RUN_ENDED)
-		return;
-	ucmatose_note(run, OUTCOME_FAILED);
-	run->cut_short = reason;
-	run->phase = RUN_INTERRUPTED;
-	run->arrivals_over = true;
-	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->watch);
-	resolver_stop(&run->bind_resolver);
-	resolver_stop(&run->server_resolver);
-	patience_stop(&run->patience);
-	endpoint_destroy(run->listener);
-	run->listener = NULL;
-	for (uint32_t i = 0; i < run->begun; i++) {
-		struct ucmatose_connection *connection = &run->connections[i];
-
-		if (connection->state == CONNECTION_CONNECTING)
-			ucmatose_connection_fail(connection, OUTCOME_FAILED);
-		else if (connection->endpoint && connection->peer_left)
-			ucmatose_connection_close(connection);
-		else if (connection->endpoint && connection->state != CONNECTION_DISCONNECTING)
-			ucmatose_connection_disconnect(connection);
-	}
-	ucmatose_advance(run);
-}
-
 static bool is_verified(const struct ucmatose_connection *connection)
 {
 	return connection->state == CONNECTION_CLOSED && connection->received == connection->run->messages &&
@@ -417,7 +341,7 @@ static void tell_success(const struct ucmatose *run)
 	fputc('\n', output);
 }
 
-void ucmatose_finish(struct ucmatose *run)
+static void ucmatose_finish(struct ucmatose *run)
 {
 	struct environment *environment = run->environment;
 	uint32_t verified = 0;
@@ -442,4 +366,71 @@ void ucmatose_finish(struct ucmatose *run)
 	fprintf(environment_output(environment), "return status %d\n", (int)environment->outcome);
 	fflush(environment_output(environment));
 	environment_finish(environment, environment->outcome);
+}
+
+void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome)
+{
+	ucmatose_note(run, outcome);
+	ucmatose_finish(run);
+}
+
+void ucmatose_begin_connecting(struct ucmatose *run)
+{
+	run->phase = RUN_CONNECTING;
+	ucmatose_advance(run);
+}
+
+void ucmatose_advance(struct ucmatose *run)
+{
+	if (run->phase == RUN_CONNECTING) {
+		if (!run->is_server)
+			ucmatose_client_continue(run);
+		if (ucmatose_wants_more(run) || run->in_state[CONNECTION_CONNECTING])
+			return;
+		connected(run);
+	}
+	if (run->phase == RUN_TRANSFERRING) {
+		say_half(run);
+		if (run->in_state[CONNECTION_ESTABLISHED] || run->in_state[CONNECTION_SENDING] ||
+		    run->in_state[CONNECTION_RECEIVING])
+			return;
+		if (connections_alive(run) || run->in_state[CONNECTION_CLOSED])
+			transferred(run);
+		else
+			ucmatose_finish(run);
+	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
+		if (run->is_server && run->phase == RUN_CLOSING)
+			ucmatose_say(run, "disconnected");
+		ucmatose_finish(run);
+	}
+}
+
+void ucmatose_interrupt(void *state, enum interruption reason)
+{
+	struct ucmatose *run = state;
+
+	if (run->phase == RUN_ENDED)
+		return;
+	ucmatose_note(run, OUTCOME_FAILED);
+	run->cut_short = reason;
+	run->phase = RUN_INTERRUPTED;
+	run->arrivals_over = true;
+	loop_timer_stop(&run->step);
+	loop_timer_stop(&run->watch);
+	resolver_stop(&run->bind_resolver);
+	resolver_stop(&run->server_resolver);
+	patience_stop(&run->patience);
+	endpoint_destroy(run->listener);
+	run->listener = NULL;
+	for (uint32_t i = 0; i < run->begun; i++) {
+		struct ucmatose_connection *connection = &run->connections[i];
+
+		if (connection->state == CONNECTION_CONNECTING)
+			ucmatose_connection_fail(connection, OUTCOME_FAILED);
+		else if (connection->endpoint && connection->peer_left)
+			ucmatose_connection_close(connection);
+		else if (connection->endpoint && connection->state != CONNECTION_DISCONNECTING)
+			ucmatose_connection_disconnect(connection);
+	}
+	ucmatose_advance(run);
 }

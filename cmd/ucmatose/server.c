@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/ucmatose/ucmatose.h"
+#include "core/units.h"
 
 /* What a client of ours prints. */
 static const char reason_full[] = "all connections of -c are taken";
@@ -20,6 +21,23 @@ static const char reason_resources[] = "out of resources";
 enum {
 	STOCK_ANSWERS_A_TIMEOUT = 256
 };
+
+static void nobody_came(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
+		  units_seconds(run->options->idle_timeout));
+	ucmatose_note(run, OUTCOME_FAILED);
+	run->arrivals_over = true;
+	ucmatose_advance(run);
+}
+
+static void start_idle_timer(struct ucmatose *run)
+{
+	if (run->options->idle_timeout)
+		loop_timer_start(run->environment->loop, &run->watch, run->options->idle_timeout, nobody_came, run);
+}
 
 static void take(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
 {
@@ -66,7 +84,7 @@ static void wait_for_next(struct ucmatose *run)
 	run->client = 0;
 	run->device = NULL;
 	loop_timer_stop(&run->watch);
-	ucmatose_await_client(run);
+	start_idle_timer(run);
 }
 
 void ucmatose_server_forget(struct ucmatose_connection *connection)
@@ -133,16 +151,24 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	ucmatose_advance(run);
 }
 
-enum outcome ucmatose_server_listen(struct ucmatose *run)
+void ucmatose_server_start(struct ucmatose *run)
 {
 	static const struct endpoint_handlers handlers = { .event = listener_event };
+	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 32];
 	enum outcome outcome;
 
+	run->source.port = (uint16_t)run->options->port;
 	outcome = endpoint_create(ENDPOINT_LISTENER, run->channel, &run->endpoint_options, &handlers, run,
 				  &run->listener);
 	if (!outcome)
 		outcome = endpoint_listen(run->listener, &run->source);
-	if (!outcome)
-		ucmatose_await_client(run);
-	return outcome;
+	if (outcome) {
+		ucmatose_fail_start(run, outcome);
+		return;
+	}
+	start_idle_timer(run);
+	ucmatose_begin_connecting(run);
+	snprintf(line, sizeof(line), "cmatose: listening on %s%s", address_text(&run->listener->local, text),
+		 endpoint_local_addresses(run->listener, served));
+	environment_ready(run->environment, &run->listener->local, line);
 }

@@ -144,60 +144,6 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
-static void fail_early(struct ucmatose *run, enum outcome outcome)
-{
-	ucmatose_note(run, outcome);
-	ucmatose_finish(run);
-}
-
-static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct ucmatose *run = owner;
-	const struct log *log = &run->environment->log;
-
-	if (!outcome)
-		outcome = path_keep(&run->options->common.family, run->source.family, log, run->options->server,
-				    addresses, count, run->addresses, &run->address_count);
-	if (!outcome && address_is_multicast(&run->addresses[0])) {
-		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
-		outcome = OUTCOME_USAGE;
-	}
-	if (outcome) {
-		fail_early(run, outcome);
-		return;
-	}
-	for (size_t i = 0; i < run->address_count; i++)
-		run->addresses[i].port = (uint16_t)run->options->port;
-	ucmatose_client_aim(run);
-	run->environment->log.hold = ucmatose_client_hold;
-	run->environment->log.holder = run;
-	ucmatose_say(run, "cmatose: connecting");
-	ucmatose_begin_connecting(run);
-}
-
-static void resolve_server(struct ucmatose *run)
-{
-	resolver_start(&run->server_resolver, run->environment->loop, &run->environment->log, run->options->server,
-		       (enum address_format)run->options->format, run->options->common.timeout, server_known, run);
-}
-
-static void start_listening(struct ucmatose *run)
-{
-	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 32];
-	enum outcome outcome;
-
-	run->source.port = (uint16_t)run->options->port;
-	outcome = ucmatose_server_listen(run);
-	if (outcome) {
-		fail_early(run, outcome);
-		return;
-	}
-	ucmatose_begin_connecting(run);
-	snprintf(line, sizeof(line), "cmatose: listening on %s%s", address_text(&run->listener->local, text),
-		 endpoint_local_addresses(run->listener, served));
-	environment_ready(run->environment, &run->listener->local, line);
-}
-
 static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
@@ -206,13 +152,13 @@ static void bind_known(void *owner, enum outcome outcome, const struct address *
 		outcome = path_choose(&run->options->common.family, ADDRESS_NONE, &run->environment->log,
 				      run->options->bind, addresses, count, &run->source);
 	if (outcome) {
-		fail_early(run, outcome);
+		ucmatose_fail_start(run, outcome);
 		return;
 	}
 	if (run->is_server)
-		start_listening(run);
+		ucmatose_server_start(run);
 	else
-		resolve_server(run);
+		ucmatose_client_start(run);
 }
 
 /* Without -b. The IPv6 one would also take IPv4 connections, but not on iWARP. */
@@ -238,9 +184,9 @@ static void first_step(void *owner)
 			       (enum address_format)options->format, options->common.timeout, bind_known, run);
 	} else if (run->is_server) {
 		run->source.family = any_family(options);
-		start_listening(run);
+		ucmatose_server_start(run);
 	} else {
-		resolve_server(run);
+		ucmatose_client_start(run);
 	}
 }
 
@@ -299,11 +245,6 @@ failed:
 		free(run->connections);
 	free(run);
 	return outcome;
-}
-
-static void ucmatose_interrupt(void *state, enum interruption reason)
-{
-	ucmatose_cut_short(state, reason);
 }
 
 static void report_run(void *state, struct report *report, enum report_span span)

@@ -143,26 +143,24 @@ void ucmatose_note(struct ucmatose *run, enum outcome outcome);
 void ucmatose_progressed(struct ucmatose *run);
 uint32_t ucmatose_taken(const struct ucmatose *run); /* places in use */
 bool ucmatose_wants_more(const struct ucmatose *run);
-void ucmatose_watch(struct ucmatose *run);	  /* starts to mind the time since the last progress */
-void ucmatose_await_client(struct ucmatose *run); /* --idle-timeout: a server minds the time until the first comes */
+void ucmatose_watch(struct ucmatose *run); /* starts to mind the time since the last progress */
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
-void ucmatose_finish(struct ucmatose *run);
-void ucmatose_cut_short(struct ucmatose *run, enum interruption reason);
+/* The run ends before it connects or listens; the cause is already logged. */
+void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome);
+void ucmatose_interrupt(void *state, enum interruption reason);
 
-/* client.c: the next address of the server is tried. */
-void ucmatose_client_aim(struct ucmatose *run);
+/* client.c */
+void ucmatose_client_start(struct ucmatose *run);
 /* Begins as many connections as may be under way at once. */
 void ucmatose_client_continue(struct ucmatose *run);
 /* True if the connection, which did not come about, is tried at another address, or again with --wait-server. */
 bool ucmatose_client_again(struct ucmatose_connection *connection);
-/* The errors of the first connection, while it is tried, are held back: the hold of the log. */
-bool ucmatose_client_hold(void *run, const char *object, const char *text);
 /* Tells what is held back, unless a mismatch is what it was about. */
 void ucmatose_client_release(struct ucmatose *run);
 
 /* server.c */
-enum outcome ucmatose_server_listen(struct ucmatose *run);
+void ucmatose_server_start(struct ucmatose *run);
 /* The client never confirmed that it is connected. If it was nobody, another one may come. */
 void ucmatose_server_forget(struct ucmatose_connection *connection);
 

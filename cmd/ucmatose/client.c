@@ -23,7 +23,7 @@ static void use_next_address(struct ucmatose *run)
 	address_text(&run->destination, run->target);
 }
 
-static enum outcome ask_there(struct ucmatose_connection *connection)
+static enum outcome start_resolving(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct address *source = run->source.family ? &run->source : NULL;
@@ -39,58 +39,58 @@ static enum outcome ask_there(struct ucmatose_connection *connection)
 	return outcome;
 }
 
-static void ask(struct ucmatose_connection *connection)
+static void resolve_or_retry(struct ucmatose_connection *connection)
 {
-	enum outcome outcome = ask_there(connection);
+	enum outcome outcome = start_resolving(connection);
 
-	if (outcome && !ucmatose_client_again(connection))
+	if (outcome && !ucmatose_client_retry(connection))
 		ucmatose_connection_fail(connection, outcome);
 }
 
-static void begin_one(struct ucmatose *run)
+static void begin_connection(struct ucmatose *run)
 {
 	if (!run->begun)
 		patience_try(&run->patience, run->options->wait_server);
-	ask(ucmatose_connection_new(run));
+	resolve_or_retry(ucmatose_connection_new(run));
 }
 
-static void ask_again(void *owner)
+static void retry_first(void *owner)
 {
 	struct ucmatose *run = owner;
 
 	run->address_next = 0;
 	use_next_address(run);
-	ask(&run->connections[0]);
+	resolve_or_retry(&run->connections[0]);
 	ucmatose_advance(run);
 }
 
 /* Not all addresses of a name need lead to an RDMA device, or to the server. */
-static bool ask_elsewhere(struct ucmatose_connection *connection)
+static bool try_next_address(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
 	while (run->address_next < run->address_count) {
-		ucmatose_connection_forget(connection);
+		ucmatose_connection_reset(connection);
 		ucmatose_client_release(run);
 		use_next_address(run);
 		log_hint(&run->environment->log, "trying the next address of %s: %s", run->options->server,
 			 run->target);
-		if (!ask_there(connection))
+		if (!start_resolving(connection))
 			return true;
 	}
 	return false;
 }
 
-bool ucmatose_client_again(struct ucmatose_connection *connection)
+bool ucmatose_client_retry(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
 	if (connection->endpoint && connection->endpoint->absent)
 		patience_absent(&run->patience);
-	if (ask_elsewhere(connection))
+	if (try_next_address(connection))
 		return true;
-	if (patience_again(&run->patience, run->environment->loop, ask_again, run)) {
-		ucmatose_connection_forget(connection);
+	if (patience_again(&run->patience, run->environment->loop, retry_first, run)) {
+		ucmatose_connection_reset(connection);
 		return true;
 	}
 	patience_give_up(&run->patience, &run->environment->log);
@@ -134,25 +134,25 @@ static bool hold_error(void *owner, const char *object, const char *text)
 	return patience_hold(&run->patience, object, text) || hold_refusal(run, text);
 }
 
-void ucmatose_client_continue(struct ucmatose *run)
+void ucmatose_client_connect_more(struct ucmatose *run)
 {
-	while (!run->arrivals_over && run->begun < run->wanted) {
+	while (!run->no_more_connections && run->begun < run->wanted) {
 		uint32_t connecting = run->in_state[CONNECTION_CONNECTING];
 		uint32_t failed = run->in_state[CONNECTION_FAILED];
 
 		if (run->begun && failed == run->begun) {
-			run->arrivals_over = true;
+			run->no_more_connections = true;
 			return;
 		}
 		/* Before the first success there is nothing but the first connection. */
 		if (connecting >= (connecting + failed == run->begun ? 1 : CONNECTS_MOST))
 			return;
-		begin_one(run);
+		begin_connection(run);
 	}
-	run->arrivals_over = true;
+	run->no_more_connections = true;
 }
 
-static void server_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void server_resolved(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
 	const struct log *log = &run->environment->log;
@@ -173,12 +173,12 @@ static void server_known(void *owner, enum outcome outcome, const struct address
 	use_next_address(run);
 	run->environment->log.hold = hold_error;
 	run->environment->log.holder = run;
-	ucmatose_say(run, "cmatose: connecting");
+	ucmatose_print(run, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }
 
 void ucmatose_client_start(struct ucmatose *run)
 {
 	resolver_start(&run->server_resolver, run->environment->loop, &run->environment->log, run->options->server,
-		       (enum address_format)run->options->format, run->options->common.timeout, server_known, run);
+		       (enum address_format)run->options->format, run->options->common.timeout, server_resolved, run);
 }

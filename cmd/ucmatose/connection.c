@@ -43,12 +43,12 @@ struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
 	connection = &run->connections[i];
 	connection->run = run;
 	connection->index = i;
-	ucmatose_connection_set(connection, CONNECTION_CONNECTING);
+	ucmatose_connection_enter(connection, CONNECTION_CONNECTING);
 	return connection;
 }
 
 /* What the state that is entered means for the figures. */
-static void note_state(struct ucmatose *run, enum connection_state state)
+static void count_state(struct ucmatose *run, enum connection_state state)
 {
 	int64_t now = clock_now();
 
@@ -79,7 +79,7 @@ static void end_step(struct ucmatose_connection *connection, enum step step)
 		ucmatose_figures_step(&run->figures, step, connection->step_began - began);
 }
 
-void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state)
+void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
 {
 	struct ucmatose *run = connection->run;
 	char name[32];
@@ -89,10 +89,10 @@ void ucmatose_connection_set(struct ucmatose_connection *connection, enum connec
 	run->in_state[connection->state]--;
 	run->in_state[state]++;
 	connection->state = state;
-	note_state(run, state);
+	count_state(run, state);
 }
 
-static void stream_end(const struct ucmatose_connection *connection)
+static void write_record(const struct ucmatose_connection *connection)
 {
 	struct report *report = environment_begin_record(connection->run->environment, "connection");
 
@@ -110,7 +110,7 @@ static void drop_endpoint(struct ucmatose_connection *connection)
 {
 	struct endpoint *endpoint = connection->endpoint;
 
-	stream_end(connection);
+	write_record(connection);
 	connection->endpoint = NULL;
 	endpoint_destroy(endpoint);
 }
@@ -118,14 +118,14 @@ static void drop_endpoint(struct ucmatose_connection *connection)
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome)
 {
 	ucmatose_note(connection->run, outcome);
-	ucmatose_connection_set(connection, CONNECTION_FAILED);
+	ucmatose_connection_enter(connection, CONNECTION_FAILED);
 	drop_endpoint(connection);
 	ucmatose_client_release(connection->run);
 }
 
 void ucmatose_connection_close(struct ucmatose_connection *connection)
 {
-	ucmatose_connection_set(connection, CONNECTION_CLOSED);
+	ucmatose_connection_enter(connection, CONNECTION_CLOSED);
 	drop_endpoint(connection);
 }
 
@@ -138,10 +138,10 @@ void ucmatose_connection_disconnect(struct ucmatose_connection *connection)
 	if (outcome)
 		ucmatose_connection_fail(connection, outcome);
 	else
-		ucmatose_connection_set(connection, CONNECTION_DISCONNECTING);
+		ucmatose_connection_enter(connection, CONNECTION_DISCONNECTING);
 }
 
-void ucmatose_connection_forget(struct ucmatose_connection *connection)
+void ucmatose_connection_reset(struct ucmatose_connection *connection)
 {
 	if (connection->endpoint)
 		endpoint_destroy(connection->endpoint);
@@ -156,7 +156,7 @@ void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_conn
 {
 	const struct hello hello = {
 		.tool = HELLO_UCMATOSE,
-		.run = run->client,
+		.run = run->client_id,
 		.capacity = (uint32_t)run->options->size,
 		.connections = run->wanted,
 		.count = run->messages,
@@ -181,7 +181,7 @@ bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struc
 	return false;
 }
 
-void ucmatose_connection_greet(struct ucmatose_connection *connection, const struct hello *hello)
+void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello)
 {
 	connection->peer_is_ours = true;
 	/* The same message in both directions would hide a device that returns what it was given. */
@@ -201,7 +201,7 @@ static bool read_hello(const struct endpoint_event *event, struct hello *hello)
 }
 
 /* The route is known: the client asks for the connection. */
-static void request(struct ucmatose_connection *connection)
+static void request_connection(struct ucmatose_connection *connection)
 {
 	uint8_t bytes[HELLO_SIZE];
 	enum outcome outcome = ucmatose_transfer_prepare(connection);
@@ -211,11 +211,11 @@ static void request(struct ucmatose_connection *connection)
 		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
-	if (outcome && !ucmatose_client_again(connection))
+	if (outcome && !ucmatose_client_retry(connection))
 		ucmatose_connection_fail(connection, outcome);
 }
 
-static void established(struct ucmatose_connection *connection, const struct endpoint_event *event)
+static void connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
 	struct hello hello;
@@ -230,42 +230,42 @@ static void established(struct ucmatose_connection *connection, const struct end
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
 			return;
 		}
-		ucmatose_connection_greet(connection, &hello);
+		ucmatose_hello_apply(connection, &hello);
 	}
-	ucmatose_connection_set(connection, CONNECTION_ESTABLISHED);
+	ucmatose_connection_enter(connection, CONNECTION_ESTABLISHED);
 	/* A server's first message comes when all the connections are made, and may already be here. */
 	if (!run->is_server)
 		ucmatose_transfer_begin(connection);
 }
 
-static void broken(struct ucmatose_connection *connection, const struct endpoint_event *event)
+static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
 	bool connecting = connection->state == CONNECTION_CONNECTING, absent = connection->endpoint->absent;
 	struct hello hello;
 
-	if (connecting && run->is_server && !run->arrivals_over && event->outcome == OUTCOME_NO_CONNECTION) {
-		ucmatose_server_forget(connection);
+	if (connecting && run->is_server && !run->no_more_connections && event->outcome == OUTCOME_NO_CONNECTION) {
+		ucmatose_server_drop_request(connection);
 		return;
 	}
 	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
 		patience_end(&run->patience);
-	else if (connecting && !run->is_server && ucmatose_client_again(connection))
+	else if (connecting && !run->is_server && ucmatose_client_retry(connection))
 		return;
 	ucmatose_connection_fail(connection, event->outcome);
 	if (connecting && absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
 		log_hint(&run->environment->log, "the server needs -P ib too");
 }
 
-static void disconnected(struct ucmatose_connection *connection)
+static void connection_disconnected(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
 	switch (connection->state) {
 	case CONNECTION_TRANSFERRED:
 		/* -m moves all the connections, also those that the server has been quick to end. */
-		connection->peer_left = run->options->migrate && run->phase < RUN_CLOSING;
-		if (!connection->peer_left)
+		connection->peer_disconnected = run->options->migrate && run->phase < RUN_CLOSING;
+		if (!connection->peer_disconnected)
 			ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_DISCONNECTING:
@@ -303,16 +303,16 @@ static void connection_event(void *owner, struct endpoint *endpoint, const struc
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		end_step(connection, STEP_RESOLVE_ROUTE);
-		request(connection);
+		request_connection(connection);
 		break;
 	case EVENT_ESTABLISHED:
-		established(connection, event);
+		connection_established(connection, event);
 		break;
 	case EVENT_DISCONNECTED:
-		disconnected(connection);
+		connection_disconnected(connection);
 		break;
 	case EVENT_FAILED:
-		broken(connection, event);
+		connection_failed(connection, event);
 		break;
 	default:
 		break;

@@ -6,7 +6,7 @@
 #include "cmd/path.h"
 #include "cmd/ucmatose/ucmatose.h"
 
-static void start(struct figures_span *span, enum activity activity, int64_t now)
+static void span_start(struct figures_span *span, enum activity activity, int64_t now)
 {
 	if (!span->activities[activity].started)
 		span->activities[activity].started = now;
@@ -14,11 +14,11 @@ static void start(struct figures_span *span, enum activity activity, int64_t now
 
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	start(&figures->total, activity, now);
-	start(&figures->interval, activity, now);
+	span_start(&figures->total, activity, now);
+	span_start(&figures->interval, activity, now);
 }
 
-static void restart(struct activity_record *record, int64_t now)
+static void activity_restart(struct activity_record *record, int64_t now)
 {
 	if (record->started && !record->count)
 		record->started = now;
@@ -26,8 +26,8 @@ static void restart(struct activity_record *record, int64_t now)
 
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	restart(&figures->total.activities[activity], now);
-	restart(&figures->interval.activities[activity], now);
+	activity_restart(&figures->total.activities[activity], now);
+	activity_restart(&figures->interval.activities[activity], now);
 }
 
 void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now)
@@ -37,7 +37,7 @@ void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now)
 	ucmatose_figures_restart(figures, ACTIVITY_CONNECTING, now);
 }
 
-static void count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
+static void span_count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
 {
 	span->activities[activity].count += number;
 	span->activities[activity].ended = now;
@@ -45,8 +45,8 @@ static void count(struct figures_span *span, enum activity activity, uint64_t nu
 
 void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t number, int64_t now)
 {
-	count(&figures->total, activity, number, now);
-	count(&figures->interval, activity, number, now);
+	span_count(&figures->total, activity, number, now);
+	span_count(&figures->interval, activity, number, now);
 }
 
 void ucmatose_figures_failed(struct ucmatose_figures *figures)
@@ -83,7 +83,7 @@ void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t no
 }
 
 /* How long it has gone on. A pause counts: it is over only when no connection is in that state any more. */
-static int64_t length(const struct ucmatose *run, const struct figures_span *span, enum activity activity)
+static int64_t activity_time(const struct ucmatose *run, const struct figures_span *span, enum activity activity)
 {
 	static const enum connection_state states[ACTIVITIES] = {
 		[ACTIVITY_CONNECTING] = CONNECTION_CONNECTING,
@@ -108,7 +108,7 @@ static void report_connections(const struct ucmatose *run, const struct figures_
 	report_count(report, "refused", span->refused);
 	report_count(report, "warmup",
 		     run->options->warmup < run->wanted ? (uint64_t)run->options->warmup : run->wanted);
-	report_rate(report, "rate", made, length(run, span, ACTIVITY_CONNECTING));
+	report_rate(report, "rate", made, activity_time(run, span, ACTIVITY_CONNECTING));
 	report_end(report);
 }
 
@@ -116,7 +116,8 @@ static void report_messages(const struct ucmatose *run, const struct figures_spa
 {
 	uint64_t sent = span->activities[ACTIVITY_SENDING].count;
 	uint64_t received = span->activities[ACTIVITY_RECEIVING].count;
-	int64_t sending = length(run, span, ACTIVITY_SENDING), receiving = length(run, span, ACTIVITY_RECEIVING);
+	int64_t sending = activity_time(run, span, ACTIVITY_SENDING),
+		receiving = activity_time(run, span, ACTIVITY_RECEIVING);
 	uint64_t size = (uint64_t)run->options->size;
 
 	report_object(report, "messages");

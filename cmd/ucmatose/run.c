@@ -33,7 +33,7 @@ enum {
 	FAILED_LISTED_MOST = 16
 };
 
-void ucmatose_say(const struct ucmatose *run, const char *line)
+void ucmatose_print(const struct ucmatose *run, const char *line)
 {
 	FILE *output = environment_output(run->environment);
 
@@ -52,23 +52,24 @@ void ucmatose_progressed(struct ucmatose *run)
 	run->progress = clock_now();
 }
 
-uint32_t ucmatose_taken(const struct ucmatose *run)
+uint32_t ucmatose_connection_count(const struct ucmatose *run)
 {
 	return run->begun - run->in_state[CONNECTION_NEW];
 }
 
 bool ucmatose_wants_more(const struct ucmatose *run)
 {
-	return run->phase == RUN_CONNECTING && !run->arrivals_over && ucmatose_taken(run) < run->wanted;
+	return run->phase == RUN_CONNECTING && !run->no_more_connections &&
+	       ucmatose_connection_count(run) < run->wanted;
 }
 
 static uint32_t connections_alive(const struct ucmatose *run)
 {
-	return ucmatose_taken(run) - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
+	return ucmatose_connection_count(run) - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
 }
 
 /* How long nothing may happen. */
-static int64_t patience(const struct ucmatose *run)
+static int64_t progress_timeout(const struct ucmatose *run)
 {
 	int64_t timeout = run->options->common.timeout;
 
@@ -80,7 +81,7 @@ static int64_t patience(const struct ucmatose *run)
 	return timeout;
 }
 
-static void fail_silent(struct ucmatose_connection *connection, double seconds)
+static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 {
 	struct ucmatose *run = connection->run;
 	const struct log *log = &run->environment->log;
@@ -113,63 +114,63 @@ static void fail_silent(struct ucmatose_connection *connection, double seconds)
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);
 }
 
-static void give_up_waiting(struct ucmatose *run, double seconds)
+static void fail_missing(struct ucmatose *run, double seconds)
 {
-	uint32_t came = ucmatose_taken(run);
+	uint32_t came = ucmatose_connection_count(run);
 
 	if (came || !run->mismatched) /* else all is told */
 		log_error(&run->environment->log, NULL,
 			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", came, run->wanted,
 			  seconds);
 	ucmatose_note(run, OUTCOME_FAILED);
-	run->arrivals_over = true;
+	run->no_more_connections = true;
 }
 
-static void watch_expired(void *owner)
+static void watchdog_expired(void *owner)
 {
 	struct ucmatose *run = owner;
-	int64_t limit = patience(run); /* a connection that fails here changes it */
+	int64_t limit = progress_timeout(run); /* a connection that fails here changes it */
 	int64_t left = run->progress + limit - clock_now();
 
 	if (left > 0) {
-		loop_timer_start(run->environment->loop, &run->watch, left, watch_expired, run);
+		loop_timer_start(run->environment->loop, &run->watchdog, left, watchdog_expired, run);
 		return;
 	}
 	if (ucmatose_wants_more(run))
-		give_up_waiting(run, units_seconds(limit));
+		fail_missing(run, units_seconds(limit));
 	else if (run->phase == RUN_TRANSFERRING || run->phase == RUN_CLOSING)
 		for (uint32_t i = 0; i < run->begun; i++)
-			fail_silent(&run->connections[i], units_seconds(limit));
+			fail_stalled(&run->connections[i], units_seconds(limit));
 	ucmatose_progressed(run);
-	ucmatose_watch(run);
+	ucmatose_start_watchdog(run);
 	ucmatose_advance(run);
 }
 
-void ucmatose_watch(struct ucmatose *run)
+void ucmatose_start_watchdog(struct ucmatose *run)
 {
-	loop_timer_start(run->environment->loop, &run->watch, patience(run), watch_expired, run);
+	loop_timer_start(run->environment->loop, &run->watchdog, progress_timeout(run), watchdog_expired, run);
 }
 
 static void begin_transfer(struct ucmatose *run)
 {
 	run->phase = RUN_TRANSFERRING;
 	ucmatose_progressed(run);
-	ucmatose_watch(run);
+	ucmatose_start_watchdog(run);
 	if (!connections_alive(run))
 		return;
 	if (!run->is_server) {
 		ucmatose_figures_restart(&run->figures, ACTIVITY_RECEIVING, clock_now());
 		if (run->messages)
-			ucmatose_say(run, "receiving data transfers");
+			ucmatose_print(run, "receiving data transfers");
 		return;
 	}
 	if (run->messages)
-		ucmatose_say(run, "initiating data transfers");
+		ucmatose_print(run, "initiating data transfers");
 	for (uint32_t i = 0; i < run->begun; i++)
 		if (run->connections[i].state == CONNECTION_ESTABLISHED)
 			ucmatose_transfer_begin(&run->connections[i]);
 	if (run->messages)
-		ucmatose_say(run, "completing sends");
+		ucmatose_print(run, "completing sends");
 }
 
 static bool needs_pause(const struct ucmatose *run)
@@ -184,14 +185,14 @@ static bool needs_pause(const struct ucmatose *run)
 	return false;
 }
 
-static void pause_over(void *owner)
+static void iwarp_pause_over(void *owner)
 {
 	begin_transfer(owner);
 	ucmatose_advance(owner);
 }
 
 /* All are connected that will be. */
-static void connected(struct ucmatose *run)
+static void all_connected(struct ucmatose *run)
 {
 	environment_settled(run->environment);
 	if (!needs_pause(run)) {
@@ -199,7 +200,7 @@ static void connected(struct ucmatose *run)
 		return;
 	}
 	run->phase = RUN_PAUSING;
-	loop_timer_start(run->environment->loop, &run->step, PAUSE_TIME, pause_over, run);
+	loop_timer_start(run->environment->loop, &run->phase_timer, PAUSE_TIME, iwarp_pause_over, run);
 }
 
 static enum outcome migrate(struct ucmatose *run)
@@ -207,7 +208,7 @@ static enum outcome migrate(struct ucmatose *run)
 	struct channel *channel;
 	enum outcome outcome;
 
-	ucmatose_say(run, "migrating to new event channel");
+	ucmatose_print(run, "migrating to new event channel");
 	outcome = channel_create(run->environment->transport, &channel);
 	if (outcome)
 		return outcome;
@@ -226,18 +227,18 @@ static enum outcome migrate(struct ucmatose *run)
 static void disconnect_all(struct ucmatose *run)
 {
 	if (run->is_server)
-		ucmatose_say(run, "cmatose: disconnecting");
+		ucmatose_print(run, "cmatose: disconnecting");
 	for (uint32_t i = 0; i < run->begun; i++) {
 		struct ucmatose_connection *connection = &run->connections[i];
 
-		if (connection->state == CONNECTION_TRANSFERRED && connection->peer_left)
+		if (connection->state == CONNECTION_TRANSFERRED && connection->peer_disconnected)
 			ucmatose_connection_close(connection);
 		else if (connection->state == CONNECTION_TRANSFERRED && run->is_server)
 			ucmatose_connection_disconnect(connection);
 	}
 }
 
-static void close_down(void *owner)
+static void start_closing(void *owner)
 {
 	struct ucmatose *run = owner;
 
@@ -249,24 +250,25 @@ static void close_down(void *owner)
 	ucmatose_advance(run);
 }
 
-static void transferred(struct ucmatose *run)
+static void all_transferred(struct ucmatose *run)
 {
 	run->phase = RUN_SETTLING;
 	if (run->messages && !run->outcome)
-		ucmatose_say(run, "data transfers complete");
-	loop_timer_start(run->environment->loop, &run->step, run->is_server ? SETTLE_TIME : 0, close_down, run);
+		ucmatose_print(run, "data transfers complete");
+	loop_timer_start(run->environment->loop, &run->phase_timer, run->is_server ? SETTLE_TIME : 0, start_closing,
+			 run);
 }
 
 /* The line between the two halves of the transfer. */
-static void say_half(struct ucmatose *run)
+static void print_half(struct ucmatose *run)
 {
 	enum connection_state first_half = run->is_server ? CONNECTION_SENDING : CONNECTION_RECEIVING;
 
-	if (run->half_said || !run->messages || run->in_state[first_half] ||
+	if (run->half_printed || !run->messages || run->in_state[first_half] ||
 	    run->in_state[CONNECTION_FAILED] == run->begun)
 		return;
-	run->half_said = true;
-	ucmatose_say(run, run->is_server ? "receiving data transfers" : "sending replies");
+	run->half_printed = true;
+	ucmatose_print(run, run->is_server ? "receiving data transfers" : "sending replies");
 }
 
 static bool is_verified(const struct ucmatose_connection *connection)
@@ -284,8 +286,8 @@ static void tell_failures(struct ucmatose *run, uint32_t verified)
 	uint32_t failed = run->in_state[CONNECTION_FAILED];
 	uint32_t listed = 0;
 
-	if (run->cut_short) {
-		if (run->cut_short == INTERRUPTION_SIGNAL) /* a deadline is told already */
+	if (run->interruption) {
+		if (run->interruption == INTERRUPTION_SIGNAL) /* a deadline is told already */
 			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s through", verified,
 				  run->wanted, run->wanted == 1 ? " was" : "s were");
 		patience_tell(&run->patience, log, run->target);
@@ -347,14 +349,14 @@ static void ucmatose_finish(struct ucmatose *run)
 	uint32_t verified = 0;
 
 	run->phase = RUN_ENDED;
-	loop_timer_stop(&run->watch);
+	loop_timer_stop(&run->watchdog);
 	for (uint32_t i = 0; i < run->begun; i++)
 		verified += is_verified(&run->connections[i]);
 	if (run->mismatched)
 		run->outcome = OUTCOME_FAILED;
 	environment_note(environment, run->outcome);
-	if (!run->cut_short)
-		ucmatose_say(run, "test complete");
+	if (!run->interruption)
+		ucmatose_print(run, "test complete");
 	if (run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		environment_summary(environment);
 	if (environment->outcome) {
@@ -384,23 +386,23 @@ void ucmatose_advance(struct ucmatose *run)
 {
 	if (run->phase == RUN_CONNECTING) {
 		if (!run->is_server)
-			ucmatose_client_continue(run);
+			ucmatose_client_connect_more(run);
 		if (ucmatose_wants_more(run) || run->in_state[CONNECTION_CONNECTING])
 			return;
-		connected(run);
+		all_connected(run);
 	}
 	if (run->phase == RUN_TRANSFERRING) {
-		say_half(run);
+		print_half(run);
 		if (run->in_state[CONNECTION_ESTABLISHED] || run->in_state[CONNECTION_SENDING] ||
 		    run->in_state[CONNECTION_RECEIVING])
 			return;
 		if (connections_alive(run) || run->in_state[CONNECTION_CLOSED])
-			transferred(run);
+			all_transferred(run);
 		else
 			ucmatose_finish(run);
 	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
 		if (run->is_server && run->phase == RUN_CLOSING)
-			ucmatose_say(run, "disconnected");
+			ucmatose_print(run, "disconnected");
 		ucmatose_finish(run);
 	}
 }
@@ -412,11 +414,11 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	if (run->phase == RUN_ENDED)
 		return;
 	ucmatose_note(run, OUTCOME_FAILED);
-	run->cut_short = reason;
+	run->interruption = reason;
 	run->phase = RUN_INTERRUPTED;
-	run->arrivals_over = true;
-	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->watch);
+	run->no_more_connections = true;
+	loop_timer_stop(&run->phase_timer);
+	loop_timer_stop(&run->watchdog);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
 	patience_stop(&run->patience);
@@ -427,7 +429,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 
 		if (connection->state == CONNECTION_CONNECTING)
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
-		else if (connection->endpoint && connection->peer_left)
+		else if (connection->endpoint && connection->peer_disconnected)
 			ucmatose_connection_close(connection);
 		else if (connection->endpoint && connection->state != CONNECTION_DISCONNECTING)
 			ucmatose_connection_disconnect(connection);

@@ -19,27 +19,28 @@ static const char reason_resources[] = "out of resources";
  * waits for all the others. On a slow host a thousand take it longer than one may take.
  */
 enum {
-	STOCK_ANSWERS_A_TIMEOUT = 256
+	STOCK_ACCEPTS_PER_TIMEOUT = 256
 };
 
-static void nobody_came(void *owner)
+static void idle_timeout_expired(void *owner)
 {
 	struct ucmatose *run = owner;
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
 		  units_seconds(run->options->idle_timeout));
 	ucmatose_note(run, OUTCOME_FAILED);
-	run->arrivals_over = true;
+	run->no_more_connections = true;
 	ucmatose_advance(run);
 }
 
 static void start_idle_timer(struct ucmatose *run)
 {
 	if (run->options->idle_timeout)
-		loop_timer_start(run->environment->loop, &run->watch, run->options->idle_timeout, nobody_came, run);
+		loop_timer_start(run->environment->loop, &run->watchdog, run->options->idle_timeout,
+				 idle_timeout_expired, run);
 }
 
-static void take(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
+static void accept_request(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
 {
 	struct ucmatose_connection *connection = ucmatose_connection_new(run);
 	uint8_t bytes[HELLO_SIZE];
@@ -48,13 +49,13 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 	connection->endpoint = request;
 	request->handlers = &ucmatose_connection_handlers;
 	request->owner = connection;
-	if (ucmatose_taken(run) == 1)
+	if (ucmatose_connection_count(run) == 1)
 		ucmatose_figures_restart(&run->figures, ACTIVITY_CONNECTING, clock_now());
 	if (hello) {
-		ucmatose_connection_greet(connection, hello);
-		run->client = run->client ? run->client : hello->run;
+		ucmatose_hello_apply(connection, hello);
+		run->client_id = run->client_id ? run->client_id : hello->run;
 	} else {
-		request->options.timeout *= 1 + run->wanted / STOCK_ANSWERS_A_TIMEOUT;
+		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
 	}
 	outcome = ucmatose_transfer_prepare(connection);
 	if (!outcome) {
@@ -66,7 +67,7 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 		connection->endpoint = NULL;
 		endpoint_reject(request, reason_resources, sizeof(reason_resources) - 1);
 		if (outcome == OUTCOME_NO_CONNECTION) /* the request is withdrawn */
-			ucmatose_server_forget(connection);
+			ucmatose_server_drop_request(connection);
 		else
 			ucmatose_connection_fail(connection, outcome);
 	}
@@ -76,25 +77,25 @@ static void take(struct ucmatose *run, struct endpoint *request, const struct he
 static void wait_for_next(struct ucmatose *run)
 {
 	ucmatose_progressed(run);
-	if (ucmatose_taken(run) || run->mismatched) {
-		ucmatose_watch(run);
+	if (ucmatose_connection_count(run) || run->mismatched) {
+		ucmatose_start_watchdog(run);
 		return;
 	}
 	/* As at the start. */
-	run->client = 0;
+	run->client_id = 0;
 	run->device = NULL;
-	loop_timer_stop(&run->watch);
+	loop_timer_stop(&run->watchdog);
 	start_idle_timer(run);
 }
 
-void ucmatose_server_forget(struct ucmatose_connection *connection)
+void ucmatose_server_drop_request(struct ucmatose_connection *connection)
 {
-	ucmatose_connection_forget(connection);
-	ucmatose_connection_set(connection, CONNECTION_NEW);
+	ucmatose_connection_reset(connection);
+	ucmatose_connection_enter(connection, CONNECTION_NEW);
 	wait_for_next(connection->run);
 }
 
-static void refuse(struct ucmatose *run, struct endpoint *request, const char *reason)
+static void reject_request(struct ucmatose *run, struct endpoint *request, const char *reason)
 {
 	if (!run->figures.total.refused)
 		fprintf(environment_output(run->environment), "cmatose: refusing a connection: %s\n", reason);
@@ -102,7 +103,7 @@ static void refuse(struct ucmatose *run, struct endpoint *request, const char *r
 	endpoint_reject(request, reason, strlen(reason));
 }
 
-static void requested(struct ucmatose *run, const struct endpoint_event *event)
+static void request_received(struct ucmatose *run, const struct endpoint_event *event)
 {
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
@@ -110,11 +111,11 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
 	if (!ucmatose_wants_more(run)) {
-		refuse(run, event->request, reason_full);
+		reject_request(run, event->request, reason_full);
 		return;
 	}
-	if (said_hello && hello.run && run->client && hello.run != run->client) {
-		refuse(run, event->request, reason_other);
+	if (said_hello && hello.run && run->client_id && hello.run != run->client_id) {
+		reject_request(run, event->request, reason_other);
 		return;
 	}
 	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
@@ -123,37 +124,37 @@ static void requested(struct ucmatose *run, const struct endpoint_event *event)
 		if (mismatched)
 			return;
 	} else {
-		take(run, event->request, said_hello ? &hello : NULL);
+		accept_request(run, event->request, said_hello ? &hello : NULL);
 	}
 	wait_for_next(run);
 }
 
 /* One of those that are wanted asked, and for want of something here nothing can become of it. */
-static void lost(struct ucmatose *run, enum outcome outcome)
+static void request_failed(struct ucmatose *run, enum outcome outcome)
 {
 	ucmatose_connection_fail(ucmatose_connection_new(run), outcome);
 	wait_for_next(run);
 }
 
-static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void server_listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct ucmatose *run = owner;
 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST) {
-		requested(run, event);
+		request_received(run, event);
 	} else if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run)) {
-		lost(run, event->outcome);
+		request_failed(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
 		ucmatose_note(run, event->outcome);
-		run->arrivals_over = true;
+		run->no_more_connections = true;
 	}
 	ucmatose_advance(run);
 }
 
 void ucmatose_server_start(struct ucmatose *run)
 {
-	static const struct endpoint_handlers handlers = { .event = listener_event };
+	static const struct endpoint_handlers handlers = { .event = server_listener_event };
 	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 32];
 	enum outcome outcome;
 

@@ -29,7 +29,7 @@
 /* What the slots of one direction of a connection take, as far as WINDOW_LEAST allows: more leaves the caches. */
 #define WINDOW_BYTES (UINT64_C(4) << 20)
 /* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
-#define MEMORY_PIECE ((size_t)4 << 20)
+#define REGION_SIZE ((size_t)4 << 20)
 /* A batch that takes longer than --timeout looks as if nothing had gone: on a bad network that is not to be many. */
 #define BATCH_BYTES ((int64_t)64 << 10)
 
@@ -40,7 +40,7 @@ enum {
 	TAG_GRANT = WORK_TAG_MOST,
 };
 
-static uint64_t least(uint64_t one, uint64_t other)
+static uint64_t min_of(uint64_t one, uint64_t other)
 {
 	return one < other ? one : other;
 }
@@ -50,16 +50,16 @@ static uint32_t half_of(uint32_t window)
 	return window > 1 ? window / 2 : 1;
 }
 
-static uint64_t slots_of(const struct ucmatose *run, const struct domain *domain)
+static uint64_t slot_count(const struct ucmatose *run, const struct domain *domain)
 {
 	const uint64_t size = (uint64_t)run->options->size;
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
-	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : least(WINDOW_BYTES / size, WINDOW_MOST);
+	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MOST);
 
 	/* The queue of sends has room for one more, a grant. */
 	if (most >= domain->most_queue_entries)
 		most = domain->most_queue_entries > 1 ? domain->most_queue_entries - 1 : 1;
-	return least(least(slots ? slots : 1, most), run->messages);
+	return min_of(min_of(slots ? slots : 1, most), run->messages);
 }
 
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
@@ -74,12 +74,12 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 		log_error(&run->environment->log, NULL, "out of memory");
 		return NULL;
 	}
-	memory->slots = (uint32_t)slots_of(run, domain);
+	memory->slots = (uint32_t)slot_count(run, domain);
 	memory->depth = memory->slots;
 	if (domain->fabric == FABRIC_IWARP)
-		memory->depth = (uint32_t)least(run->messages, domain->most_queue_entries);
+		memory->depth = (uint32_t)min_of(run->messages, domain->most_queue_entries);
 	memory->stride = directions * memory->slots * (size_t)size;
-	memory->capacity = (uint32_t)least(MEMORY_PIECE / memory->stride, run->wanted);
+	memory->capacity = (uint32_t)min_of(REGION_SIZE / memory->stride, run->wanted);
 	if (!memory->capacity)
 		memory->capacity = 1;
 	*outcome = region_create(domain, memory->capacity * memory->stride, REGION_LOCAL, &memory->region);
@@ -90,7 +90,7 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	return memory;
 }
 
-static enum outcome take_memory(struct ucmatose_connection *connection)
+static enum outcome assign_memory(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	struct domain *domain = connection->endpoint->domain;
@@ -131,31 +131,31 @@ static bool is_iwarp(const struct ucmatose_connection *connection)
 	return connection->endpoint->domain->fabric == FABRIC_IWARP;
 }
 
-static bool first_grant_is_sent(const struct ucmatose_connection *connection)
+static bool first_grant_is_message(const struct ucmatose_connection *connection)
 {
 	return connection->peer_window && is_iwarp(connection);
 }
 
 /* Of messages and grants; the number of grants is not worth a count. */
-static uint64_t receives_in_all(const struct ucmatose_connection *connection)
+static uint64_t receives_total(const struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
 
 	if (connection->peer_window && run->messages > connection->peer_window)
 		return UINT64_MAX;
-	return run->messages + (run->is_server && first_grant_is_sent(connection));
+	return run->messages + (run->is_server && first_grant_is_message(connection));
 }
 
-static enum outcome post_receives(struct ucmatose_connection *connection)
+static enum outcome transfer_post_receives(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
 	struct work work[BATCH_MOST];
 	uint64_t room = memory->depth - (connection->posted - connection->consumed);
 	enum outcome outcome;
 
-	room = least(room, receives_in_all(connection) - connection->posted);
+	room = min_of(room, receives_total(connection) - connection->posted);
 	while (room) {
-		uint32_t count = (uint32_t)least(room, BATCH_MOST);
+		uint32_t count = (uint32_t)min_of(room, BATCH_MOST);
 
 		for (uint32_t i = 0; i < count; i++)
 			work[i] = (struct work){
@@ -174,7 +174,7 @@ static enum outcome post_receives(struct ucmatose_connection *connection)
 }
 
 /* Once the peer's hello is known: at a server before it accepts, at a client when it is connected. */
-static void set_allowances(struct ucmatose_connection *connection)
+static void set_grants(struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
 
@@ -182,9 +182,9 @@ static void set_allowances(struct ucmatose_connection *connection)
 	connection->allowed = run->messages;
 	if (!connection->peer_window)
 		return;
-	connection->granted = least(run->messages, connection->memory->slots);
-	connection->allowed = least(run->messages, connection->peer_window);
-	if (run->is_server && first_grant_is_sent(connection))
+	connection->granted = min_of(run->messages, connection->memory->slots);
+	connection->allowed = min_of(run->messages, connection->peer_window);
+	if (run->is_server && first_grant_is_message(connection))
 		connection->allowed = 0;
 }
 
@@ -211,40 +211,40 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	/* A connection that is tried again has its memory, unless it comes by another device. */
 	if (connection->memory && connection->memory->region->domain != endpoint->domain)
 		connection->memory = NULL;
-	outcome = connection->memory ? OUTCOME_OK : take_memory(connection);
+	outcome = connection->memory ? OUTCOME_OK : assign_memory(connection);
 	if (outcome)
 		return outcome;
 	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */
 	endpoint->options.receive_depth = connection->memory->depth;
-	set_allowances(connection);
+	set_grants(connection);
 	outcome = endpoint_open_queue(endpoint);
 	connection->memory->depth = endpoint->options.receive_depth;
-	return outcome ? outcome : post_receives(connection);
+	return outcome ? outcome : transfer_post_receives(connection);
 }
 
-static uint32_t batch_of(const struct ucmatose_connection *connection)
+static uint32_t batch_size(const struct ucmatose_connection *connection)
 {
 	int64_t most = BATCH_BYTES / connection->run->options->size;
 
-	return (uint32_t)least(half_of(connection->memory->slots), most ? (uint64_t)most : 1);
+	return (uint32_t)min_of(half_of(connection->memory->slots), most ? (uint64_t)most : 1);
 }
 
-static enum outcome post_sends(struct ucmatose_connection *connection)
+static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
-	const uint32_t batch = batch_of(connection);
+	const uint32_t batch = batch_size(connection);
 	const uint32_t size = (uint32_t)connection->run->options->size;
 	struct work work[BATCH_MOST];
 	enum outcome outcome;
 
 	for (;;) {
-		uint64_t under_way = connection->sent - connection->acknowledged;
+		uint64_t in_flight = connection->sent - connection->acknowledged;
 		uint64_t left = connection->run->messages - connection->sent;
-		uint64_t count = least(connection->allowed - connection->sent, memory->slots - under_way);
+		uint64_t count = min_of(connection->allowed - connection->sent, memory->slots - in_flight);
 
-		count = least(count, batch);
+		count = min_of(count, batch);
 		/* Small batches cost a call and a report each: wait for a larger one, if something else comes first. */
-		if (!count || (under_way && count < batch && count < left))
+		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
 		for (uint32_t i = 0; i < count; i++) {
 			size_t offset = send_slot(connection, connection->sent + i);
@@ -289,7 +289,7 @@ static enum outcome send_grant(struct ucmatose_connection *connection)
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
 	const uint32_t half = half_of(connection->memory->slots);
-	uint64_t room = least(connection->memory->slots, connection->posted - connection->consumed);
+	uint64_t room = min_of(connection->memory->slots, connection->posted - connection->consumed);
 
 	if (!connection->peer_window || connection->grant_in_flight ||
 	    connection->granted >= connection->run->messages ||
@@ -301,8 +301,8 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 
 static enum outcome start_sending(struct ucmatose_connection *connection)
 {
-	ucmatose_connection_set(connection, CONNECTION_SENDING);
-	return post_sends(connection);
+	ucmatose_connection_enter(connection, CONNECTION_SENDING);
+	return transfer_post_sends(connection);
 }
 
 void ucmatose_transfer_begin(struct ucmatose_connection *connection)
@@ -311,11 +311,11 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 	enum outcome outcome = OUTCOME_OK;
 
 	if (!run->messages) {
-		ucmatose_connection_set(connection, CONNECTION_TRANSFERRED);
+		ucmatose_connection_enter(connection, CONNECTION_TRANSFERRED);
 		return;
 	}
 	if (!run->is_server)
-		set_allowances(connection);
+		set_grants(connection);
 	if (!connection->peer_window && is_iwarp(connection) && run->messages > connection->memory->depth) {
 		log_error(&run->environment->log, connection->endpoint->name,
 			  "-C %" PRIu64 ": iWARP holds no sender back, and device %s takes %" PRIu32
@@ -325,10 +325,10 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 	} else if (run->is_server) {
 		outcome = start_sending(connection);
 	} else {
-		ucmatose_connection_set(connection, CONNECTION_RECEIVING);
+		ucmatose_connection_enter(connection, CONNECTION_RECEIVING);
 		/* Some may be posted only now that the peer is known. */
-		outcome = post_receives(connection);
-		if (!outcome && first_grant_is_sent(connection))
+		outcome = transfer_post_receives(connection);
+		if (!outcome && first_grant_is_message(connection))
 			outcome = send_grant(connection);
 	}
 	if (outcome)
@@ -367,7 +367,7 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 	return OUTCOME_OK;
 }
 
-static enum outcome received(struct ucmatose_connection *connection, uint32_t length)
+static enum outcome receive_completed(struct ucmatose_connection *connection, uint32_t length)
 {
 	struct ucmatose *run = connection->run;
 	uint64_t free_receives;
@@ -377,7 +377,7 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	if (!length && connection->peer_window && connection->allowed < run->messages) {
 		uint32_t more = connection->allowed ? half_of(connection->peer_window) : connection->peer_window;
 
-		connection->allowed = least(connection->allowed + more, run->messages);
+		connection->allowed = min_of(connection->allowed + more, run->messages);
 		granted = true;
 	} else {
 		outcome = check_message(connection, length);
@@ -392,35 +392,35 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
 	/* A grant's receive is back in its place before the messages that come next may need it. */
 	if (granted || free_receives >= half_of(connection->memory->slots)) {
-		outcome = post_receives(connection);
+		outcome = transfer_post_receives(connection);
 		if (outcome)
 			return outcome;
 	}
 	outcome = grant_more(connection);
 	if (!outcome && granted && connection->state == CONNECTION_SENDING)
-		outcome = post_sends(connection);
+		outcome = transfer_post_sends(connection);
 	return outcome;
 }
 
 /* One direction may have ended: the other begins, or the connection is through. */
-static enum outcome turn(struct ucmatose_connection *connection)
+static enum outcome transfer_advance(struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
 	const bool all_sent = connection->acknowledged == run->messages;
 	const bool all_received = connection->received == run->messages;
 
 	if (run->is_server && connection->state == CONNECTION_SENDING && all_sent)
-		ucmatose_connection_set(connection, CONNECTION_RECEIVING);
+		ucmatose_connection_enter(connection, CONNECTION_RECEIVING);
 	else if (!run->is_server && connection->state == CONNECTION_RECEIVING && all_received)
 		return start_sending(connection);
 	if ((connection->state == CONNECTION_SENDING || connection->state == CONNECTION_RECEIVING) && all_sent &&
 	    all_received)
-		ucmatose_connection_set(connection, CONNECTION_TRANSFERRED);
+		ucmatose_connection_enter(connection, CONNECTION_TRANSFERRED);
 	return OUTCOME_OK;
 }
 
 /* A message too long for its receive fails at both ends; soft-RoCE calls it a failed queue pair at the receiver. */
-static void hint_of_failure(const struct ucmatose_connection *connection, const struct completion *completion)
+static void log_failure_hint(const struct ucmatose_connection *connection, const struct completion *completion)
 {
 	bool too_long = completion->kind == WORK_RECEIVE
 				? completion->status == COMPLETION_LENGTH || completion->status == COMPLETION_OTHER
@@ -442,10 +442,10 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 	if (connection->state == CONNECTION_DISCONNECTING)
 		return; /* an interrupted run: nobody asks any more */
 	if (completion->status) {
-		hint_of_failure(connection, completion);
+		log_failure_hint(connection, completion);
 		outcome = OUTCOME_FAILED;
 	} else if (completion->kind == WORK_RECEIVE) {
-		outcome = received(connection, completion->length);
+		outcome = receive_completed(connection, completion->length);
 	} else if (completion->tag == TAG_GRANT) {
 		connection->grant_in_flight = false;
 		outcome = grant_more(connection);
@@ -453,10 +453,10 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 		connection->acknowledged += completion->tag;
 		ucmatose_figures_count(&connection->run->figures, ACTIVITY_SENDING, completion->tag,
 				       connection->run->progress);
-		outcome = post_sends(connection);
+		outcome = transfer_post_sends(connection);
 	}
 	if (!outcome)
-		outcome = turn(connection);
+		outcome = transfer_advance(connection);
 	if (outcome)
 		ucmatose_connection_fail(connection, outcome);
 	ucmatose_advance(connection->run);

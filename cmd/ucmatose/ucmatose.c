@@ -92,8 +92,8 @@ static const struct option_rule rules[] = {
 };
 
 /* True if the text may be an address; *address is NONE if it is a name, which only the run looks up. */
-static bool spelled_right(const struct environment *environment, int64_t format, const char *letter, const char *text,
-			  bool interface_told, struct address *address)
+static bool check_address(const struct environment *environment, int64_t format, const char *letter, const char *text,
+			  bool has_interface, struct address *address)
 {
 	static const char *const kinds[] = {
 		[ADDRESS_FORMAT_IP] = "an IPv4 or IPv6 address in numbers (-f ip)",
@@ -109,17 +109,17 @@ static bool spelled_right(const struct environment *environment, int64_t format,
 		log_error(&environment->log, letter, "'%s' is not %s", text, kinds[format]);
 		return false;
 	}
-	return !host_check(&environment->log, letter, text, address, "-p", interface_told);
+	return !host_check(&environment->log, letter, text, address, "-p", has_interface);
 }
 
 /* Of addresses that need no look-up what cannot work is said before a device is touched. */
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
-	bool interface_told = options->common.path.interface;
+	bool has_interface = options->common.path.interface;
 	struct address server, source;
 
-	if (interface_told && options->format == ADDRESS_FORMAT_GID) {
+	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--interface", "not with -f gid: a GID is that of a device");
 		return OUTCOME_USAGE;
 	}
@@ -132,9 +132,9 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
-	if (!spelled_right(environment, options->format, "-s", options->server, interface_told || options->bind,
+	if (!check_address(environment, options->format, "-s", options->server, has_interface || options->bind,
 			   &server) ||
-	    !spelled_right(environment, options->format, "-b", options->bind, interface_told, &source))
+	    !check_address(environment, options->format, "-b", options->bind, has_interface, &source))
 		return OUTCOME_USAGE;
 	if (server.family && source.family && server.family != source.family) {
 		log_error(&environment->log, "-b", "%s is not of the same family as -s %s", options->bind,
@@ -144,7 +144,7 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
-static void bind_known(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void bind_resolved(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct ucmatose *run = owner;
 
@@ -174,14 +174,14 @@ static enum address_family any_family(const struct ucmatose_options *options)
 	}
 }
 
-static void first_step(void *owner)
+static void start_run(void *owner)
 {
 	struct ucmatose *run = owner;
 	const struct ucmatose_options *options = run->options;
 
 	if (options->bind) {
 		resolver_start(&run->bind_resolver, run->environment->loop, &run->environment->log, options->bind,
-			       (enum address_format)options->format, options->common.timeout, bind_known, run);
+			       (enum address_format)options->format, options->common.timeout, bind_resolved, run);
 	} else if (run->is_server) {
 		run->source.family = any_family(options);
 		ucmatose_server_start(run);
@@ -190,7 +190,7 @@ static void first_step(void *owner)
 	}
 }
 
-static void say_ack_timeout(const struct ucmatose *run)
+static void print_ack_timeout(const struct ucmatose *run)
 {
 	int64_t exponent = run->options->common.path.ack_timeout;
 	char text[UNITS_TEXT_SIZE];
@@ -200,7 +200,7 @@ static void say_ack_timeout(const struct ucmatose *run)
 			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
 			units_time(INT64_C(4096) << exponent, text));
 	else
-		ucmatose_say(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
+		ucmatose_print(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
@@ -215,7 +215,7 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	run->environment = environment;
 	run->options = options;
 	run->is_server = !options->server;
-	run->client = run->is_server ? 0 : (uint16_t)clock_now() | 1;
+	run->client_id = run->is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->wanted = (uint32_t)options->connections;
 	run->messages = options->size ? (uint64_t)options->count : 0;
 	run->connections = calloc(run->wanted, sizeof(*run->connections));
@@ -231,10 +231,10 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		goto failed;
-	ucmatose_say(run, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
+	ucmatose_print(run, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
 	if (options->common.path.ack_timeout != PATH_UNSET)
-		say_ack_timeout(run);
-	loop_timer_start(environment->loop, &run->step, 0, first_step, run);
+		print_ack_timeout(run);
+	loop_timer_start(environment->loop, &run->phase_timer, 0, start_run, run);
 	*state = run;
 	return OUTCOME_OK;
 
@@ -252,7 +252,7 @@ static void report_run(void *state, struct report *report, enum report_span span
 	ucmatose_report(state, report, span);
 }
 
-static void interval_over(void *state)
+static void ucmatose_interval_over(void *state)
 {
 	struct ucmatose *run = state;
 
@@ -263,8 +263,8 @@ static void ucmatose_stop(void *state)
 {
 	struct ucmatose *run = state;
 
-	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->watch);
+	loop_timer_stop(&run->phase_timer);
+	loop_timer_stop(&run->watchdog);
 	run->environment->log.hold = NULL;
 	patience_end(&run->patience);
 	free(run->refusal);
@@ -298,6 +298,6 @@ const struct command ucmatose_command = {
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
 	.report = WITH_REPORT ? report_run : NULL,
-	.interval_over = WITH_REPORT ? interval_over : NULL,
+	.interval_over = WITH_REPORT ? ucmatose_interval_over : NULL,
 	.stop = ucmatose_stop,
 };

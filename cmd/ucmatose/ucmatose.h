@@ -73,8 +73,8 @@ struct ucmatose_connection {
 	size_t send_offset;
 	uint32_t index;
 	enum connection_state state;
-	bool peer_is_ours; /* it said hello, so its payload is known */
-	bool peer_left;	   /* and the endpoint waits to be moved to another channel first */
+	bool peer_is_ours;	/* it said hello, so its payload is known */
+	bool peer_disconnected; /* and the endpoint waits to be moved to another channel first */
 	bool grant_in_flight;
 	uint32_t send_seed;
 	uint32_t receive_seed;
@@ -113,37 +113,37 @@ struct ucmatose {
 	uint32_t wanted;		/* connections */
 	uint32_t begun;			/* places used so far, maybe free again; none beyond it is in use */
 	uint32_t in_state[CONNECTION_STATES];
-	uint16_t client; /* the number of the client's run; 0 at a server that does not know it */
+	uint16_t client_id; /* the number of the client's run; 0 at a server that does not know it */
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
-	bool mismatched;	     /* a peer with other options was met: that decides the outcome */
-	bool arrivals_over;	     /* no more connections are waited for, even if some are missing */
-	bool half_said;		     /* the line in the middle of the transfer was printed */
-	enum interruption cut_short; /* 0: not at all */
-	struct address source;	     /* ADDRESS_NONE without -b */
+	bool mismatched;		/* a peer with other options was met: that decides the outcome */
+	bool no_more_connections;	/* no more connections are waited for, even if some are missing */
+	bool half_printed;		/* the line in the middle of the transfer was printed */
+	enum interruption interruption; /* 0: not at all */
+	struct address source;		/* ADDRESS_NONE without -b */
 	struct address addresses[ADDRESS_RESOLVE_MOST]; /* of a client's server */
 	size_t address_count;
 	size_t address_next;		/* to be tried; behind the last one once a connection stands */
 	struct address destination;	/* the one that is tried, or was taken */
 	char target[ADDRESS_TEXT_SIZE]; /* the same as messages call it */
 	struct endpoint_options endpoint_options;
-	struct path path;	  /* of the connection that was established first */
-	struct patience patience; /* of a client's first connection */
-	struct loop_timer step;	  /* puts the next thing to do off to a later turn */
-	struct loop_timer watch;  /* nothing happened for too long */
+	struct path path;	       /* of the connection that was established first */
+	struct patience patience;      /* of a client's first connection */
+	struct loop_timer phase_timer; /* puts the next thing to do off to a later turn */
+	struct loop_timer watchdog;    /* nothing happened for too long */
 	struct resolver bind_resolver;
 	struct resolver server_resolver;
 	struct ucmatose_figures figures;
 };
 
 /* run.c */
-void ucmatose_say(const struct ucmatose *run, const char *line); /* one line of progress */
+void ucmatose_print(const struct ucmatose *run, const char *line); /* one line of progress */
 void ucmatose_note(struct ucmatose *run, enum outcome outcome);
 void ucmatose_progressed(struct ucmatose *run);
-uint32_t ucmatose_taken(const struct ucmatose *run); /* places in use */
+uint32_t ucmatose_connection_count(const struct ucmatose *run); /* places in use */
 bool ucmatose_wants_more(const struct ucmatose *run);
-void ucmatose_watch(struct ucmatose *run); /* starts to mind the time since the last progress */
+void ucmatose_start_watchdog(struct ucmatose *run); /* starts to mind the time since the last progress */
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
 /* The run ends before it connects or listens; the cause is already logged. */
@@ -153,23 +153,23 @@ void ucmatose_interrupt(void *state, enum interruption reason);
 /* client.c */
 void ucmatose_client_start(struct ucmatose *run);
 /* Begins as many connections as may be under way at once. */
-void ucmatose_client_continue(struct ucmatose *run);
+void ucmatose_client_connect_more(struct ucmatose *run);
 /* True if the connection, which did not come about, is tried at another address, or again with --wait-server. */
-bool ucmatose_client_again(struct ucmatose_connection *connection);
+bool ucmatose_client_retry(struct ucmatose_connection *connection);
 /* Tells what is held back, unless a mismatch is what it was about. */
 void ucmatose_client_release(struct ucmatose *run);
 
 /* server.c */
 void ucmatose_server_start(struct ucmatose *run);
 /* The client never confirmed that it is connected. If it was nobody, another one may come. */
-void ucmatose_server_forget(struct ucmatose_connection *connection);
+void ucmatose_server_drop_request(struct ucmatose_connection *connection);
 
 /* connection.c */
 extern const struct endpoint_handlers ucmatose_connection_handlers;
 struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run);
 /* It did not come about, and may be tried again. */
-void ucmatose_connection_forget(struct ucmatose_connection *connection);
-void ucmatose_connection_set(struct ucmatose_connection *connection, enum connection_state state);
+void ucmatose_connection_reset(struct ucmatose_connection *connection);
+void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
 /* The cause has been told. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
@@ -177,7 +177,7 @@ void ucmatose_connection_close(struct ucmatose_connection *connection);
 /* A step with the connection manager begins. */
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection);
 /* The peer's hello; called with the one that came, or not at all. */
-void ucmatose_connection_greet(struct ucmatose_connection *connection, const struct hello *hello);
+void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
 			  uint8_t bytes[HELLO_SIZE]);
 /* Tells the difference if the peer has other options than we. */

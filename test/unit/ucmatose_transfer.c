@@ -152,7 +152,7 @@ static void greet(struct end *end, struct end *peer)
 	ucmatose_hello_write(&peer->run, &peer->connection, bytes);
 	assert_true(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
 	assert_true(ucmatose_hello_agrees(&end->run, "peer", &hello));
-	ucmatose_connection_greet(&end->connection, &hello);
+	ucmatose_hello_apply(&end->connection, &hello);
 }
 
 /* As the events come in a run. Stock ends say no hello. */
@@ -167,8 +167,8 @@ static void connect_ends(struct bench *bench, bool ours)
 	assert_int_equal(ucmatose_transfer_prepare(&server->connection), OUTCOME_OK);
 	if (ours)
 		greet(client, server);
-	ucmatose_connection_set(&client->connection, CONNECTION_ESTABLISHED);
-	ucmatose_connection_set(&server->connection, CONNECTION_ESTABLISHED);
+	ucmatose_connection_enter(&client->connection, CONNECTION_ESTABLISHED);
+	ucmatose_connection_enter(&server->connection, CONNECTION_ESTABLISHED);
 	ucmatose_transfer_begin(&client->connection);
 	ucmatose_transfer_begin(&server->connection);
 }
@@ -567,7 +567,7 @@ static void an_end_that_disconnects_takes_no_completion(void **state)
 		struct end *server = &bench->ends[SERVER];
 
 		connect_ends(bench, true);
-		ucmatose_connection_set(&server->connection, CONNECTION_DISCONNECTING);
+		ucmatose_connection_enter(&server->connection, CONNECTION_DISCONNECTING);
 		ucmatose_transfer_completion(&server->connection, &server->endpoint, &completions[i]);
 		assert_int_equal(server->connection.state, CONNECTION_DISCONNECTING);
 		assert_int_equal(server->run.outcome, OUTCOME_OK);

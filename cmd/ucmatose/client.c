@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client makes its connections: the first one alone, then a number of them at a time. If the first one fails, the
- * server cannot be reached, and a thousand more messages that say so, each after its own time-out, help nobody.
+ * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MOST at a time. If
+ * the first one fails, the others are not tried: each would fail with the same error after its own timeout.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 enum {
 	/*
-	 * Connections under way at once. A listener drops a request beyond its backlog, which costs its client five
-	 * seconds, and the smallest backlog in use is 128.
+	 * Connections in progress at once. A listener drops requests beyond its backlog, and a client resends a
+	 * dropped request after five seconds. The smallest backlog in use is 128.
 	 */
 	CONNECTS_MOST = 48,
 };
@@ -64,7 +64,7 @@ static void retry_first(void *owner)
 	ucmatose_advance(run);
 }
 
-/* Not all addresses of a name need lead to an RDMA device, or to the server. */
+/* A name may have several addresses; not all of them need lead to an RDMA device or to the server. */
 static bool try_next_address(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
@@ -97,7 +97,7 @@ bool ucmatose_client_retry(struct ucmatose_connection *connection)
 	return false;
 }
 
-/* "Refused by the peer" is not worth telling if the refusal turns out to say why. */
+/* Holds back an error of the first connection request: the hello in the rejection may give the reason. */
 static bool hold_refusal(struct ucmatose *run, const char *text)
 {
 	const struct endpoint *first = run->begun ? run->connections[0].endpoint : NULL;
@@ -144,7 +144,7 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 			run->no_more_connections = true;
 			return;
 		}
-		/* Before the first success there is nothing but the first connection. */
+		/* Until one connection is established, only one is in progress. */
 		if (connecting >= (connecting + failed == run->begun ? 1 : CONNECTS_MOST))
 			return;
 		begin_connection(run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of one connection. Client: connecting, established, receiving, sending, transferred, closed (the server
- * disconnects). Server: connecting (accepting), established until all the others are, sending, receiving, transferred,
- * disconnecting, closed. Any of them may fail.
+ * The states of one connection. Client: connecting, established, receiving, sending, transferred, closed (the server
+ * disconnects). Server: connecting (accepting), established until all other connections are, sending, receiving,
+ * transferred, disconnecting, closed. A connection may fail in each state from connecting to disconnecting.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "core/state.h"
 
 #define NEXT(state) STATE_BIT(CONNECTION_##state)
-#define END	    (NEXT(DISCONNECTING) | NEXT(FAILED)) /* at any time once established */
+#define END	    (NEXT(DISCONNECTING) | NEXT(FAILED)) /* from established on */
 
 /* clang-format off */
 static const struct state_row states[CONNECTION_STATES] = {
@@ -47,7 +47,7 @@ struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run)
 	return connection;
 }
 
-/* What the state that is entered means for the figures. */
+/* Updates the figures for the state entered. */
 static void count_state(struct ucmatose *run, enum connection_state state)
 {
 	int64_t now = clock_now();
@@ -169,7 +169,7 @@ void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_conn
 
 bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello)
 {
-	/* With no message to send, their size does not matter. */
+	/* Without messages their size may differ. */
 	if (hello->connections == run->wanted && hello->count == run->messages &&
 	    (!run->messages || hello->capacity == run->options->size))
 		return true;
@@ -184,7 +184,7 @@ bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struc
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello)
 {
 	connection->peer_is_ours = true;
-	/* The same message in both directions would hide a device that returns what it was given. */
+	/* The seeds of the two directions differ: a device that returns our own message fails the check. */
 	if (connection->run->is_server) {
 		connection->send_seed = ~connection->index;
 		connection->receive_seed = hello->connection;
@@ -200,7 +200,7 @@ static bool read_hello(const struct endpoint_event *event, struct hello *hello)
 	return hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, hello);
 }
 
-/* The route is known: the client asks for the connection. */
+/* The route is resolved: the client sends the connection request. */
 static void request_connection(struct ucmatose_connection *connection)
 {
 	uint8_t bytes[HELLO_SIZE];
@@ -233,7 +233,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 		ucmatose_hello_apply(connection, &hello);
 	}
 	ucmatose_connection_enter(connection, CONNECTION_ESTABLISHED);
-	/* A server's first message comes when all the connections are made, and may already be here. */
+	/* The client starts at once: the server's first message may already have arrived. */
 	if (!run->is_server)
 		ucmatose_transfer_begin(connection);
 }
@@ -263,7 +263,7 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 
 	switch (connection->state) {
 	case CONNECTION_TRANSFERRED:
-		/* -m moves all the connections, also those that the server has been quick to end. */
+		/* -m also migrates connections that the server has already disconnected. */
 		connection->peer_disconnected = run->options->migrate && run->phase < RUN_CLOSING;
 		if (!connection->peer_disconnected)
 			ucmatose_connection_close(connection);

@@ -73,7 +73,7 @@ void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int
 	histogram_add(&figures->interval.steps[step], time);
 }
 
-/* What is under way goes on from the first moment of the interval. */
+/* Activities that have started count from the start of the interval. */
 void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now)
 {
 	memset(&figures->interval, 0, sizeof(figures->interval));
@@ -82,7 +82,7 @@ void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t no
 			figures->interval.activities[i].started = now;
 }
 
-/* How long it has gone on. A pause counts: it is over only when no connection is in that state any more. */
+/* The duration of an activity, pauses included: it ends when no connection is in its state any more. */
 static int64_t activity_time(const struct ucmatose *run, const struct figures_span *span, enum activity activity)
 {
 	static const enum connection_state states[ACTIVITIES] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The phases that all connections go through together:
+ * The phases of a run, which all connections enter together:
  *
- *   connecting     until every connection is made, has failed, or is waited for no longer
+ *   connecting     until each connection is established or has failed, or no more are expected
  *   pausing        a server gives stock clients on iWARP time to get ready
- *   transferring   until every connection has all its messages or has failed
- *   settling       -m moves everything to a new event channel; a server waits for the last acknowledgements
- *   closing        the server disconnects, the client is disconnected
+ *   transferring   until each connection has all its messages or has failed
+ *   settling       a server waits until its device has sent the last acknowledgements
+ *   closing        -m migrates all endpoints to a new event channel; the server disconnects
  *
  * and the verdict.
  */
@@ -17,16 +17,16 @@
 #include "core/units.h"
 
 /*
- * A message is complete here before its acknowledgement has left the device, and a disconnect at that moment would
- * make the client's last send fail.
+ * A receive completes before the device has sent the acknowledgement. A disconnect at that moment makes the client's
+ * last send fail.
  */
 #define SETTLE_TIME (10 * CLOCK_NS_PER_MS)
 /*
- * On iWARP the server must not send before the client's end of the connection is ready, and a stock client does not say
- * when that is. What comes too early is stuck there until more comes.
+ * On iWARP the server must not send before the client's QP is ready, and a stock client does not report that. A message
+ * that arrives too early is stuck until another one arrives.
  */
 #define PAUSE_TIME (100 * CLOCK_NS_PER_MS)
-/* A client whose options differ asks for several connections at once: long enough to tell each of them. */
+/* Time for further requests of a client whose options differ: the rejection of each carries our options. */
 #define MISMATCH_TIME (500 * CLOCK_NS_PER_MS)
 
 enum {
@@ -68,14 +68,14 @@ static uint32_t connections_alive(const struct ucmatose *run)
 	return ucmatose_connection_count(run) - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
 }
 
-/* How long nothing may happen. */
+/* The time without progress after which the watchdog expires. */
 static int64_t progress_timeout(const struct ucmatose *run)
 {
 	int64_t timeout = run->options->common.timeout;
 
 	if (run->is_server && run->phase == RUN_CONNECTING && run->mismatched && !connections_alive(run))
 		return timeout < MISMATCH_TIME ? timeout : MISMATCH_TIME;
-	/* The server waits that long for a connection that failed on its way, before it sends to the others. */
+	/* The server waits one timeout for a connection that failed here, before it sends on the others. */
 	if (!run->is_server && run->in_state[CONNECTION_FAILED])
 		return 2 * timeout;
 	return timeout;
@@ -100,7 +100,7 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 			  connection->index, connection->received, run->messages, seconds);
 		break;
 	case CONNECTION_TRANSFERRED:
-		/* The server disconnects when the last of the others is through. */
+		/* The server disconnects once all connections have their messages. */
 		if (run->phase != RUN_CLOSING)
 			return;
 		log_error(log, name,
@@ -109,7 +109,7 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 			  connection->index, seconds);
 		break;
 	default:
-		return; /* the transport minds the time of the others */
+		return; /* the transport has the deadlines of the other states */
 	}
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);
 }
@@ -118,7 +118,7 @@ static void fail_missing(struct ucmatose *run, double seconds)
 {
 	uint32_t came = ucmatose_connection_count(run);
 
-	if (came || !run->mismatched) /* else all is told */
+	if (came || !run->mismatched) /* else the mismatch is already logged */
 		log_error(&run->environment->log, NULL,
 			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", came, run->wanted,
 			  seconds);
@@ -129,7 +129,7 @@ static void fail_missing(struct ucmatose *run, double seconds)
 static void watchdog_expired(void *owner)
 {
 	struct ucmatose *run = owner;
-	int64_t limit = progress_timeout(run); /* a connection that fails here changes it */
+	int64_t limit = progress_timeout(run); /* read once: a connection that fails below doubles it */
 	int64_t left = run->progress + limit - clock_now();
 
 	if (left > 0) {
@@ -191,7 +191,7 @@ static void iwarp_pause_over(void *owner)
 	ucmatose_advance(owner);
 }
 
-/* All are connected that will be. */
+/* No connection is pending any more. */
 static void all_connected(struct ucmatose *run)
 {
 	environment_settled(run->environment);
@@ -218,7 +218,7 @@ static enum outcome migrate(struct ucmatose *run)
 		if (run->connections[i].endpoint)
 			outcome = endpoint_migrate(run->connections[i].endpoint, channel);
 	if (outcome)
-		return outcome; /* some are here and some there: the transport frees both channels in the end */
+		return outcome; /* some endpoints have moved, some have not: transport_close() frees both channels */
 	channel_destroy(run->channel);
 	run->channel = channel;
 	return OUTCOME_OK;
@@ -259,7 +259,7 @@ static void all_transferred(struct ucmatose *run)
 			 run);
 }
 
-/* The line between the two halves of the transfer. */
+/* Prints the line between the two directions of the transfer. */
 static void print_half(struct ucmatose *run)
 {
 	enum connection_state first_half = run->is_server ? CONNECTION_SENDING : CONNECTION_RECEIVING;

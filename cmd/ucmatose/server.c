@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server takes its connections. It waits for the first one without a limit, or for --idle-timeout; after that the
- * next must come within --timeout, or the run goes on with those that came and fails in the end.
+ * The server accepts connections. It waits for the first request without a limit, or up to --idle-timeout. Each further
+ * one must come within --timeout of the last progress: otherwise the run continues with the connections it has, and
+ * fails.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +10,14 @@
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/units.h"
 
-/* What a client of ours prints. */
+/* Private data of a rejection, which an rdmatest client prints. */
 static const char reason_full[] = "all connections of -c are taken";
 static const char reason_other[] = "busy with another client";
 static const char reason_resources[] = "out of resources";
 
 /*
- * A stock client asks for all its connections at once and then goes through the answers one by one: the last of them
- * waits for all the others. On a slow host a thousand take it longer than one may take.
+ * A stock client requests all connections at once and then handles the accepts one by one. On a slow host a thousand of
+ * them take longer than --timeout. A server allows one more timeout for each 256 connections.
  */
 enum {
 	STOCK_ACCEPTS_PER_TIMEOUT = 256
@@ -66,14 +67,17 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 	if (outcome) {
 		connection->endpoint = NULL;
 		endpoint_reject(request, reason_resources, sizeof(reason_resources) - 1);
-		if (outcome == OUTCOME_NO_CONNECTION) /* the request is withdrawn */
+		if (outcome == OUTCOME_NO_CONNECTION) /* the client has withdrawn the request */
 			ucmatose_server_drop_request(connection);
 		else
 			ucmatose_connection_fail(connection, outcome);
 	}
 }
 
-/* Who is turned away does not count: the clients that are silent would be waited for without an end. */
+/*
+ * Called after each request that is accepted or fails, and after the first mismatch. Other rejected requests must not
+ * restart the watchdog: they would delay the failure of a run whose clients are silent.
+ */
 static void wait_for_next(struct ucmatose *run)
 {
 	ucmatose_progressed(run);
@@ -81,7 +85,7 @@ static void wait_for_next(struct ucmatose *run)
 		ucmatose_start_watchdog(run);
 		return;
 	}
-	/* As at the start. */
+	/* No client is left: back to the initial state. */
 	run->client_id = 0;
 	run->device = NULL;
 	loop_timer_stop(&run->watchdog);
@@ -119,7 +123,7 @@ static void request_received(struct ucmatose *run, const struct endpoint_event *
 		return;
 	}
 	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
-		ucmatose_hello_write(run, NULL, bytes); /* so that the client can tell the difference too */
+		ucmatose_hello_write(run, NULL, bytes); /* the client logs the difference too */
 		endpoint_reject(event->request, bytes, sizeof(bytes));
 		if (mismatched)
 			return;
@@ -129,7 +133,7 @@ static void request_received(struct ucmatose *run, const struct endpoint_event *
 	wait_for_next(run);
 }
 
-/* One of those that are wanted asked, and for want of something here nothing can become of it. */
+/* The transport could not create the endpoint of a request that was wanted: the connection has failed. */
 static void request_failed(struct ucmatose *run, enum outcome outcome)
 {
 	ucmatose_connection_fail(ucmatose_connection_new(run), outcome);

@@ -2,21 +2,21 @@
 /*
  * The messages of a connection: any number of them in bounded memory.
  *
- * Receives are posted in a ring of slots and again as they complete; sends go out of a ring of slots in batches whose
- * last one reports. Each message is looked at before its slot is used again.
+ * Receives are posted into a ring of slots and reposted as they complete. Sends are posted from a ring of slots in
+ * batches; only the last send of a batch is signalled. A message is checked before its slot is reused.
  *
- * What holds a sender back whose peer has fewer slots than there are messages:
- *  - with a peer of ours, grants. It may send as many messages as the hello says, and half of that again for every
- *    message of zero bytes that comes back. The two directions take turns and the last grant of one is spent before
- *    the other starts, so grants and messages never share a ring at the same time. The device could hold the sender
- *    back by itself, but at the price of a pause for every window (and iWARP cannot: there the connection breaks).
- *  - with a stock peer, the device (receiver not ready), which retries for as long as it takes.
- *  - with a stock peer on iWARP, nothing: all receives are posted beforehand. They may share slots, because a stock
- *    peer's bytes are arbitrary and only their number can be checked.
+ * Flow control, for a receiver with fewer slots than there are messages:
+ *  - rdmatest peer: grants. A sender may send as many messages as the peer's hello says, and half of that more for each
+ *    message of zero bytes (a grant) that comes back. The two directions take turns, and the last grant of one is used
+ *    up before the other starts: grants and messages never share a ring at the same time. RNR NAKs would cost a pause
+ *    per window, and iWARP has none: there the connection breaks.
+ *  - stock peer: RNR NAKs. The sender retries up to --rnr-retry.
+ *  - stock peer on iWARP: none. All receives are posted beforehand. They may share slots, because a stock peer's bytes
+ *    are arbitrary and only their number can be checked.
  *
- * On iWARP the end that connected has to send first (RFC 5044, section 7.1.2), and here it is the server that has
- * something to say. So there a server of ours waits for a client of ours to give its first grant with a message,
- * instead of with the hello alone. A stock server sends at once; where that is too early the connection is stuck.
+ * On iWARP the end that connected must send first (RFC 5044, section 7.1.2), but the first message here is the
+ * server's. So an rdmatest server gets its first grant as a message of the client, instead of with the hello. A stock
+ * server sends at once; if that is too early, the connection hangs.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,17 +24,17 @@
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/payload.h"
 
-/* What all slots of a run may take together, unless one a connection is more: harmless on any machine with a device. */
+/* Maximum bytes of all slots of a run, unless one slot per connection needs more. */
 #define MEMORY_BUDGET (UINT64_C(64) << 20)
-/* What the slots of one direction of a connection take, as far as WINDOW_LEAST allows: more leaves the caches. */
+/* Bytes of the slots of one direction of a connection, at least WINDOW_LEAST slots. More do not stay in CPU caches. */
 #define WINDOW_BYTES (UINT64_C(4) << 20)
-/* Memory is registered for several connections at once, in pieces of this size: few keys, and none in vain. */
+/* Maximum bytes of a region, unless one connection needs more. Connections share regions to save keys. */
 #define REGION_SIZE ((size_t)4 << 20)
-/* A batch that takes longer than --timeout looks as if nothing had gone: on a bad network that is not to be many. */
+/* Maximum bytes of a batch, unless one message is longer: a batch must complete within --timeout. */
 #define BATCH_BYTES ((int64_t)64 << 10)
 
 enum {
-	WINDOW_MOST = 64, /* deep enough to hide a round trip, shallow enough to queue a thousand of */
+	WINDOW_MOST = 64, /* enough to hide a round trip, and few enough for a thousand connections */
 	WINDOW_LEAST = 4,
 	BATCH_MOST = WINDOW_MOST / 2,
 	TAG_GRANT = WORK_TAG_MOST,
@@ -56,7 +56,7 @@ static uint64_t slot_count(const struct ucmatose *run, const struct domain *doma
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
 	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MOST);
 
-	/* The queue of sends has room for one more, a grant. */
+	/* The send queue needs one more entry, for a grant. */
 	if (most >= domain->most_queue_entries)
 		most = domain->most_queue_entries > 1 ? domain->most_queue_entries - 1 : 1;
 	return min_of(min_of(slots ? slots : 1, most), run->messages);
@@ -67,7 +67,7 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	const uint64_t size = (uint64_t)run->options->size;
 	struct ucmatose_memory *memory = calloc(1, sizeof(*memory));
 	size_t directions =
-		run->is_server ? 2 : 1; /* a client has all its messages before it uses the slots to reply */
+		run->is_server ? 2 : 1; /* a client has received all messages before it reuses the slots to send */
 
 	*outcome = OUTCOME_INTERNAL;
 	if (!memory) {
@@ -136,7 +136,7 @@ static bool first_grant_is_message(const struct ucmatose_connection *connection)
 	return connection->peer_window && is_iwarp(connection);
 }
 
-/* Of messages and grants; the number of grants is not worth a count. */
+/* Receives to post in the whole run, for messages and grants. Several grants: no limit but the depth. */
 static uint64_t receives_total(const struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
@@ -173,7 +173,7 @@ static enum outcome transfer_post_receives(struct ucmatose_connection *connectio
 	return OUTCOME_OK;
 }
 
-/* Once the peer's hello is known: at a server before it accepts, at a client when it is connected. */
+/* A server has the peer's hello before it accepts; a client calls this again when established. */
 static void set_grants(struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
@@ -208,7 +208,7 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 			  endpoint->domain->device, endpoint->domain->longest_message);
 		return OUTCOME_USAGE;
 	}
-	/* A connection that is tried again has its memory, unless it comes by another device. */
+	/* A retried connection keeps its memory if the device is the same. */
 	if (connection->memory && connection->memory->region->domain != endpoint->domain)
 		connection->memory = NULL;
 	outcome = connection->memory ? OUTCOME_OK : assign_memory(connection);
@@ -243,13 +243,13 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 		uint64_t count = min_of(connection->allowed - connection->sent, memory->slots - in_flight);
 
 		count = min_of(count, batch);
-		/* Small batches cost a call and a report each: wait for a larger one, if something else comes first. */
+		/* Each batch costs a call and a completion: while one is outstanding, wait for a full batch. */
 		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
 		for (uint32_t i = 0; i < count; i++) {
 			size_t offset = send_slot(connection, connection->sent + i);
 
-			/* A stock peer looks at no byte, so there the first round of messages is sent again. */
+			/* A stock peer checks no bytes: each slot is filled once and sent again. */
 			if (connection->peer_is_ours || connection->sent + i < memory->slots)
 				payload_pattern_fill(memory->region->memory + offset, size, connection->send_seed,
 						     (uint32_t)(connection->sent + i));
@@ -266,7 +266,7 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 		if (outcome)
 			return outcome;
 		connection->sent += count;
-		/* The peer may reply before we hear that it has them all. */
+		/* The peer may reply before our last send completes. */
 		if (connection->run->is_server && connection->sent == connection->run->messages)
 			ucmatose_figures_start(&connection->run->figures, ACTIVITY_RECEIVING, clock_now());
 	}
@@ -285,7 +285,7 @@ static enum outcome send_grant(struct ucmatose_connection *connection)
 	return endpoint_post(connection->endpoint, &work, 1);
 }
 
-/* Lets the peer send more, once half of what it was granted has been looked at. */
+/* Grants half a window more, once receives are posted for it and for all messages granted before. */
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
 	const uint32_t half = half_of(connection->memory->slots);
@@ -326,7 +326,7 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 		outcome = start_sending(connection);
 	} else {
 		ucmatose_connection_enter(connection, CONNECTION_RECEIVING);
-		/* Some may be posted only now that the peer is known. */
+		/* With the peer's hello the number of receives may be larger than before. */
 		outcome = transfer_post_receives(connection);
 		if (!outcome && first_grant_is_message(connection))
 			outcome = send_grant(connection);
@@ -390,7 +390,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 	}
 	connection->consumed++;
 	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
-	/* A grant's receive is back in its place before the messages that come next may need it. */
+	/* Repost a grant's receive at once: the messages that follow may need it. */
 	if (granted || free_receives >= half_of(connection->memory->slots)) {
 		outcome = transfer_post_receives(connection);
 		if (outcome)
@@ -402,7 +402,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 	return outcome;
 }
 
-/* One direction may have ended: the other begins, or the connection is through. */
+/* If a direction is complete, starts the other one or ends the transfer. */
 static enum outcome transfer_advance(struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
@@ -419,7 +419,7 @@ static enum outcome transfer_advance(struct ucmatose_connection *connection)
 	return OUTCOME_OK;
 }
 
-/* A message too long for its receive fails at both ends; soft-RoCE calls it a failed queue pair at the receiver. */
+/* A message too long for its receive fails at both ends. soft-RoCE reports a QP operation error at the receiver. */
 static void log_failure_hint(const struct ucmatose_connection *connection, const struct completion *completion)
 {
 	bool too_long = completion->kind == WORK_RECEIVE
@@ -440,7 +440,7 @@ void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const 
 	(void)endpoint;
 	ucmatose_progressed(connection->run);
 	if (connection->state == CONNECTION_DISCONNECTING)
-		return; /* an interrupted run: nobody asks any more */
+		return; /* the run was interrupted: ignore late completions */
 	if (completion->status) {
 		log_failure_hint(connection, completion);
 		outcome = OUTCOME_FAILED;

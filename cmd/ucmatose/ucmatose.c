@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ucmatose: makes any number of connections between two hosts, sends messages from the server to the client and then
- * back on each of them, and ends them.
+ * back on each of them, and disconnects.
  *
  *   client                                   server
  *     |  connect, with the hello               |
- *     |--------------------------------------->|  for each connection; nothing moves
- *     |               accept, with the hello   |  before all of them are made
+ *     |--------------------------------------->|  for each connection; no message is
+ *     |               accept, with the hello   |  sent before all are established
  *     |<---------------------------------------|
  *     |                    count messages      |
  *     |<=======================================|
@@ -15,8 +15,7 @@
  *     |                         disconnect     |
  *     |<---------------------------------------|
  *
- * A stock tool at the other end says no hello. What it sends is arbitrary, so there only the number and the lengths of
- * the messages can be checked.
+ * A stock peer sends no hello, and arbitrary bytes: only the number and the lengths of its messages are checked.
  */
 #include "cmd/ucmatose/ucmatose.h"
 
@@ -91,7 +90,7 @@ static const struct option_rule rules[] = {
 	{ OPTION_MORE_RULES, NULL, end_rules },
 };
 
-/* True if the text may be an address; *address is NONE if it is a name, which only the run looks up. */
+/* False after an error. The family of *address is ADDRESS_NONE if text is NULL or a name to be resolved later. */
 static bool check_address(const struct environment *environment, int64_t format, const char *letter, const char *text,
 			  bool has_interface, struct address *address)
 {
@@ -112,7 +111,7 @@ static bool check_address(const struct environment *environment, int64_t format,
 	return !host_check(&environment->log, letter, text, address, "-p", has_interface);
 }
 
-/* Of addresses that need no look-up what cannot work is said before a device is touched. */
+/* Rejects numeric addresses that cannot work before a device is opened. */
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
@@ -161,7 +160,7 @@ static void bind_resolved(void *owner, enum outcome outcome, const struct addres
 		ucmatose_client_start(run);
 }
 
-/* Without -b. The IPv6 one would also take IPv4 connections, but not on iWARP. */
+/* Family of the any address, without -b. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
 static enum address_family any_family(const struct ucmatose_options *options)
 {
 	switch (options->format) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of this command share: one run, and its connections.
+ * One run, and its connections:
  *
- *   ucmatose.c    options, start and end
- *   run.c         the phases all connections go through together, and the verdict
- *   client.c      makes the connections
- *   server.c      takes them
- *   connection.c  the life of one connection
+ *   ucmatose.c    options, checks, start and stop
+ *   run.c         the phases of the run, and the verdict
+ *   client.c      resolves the server and connects
+ *   server.c      listens and accepts
+ *   connection.c  the states of one connection
  *   transfer.c    its messages
- *   figures.c     what is counted and timed
+ *   figures.c     counts and times
  *
- * Only what the loop calls (an event, a completion, a timer) ends with ucmatose_advance(), which moves the run to its
- * next phase when the last connection is ready for it. Everything below just changes the state of a connection.
+ * Each callback of the loop (event, completion, timer) ends with ucmatose_advance(), which starts the next phase when
+ * the last connection is ready for it. The functions that callbacks call change only the state of a connection.
  */
 #ifndef CMD_UCMATOSE_UCMATOSE_H
 #define CMD_UCMATOSE_UCMATOSE_H
@@ -26,7 +26,7 @@
 
 struct ucmatose_options {
 	struct common_options common;
-	const char *server; /* makes this end the client */
+	const char *server; /* makes this end the client; NULL: server */
 	const char *bind;
 	int64_t format; /* enum address_format */
 	int64_t port_space;
@@ -36,51 +36,51 @@ struct ucmatose_options {
 	int64_t port;
 	int64_t warmup;
 	int64_t wait_server;
-	int64_t idle_timeout; /* nanoseconds; 0 for none */
+	int64_t idle_timeout; /* nanoseconds; 0: none */
 	bool migrate;
 };
 
 enum connection_state {
-	CONNECTION_NEW = 0, /* also of a server whose request came to nothing: its place is free */
+	CONNECTION_NEW = 0, /* also after a request that was never established: the entry is free */
 	CONNECTION_CONNECTING,
-	CONNECTION_ESTABLISHED, /* a server waits here for the other connections */
+	CONNECTION_ESTABLISHED, /* a server waits for the other connections */
 	CONNECTION_RECEIVING,
 	CONNECTION_SENDING,
-	CONNECTION_TRANSFERRED, /* every message went both ways; a client waits here for the server to disconnect */
+	CONNECTION_TRANSFERRED, /* all messages done; a client waits for the server to disconnect */
 	CONNECTION_DISCONNECTING,
-	CONNECTION_CLOSED, /* in order: without the endpoint */
-	CONNECTION_FAILED, /* as well */
+	CONNECTION_CLOSED, /* without failure; the endpoint is destroyed */
+	CONNECTION_FAILED, /* the endpoint is destroyed */
 	CONNECTION_STATES,
 };
 
-/* A piece of registered memory, shared by several connections of one device. */
+/* A region shared by several connections of one device. */
 struct ucmatose_memory {
 	struct ucmatose_memory *next;
 	struct region *region;
-	uint32_t used; /* connections that live in it */
+	uint32_t used; /* connections that use it */
 	uint32_t capacity;
-	uint32_t slots; /* messages of a connection under way at once, in each direction */
-	uint32_t depth; /* receives that it keeps posted: as many as slots, or more that share them */
-	size_t stride;	/* bytes of each connection */
+	uint32_t slots; /* messages of a connection in flight, per direction */
+	uint32_t depth; /* receives that a connection keeps posted; several may share a slot */
+	size_t stride;	/* bytes per connection */
 };
 
 struct ucmatose_connection {
 	struct ucmatose *run;
 	struct endpoint *endpoint;
 	struct ucmatose_memory *memory;
-	int64_t step_began; /* the step with the connection manager that is under way */
+	int64_t step_began; /* time when the current step of the connection manager began */
 	size_t receive_offset;
 	size_t send_offset;
 	uint32_t index;
 	enum connection_state state;
-	bool peer_is_ours;	/* it said hello, so its payload is known */
-	bool peer_disconnected; /* and the endpoint waits to be moved to another channel first */
+	bool peer_is_ours;	/* rdmatest: it sent a hello, so its payload is known */
+	bool peer_disconnected; /* early, with -m: the endpoint is migrated before it is closed */
 	bool grant_in_flight;
 	uint32_t send_seed;
 	uint32_t receive_seed;
-	uint32_t peer_window; /* messages that one half of stays granted at a time; 0 if it grants nothing */
-	uint64_t posted;      /* receives, of messages and of grants */
-	uint64_t consumed;    /* of these */
+	uint32_t peer_window; /* the first grant; each further one is half of it. 0: the peer sends no grants */
+	uint64_t posted;      /* receives, for messages and grants */
+	uint64_t consumed;    /* receives completed */
 	uint64_t received;    /* messages */
 	uint64_t granted;     /* messages that the peer may send */
 	uint64_t sent;
@@ -105,91 +105,91 @@ struct ucmatose {
 	struct channel *channel;
 	struct endpoint *listener;
 	struct ucmatose_connection *connections;
-	struct ucmatose_memory *memory; /* newest first */
-	const char *device;		/* for the verdict */
-	char *refusal;			/* why it was not made, until it is known whether that is all; or NULL */
-	int64_t progress;		/* when something last happened */
-	uint64_t messages;		/* to each direction of each connection; 0 with -C 0 or -S 0 */
-	uint32_t wanted;		/* connections */
-	uint32_t begun;			/* places used so far, maybe free again; none beyond it is in use */
+	struct ucmatose_memory *memory; /* list, newest first */
+	const char *device;		/* for the verdict; NULL: none yet */
+	char *refusal;			/* error that is held back; or NULL */
+	int64_t progress;		/* time of the last event or completion */
+	uint64_t messages;		/* per direction of each connection; 0 with -C 0 or -S 0 */
+	uint32_t wanted;		/* connections: -c */
+	uint32_t begun;			/* entries of connections[] used so far; some may be free again */
 	uint32_t in_state[CONNECTION_STATES];
-	uint16_t client_id; /* the number of the client's run; 0 at a server that does not know it */
+	uint16_t client_id; /* identifies the client's run, in its hellos; 0: unknown to the server */
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
-	bool mismatched;		/* a peer with other options was met: that decides the outcome */
-	bool no_more_connections;	/* no more connections are waited for, even if some are missing */
-	bool half_printed;		/* the line in the middle of the transfer was printed */
-	enum interruption interruption; /* 0: not at all */
-	struct address source;		/* ADDRESS_NONE without -b */
-	struct address addresses[ADDRESS_RESOLVE_MOST]; /* of a client's server */
+	bool mismatched;				/* a peer has other options: the run fails */
+	bool no_more_connections;			/* none is begun or awaited, even if some are missing */
+	bool half_printed;				/* the line between the two directions was printed */
+	enum interruption interruption;			/* 0: none */
+	struct address source;				/* ADDRESS_NONE without -b */
+	struct address addresses[ADDRESS_RESOLVE_MOST]; /* of the server, for a client */
 	size_t address_count;
-	size_t address_next;		/* to be tried; behind the last one once a connection stands */
-	struct address destination;	/* the one that is tried, or was taken */
-	char target[ADDRESS_TEXT_SIZE]; /* the same as messages call it */
+	size_t address_next;		/* the next to try; address_count once a connection is established */
+	struct address destination;	/* the address in use */
+	char target[ADDRESS_TEXT_SIZE]; /* destination, as text for messages */
 	struct endpoint_options endpoint_options;
-	struct path path;	       /* of the connection that was established first */
+	struct path path;	       /* of the first connection established */
 	struct patience patience;      /* of a client's first connection */
-	struct loop_timer phase_timer; /* puts the next thing to do off to a later turn */
-	struct loop_timer watchdog;    /* nothing happened for too long */
+	struct loop_timer phase_timer; /* starts the next phase from the loop */
+	struct loop_timer watchdog;    /* no progress, or no client (--idle-timeout) */
 	struct resolver bind_resolver;
 	struct resolver server_resolver;
 	struct ucmatose_figures figures;
 };
 
 /* run.c */
-void ucmatose_print(const struct ucmatose *run, const char *line); /* one line of progress */
-void ucmatose_note(struct ucmatose *run, enum outcome outcome);
+void ucmatose_print(const struct ucmatose *run, const char *line); /* prints a line and flushes */
+void ucmatose_note(struct ucmatose *run, enum outcome outcome);	   /* keeps the first failure */
 void ucmatose_progressed(struct ucmatose *run);
-uint32_t ucmatose_connection_count(const struct ucmatose *run); /* places in use */
+uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */
 bool ucmatose_wants_more(const struct ucmatose *run);
-void ucmatose_start_watchdog(struct ucmatose *run); /* starts to mind the time since the last progress */
+void ucmatose_start_watchdog(struct ucmatose *run); /* fails what makes no progress */
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
-/* The run ends before it connects or listens; the cause is already logged. */
+/* Ends a run that cannot connect or listen. The cause is already logged. */
 void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome);
 void ucmatose_interrupt(void *state, enum interruption reason);
 
 /* client.c */
 void ucmatose_client_start(struct ucmatose *run);
-/* Begins as many connections as may be under way at once. */
+/* Begins connections, up to the maximum in progress. */
 void ucmatose_client_connect_more(struct ucmatose *run);
-/* True if the connection, which did not come about, is tried at another address, or again with --wait-server. */
+/* True if a connection that failed is retried: at the next address, or later with --wait-server. */
 bool ucmatose_client_retry(struct ucmatose_connection *connection);
-/* Tells what is held back, unless a mismatch is what it was about. */
+/* Logs the error that was held back, unless a mismatch is already logged. */
 void ucmatose_client_release(struct ucmatose *run);
 
 /* server.c */
 void ucmatose_server_start(struct ucmatose *run);
-/* The client never confirmed that it is connected. If it was nobody, another one may come. */
+/* The client withdrew the request or never confirmed the connection: another request may take its place. */
 void ucmatose_server_drop_request(struct ucmatose_connection *connection);
 
 /* connection.c */
 extern const struct endpoint_handlers ucmatose_connection_handlers;
 struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run);
-/* It did not come about, and may be tried again. */
+/* Destroys the endpoint of a connection that was not established, so that it can be retried. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
-/* The cause has been told. */
+/* The cause is already logged. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
 void ucmatose_connection_close(struct ucmatose_connection *connection);
-/* A step with the connection manager begins. */
+/* A step of the connection manager begins: its time is measured. */
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection);
-/* The peer's hello; called with the one that came, or not at all. */
+/* Takes seeds and window from the peer's hello; not called for a stock peer. */
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
 			  uint8_t bytes[HELLO_SIZE]);
-/* Tells the difference if the peer has other options than we. */
+/* False if the peer has other options, after an error with the difference. */
 bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello);
 
 /* figures.c */
 void ucmatose_report(const struct ucmatose *run, struct report *report, enum report_span span);
 
 /* transfer.c */
-/* Makes the queue with its memory and posts the first receives. The domain must be known. */
+/* Creates the QP, assigns memory and posts the first receives. The domain must be known. */
 enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection);
-/* The connection is established, and on a server all the others are. */
+/* The connection is established; on a server, all connections are. */
 void ucmatose_transfer_begin(struct ucmatose_connection *connection);
 void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const struct completion *completion);
 

@@ -274,18 +274,18 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 		return;
 	case CONNECTION_SENDING:
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": the peer left before it had acknowledged message %" PRIu64
+			  "connection %" PRIu32 ": the peer disconnected before it acknowledged message %" PRIu64
 			  " of %" PRIu64,
 			  connection->index, connection->acknowledged + 1, run->messages);
 		break;
 	case CONNECTION_RECEIVING:
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": the peer left after %" PRIu64 " of %" PRIu64 " messages",
+			  "connection %" PRIu32 ": the peer disconnected after %" PRIu64 " of %" PRIu64 " messages",
 			  connection->index, connection->received, run->messages);
 		break;
 	default:
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": the peer left before the first message", connection->index);
+			  "connection %" PRIu32 ": the peer disconnected before the first message", connection->index);
 		break;
 	}
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);

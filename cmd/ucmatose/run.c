@@ -90,13 +90,13 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 	switch (connection->state) {
 	case CONNECTION_SENDING:
 		log_error(log, name,
-			  "connection %" PRIu32 ": the peer took %" PRIu64 " of %" PRIu64
+			  "connection %" PRIu32 ": the peer acknowledged %" PRIu64 " of %" PRIu64
 			  " messages, then none for %g s",
 			  connection->index, connection->acknowledged, run->messages, seconds);
 		break;
 	case CONNECTION_RECEIVING:
 		log_error(log, name,
-			  "connection %" PRIu32 ": %" PRIu64 " of %" PRIu64 " messages came, then none for %g s",
+			  "connection %" PRIu32 ": received %" PRIu64 " of %" PRIu64 " messages, then none for %g s",
 			  connection->index, connection->received, run->messages, seconds);
 		break;
 	case CONNECTION_TRANSFERRED:
@@ -105,7 +105,7 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 			return;
 		log_error(log, name,
 			  "connection %" PRIu32
-			  ": all messages went through, but the server has not disconnected for %g s",
+			  ": all messages are transferred, but the server has not disconnected for %g s",
 			  connection->index, seconds);
 		break;
 	default:
@@ -116,12 +116,12 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 
 static void fail_missing(struct ucmatose *run, double seconds)
 {
-	uint32_t came = ucmatose_connection_count(run);
+	uint32_t requested = ucmatose_connection_count(run);
 
-	if (came || !run->mismatched) /* else the mismatch is already logged */
+	if (requested || !run->mismatched) /* else the mismatch is already logged */
 		log_error(&run->environment->log, NULL,
-			  "only %" PRIu32 " of %" PRIu32 " connections came, and no other for %g s", came, run->wanted,
-			  seconds);
+			  "received only %" PRIu32 " of %" PRIu32 " connection requests, and no more for %g s",
+			  requested, run->wanted, seconds);
 	ucmatose_note(run, OUTCOME_FAILED);
 	run->no_more_connections = true;
 }

@@ -318,8 +318,8 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 		set_grants(connection);
 	if (!connection->peer_window && is_iwarp(connection) && run->messages > connection->memory->depth) {
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "-C %" PRIu64 ": iWARP holds no sender back, and device %s takes %" PRIu32
-			  " messages ahead from a stock peer",
+			  "-C %" PRIu64 ": iWARP has no flow control, and device %s can post only %" PRIu32
+			  " receives for a stock peer",
 			  run->messages, connection->endpoint->domain->device, connection->memory->depth);
 		outcome = OUTCOME_FAILED;
 	} else if (run->is_server) {
@@ -343,7 +343,7 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 	struct payload_difference difference;
 
 	if (connection->received == run->messages) {
-		log_error(log, name, "connection %" PRIu32 ": a message came beyond the %" PRIu64 " of -C",
+		log_error(log, name, "connection %" PRIu32 ": received a message beyond the %" PRIu64 " of -C",
 			  connection->index, run->messages);
 		return OUTCOME_FAILED;
 	}
@@ -359,9 +359,9 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 				   length, connection->receive_seed, (uint32_t)connection->received, &difference)) {
 		log_error(log, name,
 			  "connection %" PRIu32 ": message %" PRIu64
-			  " differs at byte %zu: 0x%02x came, 0x%02x was sent",
-			  connection->index, connection->received + 1, difference.position, difference.found,
-			  difference.expected);
+			  " differs at byte %zu: expected 0x%02x, found 0x%02x",
+			  connection->index, connection->received + 1, difference.position, difference.expected,
+			  difference.found);
 		return OUTCOME_FAILED;
 	}
 	return OUTCOME_OK;
@@ -428,7 +428,7 @@ static void log_failure_hint(const struct ucmatose_connection *connection, const
 
 	if (too_long && !connection->peer_is_ours)
 		log_hint(&connection->run->environment->log,
-			 "the other end may run with another -S than the %" PRId64 " of this one",
+			 "the peer may run with another -S than the %" PRId64 " of this one",
 			 connection->run->options->size);
 }
 

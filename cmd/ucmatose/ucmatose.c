@@ -41,7 +41,7 @@ static const struct option_word port_spaces[] = {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = OPERAND_UNLESS_GIVEN,
-		   OPTION_HELP("Be the client of the server there")),
+		   OPTION_HELP("Connect to the server at this address")),
 	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
 		   OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one")),
 	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
@@ -71,7 +71,7 @@ static const struct option options_table[] = {
 		   .initial = 0, .argument = "N", OPTION_HELP("Exclude the first N connections from the step times")),
 #endif
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
-	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end when no client comes so long"),
+	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: exit if no client connects in this time"),
 	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),
 	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
 	TRANSPORT_OPTION(struct ucmatose_options, TRANSPORT_DEFAULT),
@@ -119,7 +119,7 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	struct address server, source;
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
-		log_error(&environment->log, "--interface", "not with -f gid: a GID is that of a device");
+		log_error(&environment->log, "--interface", "not with -f gid: a GID belongs to a device");
 		return OUTCOME_USAGE;
 	}
 	if (options->common.path.pkey != PATH_UNSET && options->format != ADDRESS_FORMAT_GID) {
@@ -199,7 +199,7 @@ static void print_ack_timeout(const struct ucmatose *run)
 			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
 			units_time(INT64_C(4096) << exponent, text));
 	else
-		ucmatose_print(run, "cmatose: ack timeout 0: an acknowledgement is waited for without a limit");
+		ucmatose_print(run, "cmatose: ack timeout 0: no limit");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)

@@ -359,7 +359,8 @@ static void server_goes_on_with_those_that_came(void **state)
 	assert_true(of(ask(fake, 1, true))->rejected);
 	transfer(endpoint, 0);
 	finish(fake);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: only 1 of 3 connections came, and no other for 0.4 s\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: received only 1 of 3 connection requests, and no more for 0.4 s\n");
 	assert_says_not(fake, "data transfers complete");
 	assert_says_not(fake, "verified");
 	assert_says(fake,
@@ -518,11 +519,12 @@ static void another_size_does_not_hurry_a_connection(void **state)
 	first = take(fake, 0, true);
 	run_for(fake, 401 * MS);
 	disconnect(first);
-	assert_over(fake, OUTCOME_FAILED,
-		    OTHER_SIZE
-		    "ucmatose: only 1 of 2 connections came, and no other for 0.4 s\n"
-		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before it had acknowledged message 1 of 1\n"
-		    "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
+	assert_over(
+		fake, OUTCOME_FAILED,
+		OTHER_SIZE
+		"ucmatose: received only 1 of 2 connection requests, and no more for 0.4 s\n"
+		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before it acknowledged message 1 of 1\n"
+		"ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
 }
 
 /* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
@@ -567,7 +569,8 @@ static void nobody_in_the_place_of_a_lost_request(void **state)
 	run_for(fake, 401 * MS);
 	transfer(first, 0);
 	finish(fake);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: only 1 of 2 connections came, and no other for 0.4 s\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: received only 1 of 2 connection requests, and no more for 0.4 s\n");
 
 	/* Without a listener nobody else can come. */
 	fake = another_run(state);
@@ -814,7 +817,7 @@ static void server_ends_whose_clients_leave_in_the_pause(void **state)
 	disconnect(take(fake, 0, false));
 	assert_ends_within(fake, 100 * MS, 100 * MS);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before the first message\n");
+		    "ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before the first message\n");
 }
 
 static void server_says_where_its_client_left(void **state)
@@ -837,11 +840,12 @@ static void server_says_where_its_client_left(void **state)
 	disconnect(endpoints[2]);
 	transfer(endpoint_of(fake, 4), 3);
 	finish(fake);
-	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.2:4242: connection 0: the peer left before the first message\n"
-		    "ucmatose: 10.0.0.2:4242: connection 1: the peer left before it had acknowledged message 2 of 3\n"
-		    "ucmatose: 10.0.0.2:4242: connection 2: the peer left after 1 of 3 messages\n"
-		    "ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 went well\n");
+	assert_over(
+		fake, OUTCOME_FAILED,
+		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before the first message\n"
+		"ucmatose: 10.0.0.2:4242: connection 1: the peer disconnected before it acknowledged message 2 of 3\n"
+		"ucmatose: 10.0.0.2:4242: connection 2: the peer disconnected after 1 of 3 messages\n"
+		"ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 went well\n");
 }
 
 /* As it does when it has all its messages before the server has heard of that. */
@@ -882,10 +886,11 @@ static void server_fails_silent_clients(void **state)
 	run_for(fake, 2 * MS);
 	assert_int_equal(endpoints[0]->state, ENDPOINT_DESTROYED);
 	finish(fake);
-	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.2:4242: connection 0: the peer took 1 of 3 messages, then none for 0.4 s\n"
-		    "ucmatose: 10.0.0.2:4242: connection 1: 2 of 3 messages came, then none for 0.4 s\n"
-		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
+	assert_over(
+		fake, OUTCOME_FAILED,
+		"ucmatose: 10.0.0.2:4242: connection 0: the peer acknowledged 1 of 3 messages, then none for 0.4 s\n"
+		"ucmatose: 10.0.0.2:4242: connection 1: received 2 of 3 messages, then none for 0.4 s\n"
+		"ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
 	assert_says_not(fake, "data transfers complete");
 }
 
@@ -1103,10 +1108,11 @@ static void client_says_where_its_server_left(void **state)
 	receive(endpoint_of(fake, 1), ~1u, 0);
 	receive(endpoint_of(fake, 1), ~1u, 1);
 	disconnect(endpoint_of(fake, 1));
-	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.1:7471: connection 0: the peer left after 1 of 2 messages\n"
-		    "ucmatose: 10.0.0.1:7471: connection 1: the peer left before it had acknowledged message 1 of 2\n"
-		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+	assert_over(
+		fake, OUTCOME_FAILED,
+		"ucmatose: 10.0.0.1:7471: connection 0: the peer disconnected after 1 of 2 messages\n"
+		"ucmatose: 10.0.0.1:7471: connection 1: the peer disconnected before it acknowledged message 1 of 2\n"
+		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
 }
 
 /* Its messages may all have come while the server still waits for another connection. */
@@ -1119,8 +1125,8 @@ static void silent_connections_are_told_the_same_time(void **state)
 	connect_one(fake, 1, true);
 	run_for(fake, 401 * MS);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.1:7471: connection 0: 0 of 1 messages came, then none for 0.4 s\n"
-		    "ucmatose: 10.0.0.1:7471: connection 1: 0 of 1 messages came, then none for 0.4 s\n"
+		    "ucmatose: 10.0.0.1:7471: connection 0: received 0 of 1 messages, then none for 0.4 s\n"
+		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
 		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
 }
 
@@ -1157,12 +1163,11 @@ static void client_waits_longer_for_a_server_that_waits_itself(void **state)
 	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_DESTROYED);
 	assert_int_equal(first->state, ENDPOINT_ESTABLISHED);
 	assert_ends_within(fake, 799 * MS, 801 * MS);
-	assert_over(
-		fake, OUTCOME_FAILED,
-		"ucmatose: 10.0.0.1:7471: connection 1: 0 of 1 messages came, then none for 0.4 s\n"
-		"ucmatose: 10.0.0.1:7471: connection 0: all messages went through, but the server has not disconnected "
-		"for 0.8 s\n"
-		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
+		    "ucmatose: 10.0.0.1:7471: connection 0: all messages are transferred, but the server has not "
+		    "disconnected for 0.8 s\n"
+		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
 }
 
 static void client_does_not_wait_for_ever_for_the_end(void **state)
@@ -1172,10 +1177,9 @@ static void client_does_not_wait_for_ever_for_the_end(void **state)
 	start_client(fake, 1);
 	reply(connect_one(fake, 0, true), 0);
 	assert_ends_within(fake, 400 * MS, 401 * MS);
-	assert_over(
-		fake, OUTCOME_FAILED,
-		"ucmatose: 10.0.0.1:7471: connection 0: all messages went through, but the server has not disconnected "
-		"for 0.4 s\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.1:7471: connection 0: all messages are transferred, but the server has not "
+		    "disconnected for 0.4 s\n");
 }
 
 static void client_is_told_of_other_options(void **state)

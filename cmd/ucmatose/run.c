@@ -277,8 +277,8 @@ static bool is_verified(const struct ucmatose_connection *connection)
 	       connection->acknowledged == connection->run->messages;
 }
 
-/* What did not go well, beyond what each connection has said for itself. */
-static void tell_failures(struct ucmatose *run, uint32_t verified)
+/* Logs the failures of the run as a whole; each connection has logged its own. */
+static void log_failures(struct ucmatose *run, uint32_t verified)
 {
 	const struct log *log = &run->environment->log;
 	char list[FAILED_LISTED_MOST * 12 + 8] = "";
@@ -287,9 +287,9 @@ static void tell_failures(struct ucmatose *run, uint32_t verified)
 	uint32_t listed = 0;
 
 	if (run->interruption) {
-		if (run->interruption == INTERRUPTION_SIGNAL) /* a deadline is told already */
-			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s through", verified,
-				  run->wanted, run->wanted == 1 ? " was" : "s were");
+		if (run->interruption == INTERRUPTION_SIGNAL) /* a deadline is already logged */
+			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s completed", verified,
+				  run->wanted, units_plural(run->wanted));
 		patience_tell(&run->patience, log, run->target);
 		return;
 	}
@@ -303,14 +303,14 @@ static void tell_failures(struct ucmatose *run, uint32_t verified)
 		}
 	if (failed)
 		log_error(log, NULL,
-			  "%" PRIu32 " of %" PRIu32 " connections failed (number %s%s); %" PRIu32 " went well", failed,
+			  "%" PRIu32 " of %" PRIu32 " connections failed (number %s%s); %" PRIu32 " completed", failed,
 			  run->wanted, list, listed < failed ? ", ..." : "", verified);
 	if (!run->is_server && run->begun < run->wanted)
 		log_error(log, NULL, "%" PRIu32 " connection%s not tried after the first one failed",
 			  run->wanted - run->begun, run->wanted - run->begun == 1 ? " was" : "s were");
 }
 
-static void tell_failure(const struct ucmatose *run, uint32_t verified)
+static void print_failed(const struct ucmatose *run, uint32_t verified)
 {
 	fprintf(environment_output(run->environment),
 		"%s: FAILED: %" PRIu32 " of %" PRIu32 " connection%s completed (%s%s%s)\n", run->environment->log.name,
@@ -318,7 +318,7 @@ static void tell_failure(const struct ucmatose *run, uint32_t verified)
 		run->device ? ", " : "", run->device ? run->device : "");
 }
 
-static void tell_success(const struct ucmatose *run)
+static void print_passed(const struct ucmatose *run)
 {
 	FILE *output = environment_output(run->environment);
 	uint64_t messages = run->messages * run->wanted;
@@ -360,10 +360,10 @@ static void ucmatose_finish(struct ucmatose *run)
 	if (run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		environment_summary(environment);
 	if (environment->outcome) {
-		tell_failures(run, verified);
-		tell_failure(run, verified);
+		log_failures(run, verified);
+		print_failed(run, verified);
 	} else {
-		tell_success(run);
+		print_passed(run);
 	}
 	fprintf(environment_output(environment), "return status %d\n", (int)environment->outcome);
 	fflush(environment_output(environment));

@@ -385,7 +385,7 @@ static void every_request_prolongs_the_wait(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		transfer(endpoint_of(fake, 1 + i), i < 3 ? i : 4);
 	finish(fake);
-	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 5 connections failed (number 3); 4 went well\n");
+	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 5 connections failed (number 3); 4 completed\n");
 }
 
 static void server_waits_for_the_first_client_without_a_limit(void **state)
@@ -524,7 +524,7 @@ static void another_size_does_not_hurry_a_connection(void **state)
 		OTHER_SIZE
 		"ucmatose: received only 1 of 2 connection requests, and no more for 0.4 s\n"
 		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before it acknowledged message 1 of 1\n"
-		"ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
+		"ucmatose: 1 of 2 connections failed (number 0); 0 completed\n");
 }
 
 /* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
@@ -578,7 +578,7 @@ static void nobody_in_the_place_of_a_lost_request(void **state)
 	first = ask(fake, 0, true);
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_DEVICE);
 	endpoint_fail(first, OUTCOME_NO_CONNECTION);
-	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n");
+	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 1 of 2 connections failed (number 0); 0 completed\n");
 }
 
 /* Of two clients at once. */
@@ -631,15 +631,15 @@ static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const 
 
 static void failed_connections_are_listed(void **state)
 {
-	fail_some(*state, 1, 2, "ucmatose: 1 of 2 connections failed (number 0); 1 went well\n");
+	fail_some(*state, 1, 2, "ucmatose: 1 of 2 connections failed (number 0); 1 completed\n");
 	fail_some(
 		another_run(state), 16, 20,
 		"ucmatose: 16 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); "
-		"4 went well\n");
+		"4 completed\n");
 	fail_some(another_run(state), 17, 20,
 		  "ucmatose: 17 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
-		  "...); 3 went well\n");
-	fail_some(another_run(state), 3, 3, "ucmatose: 3 of 3 connections failed (number 0, 1, 2); 0 went well\n");
+		  "...); 3 completed\n");
+	fail_some(another_run(state), 3, 3, "ucmatose: 3 of 3 connections failed (number 0, 1, 2); 0 completed\n");
 	/* Nothing was transferred, and nobody is to be disconnected. */
 	assert_string_equal(((struct fake *)*state)->output,
 			    "cmatose: starting server\n"
@@ -694,7 +694,7 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	finish(fake);
 	assert_over(fake, OUTCOME_INTERNAL,
 		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n"
-		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
+		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 completed\n");
 }
 
 static void server_that_cannot_listen_has_failed(void **state)
@@ -724,7 +724,7 @@ static void request_that_is_lost_here_has_failed(void **state)
 	assert_int_equal(of(endpoint)->send_count, 1);
 	transfer(endpoint, 1);
 	finish(fake);
-	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 2 connections failed (number 0); 1 went well\n");
+	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 2 connections failed (number 0); 1 completed\n");
 }
 
 /* When all have come nobody is waited for, but what is under way is. */
@@ -744,7 +744,7 @@ static void server_waits_for_a_stock_client_that_it_accepts(void **state)
 	assert_over(
 		fake, OUTCOME_INTERNAL,
 		"ucmatose: 255 of 256 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
-		"...); 1 went well\n");
+		"...); 1 completed\n");
 }
 
 static void server_whose_requests_are_all_lost_ends(void **state)
@@ -845,7 +845,7 @@ static void server_says_where_its_client_left(void **state)
 		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before the first message\n"
 		"ucmatose: 10.0.0.2:4242: connection 1: the peer disconnected before it acknowledged message 2 of 3\n"
 		"ucmatose: 10.0.0.2:4242: connection 2: the peer disconnected after 1 of 3 messages\n"
-		"ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 went well\n");
+		"ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 completed\n");
 }
 
 /* As it does when it has all its messages before the server has heard of that. */
@@ -890,7 +890,7 @@ static void server_fails_silent_clients(void **state)
 		fake, OUTCOME_FAILED,
 		"ucmatose: 10.0.0.2:4242: connection 0: the peer acknowledged 1 of 3 messages, then none for 0.4 s\n"
 		"ucmatose: 10.0.0.2:4242: connection 1: received 2 of 3 messages, then none for 0.4 s\n"
-		"ucmatose: 2 of 3 connections failed (number 0, 1); 1 went well\n");
+		"ucmatose: 2 of 3 connections failed (number 0, 1); 1 completed\n");
 	assert_says_not(fake, "data transfers complete");
 }
 
@@ -908,7 +908,7 @@ static void connection_that_does_not_end_has_failed(void **state)
 	run_for(fake, 11 * MS);
 	disconnect(first);
 	endpoint_fail(second, OUTCOME_FAILED);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
 }
 
 static void connection_that_cannot_be_disconnected_has_failed(void **state)
@@ -1049,7 +1049,7 @@ static void client_has_48_connections_under_way(void **state)
 	for (uint32_t i = 3; i < 60; i++)
 		connect_one(fake, i, true);
 	finish(fake);
-	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 60 connections failed (number 2); 59 went well\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 60 connections failed (number 2); 59 completed\n");
 }
 
 static void client_tries_no_others_after_the_first_failed(void **state)
@@ -1060,7 +1060,7 @@ static void client_tries_no_others_after_the_first_failed(void **state)
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 1 of 3 connections failed (number 0); 0 went well\n"
+		    "ucmatose: 1 of 3 connections failed (number 0); 0 completed\n"
 		    "ucmatose: 2 connections were not tried after the first one failed\n");
 	assert_string_equal(fake->output, "cmatose: starting client\n"
 					  "cmatose: connecting\n"
@@ -1072,7 +1072,7 @@ static void client_tries_no_others_after_the_first_failed(void **state)
 	start_client(fake, 2);
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 1 of 2 connections failed (number 0); 0 went well\n"
+		    "ucmatose: 1 of 2 connections failed (number 0); 0 completed\n"
 		    "ucmatose: 1 connection was not tried after the first one failed\n");
 }
 
@@ -1112,7 +1112,7 @@ static void client_says_where_its_server_left(void **state)
 		fake, OUTCOME_FAILED,
 		"ucmatose: 10.0.0.1:7471: connection 0: the peer disconnected after 1 of 2 messages\n"
 		"ucmatose: 10.0.0.1:7471: connection 1: the peer disconnected before it acknowledged message 1 of 2\n"
-		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
 }
 
 /* Its messages may all have come while the server still waits for another connection. */
@@ -1127,7 +1127,7 @@ static void silent_connections_are_told_the_same_time(void **state)
 	assert_over(fake, OUTCOME_FAILED,
 		    "ucmatose: 10.0.0.1:7471: connection 0: received 0 of 1 messages, then none for 0.4 s\n"
 		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
-		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
 }
 
 /* And so that the server can tell it from others, every run has a number of its own. */
@@ -1167,7 +1167,7 @@ static void client_waits_longer_for_a_server_that_waits_itself(void **state)
 		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
 		    "ucmatose: 10.0.0.1:7471: connection 0: all messages are transferred, but the server has not "
 		    "disconnected for 0.8 s\n"
-		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 went well\n");
+		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
 }
 
 static void client_does_not_wait_for_ever_for_the_end(void **state)
@@ -1345,7 +1345,7 @@ static void client_waits_for_its_first_connection_only(void **state)
 	finish(fake);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+		    "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
 }
 
 /* As if its name had several addresses, from 10.0.0.1 on. */
@@ -1458,7 +1458,7 @@ static void client_stays_with_the_address_that_took_it(void **state)
 	finish(fake);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: 1 of 2 connections failed (number 1); 1 went well\n");
+		    "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
 }
 
 /* ---- the times of the steps ---- */
@@ -1610,7 +1610,7 @@ static void client_moves_to_a_new_channel(void **state)
 	assert_ptr_equal(second->channel, &fake->channels[1]);
 	disconnect(second);
 	assert_int_equal(second->state, ENDPOINT_DESTROYED);
-	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 3 connections failed (number 2); 2 went well\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 3 connections failed (number 2); 2 completed\n");
 }
 
 /* Some are here and some there then: both channels stay as long as the endpoints. */
@@ -1667,7 +1667,7 @@ static void interrupted_server_says_what_was_through(void **state)
 	disconnect(first);
 	disconnect(second);
 	disconnect(endpoint_of(fake, 3));
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 1 of 4 connections were through\n");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 1 of 4 connections completed\n");
 	assert_says_not(fake, "test complete");
 	assert_says_not(fake, "disconnected\n");
 	assert_says(fake, "ucmatose: FAILED: 1 of 4 connections completed (fake, fake0)\nreturn status 1\n");
@@ -1684,7 +1684,7 @@ static void interrupted_client_says_what_was_through(void **state)
 	receive(endpoint, ~0u, 0);
 	interrupt(fake, INTERRUPTION_SIGNAL);
 	disconnect(endpoint);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 1 connection was through\n");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 1 connection completed\n");
 }
 
 /* Nobody waits for those that are not connected. */
@@ -1695,7 +1695,7 @@ static void interrupted_run_drops_what_is_connecting(void **state)
 	start_server(fake, 2);
 	ask(fake, 0, true);
 	interrupt(fake, INTERRUPTION_SIGNAL);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 2 connections were through\n");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 2 connections completed\n");
 
 	fake = another_run(state);
 	start_client(fake, 2);
@@ -1739,8 +1739,8 @@ static void interrupted_run_closes_what_the_peer_left(void **state)
 		assert_int_equal(first->state, ENDPOINT_DESTROYED);
 		disconnect(second);
 		assert_over(fake, OUTCOME_FAILED,
-			    closing ? "ucmatose: interrupted: 2 of 2 connections were through\n"
-				    : "ucmatose: interrupted: 1 of 2 connections were through\n");
+			    closing ? "ucmatose: interrupted: 2 of 2 connections completed\n"
+				    : "ucmatose: interrupted: 1 of 2 connections completed\n");
 	}
 }
 
@@ -1773,7 +1773,7 @@ static void interrupted_client_says_whom_it_waited_for(void **state)
 	run_for(fake, CLOCK_NS_PER_S);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: interrupted: 0 of 1 connection was through\n"
+		    "ucmatose: interrupted: 0 of 1 connection completed\n"
 		    "ucmatose: hint: 10.0.0.1:7471 was waited for: connecting: nobody listens there\n");
 }
 

@@ -26,15 +26,16 @@ enum {
 #define SIGNAL_WAKE	SIGRTMIN /* watched by the loop */
 #define SIGNAL_WATCHDOG (SIGRTMIN + 1)
 
-/* What handlers share with the run: the one writable object at file scope of the program. */
-static volatile sig_atomic_t shared[4];
-
 enum {
 	RUNNING,	  /* the loop watches SIGNAL_WAKE */
 	FIRST_MS,	  /* when the first signal came, a wrapping clock that is never 0; 0 before */
 	WATCHDOG_EXPIRED, /* times */
 	PRINTS_JSON,
+	SHARED,
 };
+
+/* What handlers share with the run: the one writable object at file scope of the program. */
+static volatile sig_atomic_t shared[SHARED];
 
 /* ---- the end of the process ---- */
 

@@ -95,7 +95,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 		if (!address->scope)
 			return text;
 		length = strlen(text);
-		if (interface_name(address->scope, interface))
+		if (address_interface_name(address->scope, interface))
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
 		else
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%u", address->scope);
@@ -202,7 +202,7 @@ bool address_from_socket(const struct sockaddr_storage *socket_address, struct a
 	return false;
 }
 
-bool interface_name(unsigned index, char name[IF_NAMESIZE])
+bool address_interface_name(unsigned index, char name[IF_NAMESIZE])
 {
 	struct ifreq request = { .ifr_ifindex = (int)index };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -112,6 +112,6 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 void resolver_stop(struct resolver *resolver);
 
 /* The interface of that index; false if there is none. As if_indextoname(3), by a socket that --sandbox allows. */
-bool interface_name(unsigned index, char name[IF_NAMESIZE]);
+bool address_interface_name(unsigned index, char name[IF_NAMESIZE]);
 
 #endif

@@ -15,36 +15,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/clock.h"
+#include "core/state.h"
 #include "core/units.h"
 #include "transport/path.h"
 
-#define BIT(state) (1u << (state))
-
-struct state_row {
-	const char *text;
-	unsigned next; /* allowed besides FAILED and DESTROYED: bits */
-	bool waits;    /* has a deadline */
-};
+#define BIT(state) STATE_BIT(ENDPOINT_##state)
+#define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
 
 static const struct state_row states[] = {
-	[ENDPOINT_IDLE] = { "idle",
-			    BIT(ENDPOINT_RESOLVING_ADDRESS) | BIT(ENDPOINT_LISTENING) | BIT(ENDPOINT_REQUESTED) },
-	[ENDPOINT_RESOLVING_ADDRESS] = { "resolving the address", BIT(ENDPOINT_ADDRESS_RESOLVED), true },
-	[ENDPOINT_ADDRESS_RESOLVED] = { "address resolved", BIT(ENDPOINT_RESOLVING_ROUTE) | BIT(ENDPOINT_JOINING) },
-	[ENDPOINT_RESOLVING_ROUTE] = { "resolving the route", BIT(ENDPOINT_ROUTE_RESOLVED), true },
-	[ENDPOINT_ROUTE_RESOLVED] = { "route resolved", BIT(ENDPOINT_CONNECTING) },
-	[ENDPOINT_CONNECTING] = { "connecting", BIT(ENDPOINT_ESTABLISHED), true },
-	[ENDPOINT_LISTENING] = { "listening", 0 },
-	[ENDPOINT_REQUESTED] = { "asked to connect", BIT(ENDPOINT_ACCEPTING) },
-	[ENDPOINT_ACCEPTING] = { "accepting", BIT(ENDPOINT_ESTABLISHED), true },
-	[ENDPOINT_ESTABLISHED] = { "established", BIT(ENDPOINT_DISCONNECTING) | BIT(ENDPOINT_DISCONNECTED) },
-	[ENDPOINT_DISCONNECTING] = { "disconnecting", BIT(ENDPOINT_DISCONNECTED), true },
-	[ENDPOINT_DISCONNECTED] = { "disconnected", 0 },
-	[ENDPOINT_JOINING] = { "joining", BIT(ENDPOINT_JOINED), true },
-	[ENDPOINT_JOINED] = { "joined", BIT(ENDPOINT_ADDRESS_RESOLVED) },
-	[ENDPOINT_FAILED] = { "failed", 0 },
-	[ENDPOINT_DESTROYED] = { "destroyed", 0 },
+	[ENDPOINT_IDLE] = { "idle", BIT(RESOLVING_ADDRESS) | BIT(LISTENING) | BIT(REQUESTED) | ENDED },
+	[ENDPOINT_RESOLVING_ADDRESS] = { "resolving the address", BIT(ADDRESS_RESOLVED) | ENDED, true },
+	[ENDPOINT_ADDRESS_RESOLVED] = { "address resolved", BIT(RESOLVING_ROUTE) | BIT(JOINING) | ENDED },
+	[ENDPOINT_RESOLVING_ROUTE] = { "resolving the route", BIT(ROUTE_RESOLVED) | ENDED, true },
+	[ENDPOINT_ROUTE_RESOLVED] = { "route resolved", BIT(CONNECTING) | ENDED },
+	[ENDPOINT_CONNECTING] = { "connecting", BIT(ESTABLISHED) | ENDED, true },
+	[ENDPOINT_LISTENING] = { "listening", ENDED },
+	[ENDPOINT_REQUESTED] = { "requested", BIT(ACCEPTING) | ENDED },
+	[ENDPOINT_ACCEPTING] = { "accepting", BIT(ESTABLISHED) | ENDED, true },
+	[ENDPOINT_ESTABLISHED] = { "established", BIT(DISCONNECTING) | BIT(DISCONNECTED) | ENDED },
+	[ENDPOINT_DISCONNECTING] = { "disconnecting", BIT(DISCONNECTED) | ENDED, true },
+	[ENDPOINT_DISCONNECTED] = { "disconnected", ENDED },
+	[ENDPOINT_JOINING] = { "joining", BIT(JOINED) | ENDED, true },
+	[ENDPOINT_JOINED] = { "joined", BIT(ADDRESS_RESOLVED) | ENDED },
+	[ENDPOINT_FAILED] = { "failed", BIT(DESTROYED) },
+	[ENDPOINT_DESTROYED] = { "destroyed", BIT(DESTROYED) },
 };
 
 const char *endpoint_state_text(enum endpoint_state state)
@@ -82,18 +76,10 @@ static void state_timed_out(void *owner)
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
-	const struct log *log = endpoint->transport->log;
-	unsigned next = states[endpoint->state].next | BIT(ENDPOINT_FAILED) | BIT(ENDPOINT_DESTROYED);
+	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
 
-	if (endpoint->state >= ENDPOINT_FAILED)
-		next = BIT(ENDPOINT_DESTROYED);
-	if (!(next & BIT(state))) {
-		log_error(log, endpoint->name, "defect: %s cannot follow %s", states[state].text,
-			  states[endpoint->state].text);
+	if (!state_change(states, endpoint->state, state, endpoint->transport->log, name))
 		return false;
-	}
-	log_debug(log, "%s: %s -> %s", endpoint->name[0] ? endpoint->name : "endpoint", states[endpoint->state].text,
-		  states[state].text);
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
 		loop_timer_start(endpoint->transport->loop, &endpoint->deadline, endpoint->options.timeout,

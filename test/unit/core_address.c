@@ -208,11 +208,11 @@ static void interface_names(void **state)
 	(void)state;
 	assert_non_null(list);
 	for (const struct if_nameindex *entry = list; entry->if_index; entry++) {
-		assert_true(interface_name(entry->if_index, name));
+		assert_true(address_interface_name(entry->if_index, name));
 		assert_string_equal(name, entry->if_name);
 	}
 	if_freenameindex(list);
-	assert_false(interface_name(999999, name));
+	assert_false(address_interface_name(999999, name));
 }
 
 int main(void)

@@ -156,6 +156,6 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));
 	snprintf(path->gid_type, sizeof(path->gid_type), "%s", type_text(entry.gid_type));
-	if (interface_name(entry.ndev_ifindex, interface))
+	if (address_interface_name(entry.ndev_ifindex, interface))
 		snprintf(path->interface, sizeof(path->interface), "%s", interface);
 }

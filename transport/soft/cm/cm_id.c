@@ -2,12 +2,14 @@
 /* cm_ids: identifiers, look-up, states, resends, timewait. */
 #include "transport/soft/cm/cm_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state.h"
 #include "transport/soft/delivery.h"
 
-#define BIT(state) (1u << (state))
+#define NEXT(state) STATE_BIT(CM_##state)
 
 enum {
 	FIRST_TABLE_SIZE = 64,
@@ -15,28 +17,19 @@ enum {
 	NO_GUID = 0,
 };
 
-struct state_row {
-	const char *text;
-	unsigned next;
-	bool resends; /* until the peer answers */
-	bool half_open;
-};
+#define TERMINAL (NEXT(TIMEWAIT) | NEXT(REJECTED))
 
-#define TERMINAL (BIT(CM_TIMEWAIT) | BIT(CM_REJECTED))
-
-/* clang-format off */
+/* In a state that waits, the message is sent again until the peer answers. */
 static const struct state_row states[] = {
-	/*                    text            next                                    resends  half open */
-	[CM_IDLE] =         { "idle",         BIT(CM_REQ_SENT) | BIT(CM_REQ_RECEIVED), false,  false },
-	[CM_REQ_SENT] =     { "REQ sent",     BIT(CM_ESTABLISHED) | TERMINAL,          true,   false },
-	[CM_REQ_RECEIVED] = { "REQ received", BIT(CM_REP_SENT) | TERMINAL,             false,  true },
-	[CM_REP_SENT] =     { "REP sent",     BIT(CM_ESTABLISHED) | TERMINAL,          true,   true },
-	[CM_ESTABLISHED] =  { "established",  BIT(CM_DREQ_SENT) | BIT(CM_TIMEWAIT),    false,  false },
-	[CM_DREQ_SENT] =    { "DREQ sent",    BIT(CM_TIMEWAIT),                        true,   false },
-	[CM_TIMEWAIT] =     { "timewait",     0,                                       false,  false },
-	[CM_REJECTED] =     { "rejected",     0,                                       false,  false },
+	[CM_IDLE] = { "idle", NEXT(REQ_SENT) | NEXT(REQ_RECEIVED) },
+	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL, true },
+	[CM_REQ_RECEIVED] = { "REQ received", NEXT(REP_SENT) | TERMINAL },
+	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL, true },
+	[CM_ESTABLISHED] = { "established", NEXT(DREQ_SENT) | NEXT(TIMEWAIT) },
+	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT), true },
+	[CM_TIMEWAIT] = { "timewait", 0 },
+	[CM_REJECTED] = { "rejected", 0 },
 };
-/* clang-format on */
 
 /* ---- look-up ---- */
 
@@ -99,9 +92,9 @@ static void cm_id_remove(struct soft_cm_id *cm_id, enum cm_index index)
 	struct cm_table *table = &cm_id->cm->tables[index];
 	struct soft_cm_id **slot;
 
-	if (!(cm_id->indexed & BIT(index)))
+	if (!(cm_id->indexed & (1u << index)))
 		return;
-	cm_id->indexed &= ~BIT(index);
+	cm_id->indexed &= ~(1u << index);
 	slot = &table->buckets[cm_id->hash[index] & (table->size - 1)];
 	while (*slot != cm_id)
 		slot = &(*slot)->next_in[index];
@@ -120,7 +113,7 @@ static bool cm_id_insert(struct soft_cm_id *cm_id, enum cm_index index, uint32_t
 	cm_id->hash[index] = hash;
 	cm_table_put(table, index, cm_id);
 	table->count++;
-	cm_id->indexed |= BIT(index);
+	cm_id->indexed |= (1u << index);
 	return true;
 }
 
@@ -341,23 +334,25 @@ void soft_cm_id_detach(struct soft_cm_id *cm_id)
 
 /* ---- states ---- */
 
+static bool is_half_open(enum cm_state state)
+{
+	return state == CM_REQ_RECEIVED || state == CM_REP_SENT;
+}
+
 bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 {
 	struct soft_cm *cm = cm_id->cm;
-	const struct log *log = cm->transport->base.log;
-	const struct state_row *old = &states[cm_id->state];
-	const struct state_row *new = &states[state];
-	char host[ADDRESS_TEXT_SIZE];
+	char name[ADDRESS_TEXT_SIZE + sizeof(": cm_id 01234567")];
+	size_t length;
 
-	address_host(&cm_id->agreement.path.peer, host);
-	if (!(old->next & BIT(state))) {
-		log_error(log, host, "defect: a link cannot go from %s to %s", old->text, new->text);
+	address_host(&cm_id->agreement.path.peer, name);
+	length = strlen(name);
+	snprintf(name + length, sizeof(name) - length, ": cm_id %08x", cm_id->local_id);
+	if (!state_change(states, cm_id->state, state, cm->transport->base.log, name))
 		return false;
-	}
-	log_debug(log, "%s: cm_id %08x: %s -> %s", host, cm_id->local_id, old->text, new->text);
 	loop_timer_stop(&cm_id->timer);
-	cm->half_open += new->half_open;
-	cm->half_open -= old->half_open;
+	cm->half_open += is_half_open(state);
+	cm->half_open -= is_half_open(cm_id->state);
 	if (cm_id->endpoint && cm_id->endpoint->listener) {
 		cm_id->endpoint->listener->pending_requests += state == CM_REQ_RECEIVED;
 		cm_id->endpoint->listener->pending_requests -= cm_id->state == CM_REQ_RECEIVED;
@@ -420,7 +415,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id)
 {
 	soft_cm_send(cm_id->cm, &cm_id->agreement.path, cm_id->message);
 	cm_id->resends = 0;
-	if (states[cm_id->state].resends)
+	if (states[cm_id->state].waits)
 		start_response_timer(cm_id);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What -m, -M and -b stand for: numbers are judged before a device is touched, names when they have been looked up. */
+/* Resolves -m, -M and -b. Numeric addresses are checked before a device is opened, names once they are resolved. */
 #include <string.h>
 
 #include "cmd/host.h"
 #include "cmd/mckey/mckey.h"
 
-/* Numbers only; "0" is the address 0, as in the stock tool's manual. */
+/* Parses a numeric group address. "0" is the unspecified address, as in the stock tool's manual. */
 static bool parse_group(const struct mckey_options *options, struct address *group)
 {
 	const char *text = options->gid ? options->gid : options->group;
@@ -69,13 +69,13 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_OK;
 }
 
-/* The first multicast address of the name, with a local one of the same family if -b was given. */
-static void choose(struct mckey_run *run)
+/* Chooses the first multicast address of the group, and with -b a local address of the same family; then joins. */
+static void choose_addresses(struct mckey_run *run)
 {
 	bool any_group = false;
 
-	for (size_t i = 0; i < run->groups.count; i++) {
-		run->group = run->groups.addresses[i];
+	for (size_t i = 0; i < run->group_addresses.count; i++) {
+		run->group = run->group_addresses.addresses[i];
 		if (!is_group(&run->group) ||
 		    !path_allows(&run->options->common.family, ADDRESS_NONE, run->group.family))
 			continue;
@@ -84,8 +84,8 @@ static void choose(struct mckey_run *run)
 			run_join(run);
 			return;
 		}
-		for (size_t j = 0; j < run->sources.count; j++) {
-			run->source = run->sources.addresses[j];
+		for (size_t j = 0; j < run->source_addresses.count; j++) {
+			run->source = run->source_addresses.addresses[j];
 			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID) {
 				run_join(run);
 				return;
@@ -99,8 +99,8 @@ static void choose(struct mckey_run *run)
 	run_end(run, OUTCOME_USAGE);
 }
 
-static void keep(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
-		 const struct address *addresses, size_t count)
+static void store_addresses(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
+			    const struct address *addresses, size_t count)
 {
 	if (outcome || !count) {
 		run_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
@@ -110,30 +110,30 @@ static void keep(struct mckey_run *run, struct found_addresses *found, enum outc
 	memcpy(found->addresses, addresses, found->count * sizeof(*addresses));
 }
 
-static void source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct mckey_run *run = owner;
 
-	keep(run, &run->sources, outcome, addresses, count);
-	if (run->sources.count)
-		choose(run);
+	store_addresses(run, &run->source_addresses, outcome, addresses, count);
+	if (run->source_addresses.count)
+		choose_addresses(run);
 }
 
 static void look_up_source(struct mckey_run *run)
 {
 	if (run->options->bind)
 		resolver_start(&run->resolver, run->environment->loop, run->log, run->options->bind, ADDRESS_FORMAT_ANY,
-			       run->options->common.timeout, source_found, run);
+			       run->options->common.timeout, addresses_source_found, run);
 	else
-		choose(run);
+		choose_addresses(run);
 }
 
-static void group_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_group_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct mckey_run *run = owner;
 
-	keep(run, &run->groups, outcome, addresses, count);
-	if (run->groups.count)
+	store_addresses(run, &run->group_addresses, outcome, addresses, count);
+	if (run->group_addresses.count)
 		look_up_source(run);
 }
 
@@ -142,10 +142,10 @@ void addresses_look_up(struct mckey_run *run)
 	struct address group;
 
 	if (parse_group(run->options, &group)) {
-		keep(run, &run->groups, OUTCOME_OK, &group, 1);
+		store_addresses(run, &run->group_addresses, OUTCOME_OK, &group, 1);
 		look_up_source(run);
 	} else {
 		resolver_start(&run->resolver, run->environment->loop, run->log, run->group_text, ADDRESS_FORMAT_ANY,
-			       run->options->common.timeout, group_found, run);
+			       run->options->common.timeout, addresses_group_found, run);
 	}
 }

@@ -19,7 +19,7 @@ enum {
 	IP4_HEADER_OFFSET = 20,
 	IP4_SOURCE_OFFSET = IP4_HEADER_OFFSET + 12,
 	IP4_VERSION_AND_LENGTH = 0x45,
-	ROUTE_SOURCE_OFFSET = 8,
+	GRH_SOURCE_OFFSET = 8,
 };
 
 static void put32(uint8_t *bytes, uint32_t value)
@@ -36,7 +36,7 @@ static uint32_t get32(const uint8_t *bytes)
 	return ntohl(value);
 }
 
-/* FNV-1a: plenty against heap garbage and stale buffers, which is all it is for. */
+/* FNV-1a: detects heap garbage and stale buffers. */
 static uint32_t checksum(const uint8_t mark[OFFSET_CHECKSUM], size_t size, uint32_t qpn)
 {
 	uint8_t covered[OFFSET_CHECKSUM + 8];
@@ -86,7 +86,7 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t
 				    struct payload_difference *difference)
 {
 	if (!mark_read(memory, size, qpn, mark))
-		return DATAGRAM_PLAIN;
+		return DATAGRAM_UNMARKED;
 	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, qpn, (uint32_t)mark->sequence,
 				  difference))
 		return DATAGRAM_INTACT;
@@ -107,19 +107,20 @@ static bool ip4_checksum_fits(const uint8_t *header)
 bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address *source)
 {
 	const uint8_t *ip4 = header + IP4_HEADER_OFFSET;
-	bool long_form = header[0] >> 4 == 6;
+	bool is_version_6 = header[0] >> 4 == 6;
 
 	memset(source, 0, sizeof(*source));
 	/*
-	 * The bytes in front of an IPv4 header are undefined and may look like a route header, hence the checksum; but
-	 * soft-RoCE leaves the checksum out of what it loops back, hence not the checksum alone.
+	 * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH: then the IPv4 checksum
+	 * decides. Without that doubt it is not checked, as soft-RoCE does not fill it in for packets that it loops
+	 * back.
 	 */
-	if (ip4[0] == IP4_VERSION_AND_LENGTH && (!long_form || ip4_checksum_fits(ip4))) {
+	if (ip4[0] == IP4_VERSION_AND_LENGTH && (!is_version_6 || ip4_checksum_fits(ip4))) {
 		source->family = ADDRESS_IP4;
 		memcpy(source->bytes, header + IP4_SOURCE_OFFSET, 4);
-	} else if (long_form) {
+	} else if (is_version_6) {
 		source->family = ADDRESS_IP6;
-		memcpy(source->bytes, header + ROUTE_SOURCE_OFFSET, 16);
+		memcpy(source->bytes, header + GRH_SOURCE_OFFSET, 16);
 	}
 	return source->family != ADDRESS_NONE;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is inside a datagram of ours, so that a receiver can tell a lost, repeated, late or damaged one. In front of the
- * pattern stands a mark, if the datagram has room for it:
+ * The format of our datagrams, by which a receiver detects lost, repeated, late and damaged ones: a mark, if the
+ * datagram has room for it, and a byte pattern.
  *
  *   0       4         5        8          12      16         20 bytes
- *   | magic | version | high   | sequence | total | checksum |     numbers in network order
+ *   | magic | version | high   | sequence | total | checksum |     network byte order
  *
- * high are 24 bits more of the sequence number. Of the total, which follows the sequence number by INT32_MAX at most,
- * the lower 32 bits say enough.
+ * high: bits 32 to 55 of the sequence number. total: the lower 32 bits are sufficient, as it exceeds the sequence
+ * number by 2^31 at most.
  *
- * The stock tool sends whatever its heap held, so the mark must not be mistaken: magic, version and a checksum over the
- * mark, the length and the sending queue have to fit. Datagrams too short for the mark carry nothing that is checked.
+ * The stock tool sends uninitialized heap memory, which must not look like a mark: a reader checks magic, version and
+ * checksum, which covers the mark, the length and the QP number. Datagrams shorter than the mark are not checked.
  */
 #ifndef CMD_MCKEY_DATAGRAM_H
 #define CMD_MCKEY_DATAGRAM_H
@@ -25,33 +25,33 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
-	DATAGRAM_TOTAL_MOST = INT32_MAX, /* datagrams of one sender with -C, which is the stock tool's limit too */
+	DATAGRAM_TOTAL_MOST = INT32_MAX, /* largest -C, also of the stock tool */
 };
 
-/* A total that the sender knows, and so says, with its last datagram only. Any other one is -C from the first on. */
+/* The total in every datagram of --duration but the last. With -C every datagram has the total. */
 #define DATAGRAM_OPEN UINT64_MAX
 
 struct datagram_mark {
 	uint64_t sequence; /* from 0; 56 bits */
-	uint64_t total;	   /* datagrams that the sender sends in all, or DATAGRAM_OPEN; above sequence */
+	uint64_t total;	   /* datagrams of the sender, above sequence, or DATAGRAM_OPEN */
 };
 
 enum datagram_content {
-	DATAGRAM_PLAIN = 1, /* no mark: a stock sender, a short datagram, or a damaged mark */
+	DATAGRAM_UNMARKED = 1, /* a stock sender, a short datagram, or a damaged mark */
 	DATAGRAM_INTACT,
-	DATAGRAM_DAMAGED, /* the mark is right, the pattern behind it is not */
+	DATAGRAM_DAMAGED, /* the mark is valid, the pattern is not */
 };
 
-/* Fills size bytes with what the queue sends as that datagram. */
+/* Writes a datagram of size bytes with the mark, if there is room, and the pattern. */
 void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark);
 
-/* Reads what came from that queue. *mark is set unless the answer is DATAGRAM_PLAIN; *difference if it is damaged. */
+/* Checks a datagram of QP qpn. Sets *mark unless it returns DATAGRAM_UNMARKED, *difference for DATAGRAM_DAMAGED. */
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,
 				    struct payload_difference *difference);
 
 /*
- * The sender's address, out of the bytes in front of the datagram: a global route header or IPv6 header, or an IPv4
- * header in the last 20 of them. Returns false if there is none, and sets *source to ADDRESS_NONE.
+ * Reads the sender's address from the bytes in front of the datagram: a GRH or IPv6 header, or an IPv4 header in the
+ * last 20 of them. Without one sets *source to ADDRESS_NONE and returns false.
  */
 bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address *source);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The figures of a run. A sender's rate is from its first datagram to the last completion, a receiver's from the first
- * datagram that came to the last one. The first one of every queue only starts the clock: ten datagrams, one each
- * second, take nine. A receiver knows when it takes a datagram, not when that came: of a burst that waited for it
- * together it would tell its own speed, hence BURST. The join is timed from asking for the route to the group until the
- * group is joined.
+ * The figures of a run. The time of a sender's rate starts with sending and ends with the last completion; a receiver's
+ * is from the first datagram received to the last. The rate excludes the first datagram of every QP: ten datagrams, one
+ * per second, take nine seconds. The join time is from the resolution of the group's address to the join event.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -14,10 +12,10 @@
 #include "cmd/mckey/mckey.h"
 #include "cmd/path.h"
 
-/* As long as taking all that may wait at once, in sockets or receives, may last. */
+/* A receiver has no rate below this time: a queued burst would measure our polling, not the sender. */
 #define BURST CLOCK_NS_PER_MS
 
-/* As the tools of subnet managers write them. What names something is a text also where it is a number. */
+/* In the format of the subnet managers' tools. Identifiers are texts, also numeric ones. */
 static void report_address(const struct group_address *address, bool known, struct report *report)
 {
 	char gid[INET6_ADDRSTRLEN], lid[16], key[16];
@@ -31,7 +29,7 @@ static void report_address(const struct group_address *address, bool known, stru
 	report_count_known(report, "service_level", address->service_level, known);
 }
 
-static void window_joined(const struct member *member, const struct group_address *address)
+static void record_joined(const struct member *member, const struct group_address *address)
 {
 	const struct mckey_run *run = member->run;
 	struct report *report = environment_begin_record(run->environment, "joined");
@@ -46,7 +44,7 @@ static void window_joined(const struct member *member, const struct group_addres
 void figures_joined(struct member *member, const struct group_address *address)
 {
 	struct mckey_run *run = member->run;
-	int64_t time = clock_now() - member->asked;
+	int64_t time = clock_now() - member->join_began;
 
 	if (!run->joins++) {
 		run->address = *address;
@@ -54,10 +52,10 @@ void figures_joined(struct member *member, const struct group_address *address)
 	}
 	histogram_add(&run->join, time);
 	histogram_add(&run->interval_join, time);
-	window_joined(member, address);
+	record_joined(member, address);
 }
 
-static void add(struct counters *counters, uint32_t length)
+static void counters_add(struct counters *counters, uint32_t length)
 {
 	counters->datagrams++;
 	counters->bytes += length;
@@ -68,9 +66,9 @@ void figures_counted(struct mckey_run *run, uint32_t length, bool first)
 	run->traffic_ended = clock_now();
 	if (!run->traffic_began)
 		run->traffic_began = run->traffic_ended;
-	add(&run->counted, length);
+	counters_add(&run->counted, length);
 	if (first)
-		add(&run->firsts, length);
+		counters_add(&run->firsts, length);
 }
 
 static struct traffic traffic_so_far(const struct mckey_run *run)
@@ -79,13 +77,13 @@ static struct traffic traffic_so_far(const struct mckey_run *run)
 		.counted = run->counted,
 		.firsts = run->firsts,
 		.foreign = run->foreign,
-		.unfollowed = run->heard.unfollowed,
+		.unfollowed = run->sources.unfollowed,
 		.joined = run->joins,
 		.join_failures = run->join_failures,
 	};
 
-	for (size_t i = 0; i < run->heard.count; i++) {
-		struct statistics statistics = statistics_of(run, run->heard.sources[i]);
+	for (size_t i = 0; i < run->sources.count; i++) {
+		struct statistics statistics = statistics_of(run, run->sources.entries[i]);
 
 		traffic.lost += statistics.missing;
 		traffic.duplicated += statistics.repeated + statistics.late;
@@ -96,8 +94,8 @@ static struct traffic traffic_so_far(const struct mckey_run *run)
 	return traffic;
 }
 
-/* Of what was taken for lost some may have come late. */
-static uint64_t above(uint64_t now, uint64_t before)
+/* A counter may decrease: a datagram that counted as lost may arrive late. */
+static uint64_t increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
@@ -112,19 +110,19 @@ static struct traffic traffic_since(const struct traffic *now, const struct traf
 	return (struct traffic){
 		.counted = counters_since(&now->counted, &before->counted),
 		.firsts = counters_since(&now->firsts, &before->firsts),
-		.lost = above(now->lost, before->lost),
-		.duplicated = above(now->duplicated, before->duplicated),
-		.out_of_order = above(now->out_of_order, before->out_of_order),
-		.damaged = above(now->damaged, before->damaged),
-		.wrong_length = above(now->wrong_length, before->wrong_length),
-		.foreign = above(now->foreign, before->foreign),
-		.unfollowed = above(now->unfollowed, before->unfollowed),
+		.lost = increase(now->lost, before->lost),
+		.duplicated = increase(now->duplicated, before->duplicated),
+		.out_of_order = increase(now->out_of_order, before->out_of_order),
+		.damaged = increase(now->damaged, before->damaged),
+		.wrong_length = increase(now->wrong_length, before->wrong_length),
+		.foreign = increase(now->foreign, before->foreign),
+		.unfollowed = increase(now->unfollowed, before->unfollowed),
 		.joined = now->joined - before->joined,
 		.join_failures = now->join_failures - before->join_failures,
 	};
 }
 
-/* Of the run, or of the part of it that lies in the interval. */
+/* The time of the traffic, or of its part in the interval. */
 static int64_t traffic_time(const struct mckey_run *run, enum report_span span)
 {
 	bool goes_on = run->phase == RUN_SENDING || run->phase == RUN_RECEIVING;
@@ -172,13 +170,13 @@ static void report_datagrams(const struct mckey_run *run, const struct traffic *
 static void report_sender(const struct mckey_run *run, const struct source *source, struct report *report)
 {
 	struct statistics statistics = statistics_of(run, source);
-	char host[ADDRESS_TEXT_SIZE], queue[16];
+	char host[ADDRESS_TEXT_SIZE], qpn[16];
 
-	snprintf(queue, sizeof(queue), "%" PRIu32, source->qpn);
+	snprintf(qpn, sizeof(qpn), "%" PRIu32, source->qpn);
 	report_object(report, NULL);
 	report_text(report, "address",
 		    source->address.family == ADDRESS_NONE ? NULL : address_host(&source->address, host));
-	report_text(report, "qpn", queue);
+	report_text(report, "qpn", qpn);
 	report_count(report, "received", statistics.arrived);
 	report_count(report, "lost", statistics.missing);
 	report_count(report, "duplicated", statistics.repeated + statistics.late);
@@ -211,8 +209,8 @@ void figures_report(const struct mckey_run *run, struct report *report, enum rep
 	if (run->options->sender)
 		return;
 	report_list(report, "senders");
-	for (size_t i = 0; i < run->heard.count && span == REPORT_TOTAL; i++)
-		report_sender(run, run->heard.sources[i], report);
+	for (size_t i = 0; i < run->sources.count && span == REPORT_TOTAL; i++)
+		report_sender(run, run->sources.entries[i], report);
 	report_end(report);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mckey: joins a multicast group with one or more datagram queues, and sends to it or receives from it. Its peer may be
- * the stock tool: datagrams of -S bytes whose immediate value is the number of the queue that sends them, -C of them
- * from each queue. Ours are numbered too (datagram.h).
+ * mckey: joins a multicast group with one or more datagram QPs, and sends to it or receives from it. The peer may be
+ * the stock tool: each QP sends -C datagrams of -S bytes, with its QP number as immediate data. Our datagrams also have
+ * a sequence number (datagram.h).
  *
- *   look the names up -> join with every queue -> pause and send, or receive -> report -> leave -> end
+ *   resolve names -> join with every QP -> pause and send, or receive -> print the result -> leave -> end
  */
 #include "cmd/mckey/mckey.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	CONNECTIONS_MOST = 1024,
-	DATAGRAM_MOST = 4096, /* the largest MTU there is */
+	DATAGRAM_MOST = 4096, /* the largest IB MTU */
 };
 
 static const struct option_word port_spaces[] = {
@@ -57,7 +57,7 @@ static const struct option options_table[] = {
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 5 * CLOCK_NS_PER_S, .argument = "TIME",
 		   OPTION_HELP("Receiver: maximum time to wait for the next datagram, after the first")),
 	OPTION_ROW(OPTION_DURATION, 0, "pause", struct mckey_options, pause, .minimum = 0,
-		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_OF_FABRIC, .argument = "TIME",
+		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_AUTO, .argument = "TIME",
 		   OPTION_HELP("Wait between joining and sending, so that the fabric can set up the group",
 			       "3s on InfiniBand, else 100ms")),
 #if WITH_PACE
@@ -82,9 +82,9 @@ static const struct option_rule rules[] = {
 	{ OPTION_ONE_OF, "group", "mgid" },
 	{ OPTION_EXCLUDES, "group", "mgid" },
 	{ OPTION_NEEDS, "mgid", "bind" },
-	{ OPTION_NEEDS, "send-only", "sender" }, /* nothing would ever come */
+	{ OPTION_NEEDS, "send-only", "sender" }, /* a send-only member receives nothing */
 	{ OPTION_NEEDS, "pause", "sender" },
-	/* Only what is sent has them. */
+	/* They apply to sent datagrams only. */
 	{ OPTION_NEEDS, "tos", "sender" },
 #if WITH_PATH
 	{ OPTION_NEEDS, "dscp", "sender" },
@@ -102,34 +102,34 @@ static const struct option_rule rules[] = {
 };
 /* clang-format on */
 
-static enum outcome check(struct environment *environment, const void *options)
+static enum outcome mckey_check(struct environment *environment, const void *options)
 {
 	return addresses_check(options, &environment->log);
 }
 
-static void begin(void *owner)
+static void mckey_begin(void *owner)
 {
 	addresses_look_up(owner);
 }
 
-static void stop(void *owner)
+static void mckey_stop(void *owner)
 {
 	struct mckey_run *run = owner;
 
 	resolver_stop(&run->resolver);
 	loop_timer_stop(&run->step);
 	loop_timer_stop(&run->pace);
-	loop_timer_stop(&run->over);
+	loop_timer_stop(&run->duration_timer);
 	loop_timer_stop(&run->idle);
 	loop_timer_stop(&run->grace);
 	for (size_t i = 0; i < run->member_count; i++)
 		member_release(&run->members[i]);
-	source_table_clear(&run->heard);
+	source_table_clear(&run->sources);
 	free(run->members);
 	free(run);
 }
 
-static enum outcome start(struct environment *environment, const void *owner, void **state)
+static enum outcome mckey_start(struct environment *environment, const void *owner, void **state)
 {
 	const struct mckey_options *options = owner;
 	struct mckey_run *run = calloc(1, sizeof(*run));
@@ -143,16 +143,16 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
-	run->way = options->common.path;
-	/* There are no such options: datagrams are not acknowledged. */
-	run->way.ack_timeout = run->way.retry = run->way.rnr_retry = PATH_UNSET;
+	run->path_options = options->common.path;
+	/* Datagrams are not acknowledged: mckey has no options for retries. */
+	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
 	run->count = options->duration ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
 	run->interval_began = clock_now();
-	run->member_count = run->undecided = (size_t)options->connections;
-	run->heard.windows = run->member_count;
+	run->member_count = run->joins_pending = (size_t)options->connections;
+	run->sources.windows = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
 	if (!run->members) {
 		log_errno(&environment->log, NULL, ENOMEM, "start");
@@ -167,19 +167,19 @@ static enum outcome start(struct environment *environment, const void *owner, vo
 		free(run);
 		return outcome;
 	}
-	run_say(run, "mckey: starting %s", options->sender ? "client" : "server");
-	loop_timer_start(environment->loop, &run->step, 0, begin, run);
+	run_print(run, "mckey: starting %s", options->sender ? "client" : "server");
+	loop_timer_start(environment->loop, &run->step, 0, mckey_begin, run);
 	*state = run;
 	return OUTCOME_OK;
 }
 
-static void interrupt(void *owner, enum interruption reason)
+static void mckey_interrupt(void *owner, enum interruption reason)
 {
 	struct mckey_run *run = owner;
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	run->interrupted = true;
-	if (run->phase == RUN_LOOKING_UP || run->phase == RUN_JOINING) {
+	if (run->phase == RUN_RESOLVING || run->phase == RUN_JOINING) {
 		if (!run->deadline_passed)
 			log_error(run->log, run->group_text, "interrupted before all connections had joined");
 		environment_note(run->environment, OUTCOME_FAILED);
@@ -187,12 +187,12 @@ static void interrupt(void *owner, enum interruption reason)
 	run_end(run, OUTCOME_OK);
 }
 
-static void report(void *owner, struct report *report, enum report_span span)
+static void mckey_report(void *owner, struct report *report, enum report_span span)
 {
 	figures_report(owner, report, span);
 }
 
-static void interval_over(void *owner)
+static void mckey_interval_over(void *owner)
 {
 	figures_next_interval(owner);
 }
@@ -205,10 +205,10 @@ const struct command mckey_command = {
 	.rules = rules,
 	.options_size = sizeof(struct mckey_options),
 	.linked = true,
-	.check = check,
-	.start = start,
-	.interrupt = interrupt,
-	.report = WITH_REPORT ? report : NULL,
-	.interval_over = WITH_REPORT ? interval_over : NULL,
-	.stop = stop,
+	.check = mckey_check,
+	.start = mckey_start,
+	.interrupt = mckey_interrupt,
+	.report = WITH_REPORT ? mckey_report : NULL,
+	.interval_over = WITH_REPORT ? mckey_interval_over : NULL,
+	.stop = mckey_stop,
 };

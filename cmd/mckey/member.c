@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of one member of the group: IDLE -> RESOLVING -> JOINING -> JOINED, or FAILED from anywhere. */
+/* A member of the group: IDLE -> RESOLVING -> JOINING -> JOINED, and FAILED from any state. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static const char *const state_texts[] = {
 	[MEMBER_JOINED] = "joined", [MEMBER_FAILED] = "failed",
 };
 
-static void enter(struct member *member, enum member_state state)
+static void member_enter(struct member *member, enum member_state state)
 {
 	struct mckey_run *run = member->run;
 
@@ -26,27 +26,27 @@ void member_fail(struct member *member, enum outcome outcome)
 
 	if (before == MEMBER_FAILED)
 		return;
-	enter(member, MEMBER_FAILED);
+	member_enter(member, MEMBER_FAILED);
 	environment_note(run->environment, outcome);
 	if (before == MEMBER_JOINED) {
 		run->joined--;
 	} else {
-		run->undecided--;
+		run->joins_pending--;
 		run->join_failures++;
 	}
-	run_settled(run);
+	run_member_changed(run);
 }
 
-/* Prints what no member can do here, however many there are. */
-static bool port_is_fit(struct member *member)
+/* Ends the run if the port supports no multicast or no datagram of -S bytes: no other member could do better. */
+static bool member_check_port(struct member *member)
 {
 	struct mckey_run *run = member->run;
 	const struct endpoint *endpoint = member->endpoint;
 	const char *device = endpoint->domain->device;
 
 	/*
-	 * iWARP has no unreliable datagrams and so no multicast. For this test the device is as good as none, and a CI
-	 * that skips a test for want of a device should skip this one: hence that exit code.
+	 * iWARP has no unreliable datagrams, so no multicast. The exit code is that of a missing device, so that a CI
+	 * which skips a test without a device skips this one, too.
 	 */
 	if (!endpoint->domain->multicast) {
 		log_error(run->log, run->group_text, "%s has no multicast: its transport%s has no datagrams", device,
@@ -64,8 +64,8 @@ static bool port_is_fit(struct member *member)
 	return true;
 }
 
-/* Most failures have one likely cause at this point of a member's life, and one thing to try. */
-static void hint(struct member *member)
+/* In these states a failure has one likely cause. */
+static void print_hint(struct member *member)
 {
 	struct mckey_run *run = member->run;
 	const struct mckey_options *options = run->options;
@@ -102,7 +102,7 @@ static void join(struct member *member)
 	struct mckey_run *run = member->run;
 	enum outcome outcome;
 
-	if (!port_is_fit(member))
+	if (!member_check_port(member))
 		return;
 	set_depths(member);
 	outcome = endpoint_open_queue(member->endpoint);
@@ -112,10 +112,10 @@ static void join(struct member *member)
 		member_fail(member, outcome);
 		return;
 	}
-	enter(member, MEMBER_JOINING);
+	member_enter(member, MEMBER_JOINING);
 	outcome = endpoint_join(member->endpoint, member);
 	if (outcome) {
-		hint(member);
+		print_hint(member);
 		member_fail(member, outcome);
 	}
 }
@@ -132,14 +132,14 @@ static void joined(struct member *member, const struct group_address *group)
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
 	figures_joined(member, group);
-	run_say(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
+	run_print(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->qpn,
 		  group->qpn, group->qkey);
-	enter(member, MEMBER_JOINED);
-	member->took_part = true;
-	run->undecided--;
+	member_enter(member, MEMBER_JOINED);
+	member->ever_joined = true;
+	run->joins_pending--;
 	run->joined++;
-	run_settled(run);
+	run_member_changed(run);
 }
 
 static void member_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -150,7 +150,7 @@ static void member_event(void *owner, struct endpoint *endpoint, const struct en
 	if (member->run->phase == RUN_ENDING || member->state == MEMBER_FAILED)
 		return;
 	if (event->kind == EVENT_FAILED) {
-		hint(member);
+		print_hint(member);
 		member_fail(member, event->outcome);
 	} else if (event->kind == EVENT_ADDRESS_RESOLVED && member->state == MEMBER_RESOLVING) {
 		join(member);
@@ -186,7 +186,7 @@ void member_start(struct member *member)
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.path = &run->way,
+		.path = &run->path_options,
 		.own_queue = options->own_queue,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
@@ -199,18 +199,18 @@ void member_start(struct member *member)
 		member_fail(member, outcome);
 		return;
 	}
-	enter(member, MEMBER_RESOLVING);
-	member->asked = clock_now();
+	member_enter(member, MEMBER_RESOLVING);
+	member->join_began = clock_now();
 	outcome = endpoint_resolve(member->endpoint, options->bind ? &run->source : NULL, &run->group);
 	if (outcome) {
-		hint(member);
+		print_hint(member);
 		member_fail(member, outcome);
 	}
 }
 
 enum outcome member_leave(struct member *member)
 {
-	/* A failed endpoint has nothing to leave with; destroying it leaves. */
+	/* endpoint_destroy() leaves the group for a failed endpoint. */
 	if (!member->endpoint || member->endpoint->state != ENDPOINT_JOINED)
 		return OUTCOME_OK;
 	return endpoint_leave(member->endpoint);

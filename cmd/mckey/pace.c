@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a sender's datagrams go. Nothing holds back who sends to a group, and what comes faster than a receiver or a
- * switch can take is lost: hence --rate and --interval, which space the datagrams of each queue pair evenly.
+ * The pace of a sender. Multicast datagrams have no flow control: a receiver or switch drops what it cannot take.
+ * --rate and --interval space the datagrams of each QP evenly.
  */
 #include "cmd/mckey/mckey.h"
 
-/* What a busy loop has missed is made up for, but no more than this: a flood is what the pace is there to prevent. */
+/* A late sender catches up at most this much: more would be a burst. */
 #define CATCH_UP (10 * CLOCK_NS_PER_MS)
-/* The loop's timers are no finer. */
+/* Resolution of the loop's timers. */
 #define TICK CLOCK_NS_PER_MS
 
-/* Between two datagrams of a queue pair; 0 for none. */
+/* Nanoseconds between two datagrams of a QP; 0: no pace. */
 static int64_t spacing(const struct mckey_run *run)
 {
 	if (!WITH_PACE)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending queue. It waits
- * for its first datagram as long as it is let, and ends when all that was expected came, or nothing useful has come
- * for --idle-timeout.
+ * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending QP. The run waits
+ * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, after
+ * --idle-timeout without a new one, or after --duration.
  *
- * What does not look as if an mckey had sent it (its immediate value is not the number of its sending queue, as the
- * stock tool's is too) is foreign traffic in the group: told, but neither a result nor a failure. A datagram of a known
- * sender whose immediate was damaged is missing from its stream.
+ * A datagram whose immediate data is not the QP number of its sender is foreign traffic: mckey, also the stock one,
+ * sends its QP number. Foreign datagrams are counted and printed, and do not fail the run. A datagram of mckey with
+ * damaged immediate data is foreign, too, and so missing.
  */
 #include <sys/resource.h>
 
@@ -16,27 +16,27 @@ enum {
 	BATCH = 64,
 	DEPTH_LEAST = 512,
 	DEPTH_MOST = 2048,
-	BURSTS = 4,		/* senders whose -C datagrams may come faster than they are counted */
-	SLOTS_LEAST = 16,	/* of a member, however many there are */
-	MEMORY_MOST = 32 << 20, /* for the slots of all members */
+	BURSTS = 4,		/* senders whose -C datagrams may all wait in the receive queue */
+	SLOTS_LEAST = 16,	/* of a member, also above MEMORY_MOST */
+	MEMORY_MOST = 32 << 20, /* bytes for the slots of all members */
 };
 
 /*
- * A run ends this long after everything that was expected came: the queues of a stock sender with -c start one after
- * another, and the second may begin when the first is through.
+ * The run waits this long for another sender: the QPs of a stock sender with -c send one after another, and the second
+ * may start when the first has finished.
  */
 #define GRACE (200 * CLOCK_NS_PER_MS)
 
 /*
- * Room for the longest datagram, not just for -S bytes: one that does not fit would put the queue pair out of order,
- * and anybody may send one. So it is told, and counted.
+ * A slot takes the longest datagram of the MTU, not only -S bytes: any host may send one, and a datagram that does not
+ * fit moves the QP to the error state.
  */
 static uint32_t slot_size(const struct member *member)
 {
 	return DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
 }
 
-/* What one member may take: registered memory is locked, and users other than root may lock only so much. */
+/* A member's share of MEMORY_MOST and of half of RLIMIT_MEMLOCK, as registered memory is locked. */
 static uint32_t affordable_slots(const struct member *member)
 {
 	rlim_t memory = MEMORY_MOST, slots;
@@ -48,7 +48,7 @@ static uint32_t affordable_slots(const struct member *member)
 	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
 }
 
-static uint32_t least(uint32_t one, uint32_t other)
+static uint32_t receiver_least(uint32_t one, uint32_t other)
 {
 	return one < other ? one : other;
 }
@@ -60,7 +60,8 @@ uint32_t receiver_depth(const struct member *member)
 
 	if (!member->run->count)
 		return 1;
-	return least(least(depth, affordable_slots(member)), member->endpoint->domain->most_queue_entries);
+	return receiver_least(receiver_least(depth, affordable_slots(member)),
+			      member->endpoint->domain->most_queue_entries);
 }
 
 static struct work receive_work(const struct member *member, uint32_t slot)
@@ -106,67 +107,68 @@ static bool source_complete(const struct mckey_run *run, const struct source *so
 
 bool receiver_has_all(const struct mckey_run *run)
 {
-	for (size_t i = 0; i < run->heard.count; i++)
-		if (!source_complete(run, run->heard.sources[i]))
+	for (size_t i = 0; i < run->sources.count; i++)
+		if (!source_complete(run, run->sources.entries[i]))
 			return false;
-	return run->heard.count > 0;
+	return run->sources.count > 0;
 }
 
-static void time_over(void *owner)
+static void end_receiving(void *owner)
 {
 	run_end(owner, OUTCOME_OK);
 }
 
-static void watch(void *owner)
+static void receiver_check_idle(void *owner)
 {
 	struct mckey_run *run = owner;
 	int64_t timeout = run->options->idle_timeout, silence = clock_now() - run->progress;
 
 	if (silence < timeout)
-		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
+		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, receiver_check_idle, run);
 	else
 		run_end(run, OUTCOME_OK);
 }
 
-static void first_came(struct mckey_run *run)
+static void start_end_timers(struct mckey_run *run)
 {
-	watch(run);
+	receiver_check_idle(run);
 	if (WITH_PACE && run->options->duration)
-		loop_timer_start(run->environment->loop, &run->over, run->options->duration, time_over, run);
+		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, end_receiving,
+				 run);
 }
 
-/* After something changed that may complete the run, or make it incomplete. */
-static void judge(struct mckey_run *run)
+/* Starts the grace timer if every sender is complete, stops it otherwise. */
+static void check_complete(struct mckey_run *run)
 {
 	if (run->phase != RUN_RECEIVING)
 		return;
 	if (receiver_has_all(run))
-		loop_timer_start(run->environment->loop, &run->grace, GRACE, time_over, run);
+		loop_timer_start(run->environment->loop, &run->grace, GRACE, end_receiving, run);
 	else
 		loop_timer_stop(&run->grace);
 }
 
-void receiver_settled(struct mckey_run *run)
+void receiver_check_end(struct mckey_run *run)
 {
 	if (run->phase == RUN_RECEIVING && !run->joined)
 		run_end(run, OUTCOME_OK);
 	else
-		judge(run);
+		check_complete(run);
 }
 
 void receiver_start(struct mckey_run *run)
 {
 	run->phase = RUN_RECEIVING;
 	environment_ready(run->environment, &run->group, "receiving data transfers");
-	if (!run->heard.count)
+	if (!run->sources.count)
 		return;
-	/* A sender was faster than our own last member. */
+	/* Datagrams arrived before the last member had joined. */
 	run->progress = clock_now();
-	first_came(run);
-	judge(run);
+	start_end_timers(run);
+	check_complete(run);
 }
 
-/* What is wrong with a datagram is told once for each sender, and counted. */
+/* Counts wrong lengths and damage, and logs the first of each for a sender. */
 static void check_content(struct mckey_run *run, struct source *source, struct window *window, uint32_t length,
 			  bool damaged, const struct payload_difference *difference)
 {
@@ -174,22 +176,22 @@ static void check_content(struct mckey_run *run, struct source *source, struct w
 
 	if (length != run->size) {
 		window->wrong_length++;
-		if (!source->wrong_length_told)
+		if (!source->wrong_length_reported)
 			log_error(run->log, source_text(source, name), "sends datagrams of %u byte%s: expected %u (-S)",
 				  length, units_plural(length), run->size);
-		source->wrong_length_told = true;
+		source->wrong_length_reported = true;
 	}
 	if (damaged) {
 		window->damaged++;
-		if (!source->damage_told)
+		if (!source->damage_reported)
 			log_error(run->log, source_text(source, name),
 				  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference->position,
 				  difference->found, difference->expected);
-		source->damage_told = true;
+		source->damage_reported = true;
 	}
 }
 
-static void count(struct member *member, const struct completion *completion, const uint8_t *slot)
+static void count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
 	struct mckey_run *run = member->run;
 	struct payload_difference difference;
@@ -199,7 +201,7 @@ static void count(struct member *member, const struct completion *completion, co
 	struct source *source;
 	struct window *window;
 	bool was_complete;
-	size_t before = run->heard.count;
+	size_t before = run->sources.count;
 
 	if (completion->length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
 	    completion->immediate != completion->source_qpn) {
@@ -207,26 +209,26 @@ static void count(struct member *member, const struct completion *completion, co
 		return;
 	}
 	datagram_source(slot, &address);
-	source = source_find(&run->heard, completion->source_qpn, &address);
+	source = source_find(&run->sources, completion->source_qpn, &address);
 	if (!source)
 		return;
 	window = &source->windows[member - run->members];
 	was_complete = window_complete(window, run->count);
 	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_qpn, &mark,
 				&difference);
-	if (!window_count(window, content == DATAGRAM_PLAIN ? NULL : &mark))
+	if (!window_count(window, content == DATAGRAM_UNMARKED ? NULL : &mark))
 		return;
 	figures_counted(run, completion->length, window_arrived(window) == 1);
 	check_content(run, source, window, completion->length, content == DATAGRAM_DAMAGED, &difference);
-	/* A sender that goes on after its -C must not keep us waiting for another's. */
+	/* A sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
 	if (!was_complete)
 		run->progress = run->traffic_ended;
 	if (run->phase != RUN_RECEIVING)
 		return;
 	if (!before)
-		first_came(run);
-	if (run->heard.count > before || window_complete(window, run->count) != was_complete)
-		judge(run);
+		start_end_timers(run);
+	if (run->sources.count > before || window_complete(window, run->count) != was_complete)
+		check_complete(run);
 }
 
 void receiver_completion(struct member *member, const struct completion *completion)
@@ -234,7 +236,7 @@ void receiver_completion(struct member *member, const struct completion *complet
 	struct work work = receive_work(member, completion->tag);
 	enum outcome outcome;
 
-	count(member, completion, member->region->memory + work.offset);
+	count_datagram(member, completion, member->region->memory + work.offset);
 	outcome = endpoint_post(member->endpoint, &work, 1);
 	if (outcome)
 		member_fail(member, outcome);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sender: every member sends -C numbered datagrams, a window of them at a time. A datagram is sent when its
- * completion says so; whether it arrives, only the receivers know.
+ * The sender: every member sends -C datagrams, a limited number of them outstanding. A send completion proves that the
+ * datagram left the device; only the receivers know whether it arrived.
  */
 #include <inttypes.h>
 
 #include "cmd/mckey/mckey.h"
 
 enum {
-	BATCH = 16 /* work requests handed over at once: one doorbell for all of them */
+	BATCH = 16 /* work requests per post: one doorbell for all of them */
 };
 
 static struct work next_datagram(struct member *member, int64_t now)
@@ -34,7 +34,7 @@ static struct work next_datagram(struct member *member, int64_t now)
 	};
 }
 
-static uint32_t least(uint64_t one, uint32_t other)
+static uint32_t sender_least(uint64_t one, uint32_t other)
 {
 	return one < other ? (uint32_t)one : other;
 }
@@ -47,14 +47,14 @@ void sender_fill(struct member *member)
 
 	for (;;) {
 		int64_t now = clock_now();
-		uint32_t room = least(member->slots - (member->posted - member->sent), BATCH);
-		uint32_t count = pace_allows(member, least(member->total - member->posted, room), now);
+		uint32_t room = sender_least(member->slots - (member->posted - member->sent), BATCH);
+		uint32_t count = pace_allows(member, sender_least(member->total - member->posted, room), now);
 		uint32_t batch = 0;
 
 		if (!count)
 			return;
 		if (member->posted == member->sent)
-			run->progress = now; /* it may have waited for long, at its pace */
+			run->progress = now; /* nothing was outstanding: restarts the timeout */
 		while (batch < count && member->posted < member->total)
 			works[batch++] = next_datagram(member, now);
 		outcome = endpoint_post(member->endpoint, works, batch);
@@ -65,7 +65,7 @@ void sender_fill(struct member *member)
 	}
 }
 
-void sender_settled(struct mckey_run *run)
+void sender_check_end(struct mckey_run *run)
 {
 	size_t sending = 0;
 
@@ -86,13 +86,13 @@ void sender_completion(struct member *member, const struct completion *completio
 	figures_counted(run, run->size, member->sent == 1);
 	run->progress = run->traffic_ended;
 	if (member->sent == member->total)
-		sender_settled(run);
+		sender_check_end(run);
 	else if (member->posted - member->sent <= member->slots / 2)
 		sender_fill(member);
 }
 
-/* A member that waits for the device, or NULL. */
-static const struct member *who_waits(const struct mckey_run *run)
+/* Returns a member with outstanding sends, or NULL. */
+static const struct member *first_outstanding(const struct mckey_run *run)
 {
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].state == MEMBER_JOINED && run->members[i].posted != run->members[i].sent)
@@ -100,16 +100,16 @@ static const struct member *who_waits(const struct mckey_run *run)
 	return NULL;
 }
 
-static void watch(void *owner)
+static void sender_check_progress(void *owner)
 {
 	struct mckey_run *run = owner;
 	int64_t timeout = run->options->common.timeout;
-	const struct member *member = who_waits(run);
+	const struct member *member = first_outstanding(run);
 	int64_t silence = member ? clock_now() - run->progress : 0;
 	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (!member || silence < timeout) {
-		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, watch, run);
+		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, sender_check_progress, run);
 		return;
 	}
 	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
@@ -121,16 +121,16 @@ void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
 	environment_settled(run->environment);
-	run_say(run, "initiating data transfers");
+	run_print(run, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
-	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, watch, run);
+	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
 	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++) {
 		struct member *member = &run->members[i];
 		enum outcome outcome;
 
 		if (member->state != MEMBER_JOINED)
 			continue;
-		member->slots = least(run->count, member->endpoint->options.send_depth);
+		member->slots = sender_least(run->count, member->endpoint->options.send_depth);
 		member->total = run->count;
 		member->due = run->traffic_began;
 		member->slot_size = run->size;
@@ -144,39 +144,39 @@ void sender_start(struct mckey_run *run)
 	pace_start(run);
 }
 
-/* How many were to be sent: with --duration as many as there was time for. */
-static uint64_t wanted_of(const struct mckey_run *run, const struct member *member)
+/* How many datagrams the member had to send; those it has posted if --duration is not over. */
+static uint64_t datagrams_of(const struct mckey_run *run, const struct member *member)
 {
 	if (run->count != DATAGRAM_OPEN)
 		return run->count;
 	return member->total == DATAGRAM_OPEN ? member->posted : member->total;
 }
 
-void sender_report(struct mckey_run *run)
+void sender_print(struct mckey_run *run)
 {
 	uint64_t wanted = 0;
 	bool all = true;
 
 	for (size_t i = 0; i < run->member_count; i++) {
-		wanted += wanted_of(run, &run->members[i]);
+		wanted += datagrams_of(run, &run->members[i]);
 		all = all && run->members[i].total && run->members[i].sent == run->members[i].total;
 	}
 	if (all)
-		run_say(run, "data transfers complete");
+		run_print(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
-		uint64_t each = wanted_of(run, member);
+		uint64_t each = datagrams_of(run, member);
 
 		if (member->region)
-			run_tell(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-				 member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
-				 units_plural(run->size));
+			run_print_result(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
+					 member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
+					 units_plural(run->size));
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
 	environment_summary(run->environment);
-	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-		    units_plural(wanted), run->group_text);
+	run_print_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+			  units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)

@@ -18,27 +18,27 @@ static struct source *source_create(struct source_table *table, uint32_t qpn, co
 {
 	struct source *source;
 
-	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->windows > SOURCE_STREAMS_MOST))
+	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->windows > SOURCE_WINDOWS_MOST))
 		return NULL;
 	source = calloc(1, sizeof(*source) + table->windows * sizeof(source->windows[0]));
 	if (!source) {
-		table->starved = true;
+		table->no_memory = true;
 		return NULL;
 	}
 	source->qpn = qpn;
 	source->address = *address;
-	table->sources[table->count++] = source;
+	table->entries[table->count++] = source;
 	return source;
 }
 
-/* Open addressing; the index is at most half full, so that the search ends. */
+/* Open addressing. The index is at most half full, so the search ends. */
 struct source *source_find(struct source_table *table, uint32_t qpn, const struct address *address)
 {
 	size_t slot = hash(qpn, address);
 	struct source *source;
 
 	for (; table->index[slot]; slot = (slot + 1) % SOURCE_INDEX_SIZE) {
-		source = table->sources[table->index[slot] - 1];
+		source = table->entries[table->index[slot] - 1];
 		if (source->qpn == qpn && address_same_host(&source->address, address))
 			return source;
 	}
@@ -64,6 +64,6 @@ const char *source_text(const struct source *source, char text[SOURCE_TEXT_SIZE]
 void source_table_clear(struct source_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		free(table->sources[i]);
+		free(table->entries[i]);
 	memset(table, 0, sizeof(*table));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending queues that a receiver has heard of, and what came from each to each of its own queues. A queue number is
- * unique on its host only (the first one of every soft-RoCE host is the same), so that the address counts too.
+ * The sources of a receiver: each sending QP, with a sequence window for each receiving QP. A source is identified by
+ * QP number and address, as a QP number is unique only on its host (soft-RoCE starts with the same one on every host).
  *
- * Anybody may send to a group: the table is bounded, and who does not fit in is not followed.
+ * Any host may send to a group, so the table is limited. Datagrams of further sources are counted as unfollowed.
  */
 #ifndef CMD_MCKEY_SOURCE_H
 #define CMD_MCKEY_SOURCE_H
@@ -14,34 +14,31 @@
 
 enum {
 	SOURCES_MOST = 1024,
-	SOURCE_STREAMS_MOST = 65536, /* of all sources together: some 7 MB */
+	SOURCE_WINDOWS_MOST = 65536, /* of all sources: about 7 MB */
 	SOURCE_INDEX_SIZE = 2 * SOURCES_MOST,
 	SOURCE_TEXT_SIZE = ADDRESS_TEXT_SIZE + 32,
 };
 
 struct source {
 	uint32_t qpn;
-	struct address address; /* ADDRESS_NONE if the datagrams do not tell */
-	bool wrong_length_told;
-	bool damage_told;
-	struct window windows[]; /* one for each receiving queue */
+	struct address address; /* ADDRESS_NONE: unknown */
+	bool wrong_length_reported;
+	bool damage_reported;
+	struct window windows[]; /* one for each receiving QP */
 };
 
 struct source_table {
-	size_t windows; /* of each source */
+	size_t windows; /* of each source: the number of receiving QPs */
 	size_t count;
-	uint64_t unfollowed; /* datagrams of senders beyond the limit */
-	bool starved;	     /* or that there was no memory for */
-	struct source *sources[SOURCES_MOST];
-	uint16_t index[SOURCE_INDEX_SIZE]; /* by hash: 1 + position, or 0 */
+	uint64_t unfollowed; /* datagrams of sources that are not in the table */
+	bool no_memory;	     /* a source is not in the table because malloc failed */
+	struct source *entries[SOURCES_MOST];
+	uint16_t index[SOURCE_INDEX_SIZE]; /* by hash: 1 + index in entries, or 0 */
 };
 
-/* An empty table is zeroed memory with streams set. */
+/* An empty table is zeroed memory with windows set. */
 
-/*
- * The source of that queue and address, new or known. NULL if the table is full or memory is short; the datagram is
- * then counted as unfollowed.
- */
+/* Finds or adds a source. If the table is full or memory is short, counts an unfollowed datagram and returns NULL. */
 struct source *source_find(struct source_table *table, uint32_t qpn, const struct address *address);
 
 /* "QP 17 at 10.0.0.1". Returns text. */

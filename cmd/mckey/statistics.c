@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive statistics of each sender, and the receiver's verdict. */
+/* Receive statistics of each sender, and the receiver's result lines. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,13 +13,13 @@ struct statistics statistics_of(const struct mckey_run *run, const struct source
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct window *window = &source->windows[i];
 
-		if (!run->members[i].took_part)
+		if (!run->members[i].ever_joined)
 			continue;
 		arrived = window_arrived(window);
 		missing = run->ended ? window_missing(window, run->count) : window_gaps(window);
 		statistics.arrived += arrived;
 		statistics.missing += missing;
-		statistics.wanted +=
+		statistics.expected +=
 			arrived + missing > run->count || run->count == DATAGRAM_OPEN ? arrived + missing : run->count;
 		statistics.repeated += window->repeated;
 		statistics.late += window->late;
@@ -56,7 +56,7 @@ static bool sends_more(const struct mckey_run *run, const struct statistics *sta
 	return statistics->count > run->count;
 }
 
-static void complain(const struct mckey_run *run, const char *name, const struct statistics *statistics)
+static void log_faults(const struct mckey_run *run, const char *name, const struct statistics *statistics)
 {
 	if (statistics->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
@@ -76,7 +76,7 @@ static void complain(const struct mckey_run *run, const char *name, const struct
 			  units_plural(statistics->damaged));
 }
 
-static void report_source(const struct mckey_run *run, const struct source *source, struct statistics *all)
+static void print_source(const struct mckey_run *run, const struct source *source, struct statistics *all)
 {
 	struct statistics statistics = statistics_of(run, source);
 	char name[SOURCE_TEXT_SIZE], size[32];
@@ -87,18 +87,19 @@ static void report_source(const struct mckey_run *run, const struct source *sour
 	else
 		snprintf(size, sizeof(size), "%u byte%s", run->size, units_plural(run->size));
 	if (statistics.total)
-		run_tell(run,
-			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
-			 " out of order, %" PRIu64 " repeated",
-			 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
-			 statistics.out_of_order, statistics.repeated + statistics.late);
+		run_print_result(run,
+				 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
+				 " out of order, %" PRIu64 " repeated",
+				 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
+				 statistics.out_of_order, statistics.repeated + statistics.late);
 	else
-		run_tell(run,
-			 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
-			 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
-	complain(run, name, &statistics);
+		run_print_result(run,
+				 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64
+				 " lost, order unknown: not numbered",
+				 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
+	log_faults(run, name, &statistics);
 	all->arrived += statistics.arrived;
-	all->wanted += statistics.wanted;
+	all->expected += statistics.expected;
 	all->wrong_length += statistics.wrong_length;
 	all->damaged += statistics.damaged;
 	if (sends_fewer(run, &statistics) || sends_more(run, &statistics))
@@ -107,22 +108,22 @@ static void report_source(const struct mckey_run *run, const struct source *sour
 		all->total = 0;
 }
 
-static bool everything_verified(const struct mckey_run *run)
+static bool all_verified(const struct mckey_run *run)
 {
-	for (size_t i = 0; i < run->heard.count; i++)
-		if (!statistics_of(run, run->heard.sources[i]).good)
+	for (size_t i = 0; i < run->sources.count; i++)
+		if (!statistics_of(run, run->sources.entries[i]).good)
 			return false;
-	return run->heard.count > 0 && !run->heard.unfollowed;
+	return run->sources.count > 0 && !run->sources.unfollowed;
 }
 
-/* The number alone may look like success where something else was wrong. */
-static void say_verdict(const struct mckey_run *run, const struct statistics *all, bool verified)
+/* Names other faults than loss, as the number of datagrams may be complete. */
+static void statistics_print_verdict(const struct mckey_run *run, const struct statistics *all, bool verified)
 {
 	char wrong[96] = "";
 	size_t length = 0;
 
-	if (!run->heard.count) {
-		run_verdict(run, "no datagram received");
+	if (!run->sources.count) {
+		run_print_verdict(run, "no datagram received");
 		return;
 	}
 	if (all->wrong_length)
@@ -132,36 +133,36 @@ static void say_verdict(const struct mckey_run *run, const struct statistics *al
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
-	run_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->wanted,
-		    units_plural(all->wanted),
-		    !verified	 ? wrong
-		    : all->total ? ", every byte verified"
-				 : ", number and length verified");
+	run_print_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
+			  units_plural(all->expected),
+			  !verified    ? wrong
+			  : all->total ? ", every byte verified"
+				       : ", number and length verified");
 }
 
-void receiver_report(struct mckey_run *run)
+void statistics_print(struct mckey_run *run)
 {
-	bool verified = everything_verified(run);
+	bool verified = all_verified(run);
 	struct statistics all = { .total = run->count };
 
 	if (verified)
-		run_say(run, "data transfers complete");
-	for (size_t i = 0; i < run->heard.count; i++)
-		report_source(run, run->heard.sources[i], &all);
+		run_print(run, "data transfers complete");
+	for (size_t i = 0; i < run->sources.count; i++)
+		print_source(run, run->sources.entries[i], &all);
 	environment_summary(run->environment);
 	if (run->foreign)
-		run_tell(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign,
-			 units_plural(run->foreign));
-	if (run->heard.unfollowed)
+		run_print_result(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign,
+				 units_plural(run->foreign));
+	if (run->sources.unfollowed)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",
-			  run->heard.unfollowed, units_plural(run->heard.unfollowed), run->heard.count,
-			  run->heard.starved ? ": out of memory" : "");
-	if (run->heard.starved)
+			  run->sources.unfollowed, units_plural(run->sources.unfollowed), run->sources.count,
+			  run->sources.no_memory ? ": out of memory" : "");
+	if (run->sources.no_memory)
 		environment_note(run->environment, OUTCOME_INTERNAL);
-	if (!run->heard.count && !run->deadline_passed)
+	if (!run->sources.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
-	say_verdict(run, &all, verified);
+	statistics_print_verdict(run, &all, verified);
 }

@@ -25,8 +25,8 @@ static void window_shift(struct window *window, uint64_t distance)
 	}
 }
 
-/* Returns false if that number was seen already. */
-static bool window_mark(struct window *window, uint64_t distance)
+/* distance: below the highest number. Returns false if the bit was set. */
+static bool window_set_bit(struct window *window, uint64_t distance)
 {
 	uint64_t bit = UINT64_C(1) << (distance % WORD_BITS);
 	uint64_t *word = &window->seen[distance / WORD_BITS];
@@ -48,7 +48,7 @@ static bool count_number(struct window *window, uint64_t sequence)
 		window->late++;
 		return false;
 	}
-	if (!window_mark(window, window->highest - sequence)) {
+	if (!window_set_bit(window, window->highest - sequence)) {
 		window->repeated++;
 		return false;
 	}
@@ -63,13 +63,13 @@ static bool count_number(struct window *window, uint64_t sequence)
 bool window_count(struct window *window, const struct datagram_mark *mark)
 {
 	if (!mark) {
-		window->plain++;
+		window->unmarked++;
 		return true;
 	}
-	/* The last one may overtake others. */
+	/* With --duration only the last datagram has a total; it may overtake others, whose total is DATAGRAM_OPEN. */
 	if (!window->numbered || mark->total < window->total)
 		window->total = mark->total;
-	/* With --duration only the last one has a total, which nobody asked for. */
+	/* Only with -C does a datagram before the last one have a total. */
 	if (mark->total != DATAGRAM_OPEN && mark->sequence + 1 < mark->total)
 		window->count = mark->total;
 	return count_number(window, mark->sequence);
@@ -77,18 +77,18 @@ bool window_count(struct window *window, const struct datagram_mark *mark)
 
 uint64_t window_arrived(const struct window *window)
 {
-	return window->numbered + window->plain;
+	return window->numbered + window->unmarked;
 }
 
-/* How many are to come in all, as far as that is known. */
-static uint64_t due(const struct window *window, uint64_t expected)
+/* The lesser of expected and what the sender announces. */
+static uint64_t expected_total(const struct window *window, uint64_t expected)
 {
 	return window->numbered && window->total < expected ? window->total : expected;
 }
 
 bool window_complete(const struct window *window, uint64_t expected)
 {
-	expected = due(window, expected);
+	expected = expected_total(window, expected);
 	return expected != DATAGRAM_OPEN && window_arrived(window) >= expected;
 }
 
@@ -96,7 +96,7 @@ uint64_t window_gaps(const struct window *window)
 {
 	uint64_t arrived = window_arrived(window);
 
-	/* A datagram with a damaged mark fills one of the gaps. */
+	/* A datagram with a damaged mark has an unknown number: it fills a gap. */
 	if (!window->numbered || window->highest - window->lowest < arrived)
 		return 0;
 	return window->highest - window->lowest + 1 - arrived;
@@ -104,21 +104,21 @@ uint64_t window_gaps(const struct window *window)
 
 uint64_t window_missing(const struct window *window, uint64_t expected)
 {
-	uint64_t arrived = window_arrived(window), gaps = window_gaps(window), short_of = 0;
+	uint64_t arrived = window_arrived(window), gaps = window_gaps(window), shortfall = 0;
 
-	expected = due(window, expected);
+	expected = expected_total(window, expected);
 	if (expected != DATAGRAM_OPEN && expected > arrived)
-		short_of = expected - arrived;
-	return gaps > short_of ? gaps : short_of;
+		shortfall = expected - arrived;
+	return gaps > shortfall ? gaps : shortfall;
 }
 
 uint64_t window_damaged(const struct window *window)
 {
-	return window->damaged + (window->numbered ? window->plain : 0);
+	return window->damaged + (window->numbered ? window->unmarked : 0);
 }
 
 bool window_good(const struct window *window, uint64_t expected)
 {
 	return !window_missing(window, expected) && !window_damaged(window) && !window->wrong_length &&
-	       (expected == DATAGRAM_OPEN || due(window, expected) == expected) && window->count <= expected;
+	       (expected == DATAGRAM_OPEN || expected_total(window, expected) == expected) && window->count <= expected;
 }

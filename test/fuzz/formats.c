@@ -190,7 +190,7 @@ static void count_datagram(struct window *window, const struct datagram_mark *ma
 	++*counted;
 	if (window_arrived(window) != before + is_new)
 		violation("a datagram is counted as new, or not, and the number of the arrived does not follow");
-	if (window->plain + window->numbered + window->repeated + window->late != *counted)
+	if (window->unmarked + window->numbered + window->repeated + window->late != *counted)
 		violation("a datagram is counted twice, or not at all");
 	if (window->out_of_order > window->numbered)
 		violation("more datagrams are out of order than came");

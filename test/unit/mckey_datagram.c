@@ -25,7 +25,7 @@ static void a_datagram_is_read_as_it_was_written(void **state)
 	}
 }
 
-static void a_short_datagram_is_plain(void **state)
+static void a_short_datagram_has_no_mark(void **state)
 {
 	struct datagram_mark mark = { .sequence = 0, .total = 1 };
 	struct payload_difference difference;
@@ -36,7 +36,7 @@ static void a_short_datagram_is_plain(void **state)
 		memset(memory, 0xee, sizeof(memory));
 		datagram_write(memory, size, QUEUE, &mark);
 		assert_int_equal(memory[size], 0xee);
-		assert_int_equal(datagram_read(memory, size, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+		assert_int_equal(datagram_read(memory, size, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 }
 
@@ -48,16 +48,16 @@ static void a_mark_fits_its_queue_length_and_range_only(void **state)
 
 	(void)state;
 	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE + 1, &mark, &difference), DATAGRAM_PLAIN);
-	assert_int_equal(datagram_read(memory, SIZE - 1, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE + 1, &mark, &difference), DATAGRAM_UNMARKED);
+	assert_int_equal(datagram_read(memory, SIZE - 1, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	for (size_t byte = 0; byte < DATAGRAM_MARK_SIZE; byte++) {
 		datagram_write(memory, SIZE, QUEUE, &mark);
 		memory[byte] ^= 0x40;
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 	mark = (struct datagram_mark){ .sequence = 10, .total = 10 };
 	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 }
 
 /* --duration goes on behind the last number of 32 bits. */
@@ -123,7 +123,7 @@ static void heap_garbage_has_no_mark(void **state)
 	(void)state;
 	for (unsigned byte = 0; byte < 256; byte++) {
 		memset(memory, (int)byte, sizeof(memory));
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_PLAIN);
+		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 }
 
@@ -424,10 +424,10 @@ static void the_table_of_senders_is_bounded(void **state)
 	assert_int_equal(table->unfollowed, SOURCES_MOST);
 	for (uint32_t i = 0; i < SOURCES_MOST; i++)
 		assert_int_equal(source_find(table, i, &address)->qpn, i);
-	assert_string_equal(source_text(table->sources[5], text), "QP 5");
+	assert_string_equal(source_text(table->entries[5], text), "QP 5");
 	source_table_clear(table);
 
-	table->windows = SOURCE_STREAMS_MOST / 4;
+	table->windows = SOURCE_WINDOWS_MOST / 4;
 	for (uint32_t i = 0; i < 10; i++)
 		source_find(table, i, &address);
 	assert_int_equal(table->count, 4);
@@ -439,7 +439,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_datagram_is_read_as_it_was_written),
-		cmocka_unit_test(a_short_datagram_is_plain),
+		cmocka_unit_test(a_short_datagram_has_no_mark),
 		cmocka_unit_test(a_mark_fits_its_queue_length_and_range_only),
 		cmocka_unit_test(numbers_have_no_end),
 		cmocka_unit_test(damage_is_found_at_its_place),

@@ -73,7 +73,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	run->log = &bench->environment.log;
 	run->group_text = "239.1.1.1";
 	run->members = bench->members;
-	run->member_count = run->joined = run->heard.windows = members;
+	run->member_count = run->joined = run->sources.windows = members;
 	run->count = count;
 	run->size = SIZE;
 	for (size_t i = 0; i < members; i++) {
@@ -86,7 +86,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 			.endpoint = &bench->endpoints[i],
 			.region = &bench->regions[i],
 			.state = MEMBER_JOINED,
-			.took_part = true,
+			.ever_joined = true,
 			.slots = 1,
 			.slot_size = sizeof(bench->memory[i]),
 		};
@@ -107,7 +107,7 @@ static const char *bench_end(struct bench *bench, enum outcome outcome)
 
 static void bench_destroy(struct bench *bench)
 {
-	source_table_clear(&bench->run.heard);
+	source_table_clear(&bench->run.sources);
 	loop_destroy(bench->environment.loop);
 	free(bench);
 }
@@ -222,8 +222,8 @@ static void repetition_and_order_are_no_failure(void **state)
 	for (size_t i = 0; i < LENGTH(sequences); i++)
 		receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = sequences[i], .total = 4 });
 	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
-	assert_int_equal(bench->run.heard.sources[0]->windows[0].repeated, 2);
-	assert_int_equal(bench->run.heard.sources[0]->windows[0].out_of_order, 2);
+	assert_int_equal(bench->run.sources.entries[0]->windows[0].repeated, 2);
+	assert_int_equal(bench->run.sources.entries[0]->windows[0].out_of_order, 2);
 	bench_destroy(bench);
 }
 
@@ -274,7 +274,7 @@ static void foreign_traffic_is_left_alone(void **state)
 							.immediate = 99,
 							.source_qpn = 99,
 						});
-	assert_int_equal(bench->run.heard.count, 0);
+	assert_int_equal(bench->run.sources.count, 0);
 	receive_all(bench, 0, 17, 1, 0, 2, 2);
 	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
 	assert_int_equal(bench->run.foreign, 3);
@@ -300,8 +300,8 @@ static void a_receiver_without_memory_says_so(void **state)
 
 	(void)state;
 	receive_all(bench, 0, 17, 1, 0, 2, 2);
-	bench->run.heard.unfollowed = 3;
-	bench->run.heard.starved = true;
+	bench->run.sources.unfollowed = 3;
+	bench->run.sources.no_memory = true;
 	assert_non_null(strstr(bench_end(bench, OUTCOME_INTERNAL),
 			       "3 datagrams of further senders not checked: 1 are followed: out of memory"));
 	bench_destroy(bench);

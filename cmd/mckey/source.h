@@ -14,7 +14,7 @@
 
 enum {
 	SOURCES_MOST = 1024,
-	SOURCE_WINDOWS_MOST = 65536, /* of all sources: about 7 MB */
+	SOURCE_WINDOWS_MOST = 65536, /* of all sources: about 8 MB */
 	SOURCE_INDEX_SIZE = 2 * SOURCES_MOST,
 	SOURCE_TEXT_SIZE = ADDRESS_TEXT_SIZE + 32,
 };
@@ -31,7 +31,7 @@ struct source_table {
 	size_t windows; /* of each source: the number of receiving QPs */
 	size_t count;
 	uint64_t unfollowed; /* datagrams of sources that are not in the table */
-	bool no_memory;	     /* a source is not in the table because malloc failed */
+	bool no_memory;	     /* a source is missing because memory was short */
 	struct source *entries[SOURCES_MOST];
 	uint16_t index[SOURCE_INDEX_SIZE]; /* by hash: 1 + index in entries, or 0 */
 };

@@ -324,7 +324,7 @@ static void a_failed_device_takes_nobody(void **state)
 	struct verbs_transport transport = { .base = { .loop = loop_create(), .log = &log } };
 	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" },
 				       .context = &context,
-				       .holder = &id };
+				       .bound_id = &id };
 	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base, .kind = ENDPOINT_CONNECTION },
 					   .id = &id };
 	struct capture capture;

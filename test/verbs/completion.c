@@ -40,8 +40,8 @@ static void arming_loses_nothing(void **state)
 		if (spins[index])
 			transport_spin(bench.transport, spins[index]);
 		endpoint = (const struct verbs_endpoint *)bench.server.endpoint;
-		late.base.wr_id = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation,
-					       endpoint->slot, WORK_RECEIVE, 9);
+		late.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation,
+					      endpoint->slot, WORK_RECEIVE, 9);
 		context = endpoint->id->verbs;
 		context->ops.req_notify_cq = notify_late;
 		arms = 0;
@@ -107,9 +107,9 @@ static void a_queue_pair_leaves_no_completion(void **state)
 	assert_true(bench_connect(&bench, &options));
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	endpoint = (const struct verbs_endpoint *)bench.client.endpoint;
-	queue = (struct completion_queue *)endpoint->completions->queue;
-	late.base.wr_id = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
-				       WORK_RECEIVE, 9);
+	queue = (struct completion_queue *)endpoint->completions->cq;
+	late.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
+				      WORK_RECEIVE, 9);
 	cq_push(queue, &late, true, true);
 	bench_clear(&bench);
 	assert_int_equal(queue->count, 0);

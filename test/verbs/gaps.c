@@ -45,7 +45,7 @@ static const struct verbs_endpoint *verbs(const struct endpoint *endpoint)
 
 static struct queue_pair *qp_of(const struct endpoint *endpoint)
 {
-	return (struct queue_pair *)verbs(endpoint)->queue;
+	return (struct queue_pair *)verbs(endpoint)->qp;
 }
 
 static struct cm_id *id_of(const struct endpoint *endpoint)
@@ -65,7 +65,7 @@ static void post(struct endpoint *endpoint, enum ibv_wr_opcode opcode, uint32_t 
 		.wr = { .rdma = { (uintptr_t)bench.server_region->memory, bench.server_region->remote_key } },
 	};
 
-	assert_int_equal(ibv_post_send(verbs(endpoint)->queue, &request, &bad), 0);
+	assert_int_equal(ibv_post_send(verbs(endpoint)->qp, &request, &bad), 0);
 }
 
 static void what_took_the_receive(void **state)
@@ -171,8 +171,8 @@ static void a_stale_completion(void **state)
 	connect_both(PROVIDER_ROCE);
 	stale = qp_of(bench.client.endpoint)->base.qp_num;
 	endpoint = verbs(bench.client.endpoint);
-	stale = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot, WORK_RECEIVE,
-			     7);
+	stale = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot, WORK_RECEIVE,
+			    7);
 	endpoint_destroy(bench.client.endpoint);
 	bench_linger(&bench, 5);
 	region_destroy(bench.client_region);
@@ -183,15 +183,15 @@ static void a_stale_completion(void **state)
 	endpoint = verbs(bench.client.endpoint);
 	assert_int_equal(endpoint->slot, (stale >> (VERBS_TAG_BITS + VERBS_KIND_BITS)) & ((1u << VERBS_SLOT_BITS) - 1));
 	entry.base.wr_id = stale;
-	cq_push((struct completion_queue *)endpoint->completions->queue, &entry, true, false);
+	cq_push((struct completion_queue *)endpoint->completions->cq, &entry, true, false);
 	bench_linger(&bench, 5);
 	assert_int_equal(end_completions(&bench.client, WORK_RECEIVE), 0);
 	/* A number that there never was. */
 	entry.base.wr_id = ~0ull;
-	cq_push((struct completion_queue *)endpoint->completions->queue, &entry, true, false);
-	entry.base.wr_id = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
-					WORK_RECEIVE, 9);
-	cq_push((struct completion_queue *)endpoint->completions->queue, &entry, true, false);
+	cq_push((struct completion_queue *)endpoint->completions->cq, &entry, true, false);
+	entry.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
+				       WORK_RECEIVE, 9);
+	cq_push((struct completion_queue *)endpoint->completions->cq, &entry, true, false);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_RECEIVE, 1));
 	assert_int_equal(end_last_completion(&bench.client, WORK_RECEIVE)->tag, 9);
 	end();
@@ -365,7 +365,7 @@ static void a_peer_without_a_queue(void **state)
 	(void)state;
 	connect_both(PROVIDER_ROCE);
 	provider.retries_end = true;
-	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->queue, &attributes, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->qp, &attributes, IBV_QP_STATE), 0);
 	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .silent = true };
 	capture_begin(&capture);
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
@@ -496,7 +496,7 @@ static void the_last_message_before_the_end(void **state)
 
 	(void)state;
 	connect_both(PROVIDER_ROCE);
-	cq = (struct completion_queue *)verbs(bench.server.endpoint)->completions->queue;
+	cq = (struct completion_queue *)verbs(bench.server.endpoint)->completions->cq;
 	cq->armed = false;
 	post(bench.client.endpoint, IBV_WR_SEND, 100);
 	provider_pump();
@@ -529,8 +529,8 @@ static void the_last_acknowledgement(void **state)
 		bench_linger(&bench, 5);
 		assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
 		if (way == 0)
-			cq_push((struct completion_queue *)verbs(bench.client.endpoint)->completions->queue, &entry,
-				false, false);
+			cq_push((struct completion_queue *)verbs(bench.client.endpoint)->completions->cq, &entry, false,
+				false);
 		if (way == 1)
 			assert_int_equal(endpoint_disconnect(bench.client.endpoint), 0);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
@@ -944,7 +944,7 @@ static void a_card_of_two_fabrics(void **state)
 		if (whole)
 			device_event(provider.devices[0], IBV_EVENT_DEVICE_FATAL, NULL);
 		else
-			device_event(provider.devices[0], IBV_EVENT_QP_FATAL, verbs(other)->queue);
+			device_event(provider.devices[0], IBV_EVENT_QP_FATAL, verbs(other)->qp);
 		bench_linger(&bench, 5);
 		capture_end(&capture);
 		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), 1);
@@ -1071,7 +1071,7 @@ static void events_are_paid_back(void **state)
 
 	(void)state;
 	connect_both(PROVIDER_ROCE);
-	cq = (const struct completion_queue *)verbs(bench.server.endpoint)->completions->queue;
+	cq = (const struct completion_queue *)verbs(bench.server.endpoint)->completions->cq;
 	for (uint32_t round = 0; round < 200; round++) {
 		struct work work = { .kind = WORK_RECEIVE, .region = bench.server_region, .length = 8 };
 
@@ -1178,9 +1178,9 @@ static void a_flood_of_completions(void **state)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	endpoint = verbs(bench.server.endpoint);
 	for (uint32_t index = 0; index < COUNT; index++) {
-		entry.base.wr_id = verbs_number(verbs_of(bench.transport)->slots[endpoint->slot].generation,
-						endpoint->slot, WORK_RECEIVE, index);
-		cq_push((struct completion_queue *)endpoint->completions->queue, &entry, false, false);
+		entry.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation,
+					       endpoint->slot, WORK_RECEIVE, index);
+		cq_push((struct completion_queue *)endpoint->completions->cq, &entry, false, false);
 	}
 	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, COUNT));
 	for (uint32_t index = 0; index < COUNT; index++)
@@ -1229,7 +1229,7 @@ static void a_card_keeps_no_news(void **state)
 	begin(PROVIDER_IWARP);
 	device_drive(provider.devices[0], "irdma");
 	assert_true(bench_connect(&bench, &options));
-	assert_null(verbs(bench.client.endpoint)->news);
+	assert_null(verbs(bench.client.endpoint)->delayed);
 	end();
 }
 
@@ -1292,7 +1292,7 @@ static void news_kept_back_are_freed_once(void **state)
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
-	assert_non_null(verbs(bench.client.endpoint)->news);
+	assert_non_null(verbs(bench.client.endpoint)->delayed);
 	endpoint_destroy(bench.client.endpoint);
 	bench.client.endpoint = NULL;
 	bench_linger(&bench, 30);
@@ -1318,8 +1318,8 @@ static void events_of_the_device(void **state)
 		void *elements[4] = { 0 };
 
 		connect_both(PROVIDER_ROCE);
-		elements[1] = verbs(bench.client.endpoint)->queue;
-		elements[2] = verbs(bench.client.endpoint)->completions->queue;
+		elements[1] = verbs(bench.client.endpoint)->qp;
+		elements[2] = verbs(bench.client.endpoint)->completions->cq;
 		capture_begin(&capture);
 		device_event(provider.devices[0], rows[row].type, elements[rows[row].of]);
 		bench_linger(&bench, 5);
@@ -1534,7 +1534,7 @@ static void a_membership_that_fails(void **state)
 		assert_non_null(strstr(capture.text, rows[row].cause));
 		assert_false(verbs(bench.client.endpoint)->attached);
 		/* What was never joined is not left. */
-		assert_int_equal(verbs(bench.client.endpoint)->member, row != 0);
+		assert_int_equal(verbs(bench.client.endpoint)->is_member, row != 0);
 		end();
 	}
 	/* The subnet manager knows no send-only members. */

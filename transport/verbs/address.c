@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our addresses as librdmacm takes them: IPv4 and IPv6 as ever, a native GID as AF_IB with a service id. */
+/* Our addresses as sockaddrs of librdmacm: AF_INET, AF_INET6, and for a native GID AF_IB with a service id. */
 #include <endian.h>
 #include <infiniband/ib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct sockaddr *verbs_socket_address(const struct address *address, const struc
 		native->sib_pkey = htobe16(pkey == PATH_UNSET ? PKEY_DEFAULT : (uint16_t)pkey);
 		memcpy(native->sib_addr.sib_raw, address->bytes, sizeof(address->bytes));
 		native->sib_scope_id = address->scope;
-		/* The service id of a port, and which of its bits count: rdma_getaddrinfo(3) makes it so. */
+		/* The service id of a port, and a mask of its significant bits, as rdma_getaddrinfo(3) builds them. */
 		native->sib_sid = htobe64(((uint64_t)options->port_space << 16) + address->port);
 		native->sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK | (address->port ? RDMA_IB_IP_PORT_MASK : 0));
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rdma_cm event channel on the loop: copy what is needed, acknowledge, then act. */
+/* The rdma_cm event channel: copies an event, acknowledges it, then handles it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	EVENTS_MOST = 32 /* handled in a turn of the loop */
+	EVENTS_MOST = 32 /* per turn of the loop */
 };
 
 /*
- * librdmacm's rdma_destroy_id(), rdma_leave_multicast() and rdma_migrate_id() block until the id's events are
- * acknowledged, and the handlers below call them: so the event is copied and acknowledged first. Only the private data
- * lies in the event itself and has to be copied with it.
+ * rdma_destroy_id(), rdma_leave_multicast() and rdma_migrate_id() block until the id's events are acknowledged, and
+ * event handlers call them. So the event is copied and acknowledged first. Its private data is freed with it and is
+ * copied, too.
  */
 static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *event, uint8_t data[UINT8_MAX])
 {
@@ -24,7 +24,7 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	if (rdma_get_cm_event(events, &taken))
 		return false;
 	*event = *taken;
-	/* An address that was resolved, but librdmacm cannot use the device: its own -1, and the cause is in errno. */
+	/* librdmacm could not open the device of a resolved address: the status is -1 and errno has the cause. */
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -1 && errno)
 		event->status = -errno;
 	switch (event->event) {
@@ -47,36 +47,36 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	return true;
 }
 
-static bool is_over(const struct endpoint *endpoint)
+static bool is_done(const struct endpoint *endpoint)
 {
 	return endpoint->done || endpoint->state == ENDPOINT_DISCONNECTED || endpoint->state >= ENDPOINT_FAILED;
 }
 
-/* The endpoint of a slot, if it is on the channel and waits for an event; else NULL. */
-static struct endpoint *waiting(const struct verbs_channel *channel, const struct verbs_slot *slot)
+/* Returns the endpoint of a slot if it is on the channel and waits for an event, or NULL. */
+static struct endpoint *waiting_endpoint(const struct verbs_channel *channel, const struct verbs_slot *slot)
 {
 	struct endpoint *endpoint = slot->endpoint ? &slot->endpoint->base : NULL;
 
-	return endpoint && endpoint->channel == &channel->base && !is_over(endpoint) ? endpoint : NULL;
+	return endpoint && endpoint->channel == &channel->base && !is_done(endpoint) ? endpoint : NULL;
 }
 
 /*
- * Nothing is heard any more of what is on it. The event that could not be read would be announced again and again:
- * which is just as well, while nobody waits for one.
+ * Fails the endpoints that wait for an event, and stops the watcher, as the channel would stay readable. If no endpoint
+ * waits, the next turn of the loop tries again.
  */
 static void channel_failed(struct verbs_channel *channel, int error)
 {
 	struct verbs_transport *transport = verbs_of(channel->base.transport);
 	uint32_t first = 0;
 
-	while (first < transport->slot_count && !waiting(channel, &transport->slots[first]))
+	while (first < transport->slot_count && !waiting_endpoint(channel, &transport->slots[first]))
 		first++;
 	if (first == transport->slot_count)
 		return;
 	log_errno(transport->base.log, "event channel", error, "reading an event");
 	loop_io_stop(&channel->readable);
 	for (uint32_t slot = first; slot < transport->slot_count; slot++) {
-		struct endpoint *endpoint = waiting(channel, &transport->slots[slot]);
+		struct endpoint *endpoint = waiting_endpoint(channel, &transport->slots[slot]);
 
 		if (endpoint)
 			endpoint_fail(endpoint, OUTCOME_INTERNAL);
@@ -89,7 +89,7 @@ static void handle_event(struct rdma_cm_event *event, const struct log *log)
 
 	log_debug(log, "%s: %s, status %d", endpoint->base.name[0] ? endpoint->base.name : "endpoint",
 		  rdma_event_str(event->event), event->status);
-	/* A new connection's id begins with its listener's context. */
+	/* The id of a request has its listener's context. */
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		verbs_endpoint_event(NULL, event, endpoint);
 	else
@@ -97,8 +97,8 @@ static void handle_event(struct rdma_cm_event *event, const struct log *log)
 }
 
 /*
- * The requests beyond a listener's backlog are dropped, and cost their senders seconds: so many at once. But while
- * thousands connect they do not end, and the clients that are connected have to be served meanwhile.
+ * Handles many events per turn, as the kernel drops requests beyond the backlog, which costs a client seconds. The
+ * number is limited, as established connections must be served while thousands of clients connect.
  */
 static void channel_readable(void *owner)
 {
@@ -150,14 +150,14 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 void verbs_channel_destroy(struct channel *base)
 {
 	struct verbs_channel *channel = (struct verbs_channel *)base;
-	struct verbs_channel **link = &verbs_of(base->transport)->channels;
+	struct verbs_channel **pprev = &verbs_of(base->transport)->channels;
 
-	while (*link != channel)
-		link = &(*link)->next;
-	*link = channel->next;
+	while (*pprev != channel)
+		pprev = &(*pprev)->next;
+	*pprev = channel->next;
 	loop_io_stop(&channel->readable);
-	channel->next = verbs_of(base->transport)->left;
-	verbs_of(base->transport)->left = channel;
+	channel->next = verbs_of(base->transport)->destroyed_channels;
+	verbs_of(base->transport)->destroyed_channels = channel;
 	verbs_reap_later(verbs_of(base->transport));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: shared by the queue pairs of a device, woken by one channel, polled in batches. */
+/* Completion queues: shared by the QPs of a domain, with one completion channel, polled in batches. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	CAPACITY_FIRST = 256, /* entries of a device's first queue; each further one has twice as many */
+	CAPACITY_FIRST = 256, /* entries of a domain's first CQ; each further one has twice as many */
 	CAPACITY_MOST = 65536,
-	BATCH = 32,	     /* completions taken in one call */
-	BUDGET = 16 * BATCH, /* and in one turn of the loop, so that a flood does not starve the rest */
+	BATCH = 32,	     /* completions per ibv_poll_cq() */
+	BUDGET = 16 * BATCH, /* completions per CQ and turn of the loop, so that other events are handled */
 	WORDS_MOST = 64 + ENDPOINT_TIMEOUT_CAUSE_SIZE,
-	ACKNOWLEDGE_AT = 64, /* events paid back at once: each acknowledgement takes a mutex */
+	ACKNOWLEDGE_AT = 64, /* completion events: each ibv_ack_cq_events() locks a mutex */
 };
 
 static enum completion_status status_of(enum ibv_wc_status status)
@@ -41,74 +41,74 @@ static enum completion_status status_of(enum ibv_wc_status status)
 	}
 }
 
-static struct verbs_endpoint *endpoint_of(struct verbs_transport *transport, uint64_t number)
+static struct verbs_endpoint *endpoint_of_wr_id(struct verbs_transport *transport, uint64_t wr_id)
 {
-	uint32_t slot = (number >> (VERBS_TAG_BITS + VERBS_KIND_BITS)) & ((1u << VERBS_SLOT_BITS) - 1);
-	uint16_t generation = (uint16_t)(number >> (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS));
+	uint32_t slot = (wr_id >> (VERBS_TAG_BITS + VERBS_KIND_BITS)) & ((1u << VERBS_SLOT_BITS) - 1);
+	uint16_t generation = (uint16_t)(wr_id >> (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS));
 
 	if (slot >= transport->slot_count || transport->slots[slot].generation != generation)
 		return NULL;
 	return transport->slots[slot].endpoint;
 }
 
-static void dispatch(struct verbs_transport *transport, const struct ibv_wc *taken)
+static void dispatch_completion(struct verbs_transport *transport, const struct ibv_wc *wc)
 {
-	struct verbs_endpoint *endpoint = endpoint_of(transport, taken->wr_id);
+	struct verbs_endpoint *endpoint = endpoint_of_wr_id(transport, wc->wr_id);
 	char words[WORDS_MOST] = "", silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	struct completion completion = {
-		.kind = (taken->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
-		.tag = taken->wr_id & WORK_TAG_MOST,
-		.status = status_of(taken->status),
+		.kind = (wc->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
+		.tag = wc->wr_id & WORK_TAG_MOST,
+		.status = status_of(wc->status),
 	};
 
 	if (!endpoint)
 		return;
-	if (taken->status == IBV_WC_WR_FLUSH_ERR) {
+	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		verbs_flushed(endpoint);
 		return;
 	}
-	verbs_endpoint_settle(endpoint);
-	if (taken->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
-		/* The length of a WRITE with immediate is that of what it wrote, which is not the receive. */
-		if (taken->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
-			completion.length = taken->byte_len;
+	verbs_report_established(endpoint);
+	if (wc->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
+		/* For a WRITE with immediate byte_len is the length of the WRITE, not of the receive. */
+		if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
+			completion.length = wc->byte_len;
 		if (endpoint->base.kind == ENDPOINT_GROUP)
 			completion.length -= DATAGRAM_HEADER_SIZE;
-		completion.source_qpn = taken->src_qp;
-		if (taken->wc_flags & IBV_WC_WITH_IMM) {
+		completion.source_qpn = wc->src_qp;
+		if (wc->wc_flags & IBV_WC_WITH_IMM) {
 			completion.has_immediate = true;
-			completion.immediate = be32toh(taken->imm_data);
+			completion.immediate = be32toh(wc->imm_data);
 		}
 	}
 	if (completion.status == COMPLETION_OTHER)
-		snprintf(words, sizeof(words), "%s", ibv_wc_status_str(taken->status));
+		snprintf(words, sizeof(words), "%s", ibv_wc_status_str(wc->status));
 	if (completion.status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(words, sizeof(words), "%s%s", completion_status_text(completion.status),
 			 endpoint_timeout_cause(&endpoint->base, silence));
-	if (completion.kind != WORK_RECEIVE && endpoint->unfinished)
-		endpoint->unfinished--;
-	endpoint_complete(&endpoint->base, &completion, taken->status, *words ? words : NULL);
-	if (endpoint->leaving && !endpoint->unfinished)
-		loop_timer_start(transport->base.loop, &endpoint->later, 0, verbs_disconnected, endpoint);
+	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
+		endpoint->outstanding--;
+	endpoint_complete(&endpoint->base, &completion, wc->status, *words ? words : NULL);
+	if (endpoint->disconnect_pending && !endpoint->outstanding)
+		loop_timer_start(transport->base.loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
 }
 
-/* Until a look finds fewer than that. Returns the number of completions handled: BUDGET if there may be more. */
+/* Polls until it gets fewer completions than that. Returns their number; from BUDGET on there may be more. */
 static int poll_until(struct verbs_completion_queue *completions, int fewer)
 {
 	struct verbs_transport *transport = verbs_of(completions->domain->base.transport);
-	struct ibv_wc taken[BATCH];
+	struct ibv_wc wcs[BATCH];
 	int handled = 0;
 
 	while (handled < BUDGET) {
-		int count = ibv_poll_cq(completions->queue, BATCH, taken);
+		int count = ibv_poll_cq(completions->cq, BATCH, wcs);
 
-		/* A driver's own number says nothing. */
+		/* The negative value has no defined meaning. */
 		if (count < 0) {
 			verbs_domain_failed(completions->domain, EIO, "polling a completion queue");
 			return 0;
 		}
 		for (int index = 0; index < count; index++)
-			dispatch(transport, &taken[index]);
+			dispatch_completion(transport, &wcs[index]);
 		handled += count;
 		if (count < fewer)
 			break;
@@ -116,7 +116,7 @@ static int poll_until(struct verbs_completion_queue *completions, int fewer)
 	return handled;
 }
 
-/* What was there when this was called. */
+/* Handles the completions that are in the CQ at the call. */
 static int poll_batches(struct verbs_completion_queue *completions)
 {
 	return poll_until(completions, BATCH);
@@ -125,7 +125,7 @@ static int poll_batches(struct verbs_completion_queue *completions)
 static bool arm(struct verbs_completion_queue *completions)
 {
 	struct verbs_domain *domain = completions->domain;
-	int error = completions->armed || domain->base.removed ? 0 : ibv_req_notify_cq(completions->queue, 0);
+	int error = completions->armed || domain->base.removed ? 0 : ibv_req_notify_cq(completions->cq, 0);
 
 	completions->armed = true;
 	if (!error)
@@ -135,11 +135,11 @@ static bool arm(struct verbs_completion_queue *completions)
 }
 
 /*
- * Until a look finds nothing, and then armed: what a handler posts is often answered by the time it returns, and as
- * long as the queue is not armed that costs no event to be taken, and no arming. What came before the arming raises no
- * event either, so that it is looked at once more - unless the loop spins, and arms it when it wants to sleep.
+ * Polls until the CQ is empty, then arms it: a request that a handler posts has often completed when it returns, and
+ * until the CQ is armed this costs no completion event. A completion before the arming raises no event, so the CQ is
+ * polled once more. With --spin arm_all() arms it.
  */
-static void empty(void *owner)
+static void poll_and_arm(void *owner)
 {
 	struct verbs_completion_queue *completions = owner;
 	struct transport *transport = completions->domain->base.transport;
@@ -147,21 +147,21 @@ static void empty(void *owner)
 	if (poll_until(completions, 1) < BUDGET &&
 	    (transport->spin || !arm(completions) || poll_batches(completions) < BUDGET))
 		return;
-	loop_timer_start(transport->loop, &completions->again, 0, empty, completions);
+	loop_timer_start(transport->loop, &completions->again, 0, poll_and_arm, completions);
 }
 
-/* One event a wake-up: the watcher is level-triggered and comes back if more wait. */
+/* Reads one completion event. The watcher is level-triggered: it fires again for the next. */
 void verbs_completion_readable(void *owner)
 {
 	struct verbs_domain *domain = owner;
 	struct verbs_completion_queue *completions;
-	struct ibv_cq *queue;
+	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(domain->completions, &queue, &context)) {
+	if (ibv_get_cq_event(domain->completion_channel, &cq, &context)) {
 		if (errno == EAGAIN || errno == EINTR)
 			return;
-		/* What the kernel answers when the device is gone. */
+		/* The kernel returns EIO when the device is removed. */
 		if (errno == EIO) {
 			verbs_domain_removed(domain);
 			return;
@@ -171,11 +171,11 @@ void verbs_completion_readable(void *owner)
 	}
 	completions = context;
 	if (++completions->unacknowledged >= ACKNOWLEDGE_AT) {
-		ibv_ack_cq_events(queue, completions->unacknowledged);
+		ibv_ack_cq_events(cq, completions->unacknowledged);
 		completions->unacknowledged = 0;
 	}
 	completions->armed = false;
-	empty(completions);
+	poll_and_arm(completions);
 }
 
 static bool poll_all(void *owner)
@@ -185,17 +185,19 @@ static bool poll_all(void *owner)
 
 	if (domain->base.removed)
 		return false;
-	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
+	     completions = completions->next)
 		busy |= poll_batches(completions) > 0;
 	return busy;
 }
 
-/* What comes between the last look and the arming raises no event: so it is looked once more. */
+/* A completion between the last poll and the arming raises no event, so all CQs are polled once more. */
 static bool arm_all(void *owner)
 {
 	const struct verbs_domain *domain = owner;
 
-	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
+	     completions = completions->next)
 		if (!domain->base.removed && !arm(completions))
 			break;
 	return poll_all(owner);
@@ -208,16 +210,17 @@ void verbs_completion_poller_start(struct verbs_domain *domain)
 
 void verbs_completion_drain(struct verbs_domain *domain)
 {
-	for (struct verbs_completion_queue *completions = domain->queues; completions; completions = completions->next)
+	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
+	     completions = completions->next)
 		while (poll_batches(completions) >= BUDGET)
 			;
 }
 
-static enum outcome queue_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
+static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
 {
 	const struct log *log = domain->base.transport->log;
 	uint32_t most = (uint32_t)domain->limits.max_cqe;
-	uint32_t capacity = domain->queues ? 2 * domain->queues->capacity : CAPACITY_FIRST;
+	uint32_t capacity = domain->completion_queues ? 2 * domain->completion_queues->capacity : CAPACITY_FIRST;
 	struct verbs_completion_queue *completions;
 	int error;
 
@@ -237,20 +240,20 @@ static enum outcome queue_create(struct verbs_domain *domain, uint32_t entries, 
 		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", ENOMEM);
 	completions->domain = domain;
 	completions->capacity = capacity;
-	completions->queue = ibv_create_cq(domain->context, (int)capacity, completions, domain->completions, 0);
-	if (!completions->queue) {
+	completions->cq = ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
+	if (!completions->cq) {
 		error = errno;
 		free(completions);
 		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", error);
 	}
-	error = ibv_req_notify_cq(completions->queue, 0);
+	error = ibv_req_notify_cq(completions->cq, 0);
 	completions->armed = !error;
 	if (error) {
 		verbs_completion_queue_destroy(completions);
 		return verbs_explain_resources(log, domain->base.device, "arming a completion queue", error);
 	}
-	completions->next = domain->queues;
-	domain->queues = completions;
+	completions->next = domain->completion_queues;
+	domain->completion_queues = completions;
 	*result = completions;
 	return OUTCOME_OK;
 }
@@ -258,12 +261,12 @@ static enum outcome queue_create(struct verbs_domain *domain, uint32_t entries, 
 enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries)
 {
 	struct verbs_domain *domain = verbs_domain_of(endpoint);
-	struct verbs_completion_queue *completions = domain->queues;
+	struct verbs_completion_queue *completions = domain->completion_queues;
 
 	while (completions && completions->capacity - completions->reserved < entries)
 		completions = completions->next;
 	if (!completions) {
-		enum outcome outcome = queue_create(domain, entries, &completions);
+		enum outcome outcome = cq_create(domain, entries, &completions);
 
 		if (outcome)
 			return outcome;
@@ -287,12 +290,12 @@ void verbs_completion_release(struct verbs_endpoint *endpoint)
 	endpoint->reserved = 0;
 }
 
-/* ibv_destroy_cq() waits until as many events were acknowledged as were taken: no fewer, and no more. */
+/* ibv_destroy_cq() blocks unless the acknowledged events are as many as the events read. */
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions)
 {
 	loop_timer_stop(&completions->again);
 	if (completions->unacknowledged)
-		ibv_ack_cq_events(completions->queue, completions->unacknowledged);
-	ibv_destroy_cq(completions->queue);
+		ibv_ack_cq_events(completions->cq, completions->unacknowledged);
+	ibv_destroy_cq(completions->cq);
 	free(completions);
 }

@@ -5,17 +5,17 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	READS_AT_ONCE = 1, /* RDMA READs under way in each direction; a stock rping asks for as many */
+	READS_OUTSTANDING = 1, /* RDMA READs in each direction, as stock rping has */
 	RETRY_COUNT = 7,
-	RNR_RETRY_FOR_EVER = 7,
+	RNR_RETRY_INFINITE = 7,
 };
 
-static uint8_t option_or(int64_t option, uint8_t usual)
+static uint8_t option_or(int64_t option, uint8_t preset)
 {
-	return option == PATH_UNSET ? usual : (uint8_t)option;
+	return option == PATH_UNSET ? preset : (uint8_t)option;
 }
 
-static enum outcome failed(struct verbs_endpoint *endpoint, int error, const char *what)
+static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
 	endpoint->base.absent = verbs_error_absent(error);
 	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s (%d)", what, verbs_error_cause(error),
@@ -29,19 +29,19 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 	struct rdma_conn_param parameters = {
 		.private_data = data,
 		.private_data_len = (uint8_t)length,
-		.responder_resources = READS_AT_ONCE,
-		.initiator_depth = READS_AT_ONCE,
+		.responder_resources = READS_OUTSTANDING,
+		.initiator_depth = READS_OUTSTANDING,
 		.retry_count = option_or(endpoint_option(base, retry), RETRY_COUNT),
-		.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_FOR_EVER),
-		.qp_num = endpoint->queue->qp_num,
+		.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_INFINITE),
+		.qp_num = endpoint->qp->qp_num,
 	};
 
-	return rdma_connect(endpoint->id, &parameters) ? failed(endpoint, errno, "connecting") : OUTCOME_OK;
+	return rdma_connect(endpoint->id, &parameters) ? connection_failed(endpoint, errno, "connecting") : OUTCOME_OK;
 }
 
-static uint8_t least(uint8_t asked, int device)
+static uint8_t connection_least(uint8_t requested, int device)
 {
-	return asked < device ? asked : (uint8_t)device;
+	return requested < device ? requested : (uint8_t)device;
 }
 
 enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length)
@@ -51,41 +51,42 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	struct rdma_conn_param parameters = endpoint->request;
 	enum outcome outcome;
 
-	/* On iWARP a peer of MPA version 1 does not say. */
+	/* On iWARP a peer of MPA version 1 sends no depths. */
 	base->no_reads = !parameters.initiator_depth && base->domain->fabric != FABRIC_IWARP;
-	/* From the request, because a zeroed one means no READ credits and no retries for the peer. */
-	parameters.responder_resources = least(parameters.responder_resources, limits->max_qp_rd_atom);
-	parameters.initiator_depth = least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
-	parameters.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_FOR_EVER);
+	/* A zeroed rdma_conn_param would allow the peer no READs and no RNR retries, so this starts from the request.
+	 */
+	parameters.responder_resources = connection_least(parameters.responder_resources, limits->max_qp_rd_atom);
+	parameters.initiator_depth = connection_least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
+	parameters.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_INFINITE);
 	parameters.private_data = data;
 	parameters.private_data_len = (uint8_t)length;
-	parameters.qp_num = endpoint->queue->qp_num;
+	parameters.qp_num = endpoint->qp->qp_num;
 	endpoint->request = parameters;
 	if (base->options.own_queue) {
-		outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+		outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
 		if (!outcome)
-			outcome = verbs_queue_move(endpoint, IBV_QPS_RTR);
+			outcome = verbs_qp_modify(endpoint, IBV_QPS_RTR);
 		if (!outcome)
-			outcome = verbs_queue_move(endpoint, IBV_QPS_RTS);
+			outcome = verbs_qp_modify(endpoint, IBV_QPS_RTS);
 		if (outcome)
 			return outcome;
 	}
 	if (rdma_accept(endpoint->id, &parameters))
-		return failed(endpoint, errno, "accepting");
-	verbs_queue_hasten(endpoint);
+		return connection_failed(endpoint, errno, "accepting");
+	verbs_qp_set_rnr_timer(endpoint);
 	return OUTCOME_OK;
 }
 
 enum outcome verbs_establish(struct verbs_endpoint *endpoint)
 {
-	enum outcome outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+	enum outcome outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
 
 	if (!outcome)
-		outcome = verbs_queue_move(endpoint, IBV_QPS_RTR);
+		outcome = verbs_qp_modify(endpoint, IBV_QPS_RTR);
 	if (!outcome)
-		outcome = verbs_queue_move(endpoint, IBV_QPS_RTS);
+		outcome = verbs_qp_modify(endpoint, IBV_QPS_RTS);
 	if (!outcome && rdma_establish(endpoint->id))
-		outcome = failed(endpoint, errno, "establishing");
+		outcome = connection_failed(endpoint, errno, "establishing");
 	return outcome;
 }
 
@@ -93,7 +94,7 @@ enum outcome verbs_reject(struct endpoint *base, const void *data, size_t length
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
-	/* Nothing is lost if it fails: destroying the id refuses the request too. */
+	/* An error is ignored: destroying the id rejects the request, too. */
 	rdma_reject(endpoint->id, data, (uint8_t)length);
 	return OUTCOME_OK;
 }
@@ -103,19 +104,20 @@ enum outcome verbs_disconnect(struct endpoint *base)
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
 	if (base->options.own_queue)
-		verbs_queue_move(endpoint, IBV_QPS_ERR);
+		verbs_qp_modify(endpoint, IBV_QPS_ERR);
 	if (!rdma_disconnect(endpoint->id)) {
-		if (endpoint->leaving) /* the peer's message was the last */
-			loop_timer_start(base->transport->loop, &endpoint->later, 0, verbs_disconnected, endpoint);
+		if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
+			loop_timer_start(base->transport->loop, &endpoint->timer, 0, verbs_report_disconnected,
+					 endpoint);
 		return OUTCOME_OK;
 	}
-	failed(endpoint, errno, "disconnecting");
+	connection_failed(endpoint, errno, "disconnecting");
 	return OUTCOME_FAILED;
 }
 
 void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint)
 {
 	if (endpoint->base.options.own_queue)
-		verbs_queue_move(endpoint, IBV_QPS_ERR);
+		verbs_qp_modify(endpoint, IBV_QPS_ERR);
 	rdma_disconnect(endpoint->id);
 }

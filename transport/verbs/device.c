@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One domain per port of a device: protection domain, completion channel, and the errors the device reports by itself.
- */
+/* Domains: a port of a device with its PD and completion channel, the device's asynchronous events, its removal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,10 +16,10 @@ static void set_nonblocking(int descriptor)
 }
 
 /*
- * Fails the endpoints of the domain, or only those of one queue pair or completion queue, with a word on each unless
- * cause is NULL. Handlers only mark what they destroy, so the table stays as it is.
+ * Fails the endpoints of the domain, or those of one QP or CQ, and logs the cause for each unless it is NULL. Handlers
+ * may destroy endpoints: the slots remain until the reaper runs.
  */
-static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *queue, const struct ibv_cq *completions,
+static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *qp, const struct ibv_cq *cq,
 			   const char *cause)
 {
 	struct verbs_transport *transport = verbs_of(domain->base.transport);
@@ -30,12 +29,12 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 
 		if (!endpoint || endpoint->base.state >= ENDPOINT_FAILED)
 			continue;
-		/* Whichever port's domain takes an event of the device: it may be for a queue of the other. */
-		if (!queue && !completions && endpoint->base.domain != &domain->base)
+		/* Any port's domain may read an event of the device: its QP or CQ may belong to another port. */
+		if (!qp && !cq && endpoint->base.domain != &domain->base)
 			continue;
-		if (queue && endpoint->queue != queue)
+		if (qp && endpoint->qp != qp)
 			continue;
-		if (completions && (!endpoint->completions || endpoint->completions->queue != completions))
+		if (cq && (!endpoint->completions || endpoint->completions->cq != cq))
 			continue;
 		if (cause)
 			log_error(transport->base.log, endpoint->base.name, "the queue pair failed: %s", cause);
@@ -43,19 +42,16 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *que
 	}
 }
 
-static void give_up(struct verbs_domain *domain)
+static void domain_stop(struct verbs_domain *domain)
 {
 	domain->base.removed = true;
 	verbs_reap_later(verbs_of(domain->base.transport));
-	/* It may stay readable for ever. */
+	/* The channel of a removed device may stay readable. */
 	loop_io_stop(&domain->completion_readable);
 }
 
-/*
- * True if somebody waits for a completion, or will: what fails later harms no one, least of all who waits to be
- * disconnected.
- */
-static bool is_needed(const struct verbs_domain *domain)
+/* Whether an endpoint expects completions. One that is done or disconnecting is not harmed by a failed device. */
+static bool has_active_endpoint(const struct verbs_domain *domain)
 {
 	const struct verbs_transport *transport = verbs_of(domain->base.transport);
 
@@ -72,11 +68,11 @@ static bool is_needed(const struct verbs_domain *domain)
 
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what)
 {
-	bool needed = is_needed(domain);
+	bool needed = has_active_endpoint(domain);
 
 	if (!domain->base.removed && needed)
 		log_errno(domain->base.transport->log, domain->base.device, error, "%s", what);
-	give_up(domain);
+	domain_stop(domain);
 	if (needed)
 		fail_endpoints(domain, NULL, NULL, NULL);
 }
@@ -88,7 +84,7 @@ void verbs_domain_removed(struct verbs_domain *domain)
 	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
 	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
 		if (port->context == domain->context && !port->base.removed) {
-			give_up(port);
+			domain_stop(port);
 			fail_endpoints(port, NULL, NULL, NULL);
 		}
 }
@@ -100,15 +96,15 @@ void verbs_domain_unplugged(struct verbs_domain *domain)
 	verbs_domain_removed(domain);
 }
 
-static void holder_readable(void *owner)
+static void bound_id_readable(void *owner)
 {
 	struct verbs_domain *domain = owner;
 	enum rdma_cm_event_type type;
 	struct rdma_cm_event *event;
 
-	if (rdma_get_cm_event(domain->holder->channel, &event)) {
+	if (rdma_get_cm_event(domain->bound_id->channel, &event)) {
 		if (errno != EAGAIN && errno != EINTR)
-			loop_io_stop(&domain->holder_readable);
+			loop_io_stop(&domain->bound_id_readable);
 		return;
 	}
 	type = event->event;
@@ -117,61 +113,61 @@ static void holder_readable(void *owner)
 		verbs_domain_unplugged(domain);
 }
 
-/* Binds an identifier to the device by the address of one that is bound to it, if the kernel lets that be bound. */
-static void hold(struct verbs_domain *domain, struct rdma_cm_id *id, const struct endpoint_options *options)
+/* Binds bound_id to the device, by the local address of id. The kernel may refuse that. */
+static void bind_id(struct verbs_domain *domain, struct rdma_cm_id *id, const struct endpoint_options *options)
 {
 	struct sockaddr_storage storage;
 	struct address local;
 
-	if (rdma_create_id(NULL, &domain->holder, NULL, (enum rdma_port_space)options->port_space)) {
-		domain->holder = NULL;
+	if (rdma_create_id(NULL, &domain->bound_id, NULL, (enum rdma_port_space)options->port_space)) {
+		domain->bound_id = NULL;
 		return;
 	}
 	verbs_address(rdma_get_local_addr(id), &local);
 	local.port = 0;
-	if (rdma_bind_addr(domain->holder, verbs_socket_address(&local, options, &storage)) ||
-	    domain->holder->verbs != domain->context) {
-		rdma_destroy_id(domain->holder);
-		domain->holder = NULL;
+	if (rdma_bind_addr(domain->bound_id, verbs_socket_address(&local, options, &storage)) ||
+	    domain->bound_id->verbs != domain->context) {
+		rdma_destroy_id(domain->bound_id);
+		domain->bound_id = NULL;
 		return;
 	}
-	set_nonblocking(domain->holder->channel->fd);
-	loop_io_start(domain->base.transport->loop, &domain->holder_readable, domain->holder->channel->fd,
-		      holder_readable, domain);
+	set_nonblocking(domain->bound_id->channel->fd);
+	loop_io_start(domain->base.transport->loop, &domain->bound_id_readable, domain->bound_id->channel->fd,
+		      bound_id_readable, domain);
 }
 
 /*
- * Whoever removes a device of soft-RoCE or soft-iWARP waits until every process has closed it. librdmacm closes it only
- * when it meets another device; so its files are replaced, and it may close what has taken their place.
+ * The removal of a soft-RoCE or soft-iWARP device waits until every process has closed it. librdmacm closes it only
+ * when it opens another device. So /dev/null replaces the descriptors of the device, and librdmacm may close that.
  */
 static void release_device(struct verbs_domain *domain)
 {
 	const struct verbs_transport *transport = verbs_of(domain->base.transport);
 	const int files[] = { domain->context->cmd_fd, domain->context->async_fd };
 	bool unplugged = domain->unplugged;
-	int empty;
+	int null_device;
 
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++)
 		if (transport->slots[slot].endpoint && transport->slots[slot].endpoint->id->verbs == domain->context)
-			unplugged = false; /* a listener's: it has yet to be destroyed */
+			unplugged = false; /* the id of a listener, which is not yet destroyed */
 	for (const struct verbs_domain *port = transport->domains; port; port = port->next)
 		if (port->context == domain->context)
-			unplugged = false; /* the last does it */
-	rdma_destroy_id(domain->holder);
-	empty = unplugged ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
-	if (empty < 0)
+			unplugged = false; /* the last port closes the device */
+	rdma_destroy_id(domain->bound_id);
+	null_device = unplugged ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+	if (null_device < 0)
 		return;
 	for (size_t index = 0; index < sizeof(files) / sizeof(*files); index++)
-		if (fcntl(files[index], F_GETFD) >= 0) /* else librdmacm has closed it */
-			dup3(empty, files[index], O_CLOEXEC);
-	close(empty);
+		if (fcntl(files[index], F_GETFD) >= 0) /* librdmacm has not closed it */
+			dup3(null_device, files[index], O_CLOEXEC);
+	close(null_device);
 }
 
-static void note_change(const struct verbs_domain *domain, const struct ibv_async_event *event)
+static void store_port_event(const struct verbs_domain *domain, const struct ibv_async_event *event)
 {
 	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
 		if (port->context == domain->context && port->port == event->element.port_num)
-			port->change = ibv_event_type_str(event->event_type);
+			port->port_event = ibv_event_type_str(event->event_type);
 }
 
 void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
@@ -184,19 +180,19 @@ void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT
 	if (!ibv_query_port(domain->context, domain->port, &port) && port.state < IBV_PORT_ACTIVE)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
 			 port.state == IBV_PORT_DOWN ? "down" : "not active");
-	else if (domain->change)
+	else if (domain->port_event)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s told before: %s", domain->port,
-			 domain->base.device, domain->change);
+			 domain->base.device, domain->port_event);
 }
 
-static void asynchronous_readable(void *owner)
+static void async_readable(void *owner)
 {
 	struct verbs_domain *domain = owner;
 	const struct log *log = domain->base.transport->log;
 	struct ibv_async_event event;
 
 	while (!ibv_get_async_event(domain->context, &event)) {
-		/* Destroying the object waits for the acknowledgement, and the handlers may destroy it. */
+		/* Destroying a QP or CQ waits for the acknowledgement of its events, and handlers may destroy it. */
 		ibv_ack_async_event(&event);
 		log_debug(log, "%s: %s", domain->base.device, ibv_event_type_str(event.event_type));
 		switch (event.event_type) {
@@ -218,15 +214,15 @@ static void asynchronous_readable(void *owner)
 		case IBV_EVENT_SM_CHANGE:
 		case IBV_EVENT_CLIENT_REREGISTER:
 		case IBV_EVENT_GID_CHANGE:
-			note_change(domain, &event);
+			store_port_event(domain, &event);
 			break;
 		default:
 			break;
 		}
 	}
-	/* A device that is gone leaves its descriptor readable for ever. */
+	/* The descriptor of a removed device stays readable. */
 	if (errno != EAGAIN && errno != EINTR)
-		loop_io_stop(&domain->asynchronous_readable);
+		loop_io_stop(&domain->async_readable);
 }
 
 static enum fabric fabric_of(const struct ibv_context *context, const struct ibv_port_attr *port)
@@ -279,23 +275,22 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
 	domain->base.longest_message = port.max_msg_sz;
 	domain->base.most_queue_entries = (uint32_t)domain->limits.max_qp_wr;
-	domain->protection = ibv_alloc_pd(id->verbs);
-	if (domain->protection)
-		domain->completions = ibv_create_comp_channel(id->verbs);
-	if (!domain->completions) {
+	domain->pd = ibv_alloc_pd(id->verbs);
+	if (domain->pd)
+		domain->completion_channel = ibv_create_comp_channel(id->verbs);
+	if (!domain->completion_channel) {
 		error = errno;
 		verbs_domain_destroy(domain);
 		return verbs_explain_resources(log, device, "creating a protection domain and completion channel",
 					       error);
 	}
-	set_nonblocking(domain->completions->fd);
+	set_nonblocking(domain->completion_channel->fd);
 	set_nonblocking(id->verbs->async_fd);
-	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completions->fd,
+	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completion_channel->fd,
 		      verbs_completion_readable, domain);
 	if (WITH_SPIN)
 		verbs_completion_poller_start(domain);
-	loop_io_start(transport->base.loop, &domain->asynchronous_readable, id->verbs->async_fd, asynchronous_readable,
-		      domain);
+	loop_io_start(transport->base.loop, &domain->async_readable, id->verbs->async_fd, async_readable, domain);
 	domain->next = transport->domains;
 	transport->domains = domain;
 	*result = domain;
@@ -319,8 +314,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	}
 	endpoint->base.domain = &domain->base;
 	domain->users++;
-	if (!domain->holder)
-		hold(domain, endpoint->id, &endpoint->base.options);
+	if (!domain->bound_id)
+		bind_id(domain, endpoint->id, &endpoint->base.options);
 	if (domain->base.removed) {
 		log_error(transport->base.log, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;
@@ -333,15 +328,15 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	if (error)
 		return verbs_explain_resources(transport->base.log, domain->base.device, "asking for the port's MTU",
 					       error);
-	/* MTUs are numbered from 1 for 256 bytes: ibv_query_port(3). */
+	/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
 	endpoint->base.datagram_most = 128u << port.active_mtu;
 	return OUTCOME_OK;
 }
 
-/* One without a holder is open only for as long as the last endpoint's identifier. */
-void verbs_domain_leave(struct verbs_domain *domain)
+/* Without a bound_id librdmacm may close the device with the last endpoint's id. */
+void verbs_domain_release(struct verbs_domain *domain)
 {
-	if (!--domain->users && !domain->holder)
+	if (!--domain->users && !domain->bound_id)
 		verbs_domain_destroy(domain);
 }
 
@@ -354,31 +349,31 @@ void verbs_domains_reap(struct verbs_transport *transport)
 	}
 }
 
-/* The endpoints and regions are gone; in the reverse of the order in which it was made. */
+/* Its endpoints and regions are freed. Frees in reverse order of creation. */
 void verbs_domain_destroy(struct verbs_domain *domain)
 {
-	struct verbs_domain **link = &verbs_of(domain->base.transport)->domains;
+	struct verbs_domain **pprev = &verbs_of(domain->base.transport)->domains;
 
-	while (*link && *link != domain)
-		link = &(*link)->next;
-	if (*link)
-		*link = domain->next;
-	loop_io_stop(&domain->asynchronous_readable);
+	while (*pprev && *pprev != domain)
+		pprev = &(*pprev)->next;
+	if (*pprev)
+		*pprev = domain->next;
+	loop_io_stop(&domain->async_readable);
 	if (WITH_SPIN)
 		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
-	while (domain->queues) {
-		struct verbs_completion_queue *completions = domain->queues;
+	while (domain->completion_queues) {
+		struct verbs_completion_queue *completions = domain->completion_queues;
 
-		domain->queues = completions->next;
+		domain->completion_queues = completions->next;
 		verbs_completion_queue_destroy(completions);
 	}
 	loop_io_stop(&domain->completion_readable);
-	if (domain->completions)
-		ibv_destroy_comp_channel(domain->completions);
-	if (domain->protection)
-		ibv_dealloc_pd(domain->protection);
-	loop_io_stop(&domain->holder_readable);
-	if (domain->holder)
+	if (domain->completion_channel)
+		ibv_destroy_comp_channel(domain->completion_channel);
+	if (domain->pd)
+		ibv_dealloc_pd(domain->pd);
+	loop_io_stop(&domain->bound_id_readable);
+	if (domain->bound_id)
 		release_device(domain);
 	free(domain);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why something is not there, in words, with the command that mends it. */
+/* Causes of failures in words, with hints at the remedy. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@
 #include "transport/verbs/verbs.h"
 
 #if WITH_SOFT
-#define SOFT_WAY "; none at all: --transport soft"
+#define SOFT_HINT "; none at all: --transport soft"
 #else
-#define SOFT_WAY ""
+#define SOFT_HINT ""
 #endif
 #define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
 
-/* Whether the directory has an entry whose name begins with prefix: 0, or ENOENT, or why it cannot be told. */
-static int look_for(const char *directory, const char *prefix)
+/* Returns 0 if the directory has an entry whose name begins with prefix; else ENOENT or the error of opendir(). */
+static int find_entry(const char *directory, const char *prefix)
 {
 	DIR *entries = opendir(directory);
 	struct dirent *entry;
@@ -41,9 +41,9 @@ enum outcome verbs_explain_devices(const struct log *log)
 {
 	static const struct {
 		const char *directory, *prefix, *missing, *hint;
-	} places[] = {
+	} checks[] = {
 		{ "/sys/class/infiniband", "", "no RDMA device on this machine (/sys/class/infiniband is empty)",
-		  "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_WAY },
+		  "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_HINT },
 		{ "/sys/class/infiniband_verbs", "uverbs",
 		  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)",
 		  "modprobe ib_uverbs" },
@@ -51,17 +51,17 @@ enum outcome verbs_explain_devices(const struct log *log)
 		  "in a container, pass the devices in /dev/infiniband into it" },
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		int error = look_for(places[i].directory, places[i].prefix);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+		int error = find_entry(checks[i].directory, checks[i].prefix);
 
 		if (!error)
 			continue;
 		if (error != ENOENT) {
-			log_errno(log, places[i].directory, error, "looking for RDMA devices");
+			log_errno(log, checks[i].directory, error, "looking for RDMA devices");
 			return outcome_of(error);
 		}
-		log_error(log, NULL, "%s", places[i].missing);
-		log_hint(log, "%s", places[i].hint);
+		log_error(log, NULL, "%s", checks[i].missing);
+		log_hint(log, "%s", checks[i].hint);
 		return OUTCOME_NO_DEVICE;
 	}
 	if (!access(CONNECTION_MANAGER, R_OK | W_OK))
@@ -69,7 +69,7 @@ enum outcome verbs_explain_devices(const struct log *log)
 	if (errno != ENOENT) {
 		log_errno(log, CONNECTION_MANAGER, errno, "opening the RDMA connection manager");
 		log_hint(log, "run as root, or give this user the right: chmod a+rw /dev/infiniband/rdma_cm");
-	} else if (!look_for("/sys/class/misc", "rdma_cm")) {
+	} else if (!find_entry("/sys/class/misc", "rdma_cm")) {
 		log_error(log, CONNECTION_MANAGER, "the device file is missing");
 		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
 	} else {
@@ -102,7 +102,7 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 
 enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error)
 {
-	/* librdmacm says that there is no device where it cannot open the one that there is. */
+	/* librdmacm returns ENODEV, too, if it cannot open a device that exists. */
 	struct ibv_device **devices = error == ENODEV ? ibv_get_device_list(NULL) : NULL;
 	enum outcome outcome = OUTCOME_OK;
 
@@ -110,7 +110,7 @@ enum outcome verbs_explain_shortage(const struct log *log, const char *object, c
 		struct ibv_context *context = NULL;
 		char path[96];
 
-		/* libibverbs looks for a file it may not open under other names, and forgets why. */
+		/* libibverbs tries other names for a file that it may not open, and loses errno. */
 		snprintf(path, sizeof(path), "/dev/infiniband/%s", (*device)->dev_name);
 		if (!access(path, R_OK | W_OK))
 			context = ibv_open_device(*device);
@@ -143,7 +143,7 @@ enum outcome verbs_explain_address(const struct log *log, const char *object, co
 }
 
 enum {
-	ERROR_NOT_SUPPORTED = 524 /* the kernel's own ENOTSUPP, which has no name here */
+	ERROR_NOT_SUPPORTED = 524 /* the kernel's ENOTSUPP, which user space does not define */
 };
 
 const char *verbs_error_cause(int error)
@@ -173,13 +173,14 @@ const char *verbs_error_cause(int error)
 
 const char *verbs_event_cause(const struct rdma_cm_event *event)
 {
-	/* A reject has a reason on InfiniBand and RoCE, and a negative errno on iWARP; so has every other event. */
+	/* The status of a reject is the CM's reason on InfiniBand and RoCE. On iWARP, and of other events, it is
+	 * -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return rejection_text(event->status);
-	/* iWARP's way to say that the other end's program declined, once TCP had connected. */
+	/* On iWARP the peer's program has rejected: TCP had connected. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
 		return rejection_text(REJECTED_BY_CONSUMER);
-	/* librdmacm's own -1, not EPERM: the group was joined, but ibv_attach_mcast() failed. */
+	/* -1 of librdmacm, not -EPERM: the join succeeded, but ibv_attach_mcast() failed. */
 	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1)
 		return "the device does not attach this queue to the group: it may have too many already";
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An rdma_cm id: made, resolved, driven by its events, moved to another channel, freed. */
+/* An endpoint: its rdma_cm_id, the resolution of addresses, CM events, migration, and the free. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,28 +8,28 @@
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
 
-#define IWARP_SETTLING (20 * CLOCK_NS_PER_MS)
-#define LEAVING	       (500 * CLOCK_NS_PER_MS) /* as over soft */
-#define REASON_COMES   (500 * CLOCK_NS_PER_MS) /* after the flush: it is another descriptor's */
+/* Of EVENT_ESTABLISHED: delay_established(). */
+#define ESTABLISHED_DELAY (20 * CLOCK_NS_PER_MS)
+/* Of EVENT_DISCONNECTED, until the acknowledgements of outstanding sends have arrived. */
+#define DISCONNECT_DELAY (500 * CLOCK_NS_PER_MS)
+/* After a flushed completion, until another descriptor reports the cause. */
+#define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	VENDOR_SIW = 0x626d74 /* soft-iWARP's */
+	VENDOR_SIW = 0x626d74, /* soft-iWARP */
+	BACKLOG = 1024,	       /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
 };
 
-enum {
-	BACKLOG = 1024
-}; /* of a listener that sets none; the kernel's own limit by default (net.rdma_ucm.max_backlog) */
-
-/* Around an id that exists, or none yet. */
-static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind kind,
-				   const struct endpoint_options *options, struct rdma_cm_id *id)
+/* id: of a request, or NULL. */
+static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum endpoint_kind kind,
+						const struct endpoint_options *options, struct rdma_cm_id *id)
 {
 	struct verbs_endpoint *endpoint = calloc(1, sizeof(*endpoint));
 
 	if (!endpoint)
 		return NULL;
 	endpoint_initialise(&endpoint->base, channel, kind, options);
-	/* The connection manager would take another service level. */
+	/* librdmacm would set the service level of its path record. */
 	if (endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
 		endpoint->base.options.own_queue = true;
 	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
@@ -46,7 +46,7 @@ static struct verbs_endpoint *wrap(struct channel *channel, enum endpoint_kind k
 enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind kind,
 				   const struct endpoint_options *options, struct endpoint **result)
 {
-	struct verbs_endpoint *endpoint = wrap(channel, kind, options, NULL);
+	struct verbs_endpoint *endpoint = allocate_endpoint(channel, kind, options, NULL);
 	const struct log *log = channel->transport->log;
 	int error;
 
@@ -68,44 +68,44 @@ void verbs_endpoint_destroy(struct endpoint *base)
 	struct verbs_transport *transport = verbs_of(base->transport);
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
-	endpoint->next = transport->destroyed;
-	transport->destroyed = endpoint;
+	endpoint->next = transport->destroyed_endpoints;
+	transport->destroyed_endpoints = endpoint;
 	verbs_reap_later(transport);
 }
 
 void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 {
 	loop_timer_stop(&endpoint->base.deadline);
-	loop_timer_stop(&endpoint->later);
-	free(endpoint->news);
-	endpoint->news = NULL; /* completions may still come, until the queue is gone */
+	loop_timer_stop(&endpoint->timer);
+	free(endpoint->delayed);
+	endpoint->delayed = NULL; /* verbs_qp_destroy() handles completions, which report it */
 	verbs_abandon(endpoint);
-	verbs_queue_destroy(endpoint);
+	verbs_qp_destroy(endpoint);
 	if (endpoint->group_handle)
 		ibv_destroy_ah(endpoint->group_handle);
 	if (endpoint->base.domain)
-		verbs_domain_leave(verbs_domain_of(endpoint));
+		verbs_domain_release(verbs_domain_of(endpoint));
 	if (endpoint->id)
 		rdma_destroy_id(endpoint->id);
 	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
 	free(endpoint);
 }
 
-/* Applies type of service and ack time-out to the id. */
+/* Sets type of service and ACK timeout of the id. */
 static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
 	const struct log *log = endpoint->base.transport->log;
-	int asked_type = endpoint_type_of_service(&endpoint->base);
-	int64_t asked_timeout = endpoint_option(&endpoint->base, ack_timeout);
-	uint8_t type_of_service = (uint8_t)asked_type;
-	uint8_t ack_timeout = (uint8_t)asked_timeout;
+	int option_type = endpoint_type_of_service(&endpoint->base);
+	int64_t option_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	uint8_t type_of_service = (uint8_t)option_type;
+	uint8_t ack_timeout = (uint8_t)option_timeout;
 
-	if (asked_type != PATH_UNSET && rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
-							&type_of_service, sizeof(type_of_service))) {
+	if (option_type != PATH_UNSET && rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
+							 &type_of_service, sizeof(type_of_service))) {
 		log_errno(log, endpoint->base.name, errno, "setting the type of service to %u", type_of_service);
 		return OUTCOME_FAILED;
 	}
-	if (asked_timeout == PATH_UNSET)
+	if (option_timeout == PATH_UNSET)
 		return OUTCOME_OK;
 	if (endpoint->base.domain->fabric == FABRIC_IWARP) {
 		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
@@ -114,7 +114,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 	if (!rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
 			     sizeof(ack_timeout)))
 		return OUTCOME_OK;
-	/* An older kernel does not know it: verbs_queue_move() sets it. */
+	/* A kernel without this option: verbs_qp_modify() sets the ACK timeout of an own QP. */
 	endpoint->base.options.own_queue = true;
 	if (errno != ENOSYS) {
 		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);
@@ -138,7 +138,7 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	return OUTCOME_OK;
 }
 
-/* For librdmacm, which counts milliseconds in an int; 0 would mean none at all. */
+/* Converts to librdmacm's int of milliseconds, at least 1. An infinite timeout, 0, becomes the longest. */
 static int milliseconds(int64_t timeout)
 {
 	int64_t value = timeout / CLOCK_NS_PER_MS;
@@ -146,12 +146,6 @@ static int milliseconds(int64_t timeout)
 	if (!timeout || value > INT32_MAX)
 		return INT32_MAX;
 	return value ? (int)value : 1;
-}
-
-static void fail_with(struct verbs_endpoint *endpoint, enum outcome outcome)
-{
-	if (outcome)
-		endpoint_fail(&endpoint->base, outcome);
 }
 
 static void resolve_route(struct verbs_endpoint *endpoint)
@@ -182,7 +176,7 @@ static void address_resolved(void *owner)
 		resolve_route(endpoint);
 }
 
-/* A native multicast GID has no route: the source says which device, and that is known at once. */
+/* A native multicast GID is not resolved: binding to the source address selects the device. */
 static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
 {
 	if (rdma_bind_addr(endpoint->id, source))
@@ -192,7 +186,7 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 			  "binding: the address does not belong to an RDMA device (%d)", ENODEV);
 		return OUTCOME_NO_CONNECTION;
 	}
-	loop_timer_start(endpoint->base.transport->loop, &endpoint->later, 0, address_resolved, endpoint);
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, 0, address_resolved, endpoint);
 	return OUTCOME_OK;
 }
 
@@ -220,7 +214,7 @@ enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
 	return OUTCOME_FAILED;
 }
 
-static void requested(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
+static void verbs_requested(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
 {
 	struct verbs_endpoint *endpoint = NULL;
 	struct endpoint_options options = listener->base.options;
@@ -228,7 +222,7 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 	enum outcome outcome;
 
 	if (listens)
-		endpoint = wrap(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
+		endpoint = allocate_endpoint(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
 	if (!endpoint) {
 		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);
@@ -253,10 +247,10 @@ static void requested(struct verbs_endpoint *listener, const struct rdma_cm_even
 				event->param.conn.private_data_len);
 }
 
-static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
-	char refusal[ENDPOINT_REJECT_TEXT_SIZE], silence[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
+	char reject_text[ENDPOINT_REJECT_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
@@ -272,9 +266,8 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_may_log(&endpoint->base))
 		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s, status %d)",
 			  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
-			  endpoint_reject_text(data, event->param.conn.private_data_len, refusal),
-			  event->event == RDMA_CM_EVENT_REJECTED ? ""
-								 : endpoint_timeout_cause(&endpoint->base, silence),
+			  endpoint_reject_text(data, event->param.conn.private_data_len, reject_text),
+			  event->event == RDMA_CM_EVENT_REJECTED ? "" : endpoint_timeout_cause(&endpoint->base, cause),
 			  rdma_event_str(event->event), event->status);
 	endpoint->base.absent = verbs_event_absent(event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
@@ -283,43 +276,44 @@ static void failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
 
-void verbs_endpoint_settle(struct verbs_endpoint *endpoint)
+void verbs_report_established(struct verbs_endpoint *endpoint)
 {
-	struct verbs_news *news = endpoint->news;
+	struct verbs_delayed *delayed = endpoint->delayed;
 
-	if (!news)
+	if (!delayed)
 		return;
-	endpoint->news = NULL;
-	loop_timer_stop(&endpoint->later);
-	endpoint_established(&endpoint->base, news->length ? news->data : NULL, news->length);
-	free(news);
+	endpoint->delayed = NULL;
+	loop_timer_stop(&endpoint->timer);
+	endpoint_established(&endpoint->base, delayed->length ? delayed->data : NULL, delayed->length);
+	free(delayed);
 }
 
-static void settle(void *owner)
+static void established_delay_over(void *owner)
 {
-	verbs_endpoint_settle(owner);
+	verbs_report_established(owner);
 }
 
 /*
- * soft-iWARP's accepting end may miss what comes right behind its answer: it has not yet handed the socket from its
- * connection manager to the queue pair, and looks again only when the next segment arrives. So the end that connected,
- * which on iWARP is the one to send first, is told a moment later.
+ * The accepting side of soft-iWARP may miss data right after its MPA reply: while it moves the socket from its CM to
+ * the QP it does not read, and reads again only when the next segment arrives. On iWARP the connecting side sends
+ * first, so there EVENT_ESTABLISHED is delayed.
  */
-static bool keep_news(struct verbs_endpoint *endpoint, const void *data, size_t length)
+static bool delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length)
 {
-	struct verbs_news *news = malloc(sizeof(*news) + length);
+	struct verbs_delayed *delayed = malloc(sizeof(*delayed) + length);
 
-	if (!news)
+	if (!delayed)
 		return false;
-	news->length = length;
+	delayed->length = length;
 	if (length)
-		memcpy(news->data, data, length);
-	endpoint->news = news;
-	loop_timer_start(endpoint->base.transport->loop, &endpoint->later, IWARP_SETTLING, settle, endpoint);
+		memcpy(delayed->data, data, length);
+	endpoint->delayed = delayed;
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, ESTABLISHED_DELAY, established_delay_over,
+			 endpoint);
 	return true;
 }
 
-static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	bool connecting = endpoint->base.state == ENDPOINT_CONNECTING;
 	const void *data = connecting ? event->param.conn.private_data : NULL;
@@ -330,19 +324,19 @@ static void established(struct verbs_endpoint *endpoint, const struct rdma_cm_ev
 		return;
 	}
 	if (connecting)
-		verbs_queue_hasten(endpoint);
+		verbs_qp_set_rnr_timer(endpoint);
 	if (connecting && verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
-	    keep_news(endpoint, data, length))
+	    delay_established(endpoint, data, length))
 		return;
 	endpoint_established(&endpoint->base, length ? data : NULL, length);
 }
 
-void verbs_disconnected(void *owner)
+void verbs_report_disconnected(void *owner)
 {
 	struct verbs_endpoint *endpoint = owner;
 
-	endpoint->leaving = false;
-	loop_timer_stop(&endpoint->later);
+	endpoint->disconnect_pending = false;
+	loop_timer_stop(&endpoint->timer);
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
@@ -351,7 +345,7 @@ void verbs_disconnected(void *owner)
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 }
 
-static void no_reason_came(void *owner)
+static void no_cause_reported(void *owner)
 {
 	struct verbs_endpoint *endpoint = owner;
 
@@ -363,40 +357,40 @@ static void no_reason_came(void *owner)
 }
 
 /*
- * What brought the queue pair down is a completion, an event of the device, or on iWARP one of the connection manager.
- * soft-RoCE raises none of them where it refuses a peer's request (rxe_resp.c, RESPST_ERR_RKEY_VIOLATION).
+ * The cause of the error state is reported by a completion or an asynchronous event, on iWARP also by a CM event.
+ * soft-RoCE reports none if it refuses a peer's request (rxe_resp.c, RESPST_ERR_RKEY_VIOLATION).
  */
 void verbs_flushed(struct verbs_endpoint *endpoint)
 {
-	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->leaving &&
+	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->disconnect_pending &&
 	    endpoint->base.domain->fabric != FABRIC_IWARP)
-		loop_timer_start(endpoint->base.transport->loop, &endpoint->later, REASON_COMES, no_reason_came,
+		loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, CAUSE_DELAY, no_cause_reported,
 				 endpoint);
 }
 
 /*
- * The last messages may still lie in the completion queue: they come first. The last acknowledgements may be overtaken
- * by the connection manager's message, which takes another queue pair: they get a moment.
+ * Completions of the last messages are reported first. The DREQ comes over QP 1 and may overtake the acknowledgements
+ * of our last sends: EVENT_DISCONNECTED waits for their completions, DISCONNECT_DELAY at most.
  */
-static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+static void verbs_disconnect_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	if (endpoint->base.domain)
 		verbs_completion_drain(verbs_domain_of(endpoint));
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
-		endpoint->leaving = endpoint->unfinished && endpoint->base.domain->fabric != FABRIC_IWARP;
-		if (endpoint->leaving)
-			loop_timer_start(endpoint->base.transport->loop, &endpoint->later, LEAVING, verbs_disconnected,
-					 endpoint);
+		endpoint->disconnect_pending = endpoint->outstanding && endpoint->base.domain->fabric != FABRIC_IWARP;
+		if (endpoint->disconnect_pending)
+			loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, DISCONNECT_DELAY,
+					 verbs_report_disconnected, endpoint);
 		else
-			verbs_disconnected(endpoint);
+			verbs_report_disconnected(endpoint);
 		break;
 	case ENDPOINT_DISCONNECTING:
-		verbs_disconnected(endpoint);
+		verbs_report_disconnected(endpoint);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		failed(endpoint, event);
+		event_failed(endpoint, event);
 		break;
 	default:
 		break;
@@ -406,8 +400,10 @@ static void disconnected(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener)
 {
+	enum outcome outcome;
+
 	if (endpoint)
-		verbs_endpoint_settle(endpoint);
+		verbs_report_established(endpoint);
 	if (endpoint && endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	switch (event->event) {
@@ -419,18 +415,20 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		requested(listener, event);
+		verbs_requested(listener, event);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		fail_with(endpoint, verbs_establish(endpoint));
+		outcome = verbs_establish(endpoint);
+		if (outcome)
+			endpoint_fail(&endpoint->base, outcome);
 		if (endpoint->base.state == ENDPOINT_CONNECTING)
-			established(endpoint, event);
+			verbs_established(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		established(endpoint, event);
+		verbs_established(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		disconnected(endpoint, event);
+		verbs_disconnect_event(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 		verbs_joined(endpoint, &event->param.ud);
@@ -441,17 +439,17 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
-		failed(endpoint, event);
+		event_failed(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		if (endpoint->base.domain)
-			verbs_domain_of(endpoint)->change = "the address has moved to another interface";
+			verbs_domain_of(endpoint)->port_event = "the address has moved to another interface";
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (endpoint->base.domain)
 			verbs_domain_unplugged(verbs_domain_of(endpoint));
 		else
-			failed(endpoint, event);
+			event_failed(endpoint, event);
 		break;
 	default:
 		break;

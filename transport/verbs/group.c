@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Multicast: joining, attaching, leaving. */
+/* Multicast: joins and leaves a group, attaches the QP. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 					     : rdma_join_multicast(endpoint->id, address, context);
 	int error = errno;
 
-	endpoint->member = !failed;
+	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
 	log_error(base->transport->log, base->name, "joining the group: %s (%d)", verbs_error_cause(error), error);
@@ -29,14 +29,14 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* librdmacm attaches a queue it knows; one of our own is ours to attach, and a send-only member's stays detached. */
-static int attach_own_queue(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
+/* Attaches an own QP; librdmacm attaches its own. A send-only member's is not attached. Returns 0 or an errno value. */
+static int attach_own_qp(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
 {
 	int error;
 
 	if (!endpoint->base.options.own_queue || endpoint->base.options.send_only)
 		return 0;
-	error = ibv_attach_mcast(endpoint->queue, &parameters->ah_attr.grh.dgid, parameters->ah_attr.dlid);
+	error = ibv_attach_mcast(endpoint->qp, &parameters->ah_attr.grh.dgid, parameters->ah_attr.dlid);
 	endpoint->attached = !error;
 	return error;
 }
@@ -46,9 +46,9 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	const struct log *log = endpoint->base.transport->log;
 	struct ibv_ah_attr attributes = parameters->ah_attr;
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
-	int error = attach_own_queue(endpoint, parameters);
+	int error = attach_own_qp(endpoint, parameters);
 
-	/* Joined from here on, whatever fails below: it will have to be left. */
+	/* Also if a step below fails, the endpoint has to leave the group. */
 	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
 	if (error) {
 		log_errno(log, endpoint->base.name, error, "attaching the queue to the group");
@@ -70,7 +70,7 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		return;
 	}
-	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->protection, &attributes);
+	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->pd, &attributes);
 	if (!endpoint->group_handle) {
 		endpoint_fail(&endpoint->base, verbs_explain_resources(log, endpoint->base.name,
 								       "creating the group's address handle", errno));
@@ -79,7 +79,7 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 }
 
-/* Of our own queue: one that is still attached cannot be destroyed. Returns 0 or an errno value. */
+/* Detaches an own QP, as an attached one cannot be destroyed. Returns 0 or an errno value. */
 static int detach(struct verbs_endpoint *endpoint)
 {
 	union ibv_gid gid;
@@ -88,7 +88,7 @@ static int detach(struct verbs_endpoint *endpoint)
 		return 0;
 	endpoint->attached = false;
 	memcpy(gid.raw, endpoint->group.gid, sizeof(gid.raw));
-	return ibv_detach_mcast(endpoint->queue, &gid, endpoint->group.lid);
+	return ibv_detach_mcast(endpoint->qp, &gid, endpoint->group.lid);
 }
 
 enum outcome verbs_leave(struct endpoint *base)
@@ -102,7 +102,7 @@ enum outcome verbs_leave(struct endpoint *base)
 		log_errno(log, base->name, error, "detaching the queue from the group");
 		outcome = OUTCOME_FAILED;
 	}
-	endpoint->member = false;
+	endpoint->is_member = false;
 	if (rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address)) {
 		log_errno(log, base->name, errno, "leaving the group");
 		outcome = OUTCOME_FAILED;
@@ -112,9 +112,9 @@ enum outcome verbs_leave(struct endpoint *base)
 
 void verbs_abandon(struct verbs_endpoint *endpoint)
 {
-	if (!endpoint->member)
+	if (!endpoint->is_member)
 		return;
-	endpoint->member = false;
+	endpoint->is_member = false;
 	detach(endpoint);
 	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
 }

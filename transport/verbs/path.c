@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which device, port and GID a connection identifier leads to: asked for, checked, and told. */
+/* The device, port and GID of an id: checks them against the options and reports them. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -18,21 +18,21 @@ static const char *device_name(const struct rdma_cm_id *id)
 }
 
 /*
- * The index of the GID that packets go out with, PATH_UNSET while the connection manager does not tell. On Ethernet two
- * entries have the same GID, for RoCE v1 and v2: only the queue pair's address vector tells which of them it is.
+ * Returns the index of the source GID, or PATH_UNSET while librdmacm has no address vector. On RoCE two entries have
+ * the same GID, one for v1 and one for v2: only the address vector has the index.
  */
 static int64_t gid_index_of(const struct rdma_cm_id *id)
 {
-	struct ibv_qp_attr queue = { .qp_state = IBV_QPS_RTR };
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RTR };
 	int mask;
 
-	if (rdma_init_qp_attr((struct rdma_cm_id *)(uintptr_t)id, &queue, &mask) || !(mask & IBV_QP_AV) ||
-	    !queue.ah_attr.is_global)
+	if (rdma_init_qp_attr((struct rdma_cm_id *)(uintptr_t)id, &attributes, &mask) || !(mask & IBV_QP_AV) ||
+	    !attributes.ah_attr.is_global)
 		return PATH_UNSET;
-	return queue.ah_attr.grh.sgid_index;
+	return attributes.ah_attr.grh.sgid_index;
 }
 
-/* True if packets go out with the GID at that index, or the port has the id's own GID there, as far as is known. */
+/* Whether index is that of the source GID; without an address vector, whether the port's entry there is equal to it. */
 static bool has_gid(const struct rdma_cm_id *id, int64_t index)
 {
 	int64_t used = gid_index_of(id);
@@ -44,8 +44,8 @@ static bool has_gid(const struct rdma_cm_id *id, int64_t index)
 	       !memcmp(&gid, &id->route.addr.addr.ibaddr.sgid, sizeof(gid));
 }
 
-/* The name of the first option that the id does not meet; NULL if it meets them all. */
-static const char *unmet(const struct rdma_cm_id *id, const struct path_options *options)
+/* Returns the first option that the id does not fulfil, or NULL. */
+static const char *unmet_option(const struct rdma_cm_id *id, const struct path_options *options)
 {
 	if (options->device && strcmp(options->device, device_name(id)) != 0)
 		return "--device";
@@ -56,7 +56,7 @@ static const char *unmet(const struct rdma_cm_id *id, const struct path_options 
 	return NULL;
 }
 
-/* The connection manager itself tells: an id that is bound to an address knows its device. */
+/* Binds an id to the address: it then has the device. */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
 {
 	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
@@ -68,18 +68,18 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		return false;
 	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs &&
-	       !unmet(id, options);
+	       !unmet_option(id, options);
 	rdma_destroy_id(id);
 	return fits;
 }
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 {
-	int64_t asked = WITH_PATH ? endpoint_option(&endpoint->base, gid_index) : PATH_UNSET;
+	int64_t wanted = WITH_PATH ? endpoint_option(&endpoint->base, gid_index) : PATH_UNSET;
 	int64_t used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
 	const struct log *log = endpoint->base.transport->log;
 
-	if (asked == PATH_UNSET || used == PATH_UNSET || used == asked)
+	if (wanted == PATH_UNSET || used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
 	log_error(log, endpoint->base.name,
 		  "the connection manager takes GID index %d of %s, port %u, which is not what --gid-index asks for",
@@ -92,11 +92,11 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 {
 	const struct path_options *options = endpoint->base.options.path;
-	const char *option = WITH_PATH && options ? unmet(endpoint->id, options) : NULL;
+	const char *option = WITH_PATH && options ? unmet_option(endpoint->id, options) : NULL;
 
 	if (!option)
 		return OUTCOME_OK;
-	/* A listener that chose a device does not mind that others are asked for. */
+	/* A request on another device than the listener's options name is rejected without a message. */
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
 		return OUTCOME_NO_CONNECTION;
 	log_error(endpoint->base.transport->log, endpoint->base.name,
@@ -117,8 +117,8 @@ static const char *type_text(uint32_t type)
 	}
 }
 
-/* The entry of the port's table that packets go out with; where that is not known, the first with the id's GID. */
-static bool find_gid(const struct rdma_cm_id *id, int64_t index, struct ibv_gid_entry *entry)
+/* Finds the entry of the source GID in the port's table: at index, or if that is unknown the first equal one. */
+static bool verbs_find_gid(const struct rdma_cm_id *id, int64_t index, struct ibv_gid_entry *entry)
 {
 	struct ibv_port_attr port;
 
@@ -136,7 +136,7 @@ static bool find_gid(const struct rdma_cm_id *id, int64_t index, struct ibv_gid_
 void verbs_path(const struct endpoint *base, struct path *path)
 {
 	const struct verbs_endpoint *endpoint = (const struct verbs_endpoint *)base;
-	struct ibv_qp_attr queue = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp_init_attr initial;
 	struct ibv_gid_entry entry;
 	char interface[IF_NAMESIZE];
@@ -144,14 +144,15 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
 	path->port = endpoint->id->port_num;
 	path->mtu = base->datagram_most;
-	if (base->kind == ENDPOINT_CONNECTION && base->domain->fabric != FABRIC_IWARP && endpoint->queue &&
-	    !ibv_query_qp(endpoint->queue, &queue, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &initial)) {
-		/* Numbered from 1 for 256 bytes. */
-		path->mtu = 128u << queue.path_mtu;
-		path->peer_qpn = queue.dest_qp_num;
+	if (base->kind == ENDPOINT_CONNECTION && base->domain->fabric != FABRIC_IWARP && endpoint->qp &&
+	    !ibv_query_qp(endpoint->qp, &attributes, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &initial)) {
+		/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
+		path->mtu = 128u << attributes.path_mtu;
+		path->peer_qpn = attributes.dest_qp_num;
 	}
-	if (!find_gid(endpoint->id,
-		      base->kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id), &entry))
+	if (!verbs_find_gid(endpoint->id,
+			    base->kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id),
+			    &entry))
 		return;
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory registered with a device. */
+/* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static unsigned verbs_access(const struct domain *domain, unsigned access)
 		flags |= IBV_ACCESS_REMOTE_READ;
 	if (access & REGION_REMOTE_WRITE)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
-	/* On iWARP a READ response is a write of the peer's into the sink: RFC 5040, section 5.1. */
+	/* On iWARP a READ response is an RDMA WRITE of the peer to the sink: RFC 5040, section 5.1. */
 	if ((access & REGION_READ_SINK) && domain->fabric == FABRIC_IWARP)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	return flags;
@@ -36,7 +36,7 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 		verbs_region_free(region);
 		return verbs_explain_resources(log, base->device, "allocating memory", ENOMEM);
 	}
-	region->registration = ibv_reg_mr(domain->protection, region->base.memory, length, verbs_access(base, access));
+	region->registration = ibv_reg_mr(domain->pd, region->base.memory, length, verbs_access(base, access));
 	if (!region->registration) {
 		int error = errno;
 
@@ -54,7 +54,7 @@ void verbs_region_free(struct verbs_region *region)
 {
 	if (region->registration) {
 		ibv_dereg_mr(region->registration);
-		verbs_domain_leave((struct verbs_domain *)region->base.domain);
+		verbs_domain_release((struct verbs_domain *)region->base.domain);
 	}
 	free(region->base.memory);
 	free(region);
@@ -65,7 +65,7 @@ void verbs_region_destroy(struct region *base)
 	struct verbs_transport *transport = verbs_of(base->domain->transport);
 	struct verbs_region *region = (struct verbs_region *)base;
 
-	region->next = transport->unwanted;
-	transport->unwanted = region;
+	region->next = transport->destroyed_regions;
+	transport->destroyed_regions = region;
 	verbs_reap_later(transport);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rdma-core backend: opening, closing, the table of endpoints and the reaper. */
+/* The rdma-core backend: open, close, the table of endpoints and the reaper. */
 #include "transport/verbs/verbs.h"
 
 #include <errno.h>
@@ -53,34 +53,34 @@ void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint
 	transport->first_free = endpoint->slot;
 }
 
-/* Endpoints before regions and channels: they may use them until they are gone. */
+/* Frees endpoints before the regions, domains and channels that they use. */
 static void reap(void *owner)
 {
 	struct verbs_transport *transport = owner;
 
 	transport->reaping = false;
-	while (transport->destroyed) {
-		struct verbs_endpoint *endpoint = transport->destroyed;
+	while (transport->destroyed_endpoints) {
+		struct verbs_endpoint *endpoint = transport->destroyed_endpoints;
 
-		transport->destroyed = endpoint->next;
+		transport->destroyed_endpoints = endpoint->next;
 		verbs_endpoint_free(endpoint);
 	}
-	while (transport->unwanted) {
-		struct verbs_region *region = transport->unwanted;
+	while (transport->destroyed_regions) {
+		struct verbs_region *region = transport->destroyed_regions;
 
-		transport->unwanted = region->next;
+		transport->destroyed_regions = region->next;
 		verbs_region_free(region);
 	}
 	verbs_domains_reap(transport);
-	while (transport->left) {
-		struct verbs_channel *channel = transport->left;
+	while (transport->destroyed_channels) {
+		struct verbs_channel *channel = transport->destroyed_channels;
 
-		transport->left = channel->next;
+		transport->destroyed_channels = channel->next;
 		verbs_channel_free(channel);
 	}
 }
 
-/* Once: a timer that is started anew in every turn of a busy loop never rings. */
+/* Starts the timer once: one that is restarted in every turn of a busy loop never expires. */
 void verbs_reap_later(struct verbs_transport *transport)
 {
 	if (transport->reaping)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rdma-core backend, as its own files and the registry see it. */
+/* The inside of the rdma-core backend (librdmacm and libibverbs). */
 #ifndef TRANSPORT_VERBS_VERBS_H
 #define TRANSPORT_VERBS_VERBS_H
 
@@ -13,9 +13,9 @@ extern const struct backend verbs_backend;
 struct verbs_endpoint;
 
 /*
- * Who a completion belongs to. A work request carries a number, never a pointer, because a device may leave the
- * completions of a destroyed queue pair in a shared completion queue: an index into this table, with a generation that
- * tells a slot's earlier users apart.
+ * The endpoint of a completion. A wr_id has the index of a slot and its generation instead of a pointer: a device may
+ * leave the completions of a destroyed QP in a shared CQ, and the generation tells them from those of the slot's
+ * present endpoint.
  */
 struct verbs_slot {
 	struct verbs_endpoint *endpoint; /* NULL if free */
@@ -23,7 +23,7 @@ struct verbs_slot {
 	uint16_t generation;
 };
 
-/* The name of a device outlives the device: commands print it at their end. */
+/* The name of a device. It outlives the domain: commands print it at their end. */
 struct verbs_name {
 	struct verbs_name *next;
 	char text[IBV_SYSFS_NAME_MAX];
@@ -36,15 +36,16 @@ struct verbs_transport {
 	struct verbs_name *names;
 	struct verbs_slot *slots;
 	uint32_t slot_count;
-	uint32_t first_free;		  /* slot_count if none */
-	struct verbs_endpoint *destroyed; /* wait for the reaper */
-	struct verbs_region *unwanted;	  /* wait for it too, behind the endpoints */
-	struct verbs_channel *left;	  /* as well: endpoints that wait may still be on them */
+	uint32_t first_free; /* slot_count if none */
+	/* To be freed by the reaper, in this order. */
+	struct verbs_endpoint *destroyed_endpoints;
+	struct verbs_region *destroyed_regions;
+	struct verbs_channel *destroyed_channels;
 	struct loop_timer reaper;
 	bool reaping;
 };
 
-/* An rdma_cm event channel on the loop. */
+/* An rdma_cm event channel, watched by the loop. */
 struct verbs_channel {
 	struct channel base;
 	struct rdma_event_channel *events;
@@ -52,40 +53,34 @@ struct verbs_channel {
 	struct verbs_channel *next;
 };
 
-/*
- * A completion queue shared by many queue pairs. Each reserves as many entries as it can have work requests, so that
- * the queue never overflows.
- */
+/* A CQ shared by many QPs. Each QP reserves an entry for every work request it may post, so the CQ cannot overflow. */
 struct verbs_completion_queue {
 	struct verbs_domain *domain;
-	struct ibv_cq *queue;
+	struct ibv_cq *cq;
 	uint32_t capacity;
 	uint32_t reserved;
-	unsigned unacknowledged; /* completion events to pay back with ibv_ack_cq_events() */
+	unsigned unacknowledged; /* completion events not yet acknowledged with ibv_ack_cq_events() */
 	bool armed;		 /* the next completion raises an event */
-	struct loop_timer again; /* the rest of a batch that was larger than its budget */
+	struct loop_timer again; /* polls again after the budget of a turn was used up */
 	struct verbs_completion_queue *next;
 };
 
-/*
- * One port of a device: what librdmacm opened, with our protection domain and completion queues on it. The ports of a
- * device may be of different fabrics.
- */
+/* A port of a device: librdmacm's context, with our PD and CQs. The ports of a device may be of different fabrics. */
 struct verbs_domain {
 	struct domain base;
-	struct ibv_context *context; /* librdmacm's, which closes a removed device that no identifier is bound to */
-	struct rdma_cm_id *holder;   /* so this one is, and is told of the removal; NULL if it could not be bound */
-	struct loop_io holder_readable;
+	struct ibv_context *context; /* librdmacm's; it closes a removed device when no id is bound to it */
+	struct rdma_cm_id *bound_id; /* keeps the context open, reports DEVICE_REMOVAL; NULL if it could not be bound */
+	struct loop_io bound_id_readable;
 	uint8_t port;
-	const char *change; /* what was told of the port last; NULL: nothing */
-	unsigned users;	    /* endpoints and regions */
-	bool unplugged;	    /* the kernel has removed the device */
-	struct ibv_pd *protection;
-	struct ibv_comp_channel *completions;
+	const char *port_event; /* the last asynchronous event of the port, or NULL */
+	unsigned users;		/* endpoints and regions */
+	bool unplugged;		/* the kernel has removed the device */
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *completion_channel;
 	struct loop_io completion_readable;
 	struct loop_poller completion_poller;
-	struct loop_io asynchronous_readable; /* errors of the device and of queue pairs */
-	struct verbs_completion_queue *queues;
+	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
+	struct verbs_completion_queue *completion_queues;
 	struct ibv_device_attr limits;
 	struct verbs_domain *next;
 };
@@ -93,34 +88,34 @@ struct verbs_domain {
 struct verbs_region {
 	struct region base;
 	struct ibv_mr *registration;
-	struct verbs_region *next; /* among the unwanted */
+	struct verbs_region *next; /* in destroyed_regions */
 };
 
-/* The news that a connection is established, kept back for a moment: verbs_endpoint_settle(). */
-struct verbs_news {
+/* A delayed EVENT_ESTABLISHED: verbs_report_established(). */
+struct verbs_delayed {
 	size_t length;
-	uint8_t data[]; /* what the peer said */
+	uint8_t data[]; /* private data of the peer */
 };
 
 struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
 	uint32_t slot;
-	struct ibv_qp *queue; /* the id's, or our own with options.own_queue */
+	struct ibv_qp *qp; /* the id's, or our own with options.own_queue */
 	struct verbs_completion_queue *completions;
-	uint32_t reserved;		/* of their entries */
-	struct rdma_conn_param request; /* what the peer asked for, when accepting */
-	uint32_t unfinished;		/* sends that are to be reported */
-	bool leaving;			/* the peer has disconnected, and some are unfinished */
-	struct loop_timer later;	/* an event of ours that the kernel does not send */
-	struct verbs_news *news;	/* NULL if none is kept back */
-	bool member;			/* librdmacm keeps a membership that has to be left */
-	bool attached;			/* our own queue is attached to the group */
+	uint32_t reserved;		/* entries of the CQ */
+	struct rdma_conn_param request; /* of the peer's REQ, limited by the device, when accepting */
+	uint32_t outstanding;		/* signalled sends without a completion */
+	bool disconnect_pending;	/* the peer has disconnected; EVENT_DISCONNECTED waits for outstanding sends */
+	struct loop_timer timer;	/* of an event that the endpoint reports later, or of its cause */
+	struct verbs_delayed *delayed;	/* NULL: none */
+	bool is_member;			/* joined or joining: the id has to leave */
+	bool attached;			/* our own QP is attached to the group */
 	struct group_address group;
-	struct sockaddr_storage group_socket_address; /* as joined: the key for leaving */
+	struct sockaddr_storage group_socket_address; /* as joined: rdma_leave_multicast() compares it */
 	struct ibv_ah *group_handle;
-	int64_t group_gid_index;     /* of what is sent to the group; PATH_UNSET until it has joined */
-	struct verbs_endpoint *next; /* among the destroyed */
+	int64_t group_gid_index;     /* source GID of datagrams to the group; PATH_UNSET before the join */
+	struct verbs_endpoint *next; /* in destroyed_endpoints */
 };
 
 static inline struct verbs_transport *verbs_of(struct transport *transport)
@@ -133,31 +128,33 @@ static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *
 	return (struct verbs_domain *)endpoint->base.domain;
 }
 
-/* verbs.c: the table of endpoints. verbs_slot_take() returns false when memory is short. */
+/* verbs.c: the table of endpoints. verbs_slot_take() returns false if memory is short or the table full. */
 bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
 void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
-/* Schedules the clean-up of what was destroyed for the next turn of the loop. */
+/* Frees destroyed objects in the next turn of the loop. */
 void verbs_reap_later(struct verbs_transport *transport);
 
-/* diagnosis.c: says why there is no event channel, or no memory, with the command that mends it. */
+/* diagnosis.c: logs why there is no event channel, or no memory, with a hint at the remedy. */
 enum outcome verbs_explain_no_channel(const struct log *log, int error);
 enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error);
-/* Says what is short, or that a device cannot be opened, if that is what stands behind the error of a call or an event
- * of librdmacm's; else OUTCOME_OK, and nothing is said. */
+/*
+ * Logs the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
+ * opened. Else logs nothing and returns OUTCOME_OK.
+ */
 enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error);
-/* The same, and says what there is to say of any other error of an address. */
+/* The same, and logs any other error of an address, too. */
 enum outcome verbs_explain_address(const struct log *log, const char *object, const char *what, int error);
-/* Says why there is no usable device, before librdmacm prints words of its own; OUTCOME_OK if there is one. */
+/* Logs why there is no usable device, before librdmacm prints its own message; OUTCOME_OK if there is one. */
 enum outcome verbs_explain_devices(const struct log *log);
-/* "nobody listens there" and the like, for a connection event that failed. */
+/* The cause of a failed CM event in words. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
-/* True if the cause is that nobody is there, which may change: no listener, no answer. */
+/* Whether no peer is there (no listener, no answer), so that a retry may succeed. */
 bool verbs_event_absent(const struct rdma_cm_event *event);
 bool verbs_error_absent(int error);
-/* The same for an errno value of a resolve or join. */
+/* The cause of an errno value of librdmacm in words. */
 const char *verbs_error_cause(int error);
 
-/* address.c: to and from what librdmacm takes; of the options, a GID has the port space and the P_Key. */
+/* address.c: conversion to and from librdmacm's addresses. A GID takes port space and P_Key from the options. */
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address);
 void verbs_address(const struct sockaddr *socket_address, struct address *address);
@@ -167,30 +164,31 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 void verbs_channel_destroy(struct channel *channel);
 void verbs_channel_free(struct verbs_channel *channel);
 
-/* device.c: finds or makes the domain of the device an id is bound to, and sets it in the endpoint. */
+/* device.c: finds or creates the domain of the id's port, and sets endpoint->domain. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
-/* An endpoint or region that used it goes. */
-void verbs_domain_leave(struct verbs_domain *domain);
+/* An endpoint or region no longer uses the domain. */
+void verbs_domain_release(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);
-/* Destroys those that nothing uses and that are of no more use. */
+/* Destroys failed and removed domains without users. */
 void verbs_domains_reap(struct verbs_transport *transport);
-/* The device is gone, or of no more use: fails all its endpoints, and says so once. */
+/* The device was removed: logs that once and fails the endpoints of all its ports. */
 void verbs_domain_removed(struct verbs_domain *domain);
+/* The same, and closes the device once nothing uses it. */
 void verbs_domain_unplugged(struct verbs_domain *domain);
-/* Why the peer may be silent: the port is down, or has changed. */
+/* As endpoint_timeout_cause(): the port is down, or had an asynchronous event. */
 void verbs_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
-/* The same for a device whose completions can no longer be had: what failed with which errno value. */
+/* Completions can no longer be read: logs the errno value and what failed, and fails the domain's endpoints. */
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what);
 
 /* completion.c */
 enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries);
-/* Gives the entries back; what the device left in the queue is drained first. */
+/* Releases the entries after draining the CQ, where the device may have left completions of the QP. */
 void verbs_completion_release(struct verbs_endpoint *endpoint);
-/* Polls every completion queue of the domain to empty. */
+/* Polls every CQ of the domain until it is empty. */
 void verbs_completion_drain(struct verbs_domain *domain);
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 void verbs_completion_readable(void *domain);
-/* Spinning: polls without an event, and arms the queues before the loop sleeps. */
+/* --spin: polls without completion events, and arms the CQs before the loop sleeps. */
 void verbs_completion_poller_start(struct verbs_domain *domain);
 
 /* region.c */
@@ -202,17 +200,17 @@ void verbs_region_free(struct verbs_region *region);
 enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind kind,
 				   const struct endpoint_options *options, struct endpoint **endpoint);
 void verbs_endpoint_destroy(struct endpoint *endpoint);
-/* Frees everything of an endpoint in one order; only the reaper and verbs_close() call it. */
+/* Frees an endpoint. Only the reaper calls it, or the endpoint's creation if it fails. */
 void verbs_endpoint_free(struct verbs_endpoint *endpoint);
-/* Handles one event of the rdma_cm, which is already acknowledged. */
+/* Handles a CM event, which is already acknowledged. endpoint is NULL for CONNECT_REQUEST, listener for others. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
 			  struct verbs_endpoint *listener);
-/* Its queue pair is in error: the reason is reported by itself, or there is none. */
+/* A flushed completion: the QP is in the error state. Fails the endpoint if no cause is reported within a while. */
 void verbs_flushed(struct verbs_endpoint *endpoint);
-/* Tells that the peer has disconnected. */
-void verbs_disconnected(void *endpoint);
-/* Tells at once what was kept back, because something else has to be told after it. */
-void verbs_endpoint_settle(struct verbs_endpoint *endpoint);
+/* Reports EVENT_DISCONNECTED. A timer callback, too. */
+void verbs_report_disconnected(void *endpoint);
+/* Reports a delayed EVENT_ESTABLISHED now, as another event or completion follows. */
+void verbs_report_established(struct verbs_endpoint *endpoint);
 enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
 enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
@@ -222,23 +220,23 @@ enum outcome verbs_connect(struct endpoint *endpoint, const void *data, size_t l
 enum outcome verbs_accept(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome verbs_reject(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome verbs_disconnect(struct endpoint *endpoint);
-/* The connecting side with its own queue: the peer has answered, move the queue and say so. */
+/* CONNECT_RESPONSE of a client with its own QP: moves the QP to RTS and sends the RTU. */
 enum outcome verbs_establish(struct verbs_endpoint *endpoint);
-/* The peer went: answer, so that it need not wait for its time-out. */
+/* Sends a DREP, so that the peer need not wait for its timeout. */
 void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint);
 
-/* queue.c */
+/* qp.c */
 enum outcome verbs_open_queue(struct endpoint *endpoint);
-void verbs_queue_destroy(struct verbs_endpoint *endpoint);
-/* Moves our own queue pair to a state, with the attributes the connection manager knows. */
-enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state state);
-/* Makes the peer's sender retry soon when no receive is posted; the default is its slowest. */
-void verbs_queue_hasten(struct verbs_endpoint *endpoint);
+void verbs_qp_destroy(struct verbs_endpoint *endpoint);
+/* Moves our own QP to a state, with the attributes of rdma_init_qp_attr() and our options. */
+enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state);
+/* Sets the shortest RNR timer: the peer retries soon if no receive is posted. */
+void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint);
 
 /* group.c */
 enum outcome verbs_join(struct endpoint *endpoint, void *context);
 enum outcome verbs_leave(struct endpoint *endpoint);
-/* Gives up a membership in whatever state it is, without a word. */
+/* Leaves the group in any state and logs no error. */
 void verbs_abandon(struct verbs_endpoint *endpoint);
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters);
 
@@ -246,17 +244,17 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
 extern const struct unsupported_option verbs_unsupported_options[];
-/* The id has found a device: is it the one that was asked for? Tells the difference. */
+/* Logs an error if the id is bound to another device, port or GID than the options name. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
-/* It is connected, or has joined: with the GID that was asked for? Tells the difference. */
+/* The same for the GID index of a connection or membership. */
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint);
 
 /* work.c */
 enum outcome verbs_post(struct endpoint *endpoint, const struct work *work, size_t count);
 
 /*
- * A work request's number, high bits first: generation 16, slot 20, kind 4, tag 24. The kind is in it because a failed
- * completion says nothing else of use.
+ * The wr_id of a work request, high bits first: generation 16, slot 20, kind 4, tag 24. In a failed completion only
+ * wr_id, status, QP number and vendor error are valid, so the kind is in the wr_id.
  */
 enum {
 	VERBS_TAG_BITS = 24,
@@ -264,7 +262,7 @@ enum {
 	VERBS_SLOT_BITS = 20
 };
 
-static inline uint64_t verbs_number(uint16_t generation, uint32_t slot, enum work_kind kind, uint32_t tag)
+static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work_kind kind, uint32_t tag)
 {
 	return ((uint64_t)generation << (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS)) |
 	       ((uint64_t)slot << (VERBS_TAG_BITS + VERBS_KIND_BITS)) | ((uint64_t)kind << VERBS_TAG_BITS) |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting work: chains of requests, one library call for many. */
+/* Posts work requests, as lists of up to CHAIN for one ibv_post_send() or ibv_post_recv(). */
 #include <endian.h>
 
 #include "transport/verbs/verbs.h"
@@ -14,14 +14,14 @@ static const enum ibv_wr_opcode send_opcodes[] = {
 	[WORK_WRITE] = IBV_WR_RDMA_WRITE,
 };
 
-static uint64_t number_of(const struct verbs_endpoint *endpoint, const struct work *work)
+static uint64_t wr_id_of(const struct verbs_endpoint *endpoint, const struct work *work)
 {
 	uint16_t generation = verbs_of(endpoint->base.transport)->slots[endpoint->slot].generation;
 
-	return verbs_number(generation, endpoint->slot, work->kind, work->tag);
+	return verbs_wr_id(generation, endpoint->slot, work->kind, work->tag);
 }
 
-static struct ibv_sge element_of(const struct work *work)
+static struct ibv_sge sge_of(const struct work *work)
 {
 	return (struct ibv_sge){
 		.addr = (uintptr_t)(work->region->memory + work->offset),
@@ -30,24 +30,24 @@ static struct ibv_sge element_of(const struct work *work)
 	};
 }
 
-static int post_receives(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
+static int verbs_post_receives(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
 {
 	struct ibv_recv_wr requests[CHAIN], *bad;
 	struct ibv_sge elements[CHAIN];
 
 	for (size_t index = 0; index < count; index++) {
-		elements[index] = element_of(&work[index]);
+		elements[index] = sge_of(&work[index]);
 		requests[index] = (struct ibv_recv_wr){
-			.wr_id = number_of(endpoint, &work[index]),
+			.wr_id = wr_id_of(endpoint, &work[index]),
 			.next = index + 1 < count ? &requests[index + 1] : NULL,
 			.sg_list = &elements[index],
 			.num_sge = 1,
 		};
 	}
-	return ibv_post_recv(endpoint->queue, requests, &bad);
+	return ibv_post_recv(endpoint->qp, requests, &bad);
 }
 
-static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
+static int verbs_post_sends(struct verbs_endpoint *endpoint, const struct work *work, size_t count)
 {
 	struct ibv_send_wr requests[CHAIN], *bad;
 	struct ibv_sge elements[CHAIN];
@@ -55,9 +55,9 @@ static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, 
 	for (size_t index = 0; index < count; index++) {
 		struct ibv_send_wr *request = &requests[index];
 
-		elements[index] = element_of(&work[index]);
+		elements[index] = sge_of(&work[index]);
 		*request = (struct ibv_send_wr){
-			.wr_id = number_of(endpoint, &work[index]),
+			.wr_id = wr_id_of(endpoint, &work[index]),
 			.next = index + 1 < count ? &requests[index + 1] : NULL,
 			.sg_list = &elements[index],
 			.num_sge = work[index].length ? 1 : 0,
@@ -80,7 +80,7 @@ static int post_sends(struct verbs_endpoint *endpoint, const struct work *work, 
 			request->wr.rdma.rkey = work[index].remote_key;
 		}
 	}
-	return ibv_post_send(endpoint->queue, requests, &bad);
+	return ibv_post_send(endpoint->qp, requests, &bad);
 }
 
 enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t count)
@@ -89,15 +89,15 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 
 	while (count) {
 		size_t chain = count < CHAIN ? count : CHAIN;
-		int error = work->kind == WORK_RECEIVE ? post_receives(endpoint, work, chain)
-						       : post_sends(endpoint, work, chain);
+		int error = work->kind == WORK_RECEIVE ? verbs_post_receives(endpoint, work, chain)
+						       : verbs_post_sends(endpoint, work, chain);
 
 		if (error) {
 			log_errno(base->transport->log, base->name, error, "posting a %s", work_kind_text(work->kind));
 			return OUTCOME_INTERNAL;
 		}
 		for (size_t index = 0; index < chain; index++)
-			endpoint->unfinished += work->kind != WORK_RECEIVE && !work[index].silent;
+			endpoint->outstanding += work->kind != WORK_RECEIVE && !work[index].silent;
 		work += chain;
 		count -= chain;
 	}

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: made by the connection manager, or by ourselves and then moved through their states by hand. */
+/* Queue pairs: created by librdmacm, or with options.own_queue by libibverbs, and then modified here. */
 #include <errno.h>
 
 #include "transport/verbs/verbs.h"
 
 enum {
 	/*
-	 * 0.01 ms (ibv_modify_qp(3), min_rnr_timer). librdmacm leaves 0, which is the longest, 655 ms: 64 sends into a
-	 * window of 4 receives then take ten seconds.
+	 * min_rnr_timer of 0.01 ms (ibv_modify_qp(3)). librdmacm leaves 0, the longest one, 655 ms: 64 sends to a peer
+	 * with 4 receives then take ten seconds.
 	 */
-	SOONEST_RETRY = 1,
-	DEPTH_LEAST = 64, /* no device takes fewer receives than that */
+	RNR_TIMER_SHORTEST = 1,
+	DEPTH_LEAST = 64, /* create_qp_within_limits() requests no fewer receives */
 };
 
 /* Returns 0 or an errno value. */
-static int create_queue(struct verbs_endpoint *endpoint, const struct ibv_qp_init_attr_ex *wanted)
+static int create_qp(struct verbs_endpoint *endpoint, const struct ibv_qp_init_attr_ex *wanted)
 {
-	struct ibv_qp_init_attr_ex attributes = *wanted; /* the library writes into it */
+	struct ibv_qp_init_attr_ex attributes = *wanted; /* both calls modify it */
 
 	errno = 0;
 	if (endpoint->base.options.own_queue)
-		endpoint->queue = ibv_create_qp_ex(endpoint->id->verbs, &attributes);
+		endpoint->qp = ibv_create_qp_ex(endpoint->id->verbs, &attributes);
 	else if (!rdma_create_qp_ex(endpoint->id, &attributes))
-		endpoint->queue = endpoint->id->qp;
-	if (endpoint->queue)
+		endpoint->qp = endpoint->id->qp;
+	if (endpoint->qp)
 		return 0;
-	return errno ? errno : EINVAL; /* bnxt_re refuses a limit without a word */
+	return errno ? errno : EINVAL; /* bnxt_re sets no errno for an exceeded limit */
 }
 
 static bool is_limit(int error)
@@ -34,22 +34,25 @@ static bool is_limit(int error)
 }
 
 /*
- * max_qp_wr is what a driver may take at best. Few senders know how deep the queue of receives is, and none needs all
- * of it: half of it may do.
+ * A driver may support fewer work requests than max_qp_wr. A smaller receive depth is sufficient for every command, so
+ * it is halved until the creation succeeds.
  */
-static int create_lower(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
+static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
 {
-	int error = create_queue(endpoint, attributes);
+	int error = create_qp(endpoint, attributes);
 
 	while (is_limit(error) && attributes->cap.max_recv_wr >= 2 * DEPTH_LEAST) {
 		attributes->cap.max_recv_wr /= 2;
-		error = create_queue(endpoint, attributes);
+		error = create_qp(endpoint, attributes);
 	}
 	endpoint->base.options.receive_depth = attributes->cap.max_recv_wr;
 	return error;
 }
 
-/* No device tells how much it takes inline: it is tried. False if that is not what it refuses. */
+/*
+ * Logs the error and the largest inline size that the device supports, found by trial as no attribute has it. Returns
+ * false if the inline size is not the cause.
+ */
 static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, int error)
 {
 	const struct log *log = endpoint->base.transport->log;
@@ -60,10 +63,10 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 		return false;
 	do
 		attributes->cap.max_inline_data /= 2;
-	while (create_queue(endpoint, attributes) && attributes->cap.max_inline_data);
-	if (!endpoint->queue)
+	while (create_qp(endpoint, attributes) && attributes->cap.max_inline_data);
+	if (!endpoint->qp)
 		return false;
-	verbs_queue_destroy(endpoint);
+	verbs_qp_destroy(endpoint);
 	log_errno(log, device, error, "creating a queue pair with --inline %u", wanted);
 	if (attributes->cap.max_inline_data)
 		log_hint(log, "%s takes --inline %u", device, attributes->cap.max_inline_data);
@@ -72,19 +75,19 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 	return true;
 }
 
-/* An own datagram queue needs no peer, and is made ready at once; one for a connection waits for the peer's data. */
-static enum outcome move_own_queue(struct verbs_endpoint *endpoint)
+/* Moves an own QP to INIT. A datagram QP needs no attributes of a peer: it goes on to RTS. */
+static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RTR };
-	enum outcome outcome = verbs_queue_move(endpoint, IBV_QPS_INIT);
+	enum outcome outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
 	int error;
 
 	if (outcome || endpoint->base.kind != ENDPOINT_GROUP)
 		return outcome;
-	error = ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_STATE);
+	error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
 	attributes.qp_state = IBV_QPS_RTS;
 	if (!error)
-		error = ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
+		error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	if (!error)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "making the queue pair ready");
@@ -98,7 +101,7 @@ static uint32_t inline_size(const struct endpoint *endpoint)
 	return size == PATH_UNSET ? 0 : (uint32_t)size;
 }
 
-/* The connection manager knows no attributes any more for a request that was withdrawn. */
+/* Whether the peer has withdrawn its request: rdma_init_qp_attr() then fails. */
 static bool is_withdrawn(const struct verbs_endpoint *endpoint)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
@@ -121,7 +124,7 @@ enum outcome verbs_open_queue(struct endpoint *base)
 			 .max_inline_data = inline_size(base) },
 		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = domain->protection,
+		.pd = domain->pd,
 	};
 	enum outcome outcome;
 	int error;
@@ -137,9 +140,9 @@ enum outcome verbs_open_queue(struct endpoint *base)
 	outcome = verbs_completion_reserve(endpoint, options->send_depth + options->receive_depth);
 	if (outcome)
 		return outcome;
-	attributes.send_cq = endpoint->completions->queue;
-	attributes.recv_cq = endpoint->completions->queue;
-	error = create_lower(endpoint, &attributes);
+	attributes.send_cq = endpoint->completions->cq;
+	attributes.recv_cq = endpoint->completions->cq;
+	error = create_qp_within_limits(endpoint, &attributes);
 	if (error && explain_inline(endpoint, &attributes, error))
 		return OUTCOME_INTERNAL;
 	if (error) {
@@ -155,20 +158,20 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		}
 		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
 	}
-	base->qpn = endpoint->queue->qp_num;
-	return options->own_queue ? move_own_queue(endpoint) : OUTCOME_OK;
+	base->qpn = endpoint->qp->qp_num;
+	return options->own_queue ? ready_own_qp(endpoint) : OUTCOME_OK;
 }
 
-enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
+enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attributes = { .qp_state = state };
 	int mask = IBV_QP_STATE;
 	int error = 0;
 
-	/* The error state has no attributes, and the connection manager knows none for it. */
+	/* rdma_init_qp_attr() does not support the error state, which needs no attributes. */
 	if (state != IBV_QPS_ERR && rdma_init_qp_attr(endpoint->id, &attributes, &mask))
 		error = errno;
-	/* What the peer asks for may be more than the device has. */
+	/* The peer may request more RDMA READs than the device supports: verbs_accept() has limited them. */
 	if (!error && (mask & IBV_QP_MAX_DEST_RD_ATOMIC) && endpoint->request.responder_resources)
 		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
 	if (!error && (mask & IBV_QP_MAX_QP_RD_ATOMIC) && endpoint->request.initiator_depth)
@@ -178,10 +181,10 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 	if (!error && (mask & IBV_QP_TIMEOUT) && endpoint_option(&endpoint->base, ack_timeout) != PATH_UNSET)
 		attributes.timeout = (uint8_t)endpoint_option(&endpoint->base, ack_timeout);
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		attributes.min_rnr_timer = SOONEST_RETRY;
+		attributes.min_rnr_timer = RNR_TIMER_SHORTEST;
 	if (!error)
-		error = ibv_modify_qp(endpoint->queue, &attributes, mask);
-	/* In error it would only say nothing more, and it is about to go. */
+		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
+	/* The move to the error state may fail: the QP is destroyed soon. */
 	if (!error || state == IBV_QPS_ERR)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",
@@ -189,27 +192,27 @@ enum outcome verbs_queue_move(struct verbs_endpoint *endpoint, enum ibv_qp_state
 	return OUTCOME_INTERNAL;
 }
 
-void verbs_queue_hasten(struct verbs_endpoint *endpoint)
+void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint)
 {
-	struct ibv_qp_attr attributes = { .min_rnr_timer = SOONEST_RETRY };
+	struct ibv_qp_attr attributes = { .min_rnr_timer = RNR_TIMER_SHORTEST };
 
-	/* iWARP has neither the timer nor the problem: TCP holds the sender back. */
+	/* iWARP has no RNR timer: TCP flow control stops the sender. */
 	if (endpoint->base.domain->fabric == FABRIC_IWARP)
 		return;
-	if (ibv_modify_qp(endpoint->queue, &attributes, IBV_QP_MIN_RNR_TIMER))
+	if (ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_MIN_RNR_TIMER))
 		log_debug(endpoint->base.transport->log, "%s: the device keeps its receiver-not-ready timer",
 			  endpoint->base.name);
 }
 
-void verbs_queue_destroy(struct verbs_endpoint *endpoint)
+void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
-	if (!endpoint->queue)
+	if (!endpoint->qp)
 		return;
 	if (endpoint->base.options.own_queue)
-		ibv_destroy_qp(endpoint->queue);
+		ibv_destroy_qp(endpoint->qp);
 	else
 		rdma_destroy_qp(endpoint->id);
-	endpoint->queue = NULL;
+	endpoint->qp = NULL;
 	endpoint->base.qpn = 0;
 	verbs_completion_release(endpoint);
 }

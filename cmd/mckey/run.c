@@ -75,7 +75,7 @@ static void print_joins(struct mckey_run *run)
 	if (join_only)
 		environment_summary(run->environment);
 	run_print_verdict(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
-			  units_plural(run->member_count), join_only ? ", no datagrams asked for" : "");
+			  units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
 }
 
 static void leave_group(void *owner)

@@ -180,7 +180,7 @@ void sender_print(struct mckey_run *run)
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)
-		log_error(run->log, run->group_text, "not everybody sent for --duration%s",
+		log_error(run->log, run->group_text, "not every connection sent for --duration%s",
 			  run->interrupted ? ": interrupted" : "");
 	else
 		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",

@@ -38,12 +38,12 @@ struct statistics statistics_of(const struct mckey_run *run, const struct source
 static const char *cause_of_loss(const struct mckey_run *run)
 {
 	if (run->interrupted)
-		return run->deadline_passed ? "out of time" : "interrupted";
+		return run->deadline_passed ? "deadline exceeded" : "interrupted";
 	if (!run->joined)
 		return "our own connections failed";
 	if (run->options->duration || receiver_has_all(run))
 		return "lost";
-	return "nothing more came for --idle-timeout";
+	return "nothing more received for --idle-timeout";
 }
 
 static bool sends_fewer(const struct mckey_run *run, const struct statistics *statistics)
@@ -151,7 +151,7 @@ void statistics_print(struct mckey_run *run)
 		print_source(run, run->sources.entries[i], &all);
 	environment_summary(run->environment);
 	if (run->foreign)
-		run_print_result(run, "%" PRIu64 " datagram%s that no mckey sent ignored", run->foreign,
+		run_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->foreign,
 				 units_plural(run->foreign));
 	if (run->sources.unfollowed)
 		log_error(run->log, run->group_text,
@@ -161,7 +161,7 @@ void statistics_print(struct mckey_run *run)
 	if (run->sources.no_memory)
 		environment_note(run->environment, OUTCOME_INTERNAL);
 	if (!run->sources.count && !run->deadline_passed)
-		log_error(run->log, run->group_text, "no datagram came%s", run->interrupted ? ": interrupted" : "");
+		log_error(run->log, run->group_text, "no datagram received%s", run->interrupted ? ": interrupted" : "");
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
 	statistics_print_verdict(run, &all, verified);

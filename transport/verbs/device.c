@@ -181,7 +181,7 @@ void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
 			 port.state == IBV_PORT_DOWN ? "down" : "not active");
 	else if (domain->port_event)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s told before: %s", domain->port,
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; last event of port %u of %s: %s", domain->port,
 			 domain->base.device, domain->port_event);
 }
 

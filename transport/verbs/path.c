@@ -82,8 +82,8 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 	if (wanted == PATH_UNSET || used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
 	log_error(log, endpoint->base.name,
-		  "the connection manager takes GID index %d of %s, port %u, which is not what --gid-index asks for",
-		  (int)used, device_name(endpoint->id), endpoint->id->port_num);
+		  "the connection manager uses GID index %d of %s, port %u, not the one of --gid-index", (int)used,
+		  device_name(endpoint->id), endpoint->id->port_num);
 	log_hint(log, "its type of RoCE is a setting of the port: cma_roce_mode -d %s -p %u", device_name(endpoint->id),
 		 endpoint->id->port_num);
 	return OUTCOME_NO_CONNECTION;
@@ -100,8 +100,8 @@ enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
 		return OUTCOME_NO_CONNECTION;
 	log_error(endpoint->base.transport->log, endpoint->base.name,
-		  "the local address belongs to the device %s, port %u, which is not what %s asks for",
-		  device_name(endpoint->id), endpoint->id->port_num, option);
+		  "the local address belongs to the device %s, port %u, not the one of %s", device_name(endpoint->id),
+		  endpoint->id->port_num, option);
 	return OUTCOME_NO_CONNECTION;
 }
 

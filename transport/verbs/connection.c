@@ -53,8 +53,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 
 	/* On iWARP a peer of MPA version 1 sends no depths. */
 	base->no_reads = !parameters.initiator_depth && base->domain->fabric != FABRIC_IWARP;
-	/* A zeroed rdma_conn_param would allow the peer no READs and no RNR retries, so this starts from the request.
-	 */
+	/* Starts from the request: a zeroed rdma_conn_param allows the peer no READs and no RNR retries. */
 	parameters.responder_resources = connection_least(parameters.responder_resources, limits->max_qp_rd_atom);
 	parameters.initiator_depth = connection_least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
 	parameters.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_INFINITE);

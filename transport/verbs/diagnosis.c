@@ -173,8 +173,7 @@ const char *verbs_error_cause(int error)
 
 const char *verbs_event_cause(const struct rdma_cm_event *event)
 {
-	/* The status of a reject is the CM's reason on InfiniBand and RoCE. On iWARP, and of other events, it is
-	 * -errno. */
+	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return rejection_text(event->status);
 	/* On iWARP the peer's program has rejected: TCP had connected. */

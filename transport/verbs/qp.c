@@ -184,7 +184,7 @@ enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state 
 		attributes.min_rnr_timer = RNR_TIMER_SHORTEST;
 	if (!error)
 		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
-	/* The move to the error state may fail: the QP is destroyed soon. */
+	/* A failed move to the error state is ignored: the QP is destroyed soon. */
 	if (!error || state == IBV_QPS_ERR)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",

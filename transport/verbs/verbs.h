@@ -14,8 +14,8 @@ struct verbs_endpoint;
 
 /*
  * The endpoint of a completion. A wr_id has the index of a slot and its generation instead of a pointer: a device may
- * leave the completions of a destroyed QP in a shared CQ, and the generation tells them from those of the slot's
- * present endpoint.
+ * leave the completions of a destroyed QP in a shared CQ, and the generation distinguishes them from those of
+ * the slot's present endpoint.
  */
 struct verbs_slot {
 	struct verbs_endpoint *endpoint; /* NULL if free */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of mckey that need no device: the mark in a datagram, the bookkeeping of a stream, the table of senders. */
+/* The parts of mckey that need no device: the mark of a datagram, the sequence window, the source table. */
 #include "unit.h"
 
 #include "cmd/mckey/source.h"
@@ -9,7 +9,7 @@ enum {
 	SIZE = 100
 };
 
-static void a_datagram_is_read_as_it_was_written(void **state)
+static void written_datagram_is_read_back(void **state)
 {
 	static const size_t sizes[] = { DATAGRAM_MARK_SIZE, DATAGRAM_MARK_SIZE + 1, SIZE, 1024, 4096 };
 	struct datagram_mark written = { .sequence = 41, .total = 1000 }, found;
@@ -25,7 +25,7 @@ static void a_datagram_is_read_as_it_was_written(void **state)
 	}
 }
 
-static void a_short_datagram_has_no_mark(void **state)
+static void short_datagram_has_no_mark(void **state)
 {
 	struct datagram_mark mark = { .sequence = 0, .total = 1 };
 	struct payload_difference difference;
@@ -40,7 +40,7 @@ static void a_short_datagram_has_no_mark(void **state)
 	}
 }
 
-static void a_mark_fits_its_queue_length_and_range_only(void **state)
+static void mark_depends_on_qpn_length_and_range(void **state)
 {
 	struct datagram_mark mark = { .sequence = 3, .total = 10 };
 	struct payload_difference difference;
@@ -60,8 +60,8 @@ static void a_mark_fits_its_queue_length_and_range_only(void **state)
 	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 }
 
-/* --duration goes on behind the last number of 32 bits. */
-static void numbers_have_no_end(void **state)
+/* A sender with --duration may send more than 2^32 datagrams. */
+static void sequence_numbers_exceed_32_bits(void **state)
 {
 	static const struct datagram_mark marks[] = {
 		{ UINT32_MAX - UINT64_C(1), DATAGRAM_OPEN },
@@ -98,7 +98,7 @@ static void numbers_have_no_end(void **state)
 	assert_false(window_count(&window, &found));
 }
 
-static void damage_is_found_at_its_place(void **state)
+static void position_of_damage_is_found(void **state)
 {
 	struct datagram_mark mark = { .sequence = 3, .total = 10 };
 	struct payload_difference difference;
@@ -127,7 +127,7 @@ static void heap_garbage_has_no_mark(void **state)
 	}
 }
 
-static void the_source_address_is_found(void **state)
+static void source_address_is_found(void **state)
 {
 	uint8_t header[DATAGRAM_HEADER_SIZE] = { 0 };
 	struct address address;
@@ -161,7 +161,7 @@ static bool number(struct window *window, uint64_t sequence, uint64_t total)
 	return window_count(window, &(struct datagram_mark){ .sequence = sequence, .total = total });
 }
 
-static void a_full_stream_is_good(void **state)
+static void complete_sequence_is_good(void **state)
 {
 	struct window window = { 0 };
 
@@ -176,7 +176,7 @@ static void a_full_stream_is_good(void **state)
 	assert_int_equal(window.out_of_order, 0);
 }
 
-static void a_gap_is_missing(void **state)
+static void gap_is_missing(void **state)
 {
 	struct window window = { 0 };
 
@@ -192,7 +192,7 @@ static void a_gap_is_missing(void **state)
 	assert_false(window_good(&window, 10));
 }
 
-static void a_receiver_may_come_late_to_a_long_stream(void **state)
+static void receiver_may_start_late(void **state)
 {
 	struct window window = { 0 };
 
@@ -203,7 +203,7 @@ static void a_receiver_may_come_late_to_a_long_stream(void **state)
 	assert_true(window_good(&window, 10));
 }
 
-static void a_sender_of_more_is_complete_but_not_good(void **state)
+static void larger_count_of_sender_is_complete_but_not_good(void **state)
 {
 	struct window window = { 0 };
 
@@ -218,12 +218,12 @@ static void a_sender_of_more_is_complete_but_not_good(void **state)
 	for (uint32_t i = 10; i < 20; i++)
 		number(&window, i, 20);
 	assert_false(window_good(&window, 10));
-	/* A receiver with --duration asks for no number. */
+	/* A receiver with --duration expects no number. */
 	assert_true(window_good(&window, DATAGRAM_OPEN));
 }
 
-/* The last datagram of a sender with --duration has a total too, which is no -C. */
-static void a_sender_for_a_duration_may_send_more(void **state)
+/* The total in the last datagram of a sender with --duration is not its -C. */
+static void sender_with_duration_may_send_more(void **state)
 {
 	struct window window = { 0 };
 
@@ -235,7 +235,7 @@ static void a_sender_for_a_duration_may_send_more(void **state)
 	assert_true(window_good(&window, 10));
 }
 
-static void a_sender_of_fewer_is_complete_but_not_good(void **state)
+static void smaller_count_of_sender_is_complete_but_not_good(void **state)
 {
 	struct window window = { 0 };
 
@@ -247,8 +247,8 @@ static void a_sender_of_fewer_is_complete_but_not_good(void **state)
 	assert_false(window_good(&window, 10));
 }
 
-/* A sender with --duration tells its total with the last datagram; a receiver with --duration takes what it tells. */
-static void an_open_stream_ends_with_its_last_datagram(void **state)
+/* A sender with --duration announces its total in the last datagram; a receiver with --duration expects that many. */
+static void last_datagram_of_duration_completes(void **state)
 {
 	struct window window = { 0 };
 
@@ -257,7 +257,7 @@ static void an_open_stream_ends_with_its_last_datagram(void **state)
 		if (i != 4)
 			number(&window, i, DATAGRAM_OPEN);
 	assert_false(window_complete(&window, DATAGRAM_OPEN));
-	assert_true(window_complete(&window, 8)); /* -C 8 asks for no more */
+	assert_true(window_complete(&window, 8)); /* 8 are sufficient for -C 8 */
 	assert_int_equal(window_gaps(&window), 1);
 	assert_int_equal(window_missing(&window, DATAGRAM_OPEN), 1);
 	number(&window, 11, 12);
@@ -275,7 +275,7 @@ static void an_open_stream_ends_with_its_last_datagram(void **state)
 	assert_false(window_good(&window, 20));
 }
 
-static void order_and_repetition_are_told_apart(void **state)
+static void out_of_order_and_repeated_are_distinguished(void **state)
 {
 	struct window window = { 0 };
 
@@ -305,7 +305,7 @@ static void order_and_repetition_are_told_apart(void **state)
 }
 
 /* Every number of a window in every order that a stride makes, the first of them anywhere, against a plain table. */
-static void the_window_agrees_with_a_table(void **state)
+static void window_agrees_with_a_table(void **state)
 {
 	(void)state;
 	for (uint32_t stride = 1; stride < 251; stride += 2) {
@@ -333,7 +333,7 @@ static void the_window_agrees_with_a_table(void **state)
 	}
 }
 
-static void a_damaged_mark_fills_the_gap_it_left(void **state)
+static void datagram_with_damaged_mark_fills_its_gap(void **state)
 {
 	struct window window = { 0 };
 
@@ -350,7 +350,7 @@ static void a_damaged_mark_fills_the_gap_it_left(void **state)
 	assert_false(window_good(&window, 10));
 }
 
-static void a_stock_sender_is_counted(void **state)
+static void stock_sender_is_counted(void **state)
 {
 	struct window window = { 0 };
 
@@ -365,7 +365,7 @@ static void a_stock_sender_is_counted(void **state)
 	assert_int_equal(window_damaged(&window), 0);
 }
 
-static void senders_are_told_apart_by_queue_and_address(void **state)
+static void sources_differ_by_qpn_and_address(void **state)
 {
 	struct source_table table = { .windows = 2 };
 	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
@@ -383,8 +383,8 @@ static void senders_are_told_apart_by_queue_and_address(void **state)
 	source_table_clear(&table);
 }
 
-/* So many of one number that some of them meet in the index, and of one address as well. */
-static void senders_that_meet_in_the_index_are_told_apart(void **state)
+/* Enough sources of one QP number, and of one address, that some collide in the index. */
+static void colliding_sources_are_distinguished(void **state)
 {
 	struct source_table *table = calloc(1, sizeof(*table));
 
@@ -407,7 +407,7 @@ static void senders_that_meet_in_the_index_are_told_apart(void **state)
 	free(table);
 }
 
-static void the_table_of_senders_is_bounded(void **state)
+static void source_table_is_limited(void **state)
 {
 	struct source_table *table = calloc(1, sizeof(*table));
 	struct address address = { .family = ADDRESS_NONE };
@@ -438,27 +438,27 @@ static void the_table_of_senders_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_datagram_is_read_as_it_was_written),
-		cmocka_unit_test(a_short_datagram_has_no_mark),
-		cmocka_unit_test(a_mark_fits_its_queue_length_and_range_only),
-		cmocka_unit_test(numbers_have_no_end),
-		cmocka_unit_test(damage_is_found_at_its_place),
+		cmocka_unit_test(written_datagram_is_read_back),
+		cmocka_unit_test(short_datagram_has_no_mark),
+		cmocka_unit_test(mark_depends_on_qpn_length_and_range),
+		cmocka_unit_test(sequence_numbers_exceed_32_bits),
+		cmocka_unit_test(position_of_damage_is_found),
 		cmocka_unit_test(heap_garbage_has_no_mark),
-		cmocka_unit_test(the_source_address_is_found),
-		cmocka_unit_test(a_full_stream_is_good),
-		cmocka_unit_test(a_gap_is_missing),
-		cmocka_unit_test(a_receiver_may_come_late_to_a_long_stream),
-		cmocka_unit_test(a_sender_of_fewer_is_complete_but_not_good),
-		cmocka_unit_test(a_sender_of_more_is_complete_but_not_good),
-		cmocka_unit_test(a_sender_for_a_duration_may_send_more),
-		cmocka_unit_test(an_open_stream_ends_with_its_last_datagram),
-		cmocka_unit_test(order_and_repetition_are_told_apart),
-		cmocka_unit_test(the_window_agrees_with_a_table),
-		cmocka_unit_test(a_damaged_mark_fills_the_gap_it_left),
-		cmocka_unit_test(a_stock_sender_is_counted),
-		cmocka_unit_test(senders_are_told_apart_by_queue_and_address),
-		cmocka_unit_test(senders_that_meet_in_the_index_are_told_apart),
-		cmocka_unit_test(the_table_of_senders_is_bounded),
+		cmocka_unit_test(source_address_is_found),
+		cmocka_unit_test(complete_sequence_is_good),
+		cmocka_unit_test(gap_is_missing),
+		cmocka_unit_test(receiver_may_start_late),
+		cmocka_unit_test(smaller_count_of_sender_is_complete_but_not_good),
+		cmocka_unit_test(larger_count_of_sender_is_complete_but_not_good),
+		cmocka_unit_test(sender_with_duration_may_send_more),
+		cmocka_unit_test(last_datagram_of_duration_completes),
+		cmocka_unit_test(out_of_order_and_repeated_are_distinguished),
+		cmocka_unit_test(window_agrees_with_a_table),
+		cmocka_unit_test(datagram_with_damaged_mark_fills_its_gap),
+		cmocka_unit_test(stock_sender_is_counted),
+		cmocka_unit_test(sources_differ_by_qpn_and_address),
+		cmocka_unit_test(colliding_sources_are_distinguished),
+		cmocka_unit_test(source_table_is_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

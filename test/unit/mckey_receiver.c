@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mckey's receiver, fed with what a peer - ours, stock, broken or hostile - could send to the group. */
+/* mckey's receiver, with the datagrams that our sender, a stock, a broken or a hostile one could send to the group. */
 /* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_leave -Wl,--wrap=transport_name */
 #include "unit.h"
 
@@ -96,7 +96,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	return bench;
 }
 
-/* Runs until the receiver ends by itself; returns what it wrote to stderr. */
+/* Runs until the receiver ends; returns its standard error. */
 static const char *bench_end(struct bench *bench, enum outcome outcome)
 {
 	loop_run(bench->environment.loop);
@@ -158,7 +158,7 @@ static void receive_all(struct bench *bench, size_t member, uint32_t queue, uint
 				       .member = member, .queue = queue, .host = host, .sequence = i, .total = total });
 }
 
-static void all_that_came_is_good(void **state)
+static void complete_reception_succeeds(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 
@@ -168,7 +168,7 @@ static void all_that_came_is_good(void **state)
 	bench_destroy(bench);
 }
 
-static void every_queue_needs_every_sender(void **state)
+static void every_member_expects_every_sender(void **state)
 {
 	struct bench *bench = bench_create(2, 3);
 
@@ -182,7 +182,7 @@ static void every_queue_needs_every_sender(void **state)
 	bench_destroy(bench);
 }
 
-static void a_loss_ends_by_idleness(void **state)
+static void loss_ends_by_idle_timeout(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 
@@ -193,8 +193,8 @@ static void a_loss_ends_by_idleness(void **state)
 	bench_destroy(bench);
 }
 
-/* Somebody who goes on and on must not hide that somebody else has stopped. */
-static void a_flood_does_not_keep_it_waiting(void **state)
+/* A sender that sends more than -C must not hide that another has stopped. */
+static void datagrams_beyond_count_do_not_restart_idle_timeout(void **state)
 {
 	struct bench *bench = bench_create(1, 4);
 	int64_t before;
@@ -213,7 +213,7 @@ static void a_flood_does_not_keep_it_waiting(void **state)
 	bench_destroy(bench);
 }
 
-static void repetition_and_order_are_no_failure(void **state)
+static void repeated_and_out_of_order_are_no_failure(void **state)
 {
 	static const uint32_t sequences[] = { 2, 0, 1, 1, 3, 2 };
 	struct bench *bench = bench_create(1, 4);
@@ -227,7 +227,7 @@ static void repetition_and_order_are_no_failure(void **state)
 	bench_destroy(bench);
 }
 
-static void damage_is_told_and_fails(void **state)
+static void damage_is_logged_and_fails(void **state)
 {
 	struct bench *bench = bench_create(1, 3);
 
@@ -242,7 +242,7 @@ static void damage_is_told_and_fails(void **state)
 	bench_destroy(bench);
 }
 
-static void other_lengths_are_told_once_and_fail(void **state)
+static void wrong_length_is_logged_once_and_fails(void **state)
 {
 	static const uint32_t lengths[] = { 99, 101, MTU };
 	struct bench *bench = bench_create(1, 3);
@@ -259,7 +259,7 @@ static void other_lengths_are_told_once_and_fail(void **state)
 	bench_destroy(bench);
 }
 
-static void foreign_traffic_is_left_alone(void **state)
+static void foreign_datagrams_are_ignored(void **state)
 {
 	struct bench *bench = bench_create(1, 2);
 
@@ -281,7 +281,7 @@ static void foreign_traffic_is_left_alone(void **state)
 	bench_destroy(bench);
 }
 
-static void more_senders_than_can_be_followed_fail(void **state)
+static void unfollowed_senders_fail(void **state)
 {
 	struct bench *bench = bench_create(1, 1);
 
@@ -293,8 +293,8 @@ static void more_senders_than_can_be_followed_fail(void **state)
 	bench_destroy(bench);
 }
 
-/* What cannot be followed for want of memory is a failure of ours, not of the senders. */
-static void a_receiver_without_memory_says_so(void **state)
+/* A sender that is unfollowed for lack of memory is an internal error. */
+static void receiver_without_memory_fails(void **state)
 {
 	struct bench *bench = bench_create(1, 2);
 
@@ -307,8 +307,8 @@ static void a_receiver_without_memory_says_so(void **state)
 	bench_destroy(bench);
 }
 
-/* The queues of a stock sender begin one after another: the second one's datagrams are waited for a moment. */
-static void the_end_waits_for_a_second_sender(void **state)
+/* The QPs of a stock sender send one after another: the receiver waits 200 ms for the second. */
+static void grace_time_for_a_second_sender(void **state)
 {
 	struct bench *bench = bench_create(1, 2);
 	int64_t before;
@@ -322,8 +322,8 @@ static void the_end_waits_for_a_second_sender(void **state)
 	bench_destroy(bench);
 }
 
-/* Four times -C, within 512 and 2048, what half of the memory that may be locked has room for, and the device. */
-static void receives_are_as_many_as_there_is_room_for(void **state)
+/* Four times -C, from 512 to 2048, limited by half of RLIMIT_MEMLOCK and by the device. */
+static void number_of_receives(void **state)
 {
 	static const struct {
 		size_t members;
@@ -357,8 +357,8 @@ static void receives_are_as_many_as_there_is_room_for(void **state)
 	}
 }
 
-/* A sender that was held up sends at once what it missed, but of no more than ten milliseconds. */
-static void what_was_missed_is_made_up_for_within_limits(void **state)
+/* A late sender sends at once what was due in the last ten milliseconds. */
+static void late_sender_catches_up_within_limits(void **state)
 {
 	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
 	struct mckey_options options = { .interval = millisecond };
@@ -378,8 +378,8 @@ static void what_was_missed_is_made_up_for_within_limits(void **state)
 	assert_int_equal(pace_allows(&member, 7, 5 * second), 7);
 }
 
-/* The last one is that behind which no other has its time within --duration. */
-static void the_last_of_a_duration_is_known(void **state)
+/* The last datagram is the one after which no other is due within --duration. */
+static void last_datagram_of_duration_is_known(void **state)
 {
 	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
 	struct mckey_options options = { .interval = 100 * millisecond, .duration = second };
@@ -393,7 +393,7 @@ static void the_last_of_a_duration_is_known(void **state)
 	assert_false(pace_is_last(&run, 50 * second));
 }
 
-static void a_stock_sender_is_counted(void **state)
+static void stock_sender_is_counted(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 
@@ -404,7 +404,7 @@ static void a_stock_sender_is_counted(void **state)
 	bench_destroy(bench);
 }
 
-static void a_sender_of_fewer_is_told_at_once(void **state)
+static void smaller_count_of_sender_is_logged_at_once(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 
@@ -416,8 +416,8 @@ static void a_sender_of_fewer_is_told_at_once(void **state)
 	bench_destroy(bench);
 }
 
-/* Of several senders those that send as many as were asked for are not blamed; the run ends all the same. */
-static void a_sender_of_more_is_told(void **state)
+/* Only the sender with another -C is logged; the run ends as usual. */
+static void larger_count_of_sender_is_logged(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 
@@ -430,7 +430,7 @@ static void a_sender_of_more_is_told(void **state)
 	bench_destroy(bench);
 }
 
-static void for_a_duration_it_takes_what_comes(void **state)
+static void with_duration_any_number_is_complete(void **state)
 {
 	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
 
@@ -451,8 +451,8 @@ static void for_a_duration_it_takes_what_comes(void **state)
 	bench_destroy(bench);
 }
 
-/* The end of the sender's own --duration ends the receiver before its own. */
-static void the_last_datagram_ends_it(void **state)
+/* The end of the sender's --duration ends the receiver before its own. */
+static void last_datagram_of_duration_ends_the_run(void **state)
 {
 	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
 
@@ -464,8 +464,8 @@ static void the_last_datagram_ends_it(void **state)
 	bench_destroy(bench);
 }
 
-/* What the report says of losses: while it runs only what is missing in between. */
-static void figures_are_those_of_the_streams(void **state)
+/* Losses in the report: during the run only gaps in the sequence. */
+static void figures_are_those_of_the_windows(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
 	struct report report = { 0 };
@@ -498,7 +498,7 @@ static void figures_are_those_of_the_streams(void **state)
 	bench_destroy(bench);
 }
 
-/* What the report says of the rate, after the traffic lasted that long. */
+/* The rate in the report after traffic of this time. */
 static bool reports(struct bench *bench, int64_t lasted, const char *figures)
 {
 	struct report report = { 0 };
@@ -516,8 +516,9 @@ static bool reports(struct bench *bench, int64_t lasted, const char *figures)
 	return found;
 }
 
-/* All of it may have waited for the receiver: what it times then is itself. Bytes are those that came. */
-static void a_rate_needs_time_and_what_came(void **state)
+/* Datagrams of less than a millisecond may have been queued: their time is the receiver's own. Bytes are those
+ * received. */
+static void rate_needs_time_and_datagrams(void **state)
 {
 	struct bench *bench = bench_create(1, 5);
 
@@ -536,27 +537,27 @@ static void a_rate_needs_time_and_what_came(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_came_is_good),
-		cmocka_unit_test(every_queue_needs_every_sender),
-		cmocka_unit_test(a_loss_ends_by_idleness),
-		cmocka_unit_test(a_flood_does_not_keep_it_waiting),
-		cmocka_unit_test(repetition_and_order_are_no_failure),
-		cmocka_unit_test(damage_is_told_and_fails),
-		cmocka_unit_test(other_lengths_are_told_once_and_fail),
-		cmocka_unit_test(foreign_traffic_is_left_alone),
-		cmocka_unit_test(more_senders_than_can_be_followed_fail),
-		cmocka_unit_test(a_receiver_without_memory_says_so),
-		cmocka_unit_test(the_end_waits_for_a_second_sender),
-		cmocka_unit_test(receives_are_as_many_as_there_is_room_for),
-		cmocka_unit_test(what_was_missed_is_made_up_for_within_limits),
-		cmocka_unit_test(the_last_of_a_duration_is_known),
-		cmocka_unit_test(a_stock_sender_is_counted),
-		cmocka_unit_test(a_sender_of_fewer_is_told_at_once),
-		cmocka_unit_test(a_sender_of_more_is_told),
-		cmocka_unit_test(for_a_duration_it_takes_what_comes),
-		cmocka_unit_test(the_last_datagram_ends_it),
-		cmocka_unit_test(figures_are_those_of_the_streams),
-		cmocka_unit_test(a_rate_needs_time_and_what_came),
+		cmocka_unit_test(complete_reception_succeeds),
+		cmocka_unit_test(every_member_expects_every_sender),
+		cmocka_unit_test(loss_ends_by_idle_timeout),
+		cmocka_unit_test(datagrams_beyond_count_do_not_restart_idle_timeout),
+		cmocka_unit_test(repeated_and_out_of_order_are_no_failure),
+		cmocka_unit_test(damage_is_logged_and_fails),
+		cmocka_unit_test(wrong_length_is_logged_once_and_fails),
+		cmocka_unit_test(foreign_datagrams_are_ignored),
+		cmocka_unit_test(unfollowed_senders_fail),
+		cmocka_unit_test(receiver_without_memory_fails),
+		cmocka_unit_test(grace_time_for_a_second_sender),
+		cmocka_unit_test(number_of_receives),
+		cmocka_unit_test(late_sender_catches_up_within_limits),
+		cmocka_unit_test(last_datagram_of_duration_is_known),
+		cmocka_unit_test(stock_sender_is_counted),
+		cmocka_unit_test(smaller_count_of_sender_is_logged_at_once),
+		cmocka_unit_test(larger_count_of_sender_is_logged),
+		cmocka_unit_test(with_duration_any_number_is_complete),
+		cmocka_unit_test(last_datagram_of_duration_ends_the_run),
+		cmocka_unit_test(figures_are_those_of_the_windows),
+		cmocka_unit_test(rate_needs_time_and_datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,7 @@
  *   addresses.c   resolves -m, -M and -b
  *   run.c         the phases of a run, its result lines and its end
  *   member.c      the states of a member: resolve, create the QP, join, leave
- *   sender.c      -s: sends datagrams
- *   pace.c        --rate, --interval and --duration of a sender
+ *   sender.c      -s: sends datagrams, at the pace of --rate or --interval
  *   receiver.c    posts receives, counts and checks datagrams, detects the end
  *   statistics.c  receive statistics of each sender, and the receiver's result lines
  *   figures.c     counts and times, for the report
@@ -205,8 +204,10 @@ enum {
 
 void sender_start(struct mckey_run *run);
 void sender_completion(struct member *member, const struct completion *completion);
-/* Posts as many datagrams as the send queue and the pace allow. */
-void sender_fill(struct member *member);
+/* How many datagrams the member may post now by --rate or --interval, at most the given number. */
+uint32_t sender_pace_allows(struct member *member, uint32_t most, int64_t now);
+/* Whether a datagram posted now is the last one within --duration. */
+bool sender_is_last(const struct mckey_run *run, int64_t now);
 /* Ends the run if every member has sent its datagrams or failed. */
 void sender_check_end(struct mckey_run *run);
 /* Prints the sender's result lines and logs unsent datagrams. */
@@ -228,14 +229,6 @@ bool receiver_has_all(const struct mckey_run *run);
 /* Prints the receiver's result lines and logs loss and damage. */
 void statistics_print(struct mckey_run *run);
 struct statistics statistics_of(const struct mckey_run *run, const struct source *source);
-
-/* pace.c */
-/* How many datagrams the member may post now, at most the given number. */
-uint32_t pace_allows(struct member *member, uint32_t most, int64_t now);
-/* Whether a datagram posted now is the last one within --duration. */
-bool pace_is_last(const struct mckey_run *run, int64_t now);
-/* Calls sender_fill() for every member when the next datagram is due; does nothing without a pace. */
-void pace_start(struct mckey_run *run);
 
 /* figures.c */
 void figures_joined(struct member *member, const struct group_address *address);

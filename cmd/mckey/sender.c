@@ -2,6 +2,9 @@
 /*
  * The sender: every member sends -C datagrams, a limited number of them outstanding. A send completion proves that the
  * datagram left the device; only the receivers know whether it arrived.
+ *
+ * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate and --interval space
+ * the datagrams of each QP evenly.
  */
 #include <inttypes.h>
 
@@ -11,6 +14,42 @@ enum {
 	BATCH = 16 /* work requests per post: one doorbell for all of them */
 };
 
+/* A late sender catches up at most this much: more would be a burst. */
+#define CATCH_UP (10 * CLOCK_NS_PER_MS)
+/* Least time to the next datagram: the loop's timers have this resolution. */
+#define TICK CLOCK_NS_PER_MS
+
+/* Nanoseconds between two datagrams of a QP; 0: no pace. */
+static int64_t pace_spacing(const struct mckey_run *run)
+{
+	if (!WITH_PACE)
+		return 0;
+	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
+}
+
+uint32_t sender_pace_allows(struct member *member, uint32_t most, int64_t now)
+{
+	int64_t space = pace_spacing(member->run);
+	uint32_t count = 0;
+
+	if (!space)
+		return most;
+	if (member->due < now - CATCH_UP)
+		member->due = now - CATCH_UP;
+	while (count < most && member->due <= now) {
+		member->due += space;
+		count++;
+	}
+	return count;
+}
+
+bool sender_is_last(const struct mckey_run *run, int64_t now)
+{
+	int64_t duration = run->options->duration;
+
+	return WITH_PACE && duration && now + pace_spacing(run) >= run->traffic_began + duration;
+}
+
 static struct work next_datagram(struct member *member, int64_t now)
 {
 	const struct mckey_run *run = member->run;
@@ -18,7 +57,7 @@ static struct work next_datagram(struct member *member, int64_t now)
 	size_t offset = (size_t)slot * member->slot_size;
 	struct datagram_mark mark = { .sequence = member->posted };
 
-	if (pace_is_last(run, now))
+	if (sender_is_last(run, now))
 		member->total = member->posted + 1;
 	mark.total = member->total;
 	datagram_write(member->region->memory + offset, run->size, member->endpoint->qpn, &mark);
@@ -39,7 +78,8 @@ static uint32_t sender_least(uint64_t one, uint32_t other)
 	return one < other ? (uint32_t)one : other;
 }
 
-void sender_fill(struct member *member)
+/* Posts as many datagrams as the send queue and the pace allow. */
+static void fill_send_queue(struct member *member)
 {
 	struct mckey_run *run = member->run;
 	struct work works[BATCH];
@@ -48,7 +88,7 @@ void sender_fill(struct member *member)
 	for (;;) {
 		int64_t now = clock_now();
 		uint32_t room = sender_least(member->slots - (member->posted - member->sent), BATCH);
-		uint32_t count = pace_allows(member, sender_least(member->total - member->posted, room), now);
+		uint32_t count = sender_pace_allows(member, sender_least(member->total - member->posted, room), now);
 		uint32_t batch = 0;
 
 		if (!count)
@@ -88,7 +128,7 @@ void sender_completion(struct member *member, const struct completion *completio
 	if (member->sent == member->total)
 		sender_check_end(run);
 	else if (member->posted - member->sent <= member->slots / 2)
-		sender_fill(member);
+		fill_send_queue(member);
 }
 
 /* Returns a member with outstanding sends, or NULL. */
@@ -117,6 +157,35 @@ static void sender_check_progress(void *owner)
 	run_end(run, OUTCOME_FAILED);
 }
 
+static void start_pace_timer(struct mckey_run *run);
+
+static void send_due(void *owner)
+{
+	struct mckey_run *run = owner;
+
+	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++)
+		if (run->members[i].state == MEMBER_JOINED)
+			fill_send_queue(&run->members[i]);
+	start_pace_timer(run);
+}
+
+static void start_pace_timer(struct mckey_run *run)
+{
+	int64_t now = clock_now(), soonest = INT64_MAX;
+
+	if (!pace_spacing(run))
+		return;
+	for (size_t i = 0; i < run->member_count; i++) {
+		const struct member *member = &run->members[i];
+
+		if (member->state == MEMBER_JOINED && member->posted < member->total && member->due < soonest)
+			soonest = member->due;
+	}
+	if (run->phase == RUN_SENDING && soonest != INT64_MAX)
+		loop_timer_start(run->environment->loop, &run->pace, soonest - now > TICK ? soonest - now : TICK,
+				 send_due, run);
+}
+
 void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
@@ -139,9 +208,9 @@ void sender_start(struct mckey_run *run)
 		if (outcome)
 			member_fail(member, outcome);
 		else
-			sender_fill(member);
+			fill_send_queue(member);
 	}
-	pace_start(run);
+	start_pace_timer(run);
 }
 
 /* How many datagrams the member had to send; those it has posted if --duration is not over. */

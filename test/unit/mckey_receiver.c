@@ -366,16 +366,16 @@ static void late_sender_catches_up_within_limits(void **state)
 	struct member member = { .run = &run, .due = second };
 
 	(void)state;
-	assert_int_equal(pace_allows(&member, 100, second), 1);
-	assert_int_equal(pace_allows(&member, 100, second), 0);
-	assert_int_equal(pace_allows(&member, 100, second + 3 * millisecond), 3);
-	assert_int_equal(pace_allows(&member, 100, 2 * second), 11);
-	assert_int_equal(pace_allows(&member, 100, 2 * second), 0);
-	assert_int_equal(pace_allows(&member, 2, 3 * second), 2);
+	assert_int_equal(sender_pace_allows(&member, 100, second), 1);
+	assert_int_equal(sender_pace_allows(&member, 100, second), 0);
+	assert_int_equal(sender_pace_allows(&member, 100, second + 3 * millisecond), 3);
+	assert_int_equal(sender_pace_allows(&member, 100, 2 * second), 11);
+	assert_int_equal(sender_pace_allows(&member, 100, 2 * second), 0);
+	assert_int_equal(sender_pace_allows(&member, 2, 3 * second), 2);
 	options.rate = 100;
-	assert_int_equal(pace_allows(&member, 100, 5 * second), 2);
+	assert_int_equal(sender_pace_allows(&member, 100, 5 * second), 2);
 	options = (struct mckey_options){ .interval = 0 };
-	assert_int_equal(pace_allows(&member, 7, 5 * second), 7);
+	assert_int_equal(sender_pace_allows(&member, 7, 5 * second), 7);
 }
 
 /* The last datagram is the one after which no other is due within --duration. */
@@ -386,11 +386,11 @@ static void last_datagram_of_duration_is_known(void **state)
 	const struct mckey_run run = { .options = &options, .traffic_began = 5 * second };
 
 	(void)state;
-	assert_false(pace_is_last(&run, 5 * second));
-	assert_false(pace_is_last(&run, 5 * second + 899 * millisecond));
-	assert_true(pace_is_last(&run, 5 * second + 900 * millisecond));
+	assert_false(sender_is_last(&run, 5 * second));
+	assert_false(sender_is_last(&run, 5 * second + 899 * millisecond));
+	assert_true(sender_is_last(&run, 5 * second + 900 * millisecond));
 	options.duration = 0;
-	assert_false(pace_is_last(&run, 50 * second));
+	assert_false(sender_is_last(&run, 50 * second));
 }
 
 static void stock_sender_is_counted(void **state)

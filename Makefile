@@ -113,7 +113,7 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
 for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
-		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms told_report)
+		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms)
 left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
 	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
 	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/daemon.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \

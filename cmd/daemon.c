@@ -89,8 +89,9 @@ static void __attribute__((noreturn)) wait_for_child(const struct daemon *daemon
 		continue;
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
-	log_error(daemon->log, "--daemon", "killed before it was ready: %s (signal %d)", strsignal(WTERMSIG(status)),
-		  WTERMSIG(status));
+	log_failure(daemon->log,
+		    &(struct failure){ .object = "--daemon", .code_name = "signal", .code = WTERMSIG(status) },
+		    "killed before it was ready: %s", strsignal(WTERMSIG(status)));
 	_exit(OUTCOME_INTERNAL);
 }
 

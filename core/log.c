@@ -10,67 +10,60 @@
 #include "core/clock.h"
 
 enum {
-	LINE_MOST = 1024,
-	LIMIT_TOLD = 10, /* in each ... */
+	LINE_SIZE = 1024,
+	LIMIT_LINES = 10, /* in each ... */
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
-const char log_hint_object[] = "hint";
+const struct log_sink log_discard = { 0 };
 
-/* A line under construction. What does not fit is cut, and the cut is marked. */
-struct line {
-	char text[LINE_MOST];
-	size_t length;
-};
-
-static void __attribute__((format(printf, 2, 0))) append_list(struct line *line, const char *format, va_list list)
+/*
+ * Finishes a text of that length, which may be more than there was room for: marks the cut, and replaces what could
+ * move the cursor or forge a line. Users and peers choose parts of the text.
+ */
+static void finish_text(char *text, size_t size, int length)
 {
-	size_t room = sizeof(line->text) - line->length;
-	int length = vsnprintf(line->text + line->length, room, format, list);
+	static const char cut[] = "...";
 
-	if (length > 0)
-		line->length += (size_t)length < room ? (size_t)length : room - 1;
+	if (length < 0)
+		*text = 0;
+	else if ((size_t)length >= size)
+		memcpy(text + size - sizeof(cut), cut, sizeof(cut));
+	for (char *byte = text; *byte; byte++)
+		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
+			*byte = '?';
 }
 
-static void __attribute__((format(printf, 2, 3))) append(struct line *line, const char *format, ...)
+static void __attribute__((format(printf, 3, 0))) set_list(char *text, size_t size, const char *format, va_list list)
+{
+	finish_text(text, size, vsnprintf(text, size, format, list));
+}
+
+static void __attribute__((format(printf, 3, 4))) set(char *text, size_t size, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	append_list(line, format, list);
+	set_list(text, size, format, list);
 	va_end(list);
 }
 
-/* Marks a cut, and what a user or a peer sent must not move the cursor or forge a line of its own. */
-static void clean(struct line *line)
-{
-	static const char cut[] = "...";
-
-	if (line->length == sizeof(line->text) - 1)
-		memcpy(line->text + line->length - (sizeof(cut) - 1), cut, sizeof(cut) - 1);
-	for (size_t i = 0; i < line->length; i++) {
-		unsigned char byte = (unsigned char)line->text[i];
-
-		if (byte < ' ' || byte == 0x7f)
-			line->text[i] = '?';
-	}
-}
-
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
-static void print(struct line *line)
+static void __attribute__((format(printf, 1, 2))) print(const char *format, ...)
 {
+	char line[LINE_SIZE];
 	ssize_t ignored;
+	va_list list;
+	size_t length;
 
-	line->text[line->length++] = '\n';
-	ignored = write(STDERR_FILENO, line->text, line->length);
+	va_start(list, format);
+	set_list(line, sizeof(line) - 1, format, list);
+	va_end(list);
+	length = strlen(line);
+	line[length++] = '\n';
+	ignored = write(STDERR_FILENO, line, length);
 	(void)ignored;
 }
-
-/* In place of an errno value. */
-enum {
-	NO_ERROR = -1,
-	DEBUG = -2,
-};
 
 bool log_allows(struct log_limit *limit)
 {
@@ -78,38 +71,62 @@ bool log_allows(struct log_limit *limit)
 
 	if (!limit->since || now - limit->since >= LIMIT_PERIOD)
 		*limit = (struct log_limit){ .since = now };
-	return limit->told++ < LIMIT_TOLD;
+	return limit->printed++ < LIMIT_LINES;
 }
 
-bool log_holds(const struct log *log, const char *object, const char *text)
+const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE])
 {
-	return log->hold && log->hold(log->holder, object, text);
+	bool has_code = *error->code;
+
+	snprintf(text, ERROR_TEXT_SIZE, "%s%s%s%s%s%s", error->phase, *error->phase ? ": " : "", error->cause,
+		 has_code ? " (" : "", error->code, has_code ? ")" : "");
+	return text;
 }
 
-static void __attribute__((format(printf, 4, 0))) say(const struct log *log, const char *object, int error,
-						      const char *format, va_list list)
+void log_print_error(const struct log *log, const struct error *error)
+{
+	char text[ERROR_TEXT_SIZE];
+
+	print("%s: %s%s%s", log->name, error->object, *error->object ? ": " : "", error_text(error, text));
+}
+
+void log_print_hint(const struct log *log, const char *text)
+{
+	print("%s: hint: %s", log->name, text);
+}
+
+void log_report(const struct log *log, const struct error *error)
 {
 	int kept = errno;
-	struct line line;
-	size_t start;
 
-	if (log->quiet)
-		return;
-	line.length = 0;
-	append(&line, "%s: ", log->name);
-	if (object)
-		append(&line, "%s: ", object);
-	start = line.length;
-	append_list(&line, format, list);
-	if (error >= 0)
-		append(&line, ": %s (%d)", strerror(error), error);
-	clean(&line);
-	if (error == DEBUG || !log_holds(log, object, line.text + start)) {
-		if (log->heard && error != DEBUG)
-			log->heard(log, object, line.text + start);
-		print(&line);
-	}
+	if (!log->sink)
+		log_print_error(log, error);
+	else if (log->sink->error)
+		log->sink->error(log, error);
 	errno = kept;
+}
+
+static void __attribute__((format(printf, 3, 0))) report(const struct log *log, const struct failure *failure,
+							 const char *format, va_list list)
+{
+	const char *name = failure->code_name;
+	struct error error = { .code = "" };
+
+	set(error.object, sizeof(error.object), "%s", failure->object ? failure->object : "");
+	set(error.phase, sizeof(error.phase), "%s", failure->phase ? failure->phase : "");
+	set_list(error.cause, sizeof(error.cause), format, list);
+	if (name || failure->code)
+		set(error.code, sizeof(error.code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
+	log_report(log, &error);
+}
+
+void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	report(log, failure, format, list);
+	va_end(list);
 }
 
 void log_error(const struct log *log, const char *object, const char *format, ...)
@@ -117,35 +134,48 @@ void log_error(const struct log *log, const char *object, const char *format, ..
 	va_list list;
 
 	va_start(list, format);
-	say(log, object, NO_ERROR, format, list);
+	report(log, &(struct failure){ .object = object }, format, list);
 	va_end(list);
 }
 
 void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 {
+	char phase[ERROR_PHASE_SIZE];
 	va_list list;
 
 	va_start(list, format);
-	say(log, object, error, format, list);
+	set_list(phase, sizeof(phase), format, list);
 	va_end(list);
+	log_failure(log, &(struct failure){ .object = object, .phase = phase, .code = error }, "%s", strerror(error));
 }
 
 void log_hint(const struct log *log, const char *format, ...)
 {
+	char text[ERROR_TEXT_SIZE];
+	int kept = errno;
 	va_list list;
 
 	va_start(list, format);
-	say(log, log_hint_object, NO_ERROR, format, list);
+	set_list(text, sizeof(text), format, list);
 	va_end(list);
+	if (!log->sink)
+		log_print_hint(log, text);
+	else if (log->sink->hint)
+		log->sink->hint(log, text);
+	errno = kept;
 }
 
 void log_debug(const struct log *log, const char *format, ...)
 {
+	char text[ERROR_TEXT_SIZE];
+	int kept = errno;
 	va_list list;
 
 	if (!log->debug)
 		return;
 	va_start(list, format);
-	say(log, "debug", DEBUG, format, list);
+	set_list(text, sizeof(text), format, list);
 	va_end(list);
+	print("%s: debug: %s", log->name, text);
+	errno = kept;
 }

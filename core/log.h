@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a person reads on stderr. Whoever first knows the cause of a failure says it here, once; callers only hand the
- * outcome on.
+ * Errors as values, and the lines on stderr. The function that first knows the cause of a failure reports it here,
+ * once; its callers only pass the outcome on.
  */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
@@ -9,56 +9,84 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct log {
-	const char *name; /* the program as the user typed it: "rping", "rdmatest rping" */
-	bool debug;	  /* print log_debug() lines */
-	bool quiet;	  /* print nothing: something is only tried */
-
-	/*
-	 * Who else wants to hear of errors and hints, before they are printed; may be NULL. object is NULL or the
-	 * message's own, and log_hint_object of a hint; text is the rest of the line.
-	 */
-	void (*heard)(const struct log *log, const char *object, const char *text);
-	void *listener; /* the function's own */
-
-	/*
-	 * Asked before all that; may be NULL. True keeps the line from everybody: who asks again and again for
-	 * something that is not there yet tells in the end why it never came.
-	 */
-	bool (*hold)(void *holder, const char *object, const char *text);
-	void *holder;
+enum {
+	ERROR_OBJECT_SIZE = 256,
+	ERROR_PHASE_SIZE = 128,
+	ERROR_CAUSE_SIZE = 640,
+	ERROR_CODE_SIZE = 64,
+	ERROR_TEXT_SIZE = ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE + 8,
 };
 
-/* How much was told of what anybody can cause as often as it likes. Zeroed at first. */
+/* A failure. Control characters in it are replaced; a text that does not fit ends in "...". */
+struct error {
+	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run itself */
+	char phase[ERROR_PHASE_SIZE];	/* what was being done, "connecting"; "" where the cause says it */
+	char cause[ERROR_CAUSE_SIZE];	/* in words */
+	char code[ERROR_CODE_SIZE];	/* the raw code, "111" or "status 12"; "" for none */
+};
+
+/* What a caller knows of a failure besides its cause. All may be left out. */
+struct failure {
+	const char *object;
+	const char *phase;
+	const char *code_name; /* "status"; NULL for an errno value */
+	int code;	       /* 0 for none, but with a name */
+};
+
+struct log;
+
+/* Takes errors and hints in place of stderr. Either function may be NULL: then these are dropped. */
+struct log_sink {
+	void (*error)(const struct log *log, const struct error *error);
+	void (*hint)(const struct log *log, const char *text);
+};
+
+/* Drops both: for something that is only tried. */
+extern const struct log_sink log_discard;
+
+struct log {
+	const char *name;	     /* the program as the user typed it: "rping", "rdmatest rping" */
+	const char *part;	     /* of a selftest: its command; else NULL */
+	bool debug;		     /* print log_debug() lines */
+	const struct log_sink *sink; /* NULL: stderr */
+	void *context;		     /* the sink's own */
+};
+
+/* How many lines were printed of a kind that any peer can cause. Zeroed at first. */
 struct log_limit {
 	int64_t since;
-	unsigned told;
+	unsigned printed;
 };
 
-/* True for ten lines in ten seconds. */
+/* True ten times in ten seconds. */
 bool log_allows(struct log_limit *limit);
 
-/* Asks the hold. Who takes its place, as the run of a command inside another one does, asks that one in turn. */
-bool log_holds(const struct log *log, const char *object, const char *text);
+/* Reports an error to the log's sink. All functions keep errno. */
+void log_report(const struct log *log, const struct error *error);
 
-/* Known by its address, not by its text: a host may be called "hint". */
-extern const char log_hint_object[];
-
-/*
- * Prints "<name>: <object>: <what failed>: <cause in words> (<raw code>)" as one line with one write, and keeps errno.
- * object may be NULL; format describes the rest and has no newline.
- */
+/* Reports an error of which only the cause is known. object may be NULL; format gives the cause, without a newline. */
 void log_error(const struct log *log, const char *object, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As log_error(), and appends the words and the number of an errno value: ": Connection refused (111)". */
+/* Reports an error whose cause is an errno value. format gives the phase: "reading", "opening UDP port 4791". */
 void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* One line of help under the error printed last: "<name>: hint: ...". */
+/* Reports an error with all that is known. format gives the cause. */
+void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Reports one line of help for the error before it. */
 void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A trace line for --debug; nothing without it. */
+/* Prints a trace line for --debug; nothing without it. */
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "phase: cause (code)", as it is printed behind the object. Returns text. */
+const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
+
+/* For sinks: what the log does without one. "<name>: <object>: <phase>: <cause> (<code>)" with one write. */
+void log_print_error(const struct log *log, const struct error *error);
+void log_print_hint(const struct log *log, const char *text);
 
 #endif

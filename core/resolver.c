@@ -142,25 +142,25 @@ static void finish(struct resolver *resolver, enum outcome outcome)
 static enum outcome explain(const struct resolver *resolver, int32_t error)
 {
 	const struct log *log = resolver->log;
-	const char *text = resolver->text;
+	const struct failure failure = { .object = resolver->text, .code = error };
 
 	if (error > 0) {
-		log_errno(log, text, error, "look-up failed");
+		log_failure(log, &failure, "look-up failed: %s", strerror(error));
 		return OUTCOME_INTERNAL;
 	}
 	switch (error) {
 	case EAI_NONAME:
 	case EAI_NODATA:
-		log_error(log, text, "look-up failed: no address is known for this name (%d)", error);
+		log_failure(log, &failure, "look-up failed: no address is known for this name");
 		return OUTCOME_NO_CONNECTION;
 	case EAI_AGAIN:
-		log_error(log, text, "look-up failed: temporary failure in name resolution (%d)", error);
+		log_failure(log, &failure, "look-up failed: temporary failure in name resolution");
 		return OUTCOME_NO_CONNECTION;
 	case EAI_MEMORY:
-		log_error(log, text, "look-up failed: out of memory (%d)", error);
+		log_failure(log, &failure, "look-up failed: out of memory");
 		return OUTCOME_INTERNAL;
 	default:
-		log_error(log, text, "look-up failed: %s (%d)", gai_strerror(error), error);
+		log_failure(log, &failure, "look-up failed: %s", gai_strerror(error));
 		return OUTCOME_NO_CONNECTION;
 	}
 }
@@ -179,18 +179,22 @@ static void child_is_gone(struct resolver *resolver)
 {
 	int status;
 
-	/* It has closed the pipe, so that it ends by itself; its own end is what is worth telling. */
+	/* It has closed the pipe and exits by itself; its exit status says why. */
 	loop_io_stop(&resolver->readable);
 	close(resolver->pipe);
 	while (waitpid(resolver->child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	resolver->child = 0;
 	if (WIFSIGNALED(status))
-		log_error(resolver->log, resolver->text, "look-up failed: its process was killed: %s (signal %d)",
-			  strsignal(WTERMSIG(status)), WTERMSIG(status));
+		log_failure(resolver->log,
+			    &(struct failure){
+				    .object = resolver->text, .code_name = "signal", .code = WTERMSIG(status) },
+			    "look-up failed: its process was killed: %s", strsignal(WTERMSIG(status)));
 	else
-		log_error(resolver->log, resolver->text, "look-up failed: its process gave no answer (status %d)",
-			  WEXITSTATUS(status));
+		log_failure(resolver->log,
+			    &(struct failure){
+				    .object = resolver->text, .code_name = "status", .code = WEXITSTATUS(status) },
+			    "look-up failed: its process gave no answer");
 	finish(resolver, OUTCOME_INTERNAL);
 }
 
@@ -216,7 +220,8 @@ static void time_is_up(void *owner)
 {
 	struct resolver *resolver = owner;
 
-	log_error(resolver->log, resolver->text, "look-up failed: no answer in time (%d)", ETIMEDOUT);
+	log_failure(resolver->log, &(struct failure){ .object = resolver->text, .code = ETIMEDOUT },
+		    "look-up failed: no answer in time");
 	finish(resolver, OUTCOME_NO_CONNECTION);
 }
 
@@ -244,7 +249,7 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
-		log_errno(resolver->log, resolver->text, errno, "look-up: no pipe");
+		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
 	resolver->child = fork_quietly();
@@ -252,7 +257,7 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);
 	if (resolver->child < 0) {
-		log_errno(resolver->log, resolver->text, errno, "look-up: no process");
+		log_errno(resolver->log, resolver->text, errno, "starting a process");
 		close(ends[0]);
 		return OUTCOME_INTERNAL;
 	}

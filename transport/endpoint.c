@@ -51,6 +51,7 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 {
 	endpoint->transport = channel->transport;
 	endpoint->channel = channel;
+	endpoint->log = options->log ? options->log : channel->transport->log;
 	endpoint->kind = kind;
 	endpoint->options = *options;
 }
@@ -67,9 +68,10 @@ static void state_timed_out(void *owner)
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (endpoint_may_log(endpoint))
-		log_error(endpoint->transport->log, endpoint->name, "%s: timed out after %g s%s",
-			  states[endpoint->state].text, units_seconds(endpoint->options.timeout),
-			  endpoint_timeout_cause(endpoint, cause));
+		log_failure(endpoint->log,
+			    &(struct failure){ .object = endpoint->name, .phase = states[endpoint->state].text },
+			    "timed out after %g s%s", units_seconds(endpoint->options.timeout),
+			    endpoint_timeout_cause(endpoint, cause));
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
@@ -78,7 +80,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
 
-	if (!state_change(states, endpoint->state, state, endpoint->transport->log, name))
+	if (!state_change(states, endpoint->state, state, endpoint->log, name))
 		return false;
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
@@ -145,7 +147,7 @@ void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 void endpoint_request_no_memory(struct endpoint *listener)
 {
 	if (endpoint_may_log(listener))
-		log_error(listener->transport->log, listener->name, "a request is refused: out of memory");
+		log_error(listener->log, listener->name, "a request is refused: out of memory");
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 
@@ -205,9 +207,10 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 	if (endpoint->kind == ENDPOINT_GROUP && endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (completion->status != COMPLETION_OK)
-		log_error(endpoint->transport->log, endpoint->name, "%s failed: %s (completion status %u)",
-			  work_kind_text(completion->kind), words ? words : completion_status_text(completion->status),
-			  raw);
+		log_failure(endpoint->log,
+			    &(struct failure){ .object = endpoint->name, .code_name = "completion status", .code = (int)raw },
+			    "%s failed: %s", work_kind_text(completion->kind),
+			    words ? words : completion_status_text(completion->status));
 	endpoint->handlers->completion(endpoint->owner, endpoint, completion);
 }
 

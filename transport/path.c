@@ -64,10 +64,10 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 	append_option(named, sizeof(named), "--port-num", NULL, options->port);
 	append_option(named, sizeof(named), "--gid-index", NULL, options->gid_index);
 	if (is_unset(source))
-		log_error(endpoint->transport->log, endpoint->name, "no local %s address belongs to %s",
+		log_error(endpoint->log, endpoint->name, "no local %s address belongs to %s",
 			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", named);
 	else
-		log_error(endpoint->transport->log, endpoint->name, "the local address %s does not belong to %s",
+		log_error(endpoint->log, endpoint->name, "the local address %s does not belong to %s",
 			  address_host(source, host), named);
 	return OUTCOME_NO_CONNECTION;
 }
@@ -128,7 +128,7 @@ enum outcome path_find_interface(const struct endpoint *endpoint, struct address
 		local->scope = scope;
 	if (!name || scope)
 		return OUTCOME_OK;
-	log_error(endpoint->transport->log, endpoint->name, "there is no interface %s here", name);
+	log_error(endpoint->log, endpoint->name, "there is no interface %s here", name);
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -157,8 +157,9 @@ static bool call_allowed(const struct endpoint *endpoint, enum call call)
 
 	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue)
 		return true;
-	log_error(endpoint->transport->log, endpoint->name, "%s: defect: the endpoint is %s, %s a queue pair",
-		  row->text, endpoint_state_text(endpoint->state), queue ? "with" : "without");
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = row->text },
+		    "defect: the endpoint is %s, %s a queue pair", endpoint_state_text(endpoint->state),
+		    queue ? "with" : "without");
 	return false;
 }
 
@@ -166,8 +167,8 @@ static bool private_data_allowed(const struct endpoint *endpoint, enum call call
 {
 	if (length <= PRIVATE_DATA_MOST)
 		return call_allowed(endpoint, call);
-	log_error(endpoint->transport->log, endpoint->name, "%s: defect: %zu bytes of private data, at most %d fit",
-		  calls[call].text, length, PRIVATE_DATA_MOST);
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = calls[call].text },
+		    "defect: %zu bytes of private data, at most %d fit", length, PRIVATE_DATA_MOST);
 	return false;
 }
 
@@ -295,13 +296,13 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 		int error = work_error(&work[index]);
 
 		if (work[index].kind == WORK_READ && endpoint->no_reads) {
-			log_error(endpoint->transport->log, endpoint->name,
+			log_error(endpoint->log, endpoint->name,
 				  "the peer allows no RDMA READ (responder resources 0)");
 			return OUTCOME_FAILED;
 		}
 		if (!error)
 			continue;
-		log_errno(endpoint->transport->log, endpoint->name, error, "posting a %s",
+		log_errno(endpoint->log, endpoint->name, error, "posting a %s",
 			  work_kind_text(work[index].kind));
 		return OUTCOME_INTERNAL;
 	}

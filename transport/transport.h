@@ -310,6 +310,7 @@ struct endpoint_options {
 	uint32_t send_depth;
 	uint32_t receive_depth;
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
+	const struct log *log;		 /* of its errors; NULL: the transport's; must outlive the endpoint */
 	bool own_queue;			 /* create and modify the QP with verbs instead of librdmacm */
 	bool send_only;			 /* join as send-only full member */
 	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
@@ -319,6 +320,7 @@ struct endpoint_options {
 struct endpoint {
 	struct transport *transport;
 	struct channel *channel;
+	const struct log *log;
 	enum endpoint_kind kind;
 	enum endpoint_state state;
 	const struct endpoint_handlers *handlers;

@@ -31,21 +31,27 @@ static void check_file(struct findings *findings, const char *root, const char *
 {
 	char path[SYSFS_PATH_SIZE];
 	int error = try_file(sysfs_path(path, "%s/dev/infiniband/%s", root, name));
+	struct error refusal = { .phase = "" };
+	const char *remedy = NULL;
 
-	if (!error)
+	if (!error) {
 		finding_add(findings, FINDING_OK, "file", NULL, "/dev/infiniband/%s can be opened (%s)", name, used_by);
-	else if (error == ENOENT)
+		return;
+	}
+	if (error == ENOENT) {
 		finding_add(findings, failure, "file",
 			    "in a container: pass /dev/infiniband into it; else: udevadm trigger",
 			    "/dev/infiniband/%s is missing (%s)", name, used_by);
-	else if (error == EACCES)
-		finding_add(findings, failure, "file",
-			    finding_remedy(findings, "run as root, or: chmod a+rw /dev/infiniband/%s", name),
-			    "/dev/infiniband/%s is not for this user (%s): %s (%d)", name, used_by, strerror(error),
-			    error);
-	else
-		finding_add(findings, failure, "file", error == EPERM ? "allow the device to the container" : NULL,
-			    "/dev/infiniband/%s cannot be opened (%s): %s (%d)", name, used_by, strerror(error), error);
+		return;
+	}
+	if (error == EACCES)
+		remedy = finding_remedy(findings, "run as root, or: chmod a+rw /dev/infiniband/%s", name);
+	else if (error == EPERM)
+		remedy = "allow the device to the container";
+	snprintf(refusal.cause, sizeof(refusal.cause), "/dev/infiniband/%s %s (%s): %s", name,
+		 error == EACCES ? "is not for this user" : "cannot be opened", used_by, strerror(error));
+	snprintf(refusal.code, sizeof(refusal.code), "%d", error);
+	finding_add_error(findings, failure, "file", remedy, &refusal);
 }
 
 void access_check_files(struct findings *findings, const char *root, const struct device *devices,

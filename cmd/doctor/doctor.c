@@ -91,7 +91,7 @@ static void check_soft(struct doctor *doctor)
 	struct channel *channel;
 	struct address address;
 	char host[ADDRESS_TEXT_SIZE];
-	enum outcome outcome = trial_open(doctor, "soft", &soft, &channel);
+	enum outcome outcome = probe_open(doctor, "soft", &soft, &channel);
 
 	/* It is not built in. */
 	if (outcome == OUTCOME_USAGE)
@@ -99,7 +99,7 @@ static void check_soft(struct doctor *doctor)
 	if (!outcome)
 		outcome = listen_softly(channel, &address);
 	if (outcome)
-		trial_tell(doctor, doctor->soft_failure, "soft");
+		probe_report(doctor, doctor->soft_failure, "soft", NULL);
 	else
 		finding_add(&doctor->findings, FINDING_OK, "soft", NULL,
 			    "--transport soft works at %s, without a device", address_host(&address, host));
@@ -154,18 +154,18 @@ static void correct_hint(struct doctor *doctor)
 		return;
 	if (kernel_may_have(doctor->root, "siw"))
 		way = "a software one: rdma link add siw0 type siw netdev INTERFACE";
-	snprintf(doctor->said.hint, sizeof(doctor->said.hint), "%s%s", way,
+	snprintf(doctor->probe.hint, sizeof(doctor->probe.hint), "%s%s", way,
 		 WITH_SOFT ? "; none at all: --transport soft" : "");
 }
 
 /* True if it can be used. Why not is said here only if nothing has been found that tells it. */
 static bool open_verbs(struct doctor *doctor, bool explained)
 {
-	enum outcome outcome = trial_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
+	enum outcome outcome = probe_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 
 	if (outcome && outcome != OUTCOME_USAGE && !explained) {
 		correct_hint(doctor);
-		trial_tell(doctor, doctor->verbs_failure, "verbs");
+		probe_report(doctor, doctor->verbs_failure, "verbs", NULL);
 	}
 	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
 		doctor->environment->transport = doctor->verbs;
@@ -283,7 +283,7 @@ static void report(void *owner, struct report *report, enum report_span span)
 	findings_report(&doctor->findings, report);
 }
 
-/* What trials say is kept in the state, so that the transports go before it. */
+/* The transports report to the probe's log: they go before it. */
 static void stop(void *owner)
 {
 	struct doctor *doctor = owner;

@@ -13,7 +13,7 @@
  *   route.c      which local addresses lead to which device, by asking the connection manager
  *   udp.c        who holds the port of RoCE v2
  *   target.c     the address that was asked about: route, and a ping
- *   trial.c      transports whose errors become findings
+ *   probe.c      attempts whose errors become findings
  *
  * A part fails if the transport that is to work here cannot do without it. What only the other transport needs, or what
  * may work all the same, is a warning.
@@ -36,9 +36,11 @@ enum {
 	DOCTOR_ROUTES_MOST = 64
 };
 
-/* What a trial has said, if it failed: the first error and its hint. */
-struct said {
-	char text[FINDING_TEXT_SIZE];
+/* Something that is tried: the first error and hint of its log become a finding. */
+struct probe {
+	struct log log;
+	bool failed;
+	struct error error;
 	char hint[FINDING_TEXT_SIZE];
 };
 
@@ -64,8 +66,7 @@ struct doctor {
 	size_t target_count;
 	size_t target_next;
 	enum fabric fabric; /* of the device that leads there */
-	struct log log;	    /* of trials */
-	struct said said;
+	struct probe probe;
 	struct findings findings;
 	struct loop_timer step;
 	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
@@ -111,12 +112,12 @@ void target_check(struct doctor *doctor);
 void doctor_target_known(struct doctor *doctor);
 void target_stop(struct doctor *doctor);
 
-/* Forgets what was said, and keeps from now on what doctor->log gets to hear. */
-void trial_begin(struct doctor *doctor);
-/* Opens a transport whose errors go to doctor->said, and makes a channel on it. */
-enum outcome trial_open(struct doctor *doctor, const char *name, struct transport **transport,
+/* Forgets the last probe. What is tried from now on uses doctor->probe.log. */
+void probe_begin(struct doctor *doctor);
+/* Begins a probe, opens a transport and makes a channel on it. */
+enum outcome probe_open(struct doctor *doctor, const char *name, struct transport **transport,
 			struct channel **channel);
-/* A finding about what the trial has said. */
-void trial_tell(struct doctor *doctor, enum finding_status status, const char *check);
+/* Makes the probe's error a finding. remedy, which may be NULL, is for an error without a hint. */
+void probe_report(struct doctor *doctor, enum finding_status status, const char *check, const char *remedy);
 
 #endif

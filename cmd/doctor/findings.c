@@ -10,51 +10,52 @@ static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL"
 
 static void report_finding(struct report *report, const struct finding *finding)
 {
-	report_text(report, "check", finding->check);
+	char text[ERROR_TEXT_SIZE];
+
+	report_text(report, "check", finding->error.object);
 	report_text(report, "status", status_names[finding->status]);
-	report_text(report, "text", finding->text);
+	report_text(report, "text", error_text(&finding->error, text));
 	report_text(report, "remedy", *finding->remedy ? finding->remedy : NULL);
 }
 
-/* A failure is an error of the run too, but it is said once. */
-static void tell_failure(const struct findings *findings, const struct finding *finding)
+/* A failure is an error of the run, too. With --quiet nothing else prints it. */
+static void report_failure(const struct findings *findings, const struct finding *finding)
 {
-	const struct log *log = &findings->environment->log;
+	struct environment *environment = findings->environment;
 
-	if (findings->loud) {
-		log_error(log, finding->check, "%s", finding->text);
-		if (*finding->remedy)
-			log_hint(log, "%s", finding->remedy);
-	} else if (log->heard) {
-		log->heard(log, finding->check, finding->text);
-		if (*finding->remedy)
-			log->heard(log, log_hint_object, finding->remedy);
-	}
+	if (findings->loud)
+		log_report(&environment->log, &finding->error);
+	else
+		reporting_record_error(environment->reporting, NULL, &finding->error);
+	if (*finding->remedy && findings->loud)
+		log_hint(&environment->log, "%s", finding->remedy);
+	else if (*finding->remedy)
+		reporting_record_hint(environment->reporting, finding->remedy);
 }
 
-static void tell(struct findings *findings, const struct finding *finding)
+static void print_finding(struct findings *findings, const struct finding *finding)
 {
 	FILE *output = environment_output(findings->environment);
 	struct report *record = environment_begin_record(findings->environment, "finding");
+	char text[ERROR_TEXT_SIZE];
 
 	if (record) {
 		report_finding(record, finding);
 		environment_end_record(findings->environment);
 	}
 	fprintf(output, "%s%-4s  %-8s  %s\n", findings->group_over ? "\n" : "", status_names[finding->status],
-		finding->check, finding->text);
+		finding->error.object, error_text(&finding->error, text));
 	if (*finding->remedy)
 		fprintf(output, "%16smend: %s\n", "", finding->remedy);
 	if (finding->status == FINDING_FAIL)
-		tell_failure(findings, finding);
+		report_failure(findings, finding);
 	findings->group_over = false;
 }
 
-void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
-		 const char *format, ...)
+void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
+		       const struct error *error)
 {
 	struct finding *finding = calloc(1, sizeof(*finding));
-	va_list list;
 
 	findings->counts[status]++;
 	if (!finding) {
@@ -62,19 +63,33 @@ void finding_add(struct findings *findings, enum finding_status status, const ch
 		return;
 	}
 	finding->status = status;
-	finding->check = check;
-	va_start(list, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, list);
-	va_end(list);
+	snprintf(finding->error.object, sizeof(finding->error.object), "%s", check);
+	/* It may be cut. */
+	if (snprintf(finding->error.cause, sizeof(finding->error.cause), "%s%s%s%s%s", error->object,
+		     *error->object ? ": " : "", error->phase, *error->phase ? ": " : "", error->cause) < 0)
+		*finding->error.cause = 0;
+	snprintf(finding->error.code, sizeof(finding->error.code), "%s", error->code);
 	snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
-	sysfs_clean_text(finding->text);
+	sysfs_clean_text(finding->error.cause);
 	sysfs_clean_text(finding->remedy);
 	if (findings->last)
 		findings->last->next = finding;
 	else
 		findings->first = finding;
 	findings->last = finding;
-	tell(findings, finding);
+	print_finding(findings, finding);
+}
+
+void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
+		 const char *format, ...)
+{
+	struct error error = { .phase = "" };
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(error.cause, sizeof(error.cause), format, list);
+	va_end(list);
+	finding_add_error(findings, status, check, remedy, &error);
 }
 
 const char *finding_remedy(struct findings *findings, const char *format, ...)

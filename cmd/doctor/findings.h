@@ -22,9 +22,8 @@ enum {
 struct finding {
 	struct finding *next;
 	enum finding_status status;
-	const char *check; /* a constant */
-	char text[FINDING_TEXT_SIZE];
-	char remedy[FINDING_TEXT_SIZE]; /* a command, or what else mends it; "" if nothing is to be mended */
+	struct error error;		/* its object is the check's name, its cause the text */
+	char remedy[FINDING_TEXT_SIZE]; /* a command, or what else is to be done; "" for nothing */
 };
 
 /* Zeroed but for the environment at first. */
@@ -40,6 +39,9 @@ struct findings {
 /* remedy may be NULL. Bytes that a terminal would act on are replaced. */
 void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
 		 const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The text is an error's, with its object. */
+void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
+		       const struct error *error);
 
 /* A remedy with names in it, for the next call of finding_add(). */
 const char *finding_remedy(struct findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -53,9 +53,9 @@ static void try_memory(struct doctor *doctor, struct domain *domain)
 {
 	struct region *region;
 
-	trial_begin(doctor);
+	probe_begin(doctor);
 	if (region_create(domain, TRIAL_REGION, REGION_LOCAL, &region))
-		trial_tell(doctor, doctor->verbs_failure, "memory");
+		probe_report(doctor, doctor->verbs_failure, "memory", NULL);
 	else
 		region_destroy(region);
 }
@@ -85,7 +85,7 @@ static void route_event(void *owner, struct endpoint *route, const struct endpoi
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
 	else if (event->outcome == OUTCOME_INTERNAL)
-		trial_tell(doctor, doctor->verbs_failure, "device");
+		probe_report(doctor, doctor->verbs_failure, "device", NULL);
 	doctor->route = NULL;
 	endpoint_destroy(route);
 	resolve_next(doctor);
@@ -103,7 +103,7 @@ static void resolve_next(struct doctor *doctor)
 	while (doctor->route_next < doctor->route_count) {
 		const struct address *address = &doctor->routes[doctor->route_next++];
 
-		trial_begin(doctor);
+		probe_begin(doctor);
 		if (endpoint_create(ENDPOINT_GROUP, doctor->verbs_channel, &options, &handlers, doctor, &doctor->route))
 			continue;
 		if (!endpoint_resolve(doctor->route, NULL, address))

@@ -9,28 +9,28 @@
 static void no_route(struct doctor *doctor)
 {
 	/* The way must lead out of the interface of a device; a name must have an address first. */
-	if (!*doctor->said.hint)
-		snprintf(doctor->said.hint, sizeof(doctor->said.hint), "%s %s",
-			 doctor->target_count ? "see ip route get" : "see getent ahosts", doctor->options->address);
-	trial_tell(doctor, FINDING_FAIL, "route");
+	probe_report(doctor, FINDING_FAIL, "route",
+		     finding_remedy(&doctor->findings, "see %s %s",
+				    doctor->target_count ? "ip route get" : "getent ahosts",
+				    doctor->options->address));
 	doctor_target_known(doctor);
 }
 
-/* A host that says so can be reached, and no more was asked of it. */
-static bool is_without_server(const struct said *said)
+/* Such a host can be reached, which is all that matters here. */
+static bool is_without_server(const struct error *error)
 {
-	return strstr(said->text, "nobody listens there") || strstr(said->text, "nothing holds UDP port");
+	return strstr(error->cause, "nobody listens there") || strstr(error->cause, "nothing holds UDP port");
 }
 
 /* Nobody has answered, not even to refuse: on RoCE that is a UDP port, on iWARP the TCP port of the server itself. */
 static const char *remedy_of_silence(struct doctor *doctor)
 {
 	static const char *const signs[] = { "timed out", "no answer in time", "does not answer" };
-	const char *connecting = strstr(doctor->said.text, ": connecting: ");
+	const struct error *error = &doctor->probe.error;
 	bool silent = false;
 
-	for (size_t i = 0; connecting && i < sizeof(signs) / sizeof(signs[0]); i++)
-		silent = silent || strstr(connecting, signs[i]);
+	for (size_t i = 0; !strcmp(error->phase, "connecting") && i < sizeof(signs) / sizeof(signs[0]); i++)
+		silent = silent || strstr(error->cause, signs[i]);
 	if (!silent || doctor->fabric == FABRIC_INFINIBAND)
 		return silent ? "is that host up? if so, there: rdmatest doctor" : NULL;
 	if (doctor->fabric == FABRIC_IWARP)
@@ -44,21 +44,18 @@ static const char *remedy_of_silence(struct doctor *doctor)
 static void tell_ping(struct doctor *doctor)
 {
 	const struct end *ping = &doctor->ping;
-	const char *remedy = *doctor->said.hint ? doctor->said.hint : NULL;
 	struct findings *findings = &doctor->findings;
 	size_t length;
 	const char *verdict = end_verdict(ping, &length);
 
 	if (!ping->environment.outcome)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
-	else if (is_without_server(&doctor->said))
-		finding_add(findings, FINDING_WARN, "ping",
-			    finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
-					   doctor->soft ? " --transport soft" : ""),
-			    "%s", doctor->said.text);
+	else if (is_without_server(&doctor->probe.error))
+		probe_report(doctor, FINDING_WARN, "ping",
+			     finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
+					    doctor->soft ? " --transport soft" : ""));
 	else
-		finding_add(findings, FINDING_FAIL, "ping", remedy ? remedy : remedy_of_silence(doctor), "%s",
-			    doctor->said.text);
+		probe_report(doctor, FINDING_FAIL, "ping", remedy_of_silence(doctor));
 	doctor_target_known(doctor);
 }
 
@@ -72,8 +69,8 @@ static void ping(struct doctor *doctor, const struct address *address)
 	struct environment outer = *doctor->environment;
 	struct arguments *arguments = &doctor->arguments;
 
-	trial_begin(doctor);
-	outer.log = doctor->log;
+	probe_begin(doctor);
+	outer.log = doctor->probe.log;
 	outer.transport = doctor->environment->transport;
 	address_host(address, arguments->address);
 	snprintf(arguments->port, sizeof(arguments->port), "%" PRId64, doctor->options->port);
@@ -155,7 +152,7 @@ static enum outcome resolve(struct doctor *doctor, struct address *address)
 static void resolve_next(struct doctor *doctor)
 {
 	while (doctor->target_next < doctor->target_count) {
-		trial_begin(doctor);
+		probe_begin(doctor);
 		if (!resolve(doctor, &doctor->targets[doctor->target_next++]))
 			return;
 		target_stop(doctor);
@@ -184,8 +181,8 @@ void target_check(struct doctor *doctor)
 		doctor_target_known(doctor);
 		return;
 	}
-	trial_begin(doctor);
-	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->log, address, ADDRESS_FORMAT_ANY,
+	probe_begin(doctor);
+	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->probe.log, address, ADDRESS_FORMAT_ANY,
 		       doctor->options->common.timeout, addresses_found, doctor);
 }
 

@@ -152,8 +152,9 @@ static void sender_check_progress(void *owner)
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, sender_check_progress, run);
 		return;
 	}
-	log_error(run->log, run->group_text, "sending: timed out: the device completed nothing for %g s%s",
-		  units_seconds(timeout), endpoint_timeout_cause(member->endpoint, reason));
+	log_failure(run->log, &(struct failure){ .object = run->group_text, .phase = "sending" },
+		    "timed out: the device completed nothing for %g s%s", units_seconds(timeout),
+		    endpoint_timeout_cause(member->endpoint, reason));
 	run_end(run, OUTCOME_FAILED);
 }
 

@@ -14,11 +14,12 @@ static void begin(struct reporting *reporting, FILE *stream, const struct report
 
 static void end(struct reporting *reporting)
 {
-	const struct told_error *error = reporting->told.first;
+	const struct kept_error *first = reporting->errors.first;
+	char text[ERROR_TEXT_SIZE];
 
 	reporting_add_verdict(reporting);
-	report_count(&reporting->report, "error_count", reporting->told.count);
-	report_text(&reporting->report, "error", error ? error->text : NULL);
+	report_count(&reporting->report, "error_count", reporting->errors.count);
+	report_text(&reporting->report, "error", first ? error_text(&first->error, text) : NULL);
 	report_close(&reporting->report);
 }
 

@@ -31,7 +31,7 @@ static void begin_summary(struct reporting *reporting)
 static void end_summary(struct reporting *reporting)
 {
 	reporting_add_verdict(reporting);
-	told_report(&reporting->report, &reporting->told);
+	errors_report(&reporting->report, &reporting->errors);
 	report_close(&reporting->report);
 }
 
@@ -64,9 +64,9 @@ static void stream_interval(struct reporting *reporting)
 	reporting_end_record(reporting);
 }
 
-static void stream_error(struct reporting *reporting, const struct told_error *error)
+static void stream_error(struct reporting *reporting, const struct kept_error *error)
 {
-	told_report_error(reporting_begin_record(reporting, "error"), error);
+	errors_report_one(reporting_begin_record(reporting, "error"), error);
 	reporting_end_record(reporting);
 }
 

@@ -36,6 +36,19 @@ void reporting_summary(struct reporting *reporting)
 	(void)reporting;
 }
 
+void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error)
+{
+	(void)reporting;
+	(void)part;
+	(void)error;
+}
+
+void reporting_record_hint(struct reporting *reporting, const char *text)
+{
+	(void)reporting;
+	(void)text;
+}
+
 void reporting_clear(struct reporting *reporting)
 {
 	(void)reporting;

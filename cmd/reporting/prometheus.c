@@ -38,7 +38,7 @@ static void add_all(struct reporting *reporting, FILE *stream)
 	reporting_add_figures(reporting, REPORT_TOTAL);
 	report_time(&reporting->report, "duration", clock_now() - reporting->started);
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
-	report_count(&reporting->report, "errors", reporting->told.count);
+	report_count(&reporting->report, "errors", reporting->errors.count);
 	report_close(&reporting->report);
 }
 

@@ -35,21 +35,42 @@ void reporting_add_verdict(struct reporting *reporting)
 	report_count(&reporting->report, "exit_code", (uint64_t)outcome);
 }
 
-/* On its way to stderr. */
-static void heard(const struct log *log, const char *object, const char *text)
-{
-	struct reporting *reporting = log->listener;
-	const struct told_error *last = reporting->told.last, not_kept = { .object = object, .text = text };
+/* ---- errors: recorded, and printed ---- */
 
-	reporting_clear(reporting);
-	if (object == log_hint_object) {
-		told_hint(&reporting->told, text);
+void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error)
+{
+	const struct kept_error not_kept = { .error = *error, .part = part };
+	const struct kept_error *last;
+
+	if (!reporting)
 		return;
-	}
-	told_error(&reporting->told, log->name, object, text);
+	last = reporting->errors.last;
+	errors_add(&reporting->errors, part, error);
 	if (reporting->form->error)
-		reporting->form->error(reporting, reporting->told.last != last ? reporting->told.last : &not_kept);
+		reporting->form->error(reporting, reporting->errors.last != last ? reporting->errors.last : &not_kept);
 }
+
+void reporting_record_hint(struct reporting *reporting, const char *text)
+{
+	if (reporting)
+		errors_add_hint(&reporting->errors, text);
+}
+
+static void report_error(const struct log *log, const struct error *error)
+{
+	reporting_clear(log->context);
+	reporting_record_error(log->context, log->part, error);
+	log_print_error(log, error);
+}
+
+static void report_hint(const struct log *log, const char *text)
+{
+	reporting_clear(log->context);
+	reporting_record_hint(log->context, text);
+	log_print_hint(log, text);
+}
+
+static const struct log_sink sink = { .error = report_error, .hint = report_hint };
 
 static void use_form(struct reporting *reporting, const struct reporting_form *form)
 {
@@ -64,8 +85,8 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	reporting->command = command;
 	reporting->started = clock_now();
 	environment->reporting = reporting;
-	environment->log.heard = heard;
-	environment->log.listener = reporting;
+	environment->log.sink = &sink;
+	environment->log.context = reporting;
 	use_form(reporting, reporting_asked_form(argc, argv));
 }
 
@@ -217,8 +238,8 @@ void reporting_conclude(struct reporting *reporting)
 
 void reporting_free(struct reporting *reporting)
 {
-	reporting->environment->log.heard = NULL;
-	told_free(&reporting->told);
+	reporting->environment->log.sink = NULL;
+	errors_free(&reporting->errors);
 	if (reporting->nowhere)
 		fclose(reporting->nowhere);
 }

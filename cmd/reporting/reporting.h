@@ -9,7 +9,7 @@
  *   csv.c         --csv: the names of the columns, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
  *   progress.c    on a terminal, a line that is replaced each second
- *   told.c        the errors of the run; told_report.c takes them apart
+ *   errors.c      the errors of the run
  *   forms.c       which form was asked for (text_only.c: without the ones for programs)
  *
  * In all forms but text the classic lines go nowhere, so that standard output has one form only.
@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cmd/reporting/told.h"
+#include "cmd/reporting/errors.h"
 #include "core/loop.h"
 #include "core/outcome.h"
 #include "core/report.h"
@@ -54,7 +54,7 @@ enum report_span {
 struct reporting_form {
 	void (*start)(struct reporting *reporting);
 	void (*interval)(struct reporting *reporting);
-	void (*error)(struct reporting *reporting, const struct told_error *error);
+	void (*error)(struct reporting *reporting, const struct kept_error *error);
 	void (*summary)(struct reporting *reporting);  /* before the command's verdict */
 	void (*finish)(struct reporting *reporting);   /* the last figures, into the report that is open */
 	void (*conclude)(struct reporting *reporting); /* and what only the end of the process knows */
@@ -81,7 +81,7 @@ struct reporting {
 	bool last_reported; /* the interval that the end of the run cut short */
 	bool finished;
 	bool progress_shown;
-	struct told told;
+	struct errors errors;
 	struct loop_timer interval;
 	struct loop_timer progress;
 	struct loop_signal quit;
@@ -127,6 +127,13 @@ void reporting_end_record(struct reporting *reporting);
  */
 const struct reporting_form *reporting_chosen_form(const struct reporting_options *options);
 const struct reporting_form *reporting_asked_form(int argc, char *const *argv);
+
+/*
+ * Keeps an error that is printed elsewhere for the report, and a hint with the error before it. part as in struct log;
+ * reporting may be NULL.
+ */
+void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error);
+void reporting_record_hint(struct reporting *reporting, const char *text);
 
 /* Takes the line of progress off the terminal, before something else is printed. NULL is fine. */
 void reporting_clear(struct reporting *reporting);

@@ -21,7 +21,6 @@ struct rping_client {
 	struct environment *environment;
 	const struct rping_options *options;
 	const struct log *log;
-	struct log outer; /* before this run */
 	struct target_file file;
 	struct target *targets;
 	size_t count;
@@ -31,7 +30,6 @@ struct rping_client {
 	size_t ended;
 	size_t failed;
 	bool ending;		     /* start no more targets */
-	bool held;		     /* the last error was held back, and so is its hint */
 	struct loop_timer beginning; /* starts the first targets from the loop */
 	struct resolver source_lookup;
 	struct targets all;
@@ -189,25 +187,6 @@ static void begin(void *owner)
 	start_some(owner);
 }
 
-static bool hold(void *holder, const char *object, const char *text)
-{
-	struct rping_client *client = holder;
-	struct target *target = NULL;
-
-	if (object == log_hint_object)
-		return client->held || log_holds(&client->outer, object, text);
-	client->held = false;
-	for (size_t i = 0; i < client->count && !target; i++)
-		if (target_is_named(&client->targets[i], object))
-			target = &client->targets[i];
-	if (target && target_has_next_address(target)) {
-		log_hint(client->log, "%s: %s", object, text);
-		return true;
-	}
-	client->held = target && target_hears(target, object, text);
-	return client->held || log_holds(&client->outer, object, text);
-}
-
 /* ---- start and stop ---- */
 
 static enum outcome make_targets(struct rping_client *client)
@@ -252,7 +231,6 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	client->environment = environment;
 	client->options = options;
 	client->log = &environment->log;
-	client->outer = environment->log;
 	client->last = &client->first;
 	client->all = (struct targets){
 		.environment = environment,
@@ -268,8 +246,6 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		rping_client_stop(client);
 		return outcome;
 	}
-	environment->log.hold = hold;
-	environment->log.holder = client;
 	if (options->source)
 		resolver_start(&client->source_lookup, environment->loop, client->log, options->source,
 			       ADDRESS_FORMAT_ANY, options->common.timeout, source_found, client);
@@ -347,8 +323,6 @@ void rping_client_stop(struct rping_client *client)
 {
 	if (!client)
 		return;
-	client->environment->log.hold = client->outer.hold;
-	client->environment->log.holder = client->outer.holder;
 	loop_timer_stop(&client->beginning);
 	resolver_stop(&client->source_lookup);
 	for (size_t i = 0; i < client->count; i++)

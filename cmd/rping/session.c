@@ -169,9 +169,11 @@ static void timed_out(void *owner)
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (is_worth_telling(session))
-		log_error(session->log, session->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
-			  session->answered, state_text(&session->state), units_seconds(session->state.timeout),
-			  endpoint_timeout_cause(session->endpoint, silence));
+		log_failure(
+			session->log,
+			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
+			"timed out after %g s in ping %" PRIu64 "%s", units_seconds(session->state.timeout),
+			session->answered, endpoint_timeout_cause(session->endpoint, silence));
 	end(session, OUTCOME_FAILED);
 }
 
@@ -448,9 +450,10 @@ static void client_disconnected(struct session *session)
 		end(session, verdict(session));
 		break;
 	default:
-		log_error(session->log, session->endpoint->name,
-			  "ping %" PRIu64 ": %s: the client went away in the middle", session->answered,
-			  state_text(&session->state));
+		log_failure(
+			session->log,
+			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
+			"the client went away in the middle of ping %" PRIu64, session->answered);
 		end(session, OUTCOME_FAILED);
 		break;
 	}

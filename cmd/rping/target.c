@@ -49,19 +49,65 @@ void target_tell(struct target *target, enum target_news news)
 	target->all->news(target->all->owner, target, news);
 }
 
+/* ---- errors ---- */
+
+static const struct log *outer_log(const struct target *target)
+{
+	return &target->all->environment->log;
+}
+
 static void keep_error(struct target *target, const char *text)
 {
 	if (!target->error)
 		target->error = strdup(text);
 }
 
-/* Prints the errors that were held back, and adds them to the report. */
+/* An error is no failure yet if the name has another address to try. */
+static bool has_next_address(const struct target *target)
+{
+	return target->state.now == TARGET_CONNECTING && target->address_next < target->address_count &&
+	       !target->retry.until;
+}
+
+static void error_reported(const struct log *log, const struct error *error)
+{
+	struct target *target = log->context;
+	char text[ERROR_TEXT_SIZE];
+
+	error_text(error, text);
+	target->held = target->state.now == TARGET_CONNECTING && retry_hold(&target->retry, error);
+	if (target->held)
+		return;
+	if (has_next_address(target)) {
+		log_hint(outer_log(target), "%s: %s", error->object, text);
+		return;
+	}
+	if (!target->ended)
+		keep_error(target, text);
+	log_report(outer_log(target), error);
+}
+
+static void hint_reported(const struct log *log, const char *text)
+{
+	const struct target *target = log->context;
+
+	if (!target->held)
+		log_hint(outer_log(target), "%s", text);
+}
+
+static const struct log_sink sink = { .error = error_reported, .hint = hint_reported };
+
 static void give_up_waiting(struct target *target)
 {
-	if (patience_error(&target->patience))
-		keep_error(target, patience_error(&target->patience));
-	patience_give_up(&target->patience, target->state.log);
+	const struct error *error = retry_error(&target->retry);
+	char text[ERROR_TEXT_SIZE];
+
+	if (error)
+		keep_error(target, error_text(error, text));
+	retry_give_up(&target->retry, outer_log(target));
 }
+
+/* ---- its end ---- */
 
 void target_finish(struct target *target, enum outcome outcome)
 {
@@ -71,7 +117,7 @@ void target_finish(struct target *target, enum outcome outcome)
 		give_up_waiting(target);
 	target_enter(target, TARGET_DONE);
 	resolver_stop(&target->lookup);
-	patience_end(&target->patience);
+	retry_end(&target->retry);
 	target_connection_drop(target);
 	target->outcome = outcome;
 	target->ended = true;
@@ -144,9 +190,10 @@ static void step_timed_out(void *owner)
 	struct target *target = owner;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: timed out after %g s%s",
-		  target->done, state_text(&target->state), units_seconds(target->state.timeout),
-		  endpoint_timeout_cause(target->endpoint, silence));
+	log_failure(target->state.log,
+		    &(struct failure){ .object = target->endpoint->name, .phase = state_text(&target->state) },
+		    "timed out after %g s in ping %" PRIu64 "%s", units_seconds(target->state.timeout), target->done,
+		    endpoint_timeout_cause(target->endpoint, silence));
 	target_finish(target, OUTCOME_FAILED);
 }
 
@@ -157,11 +204,14 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 	target->all = all;
 	target->address = address;
 	target->port = port;
+	target->log = all->environment->log;
+	target->log.sink = &sink;
+	target->log.context = target;
 	target->pace.period = rate ? CLOCK_NS_PER_S / rate : all->options->interval;
 	target->state = (struct state){
 		.rows = target_states,
 		.loop = all->environment->loop,
-		.log = &all->environment->log,
+		.log = &target->log,
 		.timeout = all->options->common.timeout,
 		.expired = step_timed_out,
 		.owner = target,
@@ -172,12 +222,12 @@ static void cut_off_without_ping(struct target *target)
 {
 	char text[96];
 
-	patience_stop(&target->patience);
+	retry_stop(&target->retry);
 	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", state_text(&target->state));
 	cut_off(target, text);
 	if (!target->all->several)
-		patience_tell(&target->patience, target->state.log, target_name(target));
-	patience_end(&target->patience);
+		retry_hint(&target->retry, outer_log(target), target_name(target));
+	retry_end(&target->retry);
 }
 
 void target_interrupt(struct target *target, enum interruption reason)
@@ -210,28 +260,6 @@ void target_interrupt(struct target *target, enum interruption reason)
 	}
 }
 
-/* Compares pointers: two targets may share an address. */
-bool target_is_named(const struct target *target, const char *object)
-{
-	return !target->ended && object &&
-	       (object == target->name || object == target->address ||
-		(target->endpoint && object == target->endpoint->name));
-}
-
-bool target_has_next_address(const struct target *target)
-{
-	return target->state.now == TARGET_CONNECTING && target->address_next < target->address_count &&
-	       !target->patience.until;
-}
-
-bool target_hears(struct target *target, const char *object, const char *text)
-{
-	if (target->state.now == TARGET_CONNECTING && patience_hold(&target->patience, object, text))
-		return true;
-	keep_error(target, text);
-	return false;
-}
-
 void target_report(const struct target *target, struct report *report)
 {
 	/* Only the name comes before the figures: it is their label for Prometheus. */
@@ -250,7 +278,7 @@ void target_report(const struct target *target, struct report *report)
 void target_release(struct target *target)
 {
 	resolver_stop(&target->lookup);
-	patience_end(&target->patience);
+	retry_end(&target->retry);
 	target_connection_drop(target);
 	free(target->error);
 	target->error = NULL;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/patience.h"
+#include "cmd/retry.h"
 #include "cmd/rping/control.h"
 #include "cmd/rping/figures.h"
 #include "cmd/rping/pace.h"
@@ -76,9 +76,11 @@ struct target {
 	bool has_slot;	  /* for the owner: counts as connecting */
 	bool ended;
 	enum outcome outcome;
-	char *error; /* the first, for the report; NULL: none */
+	char *error;	/* the first, for the report; NULL: none */
+	struct log log; /* of its errors: holds those that a next try may make void */
+	bool held;	/* the last error of the log */
 	struct state state;
-	struct patience patience;
+	struct retry retry;
 	char name[ADDRESS_TEXT_SIZE]; /* of its first endpoint; "" before */
 	struct connect_times times;
 	struct path path; /* of the last connection */
@@ -99,13 +101,6 @@ void target_start(struct target *target);
 
 /* Ends the target by a disconnect, after the current ping unless --deadline has passed. */
 void target_interrupt(struct target *target, enum interruption reason);
-
-/* True if an error with that object belongs to this target. */
-bool target_is_named(const struct target *target, const char *object);
-/* True if an error is no failure yet, as the name has another address to try. */
-bool target_has_next_address(const struct target *target);
-/* For log.hold: keeps the first error for the report; true, held back, while --wait-server waits. */
-bool target_hears(struct target *target, const char *object, const char *text);
 
 /* Its address and port; before they are resolved, the address as given. */
 const char *target_name(const struct target *target);

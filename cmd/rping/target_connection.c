@@ -38,7 +38,7 @@ static void established(struct target *target, const struct endpoint_event *even
 
 	step_over(target, &target->times.connect);
 	endpoint_path(target->endpoint, &target->path);
-	patience_end(&target->patience);
+	retry_end(&target->retry);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
 	if (!target->size) {
@@ -58,8 +58,9 @@ static void server_left(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE];
 
-	log_error(target->state.log, target->endpoint->name, "ping %" PRIu64 ": %s: the server went away after %s",
-		  target->done, state_text(&target->state), target_pings_text(target, pings));
+	log_failure(target->state.log,
+		    &(struct failure){ .object = target->endpoint->name, .phase = state_text(&target->state) },
+		    "the server went away after %s", target_pings_text(target, pings));
 	if (target->stock && !target->done && target->size > PING_SIZE_STOCK)
 		log_hint(target->state.log,
 			 "a stock server ends when a ping is longer than its own -S (64 by default): "
@@ -115,13 +116,12 @@ static bool is_busy(const struct endpoint_event *event)
 static void not_connected(struct target *target, enum outcome outcome, const struct endpoint_event *event)
 {
 	if (target->endpoint->absent || (event && is_busy(event)))
-		patience_absent(&target->patience);
+		retry_absent(&target->retry);
 	if (target->address_next < target->address_count)
 		outcome = connect_to_next(target);
 	if (!outcome)
 		return;
-	if (outcome == OUTCOME_NO_CONNECTION &&
-	    patience_again(&target->patience, target->state.loop, pause_over, target)) {
+	if (outcome == OUTCOME_NO_CONNECTION && retry_again(&target->retry, target->state.loop, pause_over, target)) {
 		target_enter(target, TARGET_WAITING);
 		target_connection_drop(target);
 		target_tell(target, TARGET_PAUSES);
@@ -178,6 +178,7 @@ static enum outcome connect_to(struct target *target, const struct address *addr
 	const struct address *source = target->all->source.family ? &target->all->source : NULL;
 	enum outcome outcome;
 
+	options.log = &target->log;
 	target_connection_drop(target);
 	address_text(address, target->name);
 	target_enter(target, TARGET_CONNECTING);
@@ -210,7 +211,7 @@ static void connect_to_first(struct target *target)
 {
 	enum outcome outcome;
 
-	patience_try(&target->patience, target->all->options->wait_server);
+	retry_begin(&target->retry, target->all->options->wait_server);
 	target->address_next = 0;
 	outcome = connect_to_next(target);
 	if (outcome)

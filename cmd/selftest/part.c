@@ -62,7 +62,7 @@ static void go_on(struct part *part)
 		loop_timer_stop(&part->limit);
 		part->over(part->owner);
 	} else if (part->outcome) {
-		part->server.environment.log.quiet = part->client.environment.log.quiet = true;
+		part->server.environment.log.sink = part->client.environment.log.sink = &log_discard;
 		interrupt_both(part, INTERRUPTION_SIGNAL);
 	} else {
 		start_limit(part);

@@ -174,6 +174,7 @@ static void part_over(void *owner)
 	}
 	part_release(part);
 	selftest->environment->log.name = selftest->name;
+	selftest->environment->log.part = NULL;
 	next_part(selftest);
 }
 
@@ -221,6 +222,7 @@ static void start_part(struct selftest *selftest, const struct part_row *row)
 	enum outcome outcome;
 
 	selftest->environment->log.name = selftest->part_name;
+	selftest->environment->log.part = row->command;
 	selftest->results[row - parts].started = clock_now();
 	part->row = row;
 	part->environment = selftest->environment;
@@ -385,6 +387,7 @@ static void stop(void *owner)
 	struct selftest *selftest = owner;
 
 	selftest->environment->log.name = selftest->name;
+	selftest->environment->log.part = NULL;
 	part_release(&selftest->part);
 	endpoint_destroy(selftest->probe);
 	free(selftest);

@@ -81,14 +81,14 @@ static enum outcome find_address(struct environment *environment, const struct s
 				 struct testbed *testbed)
 {
 	struct candidates candidates = { .count = 0 };
-	bool quiet = environment->log.quiet;
+	const struct log_sink *sink = environment->log.sink;
 	enum outcome outcome = OUTCOME_NO_DEVICE;
 
 	find_candidates(environment, options, &candidates);
-	environment->log.quiet = true;
+	environment->log.sink = &log_discard;
 	for (size_t i = 0; outcome && i < candidates.count; i++)
 		outcome = try_address(testbed, &candidates.addresses[i]);
-	environment->log.quiet = quiet;
+	environment->log.sink = sink;
 	if (!outcome)
 		return OUTCOME_OK;
 	/* What is in the way of one that must do is the cause. */
@@ -102,15 +102,17 @@ static enum outcome find_address(struct environment *environment, const struct s
 static enum outcome try_transport(struct environment *environment, const struct selftest_options *options,
 				  struct testbed *testbed, const char *name, bool quiet)
 {
+	const struct log_sink *sink = environment->log.sink;
 	enum outcome outcome;
 
-	environment->log.quiet = quiet;
+	if (quiet)
+		environment->log.sink = &log_discard;
 	outcome = common_open(&options->common, name, environment);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &testbed->channel);
 	if (!outcome)
 		outcome = find_address(environment, options, testbed);
-	environment->log.quiet = false;
+	environment->log.sink = sink;
 	if (outcome) {
 		transport_close(environment->transport);
 		environment->transport = NULL;

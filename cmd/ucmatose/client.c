@@ -3,8 +3,6 @@
  * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MOST at a time. If
  * the first one fails, the others are not tried: each would fail with the same error after its own timeout.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "cmd/ucmatose/ucmatose.h"
 
@@ -15,6 +13,51 @@ enum {
 	 */
 	CONNECTS_MOST = 48,
 };
+
+/* ---- errors of the first connection ---- */
+
+void ucmatose_client_release(struct ucmatose *run)
+{
+	if (run->refused && !run->mismatched)
+		log_report(&run->environment->log, &run->refusal);
+	run->refused = false;
+}
+
+/* The hello in a rejection may give the reason: then the error of the connection request says no more. */
+static bool hold_refusal(struct ucmatose *run, const struct error *error)
+{
+	const struct endpoint *first = run->connections[0].endpoint;
+
+	if (!first || first->state != ENDPOINT_CONNECTING)
+		return false;
+	ucmatose_client_release(run);
+	run->refusal = *error;
+	run->refused = true;
+	return true;
+}
+
+static void report_error(const struct log *log, const struct error *error)
+{
+	struct ucmatose *run = log->context;
+	char text[ERROR_TEXT_SIZE];
+
+	if (!run->retry.until && run->address_next < run->address_count)
+		log_hint(&run->environment->log, "%s: %s", error->object, error_text(error, text));
+	else if (!retry_hold(&run->retry, error) && !hold_refusal(run, error))
+		log_report(&run->environment->log, error);
+}
+
+static void report_hint(const struct log *log, const char *text)
+{
+	const struct ucmatose *run = log->context;
+
+	if (!retry_holds(&run->retry))
+		log_hint(&run->environment->log, "%s", text);
+}
+
+static const struct log_sink sink = { .error = report_error, .hint = report_hint };
+
+/* ---- its addresses ---- */
 
 static void use_next_address(struct ucmatose *run)
 {
@@ -27,12 +70,15 @@ static enum outcome start_resolving(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct address *source = run->source.family ? &run->source : NULL;
+	struct endpoint_options options = run->endpoint_options;
 	enum outcome outcome;
 
-	if (!connection->index)
+	if (!connection->index) {
 		ucmatose_figures_try(&run->figures, clock_now());
-	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &run->endpoint_options,
-				  &ucmatose_connection_handlers, connection, &connection->endpoint);
+		options.log = &run->first_log;
+	}
+	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &ucmatose_connection_handlers,
+				  connection, &connection->endpoint);
 	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
@@ -50,7 +96,7 @@ static void resolve_or_retry(struct ucmatose_connection *connection)
 static void begin_connection(struct ucmatose *run)
 {
 	if (!run->begun)
-		patience_try(&run->patience, run->options->wait_server);
+		retry_begin(&run->retry, run->options->wait_server);
 	resolve_or_retry(ucmatose_connection_new(run));
 }
 
@@ -73,8 +119,7 @@ static bool try_next_address(struct ucmatose_connection *connection)
 		ucmatose_connection_reset(connection);
 		ucmatose_client_release(run);
 		use_next_address(run);
-		log_hint(&run->environment->log, "trying the next address of %s: %s", run->options->server,
-			 run->target);
+		log_hint(&run->first_log, "trying the next address of %s: %s", run->options->server, run->target);
 		if (!start_resolving(connection))
 			return true;
 	}
@@ -86,52 +131,15 @@ bool ucmatose_client_retry(struct ucmatose_connection *connection)
 	struct ucmatose *run = connection->run;
 
 	if (connection->endpoint && connection->endpoint->absent)
-		patience_absent(&run->patience);
+		retry_absent(&run->retry);
 	if (try_next_address(connection))
 		return true;
-	if (patience_again(&run->patience, run->environment->loop, retry_first, run)) {
+	if (retry_again(&run->retry, run->environment->loop, retry_first, run)) {
 		ucmatose_connection_reset(connection);
 		return true;
 	}
-	patience_give_up(&run->patience, &run->environment->log);
+	retry_give_up(&run->retry, &run->environment->log);
 	return false;
-}
-
-/* Holds back an error of the first connection request: the hello in the rejection may give the reason. */
-static bool hold_refusal(struct ucmatose *run, const char *text)
-{
-	const struct endpoint *first = run->begun ? run->connections[0].endpoint : NULL;
-
-	if (!first || first->state != ENDPOINT_CONNECTING)
-		return false;
-	free(run->refusal);
-	run->refusal = strdup(text);
-	return run->refusal;
-}
-
-void ucmatose_client_release(struct ucmatose *run)
-{
-	char *refusal = run->refusal;
-
-	run->refusal = NULL;
-	if (refusal && !run->mismatched)
-		log_error(&run->environment->log, run->target, "%s", refusal);
-	free(refusal);
-}
-
-static bool hold_error(void *owner, const char *object, const char *text)
-{
-	struct ucmatose *run = owner;
-
-	if (object == log_hint_object)
-		return patience_holds(&run->patience);
-	if (!object || strcmp(object, run->target) != 0 || run->mismatched)
-		return false;
-	if (!run->patience.until && run->address_next < run->address_count) {
-		log_hint(&run->environment->log, "%s: %s", object, text);
-		return true;
-	}
-	return patience_hold(&run->patience, object, text) || hold_refusal(run, text);
 }
 
 void ucmatose_client_connect_more(struct ucmatose *run)
@@ -171,8 +179,9 @@ static void server_resolved(void *owner, enum outcome outcome, const struct addr
 	for (size_t i = 0; i < run->address_count; i++)
 		run->addresses[i].port = (uint16_t)run->options->port;
 	use_next_address(run);
-	run->environment->log.hold = hold_error;
-	run->environment->log.holder = run;
+	run->first_log = run->environment->log;
+	run->first_log.sink = &sink;
+	run->first_log.context = run;
 	ucmatose_print(run, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }

@@ -223,7 +223,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
-	patience_end(&run->patience);
+	retry_end(&run->retry);
 	run->address_next = run->address_count;
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
@@ -249,7 +249,7 @@ static void connection_failed(struct ucmatose_connection *connection, const stru
 		return;
 	}
 	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
-		patience_end(&run->patience);
+		retry_end(&run->retry);
 	else if (connecting && !run->is_server && ucmatose_client_retry(connection))
 		return;
 	ucmatose_connection_fail(connection, event->outcome);

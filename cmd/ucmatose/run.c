@@ -290,7 +290,7 @@ static void log_failures(struct ucmatose *run, uint32_t verified)
 		if (run->interruption == INTERRUPTION_SIGNAL) /* a deadline is already logged */
 			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s completed", verified,
 				  run->wanted, units_plural(run->wanted));
-		patience_tell(&run->patience, log, run->target);
+		retry_hint(&run->retry, log, run->target);
 		return;
 	}
 	if (run->wanted == 1 || (run->mismatched && !run->is_server))
@@ -421,7 +421,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	loop_timer_stop(&run->watchdog);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
-	patience_stop(&run->patience);
+	retry_stop(&run->retry);
 	endpoint_destroy(run->listener);
 	run->listener = NULL;
 	for (uint32_t i = 0; i < run->begun; i++) {

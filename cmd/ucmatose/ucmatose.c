@@ -264,9 +264,7 @@ static void ucmatose_stop(void *state)
 
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->watchdog);
-	run->environment->log.hold = NULL;
-	patience_end(&run->patience);
-	free(run->refusal);
+	retry_end(&run->retry);
 	resolver_stop(&run->bind_resolver);
 	resolver_stop(&run->server_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)

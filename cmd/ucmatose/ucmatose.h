@@ -21,7 +21,7 @@
 
 #include "cmd/command.h"
 #include "cmd/hello.h"
-#include "cmd/patience.h"
+#include "cmd/retry.h"
 #include "cmd/ucmatose/figures.h"
 
 struct ucmatose_options {
@@ -107,7 +107,6 @@ struct ucmatose {
 	struct ucmatose_connection *connections;
 	struct ucmatose_memory *memory; /* list, newest first */
 	const char *device;		/* for the verdict; NULL: none yet */
-	char *refusal;			/* error that is held back; or NULL */
 	int64_t progress;		/* time of the last event or completion */
 	uint64_t messages;		/* per direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t wanted;		/* connections: -c */
@@ -117,6 +116,7 @@ struct ucmatose {
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
+	bool refused;					/* with the error that is held in refusal */
 	bool mismatched;				/* a peer has other options: the run fails */
 	bool no_more_connections;			/* none is begun or awaited, even if some are missing */
 	bool half_printed;				/* the line between the two directions was printed */
@@ -128,8 +128,10 @@ struct ucmatose {
 	struct address destination;	/* the address in use */
 	char target[ADDRESS_TEXT_SIZE]; /* destination, as text for messages */
 	struct endpoint_options endpoint_options;
-	struct path path;	       /* of the first connection established */
-	struct patience patience;      /* of a client's first connection */
+	struct path path;     /* of the first connection established */
+	struct retry retry;   /* of a client's first connection */
+	struct log first_log; /* also: holds errors that a next try may make void */
+	struct error refusal;
 	struct loop_timer phase_timer; /* starts the next phase from the loop */
 	struct loop_timer watchdog;    /* no progress, or no client (--idle-timeout) */
 	struct resolver bind_resolver;

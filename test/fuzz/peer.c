@@ -59,7 +59,7 @@ struct scene {
 	uint16_t port;
 };
 
-static const struct log hostile = { .name = "peer", .quiet = true };
+static const struct log hostile = { .name = "peer", .sink = &log_discard };
 
 static struct address address_of(uint8_t first, uint8_t last, uint16_t port)
 {

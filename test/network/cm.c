@@ -172,6 +172,7 @@ struct party *party_create(struct host *host)
 	party->next = world.parties;
 	world.parties = party;
 	party->endpoint.base.transport = &host->transport->base;
+	party->endpoint.base.log = host->transport->base.log;
 	party->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 	};
@@ -329,6 +330,7 @@ int world_open(void **state)
 		host->other = stack_socket(host->transport, &address);
 		host->mtu = MTU;
 		host->listener.base.transport = &host->transport->base;
+		host->listener.base.log = host->transport->base.log;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}
 	world.hosts[1].listens = true;

@@ -9,8 +9,8 @@
 #include "core/log.h"
 #include "test/network/network.h"
 
-static unsigned complaints; /* told so far */
-static unsigned strangers;  /* of them about peers that never got connected */
+static unsigned complaints;
+static unsigned strangers; /* of them about peers that never got connected */
 
 unsigned network_complaints(void)
 {
@@ -26,11 +26,12 @@ void __wrap_log_error(const struct log *log, const char *object, const char *for
 	__attribute__((format(printf, 3, 4)));
 void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void __wrap_log_hint(const struct log *log, const char *format, ...);
 void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-__attribute__((format(printf, 3, 0))) static void show(bool is_complaint, const char *object, const char *format,
-						       va_list arguments)
+__attribute__((format(printf, 2, 0))) static void trace(const char *object, const char *format, va_list arguments)
 {
 	char text[512];
 
@@ -38,19 +39,24 @@ __attribute__((format(printf, 3, 0))) static void show(bool is_complaint, const 
 	if (getenv("FUZZ_TRACE"))
 		fprintf(stderr, "%12.6f %s%s%s\n", network ? (double)(network->now - NETWORK_BEGIN) / 1e9 : 0,
 			object ? object : "", object ? ": " : "", text);
-	complaints += is_complaint;
-	strangers += is_complaint && !strncmp(text, "accepting: ", strlen("accepting: "));
 	/* In our own words, not in what is quoted. */
 	if (strstr(format, "defect"))
 		violation("%s: %s", object ? object : "", text);
+}
+
+static void count(const struct log *log, const char *phase)
+{
+	complaints += log->sink != &log_discard;
+	strangers += log->sink != &log_discard && phase && !strcmp(phase, "accepting");
 }
 
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
 {
 	va_list arguments;
 
+	count(log, NULL);
 	va_start(arguments, format);
-	show(!log->quiet, object, format, arguments);
+	trace(object, format, arguments);
 	va_end(arguments);
 }
 
@@ -59,8 +65,19 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 	va_list arguments;
 
 	(void)error;
+	count(log, format);
 	va_start(arguments, format);
-	show(!log->quiet, object, format, arguments);
+	trace(object, format, arguments);
+	va_end(arguments);
+}
+
+void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
+{
+	va_list arguments;
+
+	count(log, failure->phase);
+	va_start(arguments, format);
+	trace(failure->object, format, arguments);
 	va_end(arguments);
 }
 
@@ -77,6 +94,6 @@ void __wrap_log_debug(const struct log *log, const char *format, ...)
 
 	(void)log;
 	va_start(arguments, format);
-	show(false, NULL, format, arguments);
+	trace(NULL, format, arguments);
 	va_end(arguments);
 }

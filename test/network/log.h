@@ -3,11 +3,10 @@
 #ifndef TEST_NETWORK_LOG_H
 #define TEST_NETWORK_LOG_H
 
-/* Errors that were told in all, but for those of a quiet log. */
+/* Number of errors reported, except to a log that discards them. */
 unsigned network_complaints(void);
 
-/* Those of them that are about who asked for a connection and never had it, which are no failure of a server that
- * stays. */
+/* Those of them about requests that never became a connection, which are no failure of a persistent server. */
 unsigned network_strangers(void);
 
 #endif

@@ -23,6 +23,6 @@ struct soft_socket *stack_socket(struct soft_transport *transport, const struct 
 {
 	struct soft_path path;
 
-	assert_int_equal(soft_path_find(transport, "test", address, address, &path), OUTCOME_OK);
+	assert_int_equal(soft_path_find(transport, transport->base.log, "test", address, address, &path), OUTCOME_OK);
 	return path.socket;
 }

@@ -659,7 +659,7 @@ static void stop_and_fail(void *owner)
 {
 	struct state *state = owner;
 
-	log_error(&state->environment->log, NULL, "leaving: refused (5)");
+	log_failure(&state->environment->log, &(struct failure){ .phase = "leaving", .code = 5 }, "refused");
 	environment_note(state->environment, OUTCOME_NO_CONNECTION);
 	stop(owner);
 }

@@ -28,9 +28,9 @@ static void errno_in_words(void **state)
 	assert_string_equal(capture_end(&capture), "rping: rxe0: open device: Connection refused (111)\n");
 }
 
-static void quiet(void **state)
+static void discarded(void **state)
 {
-	const struct log log = { .name = "rping", .debug = true, .quiet = true };
+	const struct log log = { .name = "rping", .sink = &log_discard };
 	struct capture capture;
 
 	(void)state;
@@ -38,7 +38,6 @@ static void quiet(void **state)
 	log_error(&log, "rxe0", "open");
 	log_errno(&log, "rxe0", ECONNREFUSED, "open");
 	log_hint(&log, "try");
-	log_debug(&log, "trace");
 	assert_string_equal(capture_end(&capture), "");
 }
 
@@ -66,52 +65,118 @@ static void debug_only_when_asked_for(void **state)
 	assert_string_equal(capture_end(&capture), "rping: debug: seen 1\n");
 }
 
-struct listener {
-	char held[64];
-	unsigned offered, heard;
+/* ---- sinks ---- */
+
+struct received {
+	struct error error;
+	char hint[32];
+	unsigned errors, hints;
 };
 
-static bool hold(void *holder, const char *object, const char *text)
+static void receive_error(const struct log *log, const struct error *error)
 {
-	struct listener *listener = holder;
+	struct received *received = log->context;
 
-	listener->offered++;
-	if (!object || strcmp(object, "10.0.0.1"))
-		return false;
-	snprintf(listener->held, sizeof(listener->held), "%s", text);
-	return true;
+	received->error = *error;
+	received->errors++;
+	errno = ENOENT; /* which is kept */
 }
 
-static void hear(const struct log *log, const char *object, const char *text)
+static void receive_hint(const struct log *log, const char *text)
 {
-	struct listener *listener = log->listener;
+	struct received *received = log->context;
 
-	(void)object;
-	(void)text;
-	listener->heard++;
+	snprintf(received->hint, sizeof(received->hint), "%s", text);
+	received->hints++;
+	errno = ENOENT;
 }
 
-static void line_may_be_held_back(void **state)
+static const struct log_sink sink = { .error = receive_error, .hint = receive_hint };
+
+static void assert_error(const struct error *error, const char *object, const char *phase, const char *cause,
+			 const char *code, const char *expected)
 {
-	struct listener listener = { .heard = 0 };
-	struct log log = {
-		.name = "rping", .heard = hear, .listener = &listener, .hold = hold, .holder = &listener, .debug = true
-	};
+	char text[ERROR_TEXT_SIZE];
+
+	assert_string_equal(error->object, object);
+	assert_string_equal(error->phase, phase);
+	assert_string_equal(error->cause, cause);
+	assert_string_equal(error->code, code);
+	assert_string_equal(error_text(error, text), expected);
+}
+
+static void sink_receives_the_parts(void **state)
+{
+	struct received received = { .errors = 0 };
+	const struct log log = { .name = "rping", .sink = &sink, .context = &received, .debug = true };
+	struct failure failure = { .object = "10.0.0.1:9", .phase = "connecting", .code = -5 };
 	struct capture capture;
 
 	(void)state;
 	capture_begin(&capture);
+	errno = EXDEV;
 	log_error(&log, "10.0.0.1", "not there: %d", 7);
-	log_error(&log, "10.0.0.2", "not there");
-	assert_string_equal(capture_end(&capture), "rping: 10.0.0.2: not there\n");
-	assert_string_equal(listener.held, "not there: 7");
-	assert_int_equal(listener.heard, 1);
-	/* What is for developers is no error, and nobody's to hold. */
+	assert_error(&received.error, "10.0.0.1", "", "not there: 7", "", "not there: 7");
+	log_error(&log, NULL, "out of memory (%d)", 1);
+	assert_error(&received.error, "", "", "out of memory (1)", "", "out of memory (1)");
+	log_errno(&log, "rxe0", ECONNREFUSED, "opening %s", "it");
+	assert_error(&received.error, "rxe0", "opening it", "Connection refused", "111",
+		     "opening it: Connection refused (111)");
+	log_failure(&log, &failure, "refused by %s", "it");
+	assert_error(&received.error, "10.0.0.1:9", "connecting", "refused by it", "-5",
+		     "connecting: refused by it (-5)");
+	failure.code_name = "status";
+	failure.code = 0;
+	failure.phase = NULL;
+	log_failure(&log, &failure, "refused");
+	assert_error(&received.error, "10.0.0.1:9", "", "refused", "status 0", "refused (status 0)");
+	failure.code_name = NULL;
+	log_failure(&log, &failure, "refused");
+	assert_error(&received.error, "10.0.0.1:9", "", "refused", "", "refused");
+	log_hint(&log, "try %d", 3);
+	assert_string_equal(received.hint, "try 3");
+	assert_int_equal(received.errors, 6);
+	assert_int_equal(received.hints, 1);
+	assert_int_equal(errno, EXDEV);
+	/* Lines for developers are no errors. */
+	log_debug(&log, "resolved");
+	assert_string_equal(capture_end(&capture), "rping: debug: resolved\n");
+	assert_int_equal(received.errors, 6);
+}
+
+static void an_error_can_be_reported_again(void **state)
+{
+	struct received received = { .errors = 0 };
+	const struct log inner = { .name = "inner", .sink = &sink, .context = &received };
+	const struct log outer = { .name = "outer" };
+	struct capture capture;
+
+	(void)state;
 	capture_begin(&capture);
-	log_debug(&log, "10.0.0.1 resolved");
-	assert_string_equal(capture_end(&capture), "rping: debug: 10.0.0.1 resolved\n");
-	assert_int_equal(listener.offered, 2);
-	assert_int_equal(listener.heard, 1);
+	log_failure(&inner, &(struct failure){ .object = "a\nb", .phase = "connecting", .code = 3 }, "%s", "\033[2J");
+	log_report(&outer, &received.error);
+	assert_string_equal(capture_end(&capture), "outer: a?b: connecting: ?[2J (3)\n");
+}
+
+static void long_parts_are_cut(void **state)
+{
+	struct received received = { .errors = 0 };
+	const struct log log = { .name = "rping", .sink = &sink, .context = &received };
+	char text[3000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	log_failure(&log, &(struct failure){ .object = text, .phase = text, .code_name = text }, "%s", text);
+	assert_int_equal(strlen(received.error.object), ERROR_OBJECT_SIZE - 1);
+	assert_int_equal(strlen(received.error.phase), ERROR_PHASE_SIZE - 1);
+	assert_int_equal(strlen(received.error.cause), ERROR_CAUSE_SIZE - 1);
+	assert_int_equal(strlen(received.error.code), ERROR_CODE_SIZE - 1);
+	assert_string_equal(received.error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_int_equal(strlen(error_text(&received.error, text)),
+			 ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE - 3 + 5);
+	log_hint(&log, "%s", received.error.cause);
+	assert_int_equal(received.hints, 1);
 }
 
 static void errno_is_kept(void **state)
@@ -150,16 +215,16 @@ static void long_line_is_cut(void **state)
 {
 	const struct log log = { .name = "rping" };
 	struct capture capture;
-	char object[3000];
+	char long_text[3000];
 	const char *text;
 
 	(void)state;
-	memset(object, 'x', sizeof(object) - 1);
-	object[sizeof(object) - 1] = 0;
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = 0;
 	capture_begin(&capture);
-	log_errno(&log, object, ENOENT, "%s", object);
+	log_failure(&log, &(struct failure){ .object = long_text, .phase = long_text }, "%s", long_text);
 	text = capture_end(&capture);
-	assert_true(strlen(text) <= 1024);
+	assert_int_equal(strlen(text), 1023);
 	assert_string_equal(text + strlen(text) - 5, "x...\n");
 }
 
@@ -169,9 +234,11 @@ int main(void)
 		cmocka_unit_test(error_line),
 		cmocka_unit_test(errno_in_words),
 		cmocka_unit_test(hint_line),
-		cmocka_unit_test(quiet),
+		cmocka_unit_test(discarded),
 		cmocka_unit_test(debug_only_when_asked_for),
-		cmocka_unit_test(line_may_be_held_back),
+		cmocka_unit_test(sink_receives_the_parts),
+		cmocka_unit_test(an_error_can_be_reported_again),
+		cmocka_unit_test(long_parts_are_cut),
 		cmocka_unit_test(errno_is_kept),
 		cmocka_unit_test(control_characters_are_harmless),
 		cmocka_unit_test(long_line_is_cut),

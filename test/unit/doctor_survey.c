@@ -98,7 +98,8 @@ static int tear_down(void **state)
 static bool has_finding(const struct machine *machine, enum finding_status status, const char *check, const char *text)
 {
 	for (const struct finding *finding = machine->findings.first; finding; finding = finding->next)
-		if (finding->status == status && !strcmp(finding->check, check) && strstr(finding->text, text))
+		if (finding->status == status && !strcmp(finding->error.object, check) &&
+		    strstr(finding->error.cause, text))
 			return true;
 	return false;
 }
@@ -106,7 +107,7 @@ static bool has_finding(const struct machine *machine, enum finding_status statu
 static const char *remedy_of(const struct machine *machine, const char *check)
 {
 	for (const struct finding *finding = machine->findings.first; finding; finding = finding->next)
-		if (!strcmp(finding->check, check))
+		if (!strcmp(finding->error.object, check))
 			return finding->remedy;
 	return NULL;
 }
@@ -370,7 +371,7 @@ static void test_locked_memory(void **state)
 		add(machine, "proc/self/status", rows[i].status);
 		access_check_memory(&machine->findings, machine->root);
 		assert_int_equal(machine->findings.last->status, rows[i].finding);
-		assert_non_null(strstr(machine->findings.last->text, rows[i].text));
+		assert_non_null(strstr(machine->findings.last->error.cause, rows[i].text));
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
 }
@@ -397,7 +398,7 @@ static void test_port_that_is_down(void **state)
 		findings_free(&machine->findings);
 		machine->findings.last = NULL;
 		devices_check(&machine->findings, machine->root, devices, FINDING_FAIL);
-		for (port = machine->findings.first; port && strcmp(port->check, "port") != 0; port = port->next)
+		for (port = machine->findings.first; port && strcmp(port->error.object, "port") != 0; port = port->next)
 			continue;
 		assert_non_null(port);
 		assert_int_equal(port->status, FINDING_WARN);
@@ -406,32 +407,27 @@ static void test_port_that_is_down(void **state)
 	}
 }
 
-static void count_heard(const struct log *log, const char *object, const char *text)
-{
-	(void)object;
-	(void)text;
-	++*(unsigned *)log->listener;
-}
-
 /* On standard error only with --quiet, where nobody sees the finding itself; for the report in any case. */
 static void test_failure_is_an_error(void **state)
 {
 	struct machine *machine = *state;
 	struct capture capture;
-	unsigned heard = 0;
+	struct reporting reporting = { .form = &reporting_text };
 
-	machine->environment.log.heard = count_heard;
-	machine->environment.log.listener = &heard;
+	machine->environment.reporting = &reporting;
 	capture_begin(&capture);
 	finding_add(&machine->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
 	assert_string_equal(capture_end(&capture), "");
-	assert_int_equal(heard, 2);
+	assert_int_equal(reporting.errors.count, 1);
+	assert_string_equal(reporting.errors.first->error.cause, "is missing");
+	assert_string_equal(reporting.errors.first->hint, "modprobe x");
 	machine->findings.loud = true;
 	capture_begin(&capture);
 	finding_add(&machine->findings, FINDING_WARN, "file", "modprobe x", "is old");
 	finding_add(&machine->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
 	assert_string_equal(capture_end(&capture), "doctor: file: is missing\ndoctor: hint: modprobe x\n");
-	assert_int_equal(heard, 4);
+	errors_free(&reporting.errors);
+	machine->environment.reporting = NULL;
 }
 
 /* Nothing of this may reach a terminal, or a path, as it is. */

@@ -369,7 +369,8 @@ static inline void disconnect(struct endpoint *endpoint)
 
 static inline void absent(struct endpoint *endpoint)
 {
-	log_error(endpoint->transport->log, endpoint->name, "connecting: nobody listens there");
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = "connecting" },
+		    "nobody listens there");
 	endpoint->absent = true;
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }

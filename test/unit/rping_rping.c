@@ -226,7 +226,7 @@ static void client_does_not_wait_for_ever(void **state)
 
 	connected_client(fake, NULL);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the server to read it: timed out after 0.4 s");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read it: timed out after 0.4 s in ping 0");
 }
 
 static void client_obeys_the_servers_limit(void **state)
@@ -341,8 +341,10 @@ static void client_counts_the_lost_ping(void **state)
 	pings(connected_client(fake, NULL), 1);
 	loop_run(fake->environment.loop);
 	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
-	assert_reports(fake, "\"verdict\":\"fail\",\"error\":\"ping 1: waiting for the server to read it: timed out");
-	assert_ended(fake, OUTCOME_FAILED, "ping 1: waiting for the server to read it: timed out");
+	assert_reports(
+		fake,
+		"\"verdict\":\"fail\",\"error\":\"waiting for the server to read it: timed out after 0.4 s in ping 1");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read it: timed out after 0.4 s in ping 1");
 }
 
 static void client_keeps_its_interval(void **state)
@@ -470,7 +472,7 @@ static void error_is_of_the_target_that_had_it(void **state)
 	fake->options.count = 1;
 	start_targets(fake, "10.0.0.1", "10.0.0.1");
 	bad = &fake->endpoints[1]->base;
-	log_error(bad->transport->log, bad->name, "connecting: refused by the peer");
+	log_failure(bad->log, &(struct failure){ .object = bad->name, .phase = "connecting" }, "refused by the peer");
 	endpoint_fail(bad, OUTCOME_NO_CONNECTION);
 	good = connect_endpoint(fake, &fake->endpoints[0]->base, NULL);
 	pings(good, 1);
@@ -554,7 +556,9 @@ static void client_does_not_wait_after_a_refusal(void **state)
 	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
 	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
 	start(fake);
-	log_error(&fake->environment.log, fake->endpoints[0]->base.name, "connecting: refused by the peer");
+	log_failure(fake->endpoints[0]->base.log,
+		    &(struct failure){ .object = fake->endpoints[0]->base.name, .phase = "connecting" },
+		    "refused by the peer");
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
@@ -572,7 +576,8 @@ static void client_reports_why_it_ended(void **state)
 	absent(&fake->endpoints[0]->base);
 	loop_run(fake->environment.loop);
 	endpoint = &fake->endpoints[1]->base;
-	log_error(&fake->environment.log, endpoint->name, "connecting: refused by the peer");
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = "connecting" },
+		    "refused by the peer");
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 	assert_int_equal(reported_times(fake, "\"error\":\"connecting: refused by the peer\""), 1);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
@@ -676,7 +681,8 @@ static void server_keeps_a_buffer_it_has_outgrown(void **state)
 	read_done(endpoint);
 	assert_int_equal(fake->regions_destroyed, 1);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 1: waiting for the client's sink: the client went away in the middle");
+	assert_ended(fake, OUTCOME_FAILED,
+		     "waiting for the client's sink: the client went away in the middle of ping 1");
 }
 
 static void server_ended_from_outside_settles_first(void **state)
@@ -744,7 +750,8 @@ static void server_ended_from_outside_does_not_settle_for_ever(void **state)
 	ping(connected_guest(fake, 0), 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: waiting for the acknowledgement of its answer: timed out");
+	assert_ended(fake, OUTCOME_FAILED,
+		     "waiting for the acknowledgement of its answer: timed out after 0.4 s in ping 0");
 }
 
 /* No longer than that: on a machine that stands still the next limit is not far. */
@@ -786,7 +793,7 @@ static void server_does_not_wait_for_ever_for_that_news(void **state)
 	ping(connected_guest(fake, 2), 32, 0);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 0: waiting for the acknowledgement of its answer: timed out after 0.4 s");
+		     "waiting for the acknowledgement of its answer: timed out after 0.4 s in ping 0");
 }
 
 /* A client whose queue pair is gone acknowledges nothing, and its disconnect may be late. It may want more, too. */
@@ -970,7 +977,7 @@ static void server_does_not_wait_for_ever_for_a_source(void **state)
 
 	offer(endpoint, fake->source, 32);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: reading it: timed out after 0.4 s");
+	assert_ended(fake, OUTCOME_FAILED, "reading it: timed out after 0.4 s in ping 0");
 }
 
 static void server_takes_no_failed_work_for_done(void **state)
@@ -1337,7 +1344,7 @@ static void server_releases_what_a_client_leaves_behind(void **state)
 	ping(endpoint, 32, 0);
 	offer(endpoint, fake->source, 64);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 1: reading it: the client went away in the middle");
+	assert_ended(fake, OUTCOME_FAILED, "reading it: the client went away in the middle of ping 1");
 }
 
 static void server_says_the_sizes_that_came(void **state)

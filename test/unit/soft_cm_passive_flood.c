@@ -87,7 +87,7 @@ static void test_flood(void **state)
 	struct flood flood;
 	struct capture capture;
 	const char said[] =
-		"test: : 200 connections are half open, the most: the oldest give way to new ones (--backlog)\n";
+		"test: 200 connections are half open, the most: the oldest give way to new ones (--backlog)\n";
 	unsigned real = 0, lines = 0;
 	uint64_t before;
 

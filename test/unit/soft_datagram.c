@@ -41,9 +41,9 @@ static struct soft_socket *join(size_t end, const struct address *to)
 {
 	struct soft_socket *socket;
 
-	assert_int_equal(
-		soft_group_socket_join(testbed.hosts[end].transport, "peer", testbed.hosts[end].socket, to, &socket),
-		OUTCOME_OK);
+	assert_int_equal(soft_group_socket_join(testbed.hosts[end].transport, testbed.hosts[end].transport->base.log,
+						"peer", testbed.hosts[end].socket, to, &socket),
+			 OUTCOME_OK);
 	return socket;
 }
 

@@ -8,7 +8,7 @@
 #include "test/unit/unit.h"
 #include "transport/backend.h"
 
-static const struct log quiet_log = { .name = "test", .quiet = true };
+static const struct log quiet_log = { .name = "test", .sink = &log_discard };
 static struct loop *loop;
 static struct transport *transport;
 static struct endpoint *endpoint;

@@ -618,6 +618,7 @@ static void a_silence_tells_what_was_dropped_here(void **state)
 	end_open(&end, 2);
 	end.transport.base.backend = &soft_backend;
 	endpoint.base.transport = &end.transport.base;
+	endpoint.base.log = end.transport.base.log;
 	endpoint.base.handlers = &handlers;
 	endpoint.path.socket = &end.socket;
 	for (unsigned turn = 0; turn < 3; turn++) {

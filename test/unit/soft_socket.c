@@ -144,7 +144,7 @@ static void check_refusal(int error, bool module, const char *table, enum outcom
 	world.module = module;
 	world.table = table;
 	capture_begin(&capture);
-	ended = soft_socket_listen(&world.transport, "here", &loopback);
+	ended = soft_socket_listen(&world.transport, &told, "here", &loopback);
 	assert_string_equal(capture_end(&capture), text);
 	assert_int_equal(ended, outcome);
 	assert_null(world.transport.sockets);
@@ -186,7 +186,7 @@ static void route_has_no_source(void **state)
 	world.bind_error = EADDRINUSE;
 	world.table = "-";
 	capture_begin(&capture);
-	outcome = soft_path_find(&world.transport, "here", NULL, &group, &path);
+	outcome = soft_path_find(&world.transport, &told, "here", NULL, &group, &path);
 	assert_string_equal(capture_end(&capture),
 			    "test: here: resolving the address: the route that leads there has no local address\n");
 	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
@@ -200,7 +200,7 @@ static void mtu_is_looked_up_now_and_then(void **state)
 
 	(void)state;
 	world.mtu = 1500;
-	assert_int_equal(soft_socket_listen(&world.transport, "here", &loopback), OUTCOME_OK);
+	assert_int_equal(soft_socket_listen(&world.transport, &told, "here", &loopback), OUTCOME_OK);
 	socket = world.transport.sockets;
 	for (unsigned count = 0; count < 1000; count++) {
 		soft_path_reply(socket, &loopback, &path);
@@ -216,7 +216,7 @@ static void mtu_is_looked_up_now_and_then(void **state)
 	/* Less than any path MTU leaves the least. */
 	world.mtu = 68;
 	world.now += CLOCK_NS_PER_S;
-	assert_int_equal(soft_path_find(&world.transport, "here", &loopback, &loopback, &path), OUTCOME_OK);
+	assert_int_equal(soft_path_find(&world.transport, &told, "here", &loopback, &loopback, &path), OUTCOME_OK);
 	assert_int_equal(path.mtu, 256);
 	assert_int_equal(world.looks, 3);
 	soft_sockets_close(&world.transport);
@@ -236,7 +236,7 @@ static void groups_are_reached_behind_routers(void **state)
 		socklen_t length = sizeof(int);
 		int hops = 0;
 
-		assert_int_equal(soft_socket_listen(&world.transport, "here", &here[i]), OUTCOME_OK);
+		assert_int_equal(soft_socket_listen(&world.transport, &told, "here", &here[i]), OUTCOME_OK);
 		assert_true(soft_socket_multicast(world.transport.sockets, true));
 		assert_int_equal(getsockopt(world.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
 					    four ? IP_MULTICAST_TTL : IPV6_MULTICAST_HOPS, &hops, &length),
@@ -282,7 +282,7 @@ static void errors_are_taken(void **state)
 	world.real_bind = true;
 	assert_int_equal(transport_open("soft", loop, &told, &transport), OUTCOME_OK);
 	/* A kernel with soft-RoCE holds the port of every address. */
-	if (soft_socket_listen(soft_of(transport), "here", &here)) {
+	if (soft_socket_listen(soft_of(transport), transport->log, "here", &here)) {
 		transport_close(transport);
 		loop_destroy(loop);
 		skip();

@@ -55,7 +55,7 @@ static const struct backend backend = { .source_fits = fits };
 static struct log the_log;
 static struct transport transport = { .backend = &backend, .log = &the_log };
 static struct path_options options;
-static struct endpoint endpoint = { .transport = &transport, .options = { .path = &options } };
+static struct endpoint endpoint = { .transport = &transport, .log = &the_log, .options = { .path = &options } };
 
 static void ask(const char *interface, const char *device)
 {

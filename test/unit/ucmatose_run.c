@@ -1203,7 +1203,9 @@ static void client_is_told_of_other_options(void **state)
 		start_client(fake, 2);
 		resolved(fake, endpoint_of(fake, 0));
 		/* That needs no line of its own then. */
-		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+		log_failure(endpoint_of(fake, 0)->log,
+			    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+			    "refused by the peer");
 		endpoint_rejected(endpoint_of(fake, 0), bytes, sizeof(bytes));
 		assert_over(fake, OUTCOME_FAILED, words);
 	}
@@ -1217,7 +1219,9 @@ static void client_is_told_of_a_refusal(void **state)
 		fake->options.wait_server = waits * CLOCK_NS_PER_S;
 		start_client(fake, 1);
 		resolved(fake, endpoint_of(fake, 0));
-		log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+		log_failure(endpoint_of(fake, 0)->log,
+			    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+			    "refused by the peer");
 		endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 		assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
 	}
@@ -1231,7 +1235,9 @@ static void errors_of_others_are_not_kept_back(void **state)
 	start_client(fake, 1);
 	resolved(fake, endpoint_of(fake, 0));
 	log_error(&fake->environment.log, "fake0", "gone");
-	log_error(&fake->environment.log, endpoint_of(fake, 0)->name, "connecting: refused by the peer");
+	log_failure(endpoint_of(fake, 0)->log,
+		    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+		    "refused by the peer");
 	endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: fake0: gone\nucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
@@ -1267,7 +1273,7 @@ static void hint_at_the_port_space(void **state)
 		resolved(fake, endpoint);
 		fake_clock_pass(MS);
 		endpoint->absent = rows[i].absent;
-		log_error(&fake->environment.log, endpoint->name, "it failed");
+		log_error(endpoint->log, endpoint->name, "it failed");
 		endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 		assert_over(fake, OUTCOME_NO_CONNECTION, rows[i].errors);
 	}

@@ -290,6 +290,7 @@ static void a_failure_nobody_needs_to_know(void **state)
 		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
 		for (size_t index = 0; index < 2; index++) {
 			endpoints[index].base.transport = &transport.base;
+			endpoints[index].base.log = &log;
 			endpoints[index].base.channel = channel;
 			endpoints[index].base.domain = &domain.base;
 			endpoints[index].base.state = rounds[round].states[index];
@@ -325,8 +326,9 @@ static void a_failed_device_takes_nobody(void **state)
 	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" },
 				       .context = &context,
 				       .bound_id = &id };
-	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base, .kind = ENDPOINT_CONNECTION },
-					   .id = &id };
+	struct verbs_endpoint endpoint = {
+		.base = { .transport = &transport.base, .log = &log, .kind = ENDPOINT_CONNECTION }, .id = &id
+	};
 	struct capture capture;
 
 	(void)state;
@@ -356,7 +358,7 @@ static void strangers_do_not_fill_the_log(void **state)
 	struct log log = { .name = "test" };
 	struct transport transport = { .log = &log };
 	struct verbs_endpoint endpoint = {
-		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
+		.base = { .transport = &transport, .log = &log, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
 	};
 	struct capture capture;
 	unsigned lines = 0;

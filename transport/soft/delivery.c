@@ -240,9 +240,10 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
 		if (endpoint_may_log(&endpoint->base))
-			log_error(endpoint->base.transport->log, endpoint->base.name,
-				  "%s: the peer gave up before the connection stood",
-				  endpoint_state_text(endpoint->base.state));
+			log_failure(endpoint->base.log,
+				    &(struct failure){ .object = endpoint->base.name,
+						       .phase = endpoint_state_text(endpoint->base.state) },
+				    "the peer gave up before the connection stood");
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		break;
 	default:
@@ -265,10 +266,13 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct event *e
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (event->code_name && endpoint_may_log(&endpoint->base))
-		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s %d)",
-			  endpoint_state_text(endpoint->base.state), event->cause,
-			  endpoint_reject_text(event->data, event->length, reason),
-			  endpoint_timeout_cause(&endpoint->base, timeout_cause), event->code_name, event->code);
+		log_failure(endpoint->base.log,
+			    &(struct failure){ .object = endpoint->base.name,
+					       .phase = endpoint_state_text(endpoint->base.state),
+					       .code_name = event->code_name,
+					       .code = event->code },
+			    "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
+			    endpoint_timeout_cause(&endpoint->base, timeout_cause));
 	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_rejected(&endpoint->base, event->data, event->length);
@@ -327,7 +331,7 @@ static void deliver_queued(struct soft_delivery *delivery)
 }
 
 /* A request without handlers is not reported yet: its listener, whose turn is next, reports the failure. */
-static void fail_no_memory(struct soft_delivery *delivery, struct soft_endpoint *endpoint)
+static void fail_no_memory(struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
 		if (!endpoint->no_memory)
@@ -337,7 +341,7 @@ static void fail_no_memory(struct soft_delivery *delivery, struct soft_endpoint 
 			endpoint_request_no_memory(&endpoint->base);
 		} else if (endpoint->base.handlers) {
 			if (endpoint_may_log(&endpoint->base))
-				log_error(delivery->transport->base.log, endpoint->base.name, "out of memory");
+				log_error(endpoint->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {
 			if (endpoint->listener)
@@ -361,8 +365,8 @@ void soft_leave(struct soft_transport *transport)
 	deliver_queued(delivery);
 	if (delivery->no_memory) {
 		delivery->no_memory = false;
-		fail_no_memory(delivery, transport->endpoints);
-		fail_no_memory(delivery, transport->listeners);
+		fail_no_memory(transport->endpoints);
+		fail_no_memory(transport->listeners);
 	}
 	soft_qp_batch_end(transport);
 	soft_flush(transport);

@@ -163,7 +163,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *other;
-	enum outcome outcome = soft_socket_listen(transport, base->name, address);
+	enum outcome outcome = soft_socket_listen(transport, base->log, base->name, address);
 
 	if (outcome)
 		return outcome;
@@ -178,7 +178,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 			break;
 	if (!other && base->local.port)
 		return OUTCOME_OK;
-	log_error(base->transport->log, base->name, "binding: the port is in use (%d)", EADDRINUSE);
+	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE }, "the port is in use");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -224,14 +224,14 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	enum outcome outcome;
 
 	if (destination->family == ADDRESS_GID) {
-		log_error(base->transport->log, base->name,
+		log_error(base->log, base->name,
 			  "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_USAGE;
 	}
 	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
 		set_loopback(&peer);
-	outcome = soft_path_find(transport, base->name, source, &peer, &endpoint->path);
+	outcome = soft_path_find(transport, base->log, base->name, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
 	soft_apply_options(base, &endpoint->path);

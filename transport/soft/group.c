@@ -44,18 +44,18 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
-		log_error(transport->base.log, base->name,
-			  "joining the group: only a subnet manager assigns groups, and UDP has none");
+		log_failure(base->log, &(struct failure){ .object = base->name, .phase = "joining the group" },
+			    "only a subnet manager assigns groups, and UDP has none");
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
-		outcome = soft_group_socket_join(transport, base->name, endpoint->path.socket, group,
+		outcome = soft_group_socket_join(transport, base->log, base->name, endpoint->path.socket, group,
 						 &endpoint->group_socket);
 		if (outcome)
 			return outcome;
 	}
 	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
-		log_debug(transport->base.log, "%s: the interface for multicast cannot be chosen", base->name);
+		log_debug(base->log, "%s: the interface for multicast cannot be chosen", base->name);
 	endpoint->group = (struct group_address){
 		.qpn = GROUP_QPN,
 		.qkey = GROUP_QKEY_UDP,

@@ -18,8 +18,9 @@ static uint8_t option_or(int64_t option, uint8_t preset)
 static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
 	endpoint->base.absent = verbs_error_absent(error);
-	log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s (%d)", what, verbs_error_cause(error),
-		  error);
+	log_failure(endpoint->base.log,
+		    &(struct failure){ .object = endpoint->base.name, .phase = what, .code = error }, "%s",
+		    verbs_error_cause(error));
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -37,7 +37,7 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *qp,
 		if (cq && (!endpoint->completions || endpoint->completions->cq != cq))
 			continue;
 		if (cause)
-			log_error(transport->base.log, endpoint->base.name, "the queue pair failed: %s", cause);
+			log_error(endpoint->base.log, endpoint->base.name, "the queue pair failed: %s", cause);
 		endpoint_fail(&endpoint->base, OUTCOME_FAILED);
 	}
 }

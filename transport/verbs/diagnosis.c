@@ -138,7 +138,8 @@ enum outcome verbs_explain_address(const struct log *log, const char *object, co
 
 	if (outcome)
 		return outcome;
-	log_error(log, object, "%s: %s (%d)", what, verbs_error_cause(error), error);
+	log_failure(log, &(struct failure){ .object = object, .phase = what, .code = error }, "%s",
+		    verbs_error_cause(error));
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -94,7 +94,7 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 /* Sets type of service and ACK timeout of the id. */
 static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
-	const struct log *log = endpoint->base.transport->log;
+	const struct log *log = endpoint->base.log;
 	int option_type = endpoint_type_of_service(&endpoint->base);
 	int64_t option_timeout = endpoint_option(&endpoint->base, ack_timeout);
 	uint8_t type_of_service = (uint8_t)option_type;
@@ -126,7 +126,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	const struct log *log = base->transport->log;
+	const struct log *log = base->log;
 	struct sockaddr_storage storage;
 	int64_t backlog = endpoint_option(base, backlog);
 
@@ -151,7 +151,7 @@ static int milliseconds(int64_t timeout)
 static void resolve_route(struct verbs_endpoint *endpoint)
 {
 	if (rdma_resolve_route(endpoint->id, milliseconds(endpoint->base.options.timeout))) {
-		log_errno(endpoint->base.transport->log, endpoint->base.name, errno, "resolving the route");
+		log_errno(endpoint->base.log, endpoint->base.name, errno, "resolving the route");
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		return;
 	}
@@ -180,10 +180,11 @@ static void address_resolved(void *owner)
 static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
 {
 	if (rdma_bind_addr(endpoint->id, source))
-		return verbs_explain_address(endpoint->base.transport->log, endpoint->base.name, "binding", errno);
+		return verbs_explain_address(endpoint->base.log, endpoint->base.name, "binding", errno);
 	if (!endpoint->id->verbs) {
-		log_error(endpoint->base.transport->log, endpoint->base.name,
-			  "binding: the address does not belong to an RDMA device (%d)", ENODEV);
+		log_failure(endpoint->base.log,
+			    &(struct failure){ .object = endpoint->base.name, .phase = "binding", .code = ENODEV },
+			    "the address does not belong to an RDMA device");
 		return OUTCOME_NO_CONNECTION;
 	}
 	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, 0, address_resolved, endpoint);
@@ -200,7 +201,7 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);
 	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout)))
-		return verbs_explain_address(base->transport->log, base->name, "resolving the address", errno);
+		return verbs_explain_address(base->log, base->name, "resolving the address", errno);
 	return OUTCOME_OK;
 }
 
@@ -210,7 +211,7 @@ enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
 
 	if (!rdma_migrate_id(endpoint->id, ((struct verbs_channel *)channel)->events))
 		return OUTCOME_OK;
-	log_errno(base->transport->log, base->name, errno, "migrating to another event channel");
+	log_errno(base->log, base->name, errno, "migrating to another event channel");
 	return OUTCOME_FAILED;
 }
 
@@ -247,16 +248,34 @@ static void verbs_requested(struct verbs_endpoint *listener, const struct rdma_c
 				event->param.conn.private_data_len);
 }
 
+static void report_event(const struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
+{
+	bool rejected = event->event == RDMA_CM_EVENT_REJECTED;
+	char reject_text[ENDPOINT_REJECT_TEXT_SIZE] = "", timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
+	char code_name[64];
+
+	snprintf(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
+	log_failure(endpoint->base.log,
+		    &(struct failure){ .object = endpoint->base.name,
+				       .phase = endpoint_state_text(endpoint->base.state),
+				       .code_name = code_name,
+				       .code = event->status },
+		    "%s%s%s", verbs_event_cause(event),
+		    rejected ? endpoint_reject_text(event->param.conn.private_data, event->param.conn.private_data_len,
+						    reject_text)
+			     : "",
+		    rejected ? "" : endpoint_timeout_cause(&endpoint->base, timeout_cause));
+}
+
 static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
-	char reject_text[ENDPOINT_REJECT_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
-		outcome = verbs_explain_shortage(endpoint->base.transport->log, endpoint->base.name,
+		outcome = verbs_explain_shortage(endpoint->base.log, endpoint->base.name,
 						 endpoint_state_text(endpoint->base.state), -event->status);
 		if (outcome) {
 			endpoint_fail(&endpoint->base, outcome);
@@ -264,11 +283,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		}
 	}
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_may_log(&endpoint->base))
-		log_error(endpoint->base.transport->log, endpoint->base.name, "%s: %s%s%s (%s, status %d)",
-			  endpoint_state_text(endpoint->base.state), verbs_event_cause(event),
-			  endpoint_reject_text(data, event->param.conn.private_data_len, reject_text),
-			  event->event == RDMA_CM_EVENT_REJECTED ? "" : endpoint_timeout_cause(&endpoint->base, cause),
-			  rdma_event_str(event->event), event->status);
+		report_event(endpoint, event);
 	endpoint->base.absent = verbs_event_absent(event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, data, event->param.conn.private_data_len);
@@ -351,8 +366,7 @@ static void no_cause_reported(void *owner)
 
 	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
 		return;
-	log_error(endpoint->base.transport->log, endpoint->base.name,
-		  "the queue pair failed, and the device gives no reason");
+	log_error(endpoint->base.log, endpoint->base.name, "the queue pair failed, and the device gives no reason");
 	endpoint_fail(&endpoint->base, OUTCOME_FAILED);
 }
 

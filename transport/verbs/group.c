@@ -21,11 +21,11 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	log_error(base->transport->log, base->name, "joining the group: %s (%d)", verbs_error_cause(error), error);
+	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "joining the group", .code = error },
+		    "%s", verbs_error_cause(error));
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
-		log_hint(base->transport->log,
-			 "joining as a send-only full member needs a subnet manager that supports it");
+		log_hint(base->log, "joining as a send-only full member needs a subnet manager that supports it");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -43,7 +43,7 @@ static int attach_own_qp(struct verbs_endpoint *endpoint, const struct rdma_ud_p
 
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
 {
-	const struct log *log = endpoint->base.transport->log;
+	const struct log *log = endpoint->base.log;
 	struct ibv_ah_attr attributes = parameters->ah_attr;
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
 	int error = attach_own_qp(endpoint, parameters);
@@ -94,7 +94,7 @@ static int detach(struct verbs_endpoint *endpoint)
 enum outcome verbs_leave(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	const struct log *log = base->transport->log;
+	const struct log *log = base->log;
 	enum outcome outcome = OUTCOME_OK;
 	int error = detach(endpoint);
 

@@ -77,7 +77,7 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 {
 	int64_t wanted = WITH_PATH ? endpoint_option(&endpoint->base, gid_index) : PATH_UNSET;
 	int64_t used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
-	const struct log *log = endpoint->base.transport->log;
+	const struct log *log = endpoint->base.log;
 
 	if (wanted == PATH_UNSET || used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
@@ -99,7 +99,7 @@ enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 	/* A request on another device than the listener's options name is rejected without a message. */
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
 		return OUTCOME_NO_CONNECTION;
-	log_error(endpoint->base.transport->log, endpoint->base.name,
+	log_error(endpoint->base.log, endpoint->base.name,
 		  "the local address belongs to the device %s, port %u, not the one of %s", device_name(endpoint->id),
 		  endpoint->id->port_num, option);
 	return OUTCOME_NO_CONNECTION;

@@ -55,7 +55,7 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
  */
 static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, int error)
 {
-	const struct log *log = endpoint->base.transport->log;
+	const struct log *log = endpoint->base.log;
 	const char *device = endpoint->base.domain->device;
 	uint32_t wanted = attributes->cap.max_inline_data;
 
@@ -90,7 +90,7 @@ static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
 		error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	if (!error)
 		return OUTCOME_OK;
-	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "making the queue pair ready");
+	log_errno(endpoint->base.log, endpoint->base.name, error, "making the queue pair ready");
 	return OUTCOME_INTERNAL;
 }
 
@@ -114,7 +114,7 @@ enum outcome verbs_open_queue(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct endpoint_options *options = &base->options;
-	const struct log *log = base->transport->log;
+	const struct log *log = base->log;
 	struct verbs_domain *domain = verbs_domain_of(endpoint);
 	struct ibv_qp_init_attr_ex attributes = {
 		.cap = { .max_send_wr = options->send_depth,
@@ -148,12 +148,13 @@ enum outcome verbs_open_queue(struct endpoint *base)
 	if (error) {
 		verbs_completion_release(endpoint);
 		if (is_withdrawn(endpoint)) {
-			log_error(log, base->name, "asked to connect: the peer gave up before the answer (%d)", error);
+			log_failure(log, &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
+				    "the peer gave up before the answer");
 			return OUTCOME_NO_CONNECTION;
 		}
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
-			log_errno(log, base->domain->device, error,
-				  "the device cannot keep multicast from looping back");
+			log_failure(log, &(struct failure){ .object = base->domain->device, .code = error },
+				    "the device cannot keep multicast from looping back: %s", strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
 		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
@@ -187,8 +188,7 @@ enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state 
 	/* A failed move to the error state is ignored: the QP is destroyed soon. */
 	if (!error || state == IBV_QPS_ERR)
 		return OUTCOME_OK;
-	log_errno(endpoint->base.transport->log, endpoint->base.name, error, "moving the queue pair to state %d",
-		  (int)state);
+	log_errno(endpoint->base.log, endpoint->base.name, error, "moving the queue pair to state %d", (int)state);
 	return OUTCOME_INTERNAL;
 }
 
@@ -200,8 +200,7 @@ void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint)
 	if (endpoint->base.domain->fabric == FABRIC_IWARP)
 		return;
 	if (ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_MIN_RNR_TIMER))
-		log_debug(endpoint->base.transport->log, "%s: the device keeps its receiver-not-ready timer",
-			  endpoint->base.name);
+		log_debug(endpoint->base.log, "%s: the device keeps its receiver-not-ready timer", endpoint->base.name);
 }
 
 void verbs_qp_destroy(struct verbs_endpoint *endpoint)

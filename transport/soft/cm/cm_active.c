@@ -90,7 +90,7 @@ static void write_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, size_t length)
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
-	const struct log *log = transport->base.log;
+	const struct log *log = endpoint->base.log;
 	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
 	int64_t retry = endpoint_option(&endpoint->base, retry);
 	int64_t rnr_retry = endpoint_option(&endpoint->base, rnr_retry);

@@ -168,7 +168,7 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
 		if (endpoint_may_log(&listener->base))
-			log_error(cm->transport->base.log, listener->base.name,
+			log_error(listener->base.log, listener->base.name,
 				  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
 				  cm->half_open);
 		soft_cm_evict(cm->rep_sent.first);

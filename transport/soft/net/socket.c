@@ -229,15 +229,15 @@ static const char *socket_hint(const struct address *address)
 	       "host";
 }
 
-static enum outcome socket_report_error(struct soft_transport *transport, const char *name,
-					const struct address *address, int error)
+static enum outcome socket_report_error(const struct log *log, const char *name, const struct address *address,
+					int error)
 {
-	const struct log *log = transport->base.log;
+	const struct failure failure = { .object = name, .code = error };
 	char text[ADDRESS_TEXT_SIZE];
 
+	address_host(address, text);
 	if (error == EADDRINUSE && rxe_holds_port()) {
-		log_error(log, name, "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (%d)",
-			  error);
+		log_failure(log, &failure, "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine");
 		log_hint(log,
 			 "use the verbs transport, or run in a network namespace of its own, or: modprobe -r rdma_rxe");
 		return OUTCOME_NO_DEVICE;
@@ -245,28 +245,27 @@ static enum outcome socket_report_error(struct soft_transport *transport, const 
 	if (error == EADDRINUSE) {
 		int process = soft_port_owner(address);
 
-		address_host(address, text);
 		if (process)
-			log_error(log, name, "process %d holds UDP port 4791 on %s (%d)", process, text, error);
+			log_failure(log, &failure, "process %d holds UDP port 4791 on %s", process, text);
 		else
-			log_error(log, name, "another process holds UDP port 4791 on %s (%d)", text, error);
+			log_failure(log, &failure, "another process holds UDP port 4791 on %s", text);
 		log_hint(log, "%s", socket_hint(address));
 	} else if (error == EADDRNOTAVAIL) {
-		log_error(log, name, "%s is not an address of this host (%d)", address_host(address, text), error);
+		log_failure(log, &failure, "%s is not an address of this host", text);
 	} else {
-		log_errno(log, name, error, "opening UDP port 4791 on %s", address_host(address, text));
+		log_errno(log, name, error, "opening UDP port 4791 on %s", text);
 	}
 	return socket_outcome(error);
 }
 
 /* Finds or opens the socket of an address. */
-static enum outcome socket_get(struct soft_transport *transport, const char *name, const struct address *address,
-			       struct soft_socket **result)
+static enum outcome socket_get(struct soft_transport *transport, const struct log *log, const char *name,
+			       const struct address *address, struct soft_socket **result)
 {
 	*result = socket_find(transport, address);
 	if (!*result)
 		*result = socket_open(transport, address, false);
-	return *result ? OUTCOME_OK : socket_report_error(transport, name, address, errno);
+	return *result ? OUTCOME_OK : socket_report_error(log, name, address, errno);
 }
 
 /* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
@@ -330,10 +329,9 @@ static bool is_link_scope(const struct address *address)
 	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
 }
 
-enum outcome soft_path_find(struct soft_transport *transport, const char *name, const struct address *source,
-			    const struct address *peer, struct soft_path *path)
+enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
+			    const struct address *source, const struct address *peer, struct soft_path *path)
 {
-	const struct log *log = transport->base.log;
 	struct address local;
 	enum outcome outcome = OUTCOME_OK;
 
@@ -354,7 +352,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 			return socket_outcome(error);
 		}
 		if (address_is_any(&local)) {
-			log_error(log, name, "resolving the address: the route that leads there has no local address");
+			log_failure(log, &(struct failure){ .object = name, .phase = "resolving the address" },
+				    "the route that leads there has no local address");
 			return OUTCOME_NO_CONNECTION;
 		}
 		/* The peer may be another process of this host, which has bound that address. */
@@ -362,12 +361,12 @@ enum outcome soft_path_find(struct soft_transport *transport, const char *name, 
 		    !socket_find(transport, &local)) {
 			path->socket = own_loopback_socket(transport, peer);
 			if (!path->socket)
-				return socket_report_error(transport, name, &local, errno);
+				return socket_report_error(log, name, &local, errno);
 			local = path->socket->address;
 		}
 	}
 	if (!path->socket)
-		outcome = socket_get(transport, name, &local, &path->socket);
+		outcome = socket_get(transport, log, name, &local, &path->socket);
 	path->local = local;
 	if (is_link_scope(peer) && !peer->scope)
 		path->peer.scope = interface_index(&local);
@@ -456,7 +455,8 @@ static void watch_addresses(struct soft_transport *transport)
  * Opens a free 127.0.0.x and every other local address of the family. Fails if another process has bound one of the
  * latter: peers that use it would not reach this listener.
  */
-static enum outcome listen_on_all_local(struct soft_transport *transport, const char *name, const struct address *any)
+static enum outcome listen_on_all_local(struct soft_transport *transport, const struct log *log, const char *name,
+					const struct address *any)
 {
 	struct address failed = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 	int error = 0;
@@ -467,19 +467,20 @@ static enum outcome listen_on_all_local(struct soft_transport *transport, const 
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
-	return error ? socket_report_error(transport, name, &failed, error) : OUTCOME_OK;
+	return error ? socket_report_error(log, name, &failed, error) : OUTCOME_OK;
 }
 
-enum outcome soft_socket_listen(struct soft_transport *transport, const char *name, const struct address *address)
+enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name,
+				const struct address *address)
 {
 	struct soft_socket *socket;
 
 	if (address->family == ADDRESS_GID) {
-		log_error(transport->base.log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
+		log_error(log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_USAGE;
 	}
-	return address_is_any(address) ? listen_on_all_local(transport, name, address)
-				       : socket_get(transport, name, address, &socket);
+	return address_is_any(address) ? listen_on_all_local(transport, log, name, address)
+				       : socket_get(transport, log, name, address, &socket);
 }
 
 /* The kernel charges skb->truesize to SO_RCVBUF: the data, rounded up to a power of two, and struct sk_buff. */
@@ -585,8 +586,9 @@ static bool change_membership(const struct soft_socket *socket, const struct add
 			   sizeof(request));
 }
 
-enum outcome soft_group_socket_join(struct soft_transport *transport, const char *name, const struct soft_socket *local,
-				    const struct address *group, struct soft_socket **result)
+enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
+				    const struct soft_socket *local, const struct address *group,
+				    struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
 	unsigned interface = interface_index(&local->address);
@@ -599,10 +601,10 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const char
 	if (!socket) {
 		socket = socket_open(transport, group, true);
 		if (!socket)
-			return socket_report_error(transport, name, group, errno);
+			return socket_report_error(log, name, group, errno);
 		if (!change_membership(socket, &local->address, true)) {
 			error = errno;
-			log_errno(transport->base.log, name, error, "joining the group");
+			log_errno(log, name, error, "joining the group");
 			socket_close(socket);
 			return socket_outcome(error);
 		}

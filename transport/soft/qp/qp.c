@@ -106,7 +106,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 	struct soft_qp_table *table = transport->qps;
 	const struct endpoint_options *options = &endpoint->base.options;
-	const struct log *log = endpoint->base.transport->log;
+	const struct log *log = endpoint->base.log;
 	struct soft_qp *qp;
 
 	if (options->send_depth > SOFT_DEEPEST_QUEUE || options->receive_depth > SOFT_DEEPEST_QUEUE) {
@@ -287,7 +287,7 @@ void qp_fail_alone(struct soft_qp *qp, const char *cause, const char *code_name,
 
 static enum outcome refuse(const struct soft_qp *qp, const struct work *work, int error)
 {
-	log_errno(qp->transport->base.log, qp->endpoint->base.name, error, "posting a %s", work_kind_text(work->kind));
+	log_errno(qp->endpoint->base.log, qp->endpoint->base.name, error, "posting a %s", work_kind_text(work->kind));
 	return OUTCOME_INTERNAL;
 }
 

@@ -11,9 +11,9 @@ static void each_comes_once(void **state)
 	struct soft_number_keys keys;
 
 	(void)state;
-	soft_number_prepare(&keys);
+	soft_number_init_keys(&keys);
 	for (uint32_t count = 0; count < LENGTH(seen); count++) {
-		uint32_t number = soft_number(&keys, 8, count);
+		uint32_t number = soft_number_permute(&keys, 8, count);
 
 		assert_true(number < LENGTH(seen));
 		assert_false(seen[number]);
@@ -32,14 +32,14 @@ static void neighbours_tell_nothing(void **state)
 	struct soft_number_keys keys;
 
 	(void)state;
-	soft_number_prepare(&keys);
+	soft_number_init_keys(&keys);
 	for (unsigned in = 0; in < BITS; in++) {
 		unsigned turned[BITS] = { 0 };
 
 		for (unsigned attempt = 0; attempt < TRIES; attempt++) {
 			uint32_t count = (uint32_t)soft_random();
-			uint32_t change =
-				soft_number(&keys, HALF_BITS, count) ^ soft_number(&keys, HALF_BITS, count ^ 1u << in);
+			uint32_t change = soft_number_permute(&keys, HALF_BITS, count) ^
+					  soft_number_permute(&keys, HALF_BITS, count ^ 1u << in);
 
 			for (unsigned out = 0; out < BITS; out++)
 				turned[out] += change >> out & 1;
@@ -56,10 +56,10 @@ static void other_keys_are_another_order(void **state)
 	unsigned same = 0;
 
 	(void)state;
-	soft_number_prepare(&one);
-	soft_number_prepare(&other);
+	soft_number_init_keys(&one);
+	soft_number_init_keys(&other);
 	for (uint32_t count = 0; count < 1000; count++)
-		same += soft_number(&one, 12, count) == soft_number(&other, 12, count);
+		same += soft_number_permute(&one, 12, count) == soft_number_permute(&other, 12, count);
 	assert_in_range(same, 0, 2);
 }
 

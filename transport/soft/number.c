@@ -3,7 +3,7 @@
 
 #include "transport/soft/soft.h"
 
-/* The end of splitmix64. */
+/* The finalizer of splitmix64. */
 uint64_t soft_number_mix(uint64_t value)
 {
 	value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -11,18 +11,18 @@ uint64_t soft_number_mix(uint64_t value)
 	return value ^ (value >> 31);
 }
 
-void soft_number_prepare(struct soft_number_keys *keys)
+void soft_number_init_keys(struct soft_number_keys *keys)
 {
-	for (unsigned round = 0; round < NUMBER_ROUNDS; round++)
+	for (unsigned round = 0; round < FEISTEL_ROUNDS; round++)
 		keys->rounds[round] = soft_random();
 }
 
-uint32_t soft_number(const struct soft_number_keys *keys, unsigned half_bits, uint32_t count)
+uint32_t soft_number_permute(const struct soft_number_keys *keys, unsigned half_bits, uint32_t counter)
 {
 	uint32_t mask = (UINT32_C(1) << half_bits) - 1;
-	uint32_t left = count >> half_bits & mask, right = count & mask;
+	uint32_t left = counter >> half_bits & mask, right = counter & mask;
 
-	for (unsigned round = 0; round < NUMBER_ROUNDS; round++) {
+	for (unsigned round = 0; round < FEISTEL_ROUNDS; round++) {
 		uint64_t key = keys->rounds[round];
 		uint32_t next = (left ^ (uint32_t)soft_number_mix(soft_number_mix(key ^ right) + key)) & mask;
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers that come once each, in an order that nobody can tell who has not got the keys. */
+/* Unique numbers in an order that nobody can predict without the keys. */
 #ifndef TRANSPORT_SOFT_NUMBER_H
 #define TRANSPORT_SOFT_NUMBER_H
 
 #include <stdint.h>
 
 enum {
-	NUMBER_ROUNDS = 6
+	FEISTEL_ROUNDS = 6
 };
 
-/* Random by soft_random(), and secret. */
+/* Secret, from soft_random(). */
 struct soft_number_keys {
-	uint64_t rounds[NUMBER_ROUNDS];
+	uint64_t rounds[FEISTEL_ROUNDS];
 };
 
-void soft_number_prepare(struct soft_number_keys *keys);
+void soft_number_init_keys(struct soft_number_keys *keys);
 
 /*
- * A permutation of the numbers of 2 half_bits bits (at most 32), a Feistel network: a counter goes in, what comes out
- * never repeats before the counter does and tells nothing of its neighbours.
+ * A Feistel network: permutes the numbers of 2 * half_bits bits (at most 32). Distinct counters give distinct numbers,
+ * and a number reveals nothing about the next one.
  */
-uint32_t soft_number(const struct soft_number_keys *keys, unsigned half_bits, uint32_t count);
+uint32_t soft_number_permute(const struct soft_number_keys *keys, unsigned half_bits, uint32_t counter);
 
-/* A permutation of 64 bits in which every bit depends on every other. */
+/* Permutes 64 bits. Each result bit depends on each bit of the value. */
 uint64_t soft_number_mix(uint64_t value);
 
 #endif

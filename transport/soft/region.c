@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory with keys. All 32 bits of a key are random: whoever guesses gets a single try, a wrong one ends the
- * connection. */
+/* Memory regions. All 32 bits of a key are random, and a new READ or WRITE with a wrong key ends the connection. */
 #include "transport/soft/region.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 
 struct soft_region_table {
 	struct soft_table by_key;
-	uint8_t nothing; /* where ranges without length lie */
+	uint8_t empty; /* the address of each range of length 0 */
 };
 
 struct soft_region_table *soft_region_table_open(void)
@@ -43,7 +42,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 		log_errno(domain->transport->log, domain->device, ENOMEM, "allocating memory");
 		return OUTCOME_INTERNAL;
 	}
-	/* Not 0, which a peer may take for no key. */
+	/* A peer may take key 0 for no key. */
 	do
 		key = (uint32_t)soft_random();
 	while (!key || soft_table_find(&table->by_key, key));
@@ -57,7 +56,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 	return OUTCOME_OK;
 }
 
-/* From here on no peer reaches it; the memory stays until the endpoints that use it are gone. */
+/* Ends remote access. The reaper frees the memory after the destroyed endpoints, whose work may point into it. */
 void soft_region_destroy(struct region *base)
 {
 	struct soft_transport *transport = soft_of(base->domain->transport);
@@ -75,18 +74,18 @@ void soft_region_free(struct soft_region *region)
 	free(region);
 }
 
-uint8_t *soft_region_reach(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,
-			   unsigned access)
+uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,
+			  unsigned access)
 {
 	const struct soft_region *region;
 	uint64_t offset;
 
 	if (!length)
-		return &transport->regions->nothing;
+		return &transport->regions->empty;
 	region = soft_table_find(&transport->regions->by_key, key);
 	if (!region || (region->access & access) != access)
 		return NULL;
-	/* An address below the region becomes an offset far beyond it. */
+	/* For an address below the region, the subtraction wraps to an offset beyond its end. */
 	offset = address - (uintptr_t)region->base.memory;
 	if (offset > region->base.length || length > region->base.length - offset)
 		return NULL;

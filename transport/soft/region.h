@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that a peer may reach, by key. */
+/* Memory regions for local work and for RDMA READ and WRITE of peers. */
 #ifndef TRANSPORT_SOFT_REGION_H
 #define TRANSPORT_SOFT_REGION_H
 
@@ -13,7 +13,7 @@ struct soft_region {
 	struct soft_region *next; /* in destroyed_regions */
 };
 
-/* NULL when memory is short. Closed after the last region was freed. */
+/* NULL without memory. All regions must be freed before the table is closed. */
 struct soft_region_table *soft_region_table_open(void);
 void soft_region_table_close(struct soft_region_table *table);
 
@@ -21,10 +21,10 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 void soft_region_destroy(struct region *region);
 void soft_region_free(struct soft_region *region);
 /*
- * The bytes a peer asks for, or NULL if the key is not one of ours, its right is missing, or the range leaves the
- * region. access: one of REGION_REMOTE_READ and REGION_REMOTE_WRITE. length 0 is refused nowhere and reaches nothing.
+ * The memory of a peer's RDMA request. NULL: unknown key, access right missing, or range outside the region. access:
+ * REGION_REMOTE_READ or REGION_REMOTE_WRITE. A range of length 0 is always valid (IBTA C9-88).
  */
-uint8_t *soft_region_reach(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,
-			   unsigned access);
+uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,
+			  unsigned access);
 
 #endif

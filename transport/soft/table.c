@@ -4,68 +4,68 @@
 #include <stdlib.h>
 
 enum {
-	HEADS_FIRST = 64,
+	INITIAL_BUCKETS = 64,
 };
 
 bool soft_table_open(struct soft_table *table)
 {
-	table->heads = calloc(HEADS_FIRST, sizeof(*table->heads));
-	table->head_count = HEADS_FIRST;
+	table->buckets = calloc(INITIAL_BUCKETS, sizeof(*table->buckets));
+	table->bucket_count = INITIAL_BUCKETS;
 	table->count = 0;
-	return table->heads != NULL;
+	return table->buckets != NULL;
 }
 
 void soft_table_close(struct soft_table *table)
 {
-	free(table->heads);
-	table->heads = NULL;
+	free(table->buckets);
+	table->buckets = NULL;
 }
 
-static struct soft_table_entry **head_of(const struct soft_table *table, uint32_t number)
+static struct soft_table_entry **table_bucket(const struct soft_table *table, uint32_t key)
 {
-	return &table->heads[number & (table->head_count - 1)];
+	return &table->buckets[key & (table->bucket_count - 1)];
 }
 
-static void push(struct soft_table *table, struct soft_table_entry *entry)
+static void table_push(struct soft_table *table, struct soft_table_entry *entry)
 {
-	struct soft_table_entry **head = head_of(table, entry->number);
+	struct soft_table_entry **bucket = table_bucket(table, entry->key);
 
-	entry->next = *head;
-	*head = entry;
+	entry->next = *bucket;
+	*bucket = entry;
 }
 
-/* Without memory the chains just get longer. */
-static void grow(struct soft_table *table)
+/* Without memory the table keeps its size, and its chains get longer. */
+static void table_grow(struct soft_table *table)
 {
-	struct soft_table larger = { .head_count = 2 * table->head_count, .count = table->count };
+	struct soft_table larger = { .bucket_count = 2 * table->bucket_count, .count = table->count };
 
-	larger.heads = calloc(larger.head_count, sizeof(*larger.heads));
-	if (!larger.heads)
+	larger.buckets = calloc(larger.bucket_count, sizeof(*larger.buckets));
+	if (!larger.buckets)
 		return;
-	for (size_t index = 0; index < table->head_count; index++) {
-		while (table->heads[index]) {
-			struct soft_table_entry *entry = table->heads[index];
+	for (size_t index = 0; index < table->bucket_count; index++) {
+		while (table->buckets[index]) {
+			struct soft_table_entry *entry = table->buckets[index];
 
-			table->heads[index] = entry->next;
-			push(&larger, entry);
+			table->buckets[index] = entry->next;
+			table_push(&larger, entry);
 		}
 	}
-	free(table->heads);
+	free(table->buckets);
 	*table = larger;
 }
 
-void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry, uint32_t number, void *owner)
+void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry, uint32_t key, void *object)
 {
-	if (++table->count > table->head_count)
-		grow(table);
-	entry->number = number;
-	entry->owner = owner;
-	push(table, entry);
+	if (++table->count > table->bucket_count)
+		table_grow(table);
+	entry->key = key;
+	entry->object = object;
+	table_push(table, entry);
 }
 
 void soft_table_remove(struct soft_table *table, struct soft_table_entry *entry)
 {
-	struct soft_table_entry **pprev = head_of(table, entry->number);
+	struct soft_table_entry **pprev = table_bucket(table, entry->key);
 
 	while (*pprev != entry)
 		pprev = &(*pprev)->next;

@@ -20,7 +20,7 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	cm->timewait.last = &cm->timewait.first;
 	cm->secret = soft_random();
 	cm->id_counter = (uint32_t)soft_random();
-	soft_number_prepare(&cm->id_keys);
+	soft_number_init_keys(&cm->id_keys);
 	return cm;
 }
 

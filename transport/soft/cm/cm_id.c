@@ -214,7 +214,7 @@ static uint32_t next_id(struct soft_cm *cm)
 	uint32_t id;
 
 	do
-		id = soft_number(&cm->id_keys, ID_HALF_BITS, cm->id_counter++);
+		id = soft_number_permute(&cm->id_keys, ID_HALF_BITS, cm->id_counter++);
 	while (!id || find_id(cm, id));
 	return id;
 }

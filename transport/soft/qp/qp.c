@@ -60,7 +60,7 @@ struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 		return NULL;
 	table->transport = transport;
 	table->pending_end = &table->pending;
-	soft_number_prepare(&table->numbers);
+	soft_number_init_keys(&table->numbers);
 	table->turn = (uint32_t)soft_random();
 	return table;
 }
@@ -81,7 +81,7 @@ static uint32_t take_number(struct soft_qp_table *table)
 	uint32_t number;
 
 	do
-		number = soft_number(&table->numbers, HALF_BITS, table->turn++);
+		number = soft_number_permute(&table->numbers, HALF_BITS, table->turn++);
 	while (number < NUMBER_FIRST || number > NUMBER_LAST || soft_table_find(&table->by_number, number));
 	return number;
 }
@@ -144,7 +144,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 
 uint32_t soft_qp_number(const struct soft_qp *qp)
 {
-	return qp->by_number.number;
+	return qp->by_number.key;
 }
 
 /* ---- its states ---- */
@@ -506,11 +506,11 @@ static void watch(void *owner)
 	bool any = false;
 
 	soft_enter(table->transport);
-	for (size_t count = 0; count < qps->head_count; count++) {
-		size_t head = (from + count) & (qps->head_count - 1);
+	for (size_t count = 0; count < qps->bucket_count; count++) {
+		size_t head = (from + count) & (qps->bucket_count - 1);
 
-		for (struct soft_table_entry *entry = qps->heads[head]; entry; entry = entry->next) {
-			struct soft_qp *qp = entry->owner;
+		for (struct soft_table_entry *entry = qps->buckets[head]; entry; entry = entry->next) {
+			struct soft_qp *qp = entry->object;
 
 			if (qp->state != QP_RTS)
 				continue;

@@ -67,8 +67,8 @@ static void rnr_naks(struct soft_qp *qp)
 
 static bool reach(struct soft_qp *qp, const struct packet *packet, unsigned access)
 {
-	return soft_region_reach(qp->transport, packet->remote.key, packet->remote.address, packet->remote.length,
-				 access);
+	return soft_region_find(qp->transport, packet->remote.key, packet->remote.address, packet->remote.length,
+				access);
 }
 
 static void finish_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
@@ -136,8 +136,8 @@ static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned
 		return false;
 	}
 	/* Looked up for each packet: the region may be gone since the first. */
-	target = soft_region_reach(qp->transport, responder->write.key, responder->write.address, packet->length,
-				   REGION_REMOTE_WRITE);
+	target = soft_region_find(qp->transport, responder->write.key, responder->write.address, packet->length,
+				  REGION_REMOTE_WRITE);
 	if (!target) {
 		refuse(qp, NAK_REMOTE_ACCESS, "the peer writes to memory that is gone");
 		return false;
@@ -412,8 +412,8 @@ static bool send_response(struct soft_qp *qp, struct resource *resource)
 	};
 	uint32_t offset = ((resource->next_psn - resource->psn) & PSN_MASK) * mtu;
 
-	packet.payload = soft_region_reach(qp->transport, resource->key, resource->address + offset, packet.length,
-					   REGION_REMOTE_READ);
+	packet.payload = soft_region_find(qp->transport, resource->key, resource->address + offset, packet.length,
+					  REGION_REMOTE_READ);
 	if (!packet.payload)
 		return false;
 	if (resource->begun)

@@ -139,11 +139,11 @@ void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kin
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
 void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
 				size_t length);
-uint32_t __wrap_soft_qp_number(const struct soft_qp *qp);
+uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp);
 void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void __wrap_soft_qp_start(struct soft_qp *qp);
 void __wrap_soft_qp_stop(struct soft_qp *qp);
-bool __wrap_soft_qp_is_waiting(const struct soft_qp *qp);
+bool __wrap_soft_qp_has_unacked_work(const struct soft_qp *qp);
 void __wrap_soft_qp_probe(struct soft_qp *qp);
 void __wrap_soft_qp_suspect(struct soft_qp *qp);
 
@@ -259,7 +259,7 @@ void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *caus
 	memcpy(party_of(endpoint)->data, data, length);
 }
 
-uint32_t __wrap_soft_qp_number(const struct soft_qp *qp)
+uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp)
 {
 	return qp->number;
 }
@@ -282,7 +282,7 @@ void __wrap_soft_qp_stop(struct soft_qp *qp)
 	qp->state = QP_ERROR;
 }
 
-bool __wrap_soft_qp_is_waiting(const struct soft_qp *qp)
+bool __wrap_soft_qp_has_unacked_work(const struct soft_qp *qp)
 {
 	return qp->state == QP_RTS && qp->waiting;
 }

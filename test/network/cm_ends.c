@@ -206,8 +206,8 @@ void check_agreement(const struct party *one, const struct party *other)
 	const struct soft_agreement *here = &one->qp.agreement;
 	const struct soft_agreement *there = &other->qp.agreement;
 
-	assert_int_equal(here->first_psn_sent, there->first_psn_expected);
-	assert_int_equal(here->first_psn_expected, there->first_psn_sent);
+	assert_int_equal(here->sq_psn, there->rq_psn);
+	assert_int_equal(here->rq_psn, there->sq_psn);
 	assert_int_equal(here->peer_qpn, other->qp.number);
 	assert_int_equal(there->peer_qpn, one->qp.number);
 	assert_int_equal(here->path.mtu, there->path.mtu);

@@ -190,9 +190,9 @@ static void pair_agree(struct pair *pair, const struct terms *terms, size_t end,
 			  .local = host->address,
 			  .peer = testbed.hosts[!end].address,
 			  .mtu = terms->mtu },
-		.peer_qpn = soft_qp_number(qp_of(pair, !end)),
-		.first_psn_sent = terms->psn[end],
-		.first_psn_expected = terms->psn[!end],
+		.peer_qpn = soft_qp_qpn(qp_of(pair, !end)),
+		.sq_psn = terms->psn[end],
+		.rq_psn = terms->psn[!end],
 		.retry_count = terms->retry_count,
 		.rnr_retry_count = terms->rnr_retry_count,
 		.ack_timeout = terms->ack_timeout,
@@ -212,7 +212,7 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 	endpoint->base.options.receive_depth = receives;
 	strcpy(endpoint->base.name, "peer");
 	assert_int_equal(soft_qp_create(endpoint), OUTCOME_OK);
-	assert_int_equal(endpoint->base.qpn, soft_qp_number(endpoint->qp));
+	assert_int_equal(endpoint->base.qpn, soft_qp_qpn(endpoint->qp));
 }
 
 void pair_open(struct pair *pair, struct terms *terms)
@@ -320,7 +320,7 @@ struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t p
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_qp_number(bench->pair.ends[1].qp),
+		.destination = soft_qp_qpn(bench->pair.ends[1].qp),
 		.psn = psn,
 		.remote = { .address = (uintptr_t)bench->region->memory,
 			    .key = bench->region->remote_key,
@@ -358,7 +358,7 @@ void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syn
 {
 	struct packet packet = bench_packet(bench, opcode, psn, length);
 
-	packet.destination = soft_qp_number(qp_of(&bench->pair, 0));
+	packet.destination = soft_qp_qpn(qp_of(&bench->pair, 0));
 	packet.acknowledgement.syndrome = syndrome;
 	host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
 	network_run(100 * CLOCK_NS_PER_US);

@@ -446,7 +446,7 @@ static void test_reply_is_agreed_to(void **state)
 		world_inject(server, client, &mad);
 		assert_true(is_up(active));
 		assert_int_equal(active->qp.agreement.peer_qpn, 0x100 + row);
-		assert_int_equal(active->qp.agreement.first_psn_sent, 0x123456);
+		assert_int_equal(active->qp.agreement.sq_psn, 0x123456);
 		assert_int_equal(active->qp.agreement.rnr_retry_count, 5);
 		assert_int_equal(active->qp.agreement.reads_out, rows[row].reads_out);
 		assert_int_equal(active->qp.agreement.reads_in, rows[row].reads_in);
@@ -472,7 +472,7 @@ static void test_real_server(void **state)
 	world_inject(server, client, &mad);
 	assert_true(is_up(active));
 	assert_int_equal(active->qp.agreement.peer_qpn, 0x11);
-	assert_int_equal(active->qp.agreement.first_psn_sent, 0xd30ce0);
+	assert_int_equal(active->qp.agreement.sq_psn, 0xd30ce0);
 	assert_int_equal(active->qp.agreement.reads_out, 1);
 	assert_int_equal(active->qp.agreement.reads_in, 1);
 	assert_non_null(last_of(MAD_RTU, client, &answer));

@@ -221,7 +221,7 @@ static void test_request_is_agreed_to(void **state)
 		network_run(CLOCK_NS_PER_MS);
 		agreement = &guest()->qp.agreement;
 		assert_int_equal(agreement->peer_qpn, 0x100 + row);
-		assert_int_equal(agreement->first_psn_sent, 0x123456);
+		assert_int_equal(agreement->sq_psn, 0x123456);
 		assert_int_equal(agreement->retry_count, 6);
 		assert_int_equal(agreement->rnr_retry_count, 5);
 		assert_int_equal(agreement->ack_timeout, 16);
@@ -231,7 +231,7 @@ static void test_request_is_agreed_to(void **state)
 		assert_non_null(last_of(MAD_REP, server, &answer));
 		assert_int_equal(answer.remote_id, mad.local_id);
 		assert_int_equal(answer.rep.qpn, guest()->qp.number);
-		assert_int_equal(answer.rep.starting_psn, agreement->first_psn_expected);
+		assert_int_equal(answer.rep.starting_psn, agreement->rq_psn);
 		assert_int_equal(answer.rep.responder_resources, rows[row].reads_in);
 		assert_int_equal(answer.rep.initiator_depth, rows[row].reads_out);
 		assert_int_equal(answer.rep.rnr_retry_count, row ? 7 : 4);
@@ -258,7 +258,7 @@ static void real_client(const char *request, const char *ready, const char *disc
 	passive = guest();
 	assert_non_null(passive);
 	assert_int_equal(passive->qp.agreement.peer_qpn, mad.req.qpn);
-	assert_int_equal(passive->qp.agreement.first_psn_sent, mad.req.starting_psn);
+	assert_int_equal(passive->qp.agreement.sq_psn, mad.req.starting_psn);
 	assert_int_equal(passive->qp.agreement.reads_out, 1);
 	assert_int_equal(passive->qp.agreement.ack_timeout, 19);
 	assert_non_null(last_of(MAD_REP, server, &answer));

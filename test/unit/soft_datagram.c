@@ -34,7 +34,7 @@ static void aim(struct datagrams *datagrams, size_t end, const struct address *t
 	const struct host *host = &testbed.hosts[end];
 	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to, .mtu = 1024 };
 
-	soft_qp_aim(datagrams->ends[end].qp, &path, key);
+	soft_qp_set_destination(datagrams->ends[end].qp, &path, key);
 }
 
 static struct soft_socket *join(size_t end, const struct address *to)
@@ -117,7 +117,7 @@ static void datagrams_arrive(void **state)
 			assert_int_equal(completion->length, lengths[tag]);
 			assert_int_equal(completion->has_immediate, tag & 1);
 			assert_int_equal(completion->immediate, tag & 1 ? tag + 1000 : 0);
-			assert_int_equal(completion->source_qpn, soft_qp_number(datagrams.ends[0].qp));
+			assert_int_equal(completion->source_qpn, soft_qp_qpn(datagrams.ends[0].qp));
 			header = datagrams.regions[1]->memory + (size_t)tag * 2048;
 			if (lengths[tag])
 				assert_memory_equal(header + 40, datagrams.regions[0]->memory, lengths[tag]);

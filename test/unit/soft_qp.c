@@ -221,7 +221,7 @@ static bool lose_the_third(struct network *where, const struct host *from, struc
 		return true;
 	requests++;
 	if (requests == 10)
-		losses_at_once = watched->losses;
+		losses_at_once = watched->recent_losses;
 	return requests != 3;
 }
 
@@ -243,7 +243,7 @@ static void loss_is_forgotten(void **state)
 	run_finish(run);
 	assert_int_equal(requests, 101);
 	assert_int_equal(losses_at_once, 1);
-	assert_int_equal(watched->losses, 0);
+	assert_int_equal(watched->recent_losses, 0);
 	run_check_end(run);
 	run_end(run);
 }
@@ -414,7 +414,7 @@ static void doubted_peer_speaks(void **state)
 	testbed.owner = &counted;
 	qp->ack_timeout = 0;
 	qp->retry_count = 0;
-	other->patience = 3600 * CLOCK_NS_PER_S;
+	other->probe_interval = 3600 * CLOCK_NS_PER_S;
 	work.region = bench.region;
 	work.kind = WORK_WRITE;
 	work.remote_address = (uintptr_t)bench.region->memory;
@@ -686,7 +686,7 @@ static void strange_answers_are_dropped(void **state)
 	(void)state;
 	run_begin(run);
 	network_run(CLOCK_NS_PER_MS);
-	packet.destination = soft_qp_number(qp_of(&run->pair, 0));
+	packet.destination = soft_qp_qpn(qp_of(&run->pair, 0));
 	for (uint32_t psn = 0; psn <= PSN_MASK; psn += 4093) {
 		if (psn < 100)
 			continue;
@@ -735,7 +735,7 @@ static void random_packets(void **state)
 		bench.terms.no_reads = !bench.terms.reads;
 		pair_open(&bench.pair, &bench.terms);
 		bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-		number = soft_qp_number(bench.pair.ends[1].qp);
+		number = soft_qp_qpn(bench.pair.ends[1].qp);
 		testbed.completed = NULL;
 		for (unsigned count = 0; count < 200; count++) {
 			struct packet packet = bench_packet(&bench, (uint8_t)network_roll(0x12),

@@ -50,16 +50,16 @@ static void what_an_end_waits_for(void **state)
 		daemon_open(&bench, lose);
 		qp = qp_of(&bench.pair, 0);
 		soft_qp_probe(qp);
-		assert_false(soft_qp_is_waiting(qp));
+		assert_false(soft_qp_has_unacked_work(qp));
 		work.region = bench.region;
 		work.remote_address = (uintptr_t)bench.region->memory;
 		work.remote_key = bench.region->remote_key;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 		work.silent = true;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
-		assert_int_equal(soft_qp_is_waiting(qp), rows[row].waits);
+		assert_int_equal(soft_qp_has_unacked_work(qp), rows[row].waits);
 		soft_qp_stop(qp);
-		assert_false(soft_qp_is_waiting(qp));
+		assert_false(soft_qp_has_unacked_work(qp));
 		bench_close(&bench);
 	}
 }
@@ -96,7 +96,7 @@ static void how_often_an_idle_peer_is_asked(void **state)
 
 	(void)state;
 	daemon_open(&bench, note);
-	qp_of(&bench.pair, 1)->patience = INT64_MAX;
+	qp_of(&bench.pair, 1)->probe_interval = INT64_MAX;
 	network_run(30 * CLOCK_NS_PER_S);
 	for (size_t index = 0; index < LENGTH(gaps); index++)
 		assert_int_equal((sent[index + 1] - sent[index]) / (CLOCK_NS_PER_S / 10), gaps[index]);

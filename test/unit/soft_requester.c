@@ -367,7 +367,7 @@ static void silent_work_asks_when_it_is_sent_again(void **state)
 	testbed.tap = keep_packets;
 	kept_count = 0;
 	work.region = bench.region;
-	qp_of(&bench.pair, 0)->requester.unreported_at = network->now; /* not the first after a pause */
+	qp_of(&bench.pair, 0)->requester.last_unsignalled_at = network->now; /* not the first after a pause */
 	qp_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(30 * CLOCK_NS_PER_MS);

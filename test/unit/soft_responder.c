@@ -425,7 +425,7 @@ static void other_sequence_numbers_are_not_heard(void **state)
 	qp = bench.pair.ends[1].qp;
 	before = *qp;
 	for (size_t opcode = 0; opcode < LENGTH(opcodes); opcode++)
-		for (uint32_t ahead = PSN_AHEAD_MOST + 1; ahead <= PSN_MASK; ahead += 99991) {
+		for (uint32_t ahead = PSN_AHEAD_MAX + 1; ahead <= PSN_MASK; ahead += 99991) {
 			struct packet packet =
 				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
 			struct host *host = &testbed.hosts[1];
@@ -698,7 +698,7 @@ static void silent_work_does_not_ask(void **state)
 	sends = asked = 0;
 	send_one(&bench, &silent);
 	send_one(&bench, &reported);
-	assert_true(soft_qp_is_waiting(qp_of(&bench.pair, 0)));
+	assert_true(soft_qp_has_unacked_work(qp_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 2);
 	assert_int_equal(asked, 1);
@@ -722,7 +722,7 @@ static void silent_work_does_not_ask(void **state)
 	assert_int_equal(asked, 2);
 	assert_int_equal(requester->count, 1);
 	/* A peer that leaves now need not wait for it. */
-	assert_false(soft_qp_is_waiting(qp_of(&bench.pair, 0)));
+	assert_false(soft_qp_has_unacked_work(qp_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(sends, 7);
 	assert_int_equal(asked, 3);
@@ -933,7 +933,7 @@ static void numbers_come_once(void **state)
 		uint32_t number;
 
 		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
-		number = soft_qp_number(endpoint.qp);
+		number = soft_qp_qpn(endpoint.qp);
 		assert_in_range(number, 2, 0xfffffe);
 		assert_false(seen[number / 8] & 1 << number % 8);
 		seen[number / 8] |= (uint8_t)(1 << number % 8);

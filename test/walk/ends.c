@@ -451,7 +451,7 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_qp_number(qp),
+		.destination = soft_qp_qpn(qp),
 		.psn = psn,
 		.remote = { .address = address, .key = key, .length = length },
 	};
@@ -490,7 +490,7 @@ static void forge(const struct side *side)
 	const struct responder *responder = qp ? &qp->responder : NULL;
 
 	/* READs again that are no part of one, */
-	for (unsigned place = 0; qp && place < responder->reads_most; place++) {
+	for (unsigned place = 0; qp && place < responder->reads_max; place++) {
 		const struct resource read = responder->resources[place];
 
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
@@ -499,7 +499,7 @@ static void forge(const struct side *side)
 	}
 	/* and WRITEs in place of a READ, or from before the first packet. */
 	for (uint32_t behind = 1; qp && behind <= 8; behind++)
-		if (behind <= responder->read_last || behind > responder->taken)
+		if (behind <= responder->trailing_read_psns || behind > responder->psns_received)
 			forge_packet(qp, OPCODE_WRITE_ONLY, (responder->epsn - behind) & PSN_MASK, 0, 0, 0);
 	if (endpoint && endpoint->cm_id && endpoint->cm_id->state >= CM_ESTABLISHED)
 		forge_rejection(endpoint->cm_id);

@@ -49,9 +49,9 @@ struct soft_transport {
 	bool reap_scheduled;
 	struct soft_qp_table *qps;	   /* by QPN */
 	uint32_t busy_qps;		   /* with outstanding work; they share a socket's window */
-	uint64_t asked;			   /* READs and packets with AckReq, of all queue pairs */
-	uint64_t answered;		   /* number of the latest one acknowledged */
-	int64_t answered_at;		   /* clock, of the last acknowledgement */
+	uint64_t send_order;		   /* counts READs and packets with AckReq, of all queue pairs */
+	uint64_t acked_send_order;	   /* the highest acknowledged one of those that were timed */
+	int64_t last_ack_at;		   /* clock, of the last acknowledgement */
 	struct soft_region_table *regions; /* by key */
 	struct soft_cm *cm;
 	struct soft_delivery *delivery;

@@ -59,7 +59,7 @@ static void write_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.remote_response_timeout = REMOTE_RESPONSE_TIMEOUT,
 			.transport = MAD_TRANSPORT_RC,
-			.starting_psn = agreement->first_psn_expected,
+			.starting_psn = agreement->rq_psn,
 			.local_response_timeout = LOCAL_RESPONSE_TIMEOUT,
 			.retry_count = (uint8_t)agreement->retry_count,
 			.pkey = PACKET_PKEY,
@@ -103,9 +103,9 @@ enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, s
 	}
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
-	cm_id->local_qpn = soft_qp_number(endpoint->qp);
+	cm_id->local_qpn = soft_qp_qpn(endpoint->qp);
 	cm_id->transaction = soft_random();
-	cm_id->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
+	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
 	cm_id->agreement.retry_count = retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)retry;
 	cm_id->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)rnr_retry;
 	cm_id->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
@@ -151,7 +151,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 		soft_fail_no_memory(endpoint);
 		return;
 	}
-	agreement->first_psn_sent = rep->starting_psn;
+	agreement->sq_psn = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
 	agreement->reads_out = soft_cm_min(agreement->reads_out, rep->responder_resources);
 	agreement->reads_in = soft_cm_min(agreement->reads_in, rep->initiator_depth);

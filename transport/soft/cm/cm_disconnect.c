@@ -212,7 +212,7 @@ static void drain_timeout(void *context)
  */
 static bool must_drain(struct soft_cm_id *cm_id)
 {
-	if (cm_id->state != CM_ESTABLISHED || !soft_qp_is_waiting(cm_id->endpoint->qp))
+	if (cm_id->state != CM_ESTABLISHED || !soft_qp_has_unacked_work(cm_id->endpoint->qp))
 		return false;
 	if (!cm_id->dreq_received)
 		loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, CM_DRAIN_TIME, drain_timeout, cm_id);

@@ -116,7 +116,7 @@ static void negotiate(struct soft_cm_id *cm_id, const struct mad_req *req)
 	struct soft_agreement *agreement = &cm_id->agreement;
 
 	agreement->path.mtu = mtu_bytes(req->path_mtu);
-	agreement->first_psn_sent = req->starting_psn;
+	agreement->sq_psn = req->starting_psn;
 	agreement->retry_count = req->retry_count;
 	agreement->rnr_retry_count = req->rnr_retry_count;
 	agreement->ack_timeout = req->path.ack_timeout;
@@ -232,7 +232,7 @@ static void write_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 		.remote_id = cm_id->remote_id,
 		.rep = {
 			.qpn = cm_id->local_qpn,
-			.starting_psn = agreement->first_psn_expected,
+			.starting_psn = agreement->rq_psn,
 			.responder_resources = (uint8_t)agreement->reads_in,
 			.initiator_depth = (uint8_t)agreement->reads_out,
 			.target_ack_delay = ACK_DELAY,
@@ -255,8 +255,8 @@ enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, si
 	/* The peer sent REJ meanwhile: its event is queued. */
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
 		return OUTCOME_OK;
-	cm_id->local_qpn = soft_qp_number(endpoint->qp);
-	cm_id->agreement.first_psn_expected = (uint32_t)soft_random() & PSN_MASK;
+	cm_id->local_qpn = soft_qp_qpn(endpoint->qp);
+	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;
 	write_rep(cm_id, data, length);

@@ -55,14 +55,14 @@ static void transmit(struct soft_qp *qp, const struct request *request)
 		.pad = packet_pad(request->length),
 		.destination = GROUP_QUEUE,
 		.psn = qp->requester.next_psn,
-		.datagram = { .key = qp->qkey, .source = soft_qp_number(qp) },
+		.datagram = { .key = qp->qkey, .source = soft_qp_qpn(qp) },
 		.immediate = request->immediate,
 		.payload = request->memory,
 		.length = request->length,
 	};
 
 	qp->requester.next_psn = psn_add(qp->requester.next_psn, 1);
-	if (!qp->unheard)
+	if (!qp->drop_sends)
 		soft_transmit(qp->transport, &qp->path, &packet);
 }
 
@@ -80,7 +80,7 @@ static void report(void *owner)
 	soft_flush(qp->transport);
 	unsent = qp->unsent;
 	qp->unsent.count = 0;
-	for (; qp->unreported > unsent.count; qp->unreported--) {
+	for (; qp->sent_datagrams > unsent.count; qp->sent_datagrams--) {
 		const struct request *request = &requester->ring[requester->head];
 		struct completion completion = { .kind = WORK_SEND, .tag = request->tag };
 
@@ -90,11 +90,12 @@ static void report(void *owner)
 		if (!request->silent)
 			soft_complete(qp->endpoint, &completion, 0);
 	}
-	qp->unreported = 0;
+	qp->sent_datagrams = 0;
 	if (!unsent.count)
 		datagram_transmit(qp);
 	else if (unsent.error)
-		qp_fail(qp, WORK_SEND, requester->ring[requester->head].tag, COMPLETION_OTHER, (unsigned)unsent.error);
+		qp_fail_work(qp, WORK_SEND, requester->ring[requester->head].tag, COMPLETION_OTHER,
+			     (unsigned)unsent.error);
 	else
 		loop_timer_start(qp->transport->base.loop, &qp->timer, PAUSE, report, qp);
 	soft_leave(qp->transport);
@@ -109,9 +110,9 @@ void datagram_transmit(struct soft_qp *qp)
 	if (!requester->count)
 		return;
 	share = soft_socket_window(qp->path.socket, requester->ring[requester->head].length);
-	while (qp->unreported < requester->count && qp->unreported < share)
-		transmit(qp, &requester->ring[(requester->head + qp->unreported++) % requester->capacity]);
-	if (qp->unreported)
+	while (qp->sent_datagrams < requester->count && qp->sent_datagrams < share)
+		transmit(qp, &requester->ring[(requester->head + qp->sent_datagrams++) % requester->capacity]);
+	if (qp->sent_datagrams)
 		loop_timer_start(qp->transport->base.loop, &qp->timer, 0, report, qp);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: made, numbered, found, posted to, watched for silence; which half of one a packet is for. */
+/* Queue pairs: creation, QPNs, states, posting, packet dispatch, scheduled replies and keepalive. */
 #include "transport/soft/qp/qp.h"
 
 #include <errno.h>
@@ -17,51 +17,51 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	HALF_BITS = 12,	  /* of a number */
-	NUMBER_FIRST = 2, /* 0 and 1 are the managers' */
-	NUMBER_LAST = 0xfffffe,
-	FULL_MEMBER = 0x8000, /* of a partition; limited members are taken as well */
-	PROBES_AT_ONCE = 512, /* in one turn of the watch: the others' come with the next */
+	QPN_HALF_BITS = 12,
+	QPN_FIRST = 2, /* 0 and 1 are for management */
+	QPN_LAST = 0xfffffe,
+	PKEY_FULL_MEMBER = 0x8000, /* ignored: limited members are accepted too */
+	PROBES_PER_PERIOD = 512,   /* of all queue pairs; the next period sends more */
 };
 
-/* A peer that was silent for that long is asked whether it lives; one that does, less often from then on. */
-#define PATIENCE_FIRST (1 * CLOCK_NS_PER_S)
-#define PATIENCE_MOST  (8 * CLOCK_NS_PER_S)
-#define WATCH_PERIOD   (500 * CLOCK_NS_PER_MS)
+/* Silence of an idle peer before a probe. The interval doubles with each probe until work is posted. */
+#define PROBE_INTERVAL_MIN (1 * CLOCK_NS_PER_S)
+#define PROBE_INTERVAL_MAX (8 * CLOCK_NS_PER_S)
+#define KEEPALIVE_PERIOD   (500 * CLOCK_NS_PER_MS)
 
-/* A peer that is said to be gone must show within this that it is not; the watch looks at the next turn after it. */
-#define DOUBT_MOST (1 * CLOCK_NS_PER_S)
+/* Time to disprove an ICMP error. The keepalive timer checks it once a period. */
+#define SUSPECT_TIMEOUT (1 * CLOCK_NS_PER_S)
 
 struct soft_qp_table {
 	struct soft_transport *transport;
-	struct soft_table by_number;
-	struct soft_number_keys numbers;
-	uint32_t turn; /* of them */
-	struct soft_qp *pending, **pending_end;
-	struct soft_qp *groups;
-	struct loop_timer again; /* for what the slices of the last turn left */
-	struct loop_timer watch;
-	bool watching;
-	size_t watch_from; /* the head of by_number that comes first in the next turn of the watch */
-	int64_t now;	   /* 0: to be read */
+	struct soft_table by_qpn;
+	struct soft_number_keys qpn_keys;
+	uint32_t qpn_counter;
+	struct soft_qp *scheduled, **scheduled_end; /* with a reply to send */
+	struct soft_qp *group_qps;
+	struct loop_timer reply_timer; /* for READ responses beyond the last turn's limit */
+	struct loop_timer keepalive_timer;
+	bool keepalive_running;
+	size_t keepalive_start; /* the bucket of by_qpn with which the next period begins */
+	int64_t now;		/* 0: read the clock */
 };
 
-static void watch(void *owner);
+static void keepalive(void *context);
 
 struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 {
 	struct soft_qp_table *table = calloc(1, sizeof(*table));
 
-	if (table && !soft_table_open(&table->by_number)) {
+	if (table && !soft_table_open(&table->by_qpn)) {
 		free(table);
 		return NULL;
 	}
 	if (!table)
 		return NULL;
 	table->transport = transport;
-	table->pending_end = &table->pending;
-	soft_number_init_keys(&table->numbers);
-	table->turn = (uint32_t)soft_random();
+	table->scheduled_end = &table->scheduled;
+	soft_number_init_keys(&table->qpn_keys);
+	table->qpn_counter = (uint32_t)soft_random();
 	return table;
 }
 
@@ -69,25 +69,25 @@ void soft_qp_table_close(struct soft_qp_table *table)
 {
 	if (!table)
 		return;
-	loop_timer_stop(&table->again);
-	loop_timer_stop(&table->watch);
-	soft_table_close(&table->by_number);
+	loop_timer_stop(&table->reply_timer);
+	loop_timer_stop(&table->keepalive_timer);
+	soft_table_close(&table->by_qpn);
 	free(table);
 }
 
-/* Each comes once: a Linux peer takes a number that it still remembers for the old connection, and ends that. */
-static uint32_t take_number(struct soft_qp_table *table)
+/* Each QPN is used once: a Linux peer that still knows it rejects the REQ as stale, and ends the old connection. */
+static uint32_t qpn_allocate(struct soft_qp_table *table)
 {
-	uint32_t number;
+	uint32_t qpn;
 
 	do
-		number = soft_number_permute(&table->numbers, HALF_BITS, table->turn++);
-	while (number < NUMBER_FIRST || number > NUMBER_LAST || soft_table_find(&table->by_number, number));
-	return number;
+		qpn = soft_number_permute(&table->qpn_keys, QPN_HALF_BITS, table->qpn_counter++);
+	while (qpn < QPN_FIRST || qpn > QPN_LAST || soft_table_find(&table->by_qpn, qpn));
+	return qpn;
 }
 
-/* One piece of memory: the queue, its sends, its receives. */
-static struct soft_qp *allocate(uint32_t sends, uint32_t receives)
+/* One allocation for the queue pair and both rings. */
+static struct soft_qp *qp_allocate(uint32_t sends, uint32_t receives)
 {
 	struct soft_qp *qp = calloc(1, sizeof(*qp) + (size_t)sends * sizeof(struct request) +
 					       (size_t)receives * sizeof(struct receive));
@@ -110,56 +110,55 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	struct soft_qp *qp;
 
 	if (options->send_depth > SOFT_DEEPEST_QUEUE || options->receive_depth > SOFT_DEEPEST_QUEUE) {
-		log_error(log, endpoint->base.name, "a queue pair holds at most %d works in each direction, not %u",
-			  SOFT_DEEPEST_QUEUE,
+		log_error(log, endpoint->base.name,
+			  "a queue pair holds at most %d work requests in each direction, not %u", SOFT_DEEPEST_QUEUE,
 			  options->send_depth > options->receive_depth ? options->send_depth : options->receive_depth);
 		return OUTCOME_INTERNAL;
 	}
-	if (table->by_number.count >= SOFT_QUEUES_MOST) {
-		log_error(log, endpoint->base.name, "there are %d queue pairs already, which is the most",
-			  SOFT_QUEUES_MOST);
+	if (table->by_qpn.count >= SOFT_QUEUES_MOST) {
+		log_error(log, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QUEUES_MOST);
 		return OUTCOME_INTERNAL;
 	}
-	/* One send more, for the probe. */
-	qp = allocate(options->send_depth + 1, options->receive_depth);
+	/* One more send, for the probe. */
+	qp = qp_allocate(options->send_depth + 1, options->receive_depth);
 	if (!qp) {
 		log_errno(log, endpoint->base.name, ENOMEM, "creating a queue pair");
 		return OUTCOME_INTERNAL;
 	}
 	qp->transport = transport;
 	qp->endpoint = endpoint;
-	soft_table_insert(&table->by_number, &qp->by_number, take_number(table), qp);
+	soft_table_insert(&table->by_qpn, &qp->by_qpn, qpn_allocate(table), qp);
 	if (endpoint->base.kind == ENDPOINT_GROUP) {
 		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
-		qp->next_group = table->groups;
-		qp->link_to_this = &table->groups;
-		if (table->groups)
-			table->groups->link_to_this = &qp->next_group;
-		table->groups = qp;
+		qp->next_group = table->group_qps;
+		qp->pprev_group = &table->group_qps;
+		if (table->group_qps)
+			table->group_qps->pprev_group = &qp->next_group;
+		table->group_qps = qp;
 	}
 	endpoint->qp = qp;
-	endpoint->base.qpn = soft_qp_number(qp);
+	endpoint->base.qpn = soft_qp_qpn(qp);
 	return OUTCOME_OK;
 }
 
-uint32_t soft_qp_number(const struct soft_qp *qp)
+uint32_t soft_qp_qpn(const struct soft_qp *qp)
 {
-	return qp->by_number.key;
+	return qp->by_qpn.key;
 }
 
-/* ---- its states ---- */
+/* ---- states ---- */
 
-static void halt(struct soft_qp *qp, enum qp_state state)
+static void qp_halt(struct soft_qp *qp, enum qp_state state)
 {
-	if (qp->requester.count && !qp->link_to_this)
+	if (qp->requester.count && !qp->pprev_group)
 		qp->transport->busy_qps--;
 	qp->state = state;
 	loop_timer_stop(&qp->timer);
-	qp->requester.alarm = 0;
+	qp->requester.timer_at = 0;
 	qp->requester.count = 0;
 	qp->responder.count = 0;
-	qp->responder.due = 0;
-	qp->unreported = 0;
+	qp->responder.resources_due = 0;
+	qp->sent_datagrams = 0;
 }
 
 void soft_qp_stop(struct soft_qp *qp)
@@ -168,26 +167,26 @@ void soft_qp_stop(struct soft_qp *qp)
 
 	if (qp->state == QP_DRAINING)
 		return;
-	/* A command may leave in the very call-back that brought the peer's last message: the peer needs to know. */
+	/* The command may stop in the callback of the peer's last message, before that is acknowledged. */
 	if (qp->state == QP_RTS) {
-		responder_part(qp);
+		responder_drain(qp);
 		state = QP_DRAINING;
 	}
-	halt(qp, state);
+	qp_halt(qp, state);
 }
 
-static bool is_probing(const struct requester *requester)
+static bool is_probe_oldest(const struct requester *requester)
 {
 	return requester->count && requester->ring[requester->head].probe;
 }
 
-bool soft_qp_is_waiting(const struct soft_qp *qp)
+bool soft_qp_has_unacked_work(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	uint32_t behind = qp->state == QP_RTS ? requester->count : 0;
+	uint32_t index = qp->state == QP_RTS ? requester->count : 0;
 
-	while (behind--) {
-		const struct request *request = &requester->ring[(requester->head + behind) % requester->capacity];
+	while (index--) {
+		const struct request *request = &requester->ring[(requester->head + index) % requester->capacity];
 
 		if (!request->silent && !request->probe)
 			return true;
@@ -195,18 +194,18 @@ bool soft_qp_is_waiting(const struct soft_qp *qp)
 	return false;
 }
 
-static void unpend(struct soft_qp_table *table, struct soft_qp *qp)
+static void qp_cancel_reply(struct soft_qp_table *table, struct soft_qp *qp)
 {
-	struct soft_qp **pprev = &table->pending;
+	struct soft_qp **pprev = &table->scheduled;
 
-	if (!qp->pending)
+	if (!qp->reply_scheduled)
 		return;
 	while (*pprev != qp)
-		pprev = &(*pprev)->next_pending;
-	*pprev = qp->next_pending;
-	if (table->pending_end == &qp->next_pending)
-		table->pending_end = pprev;
-	qp->pending = false;
+		pprev = &(*pprev)->next_scheduled;
+	*pprev = qp->next_scheduled;
+	if (table->scheduled_end == &qp->next_scheduled)
+		table->scheduled_end = pprev;
+	qp->reply_scheduled = false;
 }
 
 void soft_qp_destroy(struct soft_qp *qp)
@@ -216,13 +215,13 @@ void soft_qp_destroy(struct soft_qp *qp)
 	if (!qp)
 		return;
 	table = qp->transport->qps;
-	halt(qp, QP_ERROR);
-	unpend(table, qp);
-	soft_table_remove(&table->by_number, &qp->by_number);
-	if (qp->link_to_this) {
-		*qp->link_to_this = qp->next_group;
+	qp_halt(qp, QP_ERROR);
+	qp_cancel_reply(table, qp);
+	soft_table_remove(&table->by_qpn, &qp->by_qpn);
+	if (qp->pprev_group) {
+		*qp->pprev_group = qp->next_group;
 		if (qp->next_group)
-			qp->next_group->link_to_this = qp->link_to_this;
+			qp->next_group->pprev_group = qp->pprev_group;
 	}
 	qp->endpoint->qp = NULL;
 	qp->endpoint->base.qpn = 0;
@@ -251,41 +250,41 @@ void soft_qp_start(struct soft_qp *qp)
 	if (qp->state != QP_RTR)
 		return;
 	qp->state = QP_RTS;
-	qp->heard_at = qp_now(qp);
-	qp->patience = PATIENCE_FIRST;
-	if (!table->watching)
-		loop_timer_start(qp->transport->base.loop, &table->watch, WATCH_PERIOD, watch, table);
-	table->watching = true;
+	qp->last_packet_at = qp_now(qp);
+	qp->probe_interval = PROBE_INTERVAL_MIN;
+	if (!table->keepalive_running)
+		loop_timer_start(qp->transport->base.loop, &table->keepalive_timer, KEEPALIVE_PERIOD, keepalive, table);
+	table->keepalive_running = true;
 	requester_transmit(qp);
 }
 
-void soft_qp_aim(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey)
+void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey)
 {
 	qp->path = *path;
 	qp->path.unsent = &qp->unsent;
 	qp->qkey = qkey;
-	qp->unheard = qp->endpoint->base.options.no_loopback && soft_is_loopback(&path->local);
+	qp->drop_sends = qp->endpoint->base.options.no_loopback && soft_is_loopback(&path->local);
 	if (qp->state == QP_INIT)
 		qp->state = QP_RTR;
 }
 
-void qp_fail(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw)
+void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw)
 {
 	struct completion completion = { .kind = kind, .tag = tag, .status = status };
 
-	halt(qp, QP_ERROR);
+	qp_halt(qp, QP_ERROR);
 	soft_complete(qp->endpoint, &completion, raw);
 }
 
-void qp_fail_alone(struct soft_qp *qp, const char *cause, const char *code_name, int code)
+void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code)
 {
-	halt(qp, QP_ERROR);
+	qp_halt(qp, QP_ERROR);
 	soft_event_failed(qp->endpoint, cause, code_name, code);
 }
 
 /* ---- posting ---- */
 
-static enum outcome refuse(const struct soft_qp *qp, const struct work *work, int error)
+static enum outcome post_error(const struct soft_qp *qp, const struct work *work, int error)
 {
 	log_errno(qp->endpoint->base.log, qp->endpoint->base.name, error, "posting a %s", work_kind_text(work->kind));
 	return OUTCOME_INTERNAL;
@@ -294,13 +293,13 @@ static enum outcome refuse(const struct soft_qp *qp, const struct work *work, in
 static enum outcome post_receive(struct soft_qp *qp, const struct work *work)
 {
 	struct responder *responder = &qp->responder;
-	uint32_t place = responder->head + responder->count;
+	uint32_t slot = responder->head + responder->count;
 
 	if (responder->count == responder->capacity)
-		return refuse(qp, work, ENOMEM);
-	if (place >= responder->capacity)
-		place -= responder->capacity;
-	responder->ring[place] = (struct receive){
+		return post_error(qp, work, ENOMEM);
+	if (slot >= responder->capacity)
+		slot -= responder->capacity;
+	responder->ring[slot] = (struct receive){
 		.memory = work->region->memory + work->offset,
 		.length = work->length,
 		.tag = work->tag,
@@ -309,30 +308,30 @@ static enum outcome post_receive(struct soft_qp *qp, const struct work *work)
 	return OUTCOME_OK;
 }
 
-/* The probe has a place of its own. */
-static bool is_full(const struct requester *requester)
+/* One slot is reserved for the probe, which is always the oldest request. */
+static bool is_send_ring_full(const struct requester *requester)
 {
-	return requester->count - is_probing(requester) == requester->capacity - 1;
+	return requester->count - is_probe_oldest(requester) == requester->capacity - 1;
 }
 
-static enum outcome post(struct soft_qp *qp, const struct work *work)
+static enum outcome post_work(struct soft_qp *qp, const struct work *work)
 {
 	bool group = qp->endpoint->base.kind == ENDPOINT_GROUP;
 	uint32_t longest = group ? qp->path.mtu : SOFT_LONGEST_MESSAGE;
 
-	/* As with verbs, work for a queue that has failed disappears without a word. */
-	if (qp->state >= QP_REFUSED)
+	/* As with the verbs backend, work for a failed queue pair is dropped without completion. */
+	if (qp->state >= QP_NAK_SENT)
 		return OUTCOME_OK;
 	if (work->kind == WORK_RECEIVE)
 		return post_receive(qp, work);
 	if (qp->state == QP_INIT)
-		return refuse(qp, work, ENOTCONN);
+		return post_error(qp, work, ENOTCONN);
 	if (group && work->kind != WORK_SEND)
-		return refuse(qp, work, EOPNOTSUPP);
+		return post_error(qp, work, EOPNOTSUPP);
 	if (work->length > longest)
-		return refuse(qp, work, EMSGSIZE);
-	if (is_full(&qp->requester))
-		return refuse(qp, work, ENOMEM);
+		return post_error(qp, work, EMSGSIZE);
+	if (is_send_ring_full(&qp->requester))
+		return post_error(qp, work, ENOMEM);
 	if (group)
 		datagram_post(qp, work);
 	else
@@ -343,18 +342,18 @@ static enum outcome post(struct soft_qp *qp, const struct work *work)
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count)
 {
 	struct soft_qp_table *table = qp->transport->qps;
-	bool own_time = !table->now;
+	bool resets_now = !table->now;
 	enum outcome outcome = OUTCOME_OK;
 
 	for (size_t index = 0; index < count && !outcome; index++)
-		outcome = post(qp, &work[index]);
+		outcome = post_work(qp, &work[index]);
 	if (qp->endpoint->base.kind == ENDPOINT_GROUP) {
 		datagram_transmit(qp);
 	} else {
-		qp->patience = PATIENCE_FIRST;
+		qp->probe_interval = PROBE_INTERVAL_MIN;
 		requester_transmit(qp);
 	}
-	if (own_time)
+	if (resets_now)
 		table->now = 0;
 	return outcome;
 }
@@ -362,21 +361,21 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 /* ---- receiving ---- */
 
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const struct packet *packet, const struct icrc_pending *pending)
+		     const struct packet *packet, const struct icrc_pending *icrc)
 {
-	struct soft_qp *qp = soft_table_find(&transport->qps->by_number, packet->destination);
+	struct soft_qp *qp = soft_table_find(&transport->qps->by_qpn, packet->destination);
 	unsigned form = opcode_form(packet->opcode);
 
-	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | FULL_MEMBER) != PACKET_PKEY)
+	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY)
 		return;
 	if (qp->endpoint->base.kind == ENDPOINT_GROUP) {
-		if ((form & FORM_DATAGRAM) && icrc_confirm(pending))
+		if ((form & FORM_DATAGRAM) && icrc_confirm(icrc))
 			datagram_receive(qp, from, &qp->path.local, packet);
 		return;
 	}
-	/* Never by the source port: it differs per queue, and may change. */
+	/* The source port differs for each queue pair of the peer, and may change: it identifies nothing. */
 	if ((form & FORM_DATAGRAM) || socket != qp->path.socket || !address_same_host(from, &qp->path.peer) ||
-	    !icrc_confirm(pending))
+	    !icrc_confirm(icrc))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(qp, packet);
@@ -384,59 +383,59 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 		requester_receive(qp, packet);
 }
 
-/* A sender of this process that wants no loopback: its socket may serve others that do. */
-static bool is_unwanted_loop(const struct soft_qp_table *table, const struct address *from, uint32_t number)
+/* The datagram of a sender in this process with no_loopback, which shares its socket with senders without. */
+static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct address *from, uint32_t qpn)
 {
-	const struct soft_qp *sender = soft_table_find(&table->by_number, number);
+	const struct soft_qp *sender = soft_table_find(&table->by_qpn, qpn);
 
-	return sender && sender->link_to_this && sender->endpoint->base.options.no_loopback &&
+	return sender && sender->pprev_group && sender->endpoint->base.options.no_loopback &&
 	       address_same_host(&sender->path.local, from);
 }
 
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
-			   const struct address *from, const struct packet *packet, const struct icrc_pending *pending)
+			   const struct address *from, const struct packet *packet, const struct icrc_pending *icrc)
 {
 	const struct soft_qp_table *table = transport->qps;
 
-	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | FULL_MEMBER) != PACKET_PKEY ||
-	    is_unwanted_loop(table, from, packet->datagram.source) || !icrc_confirm(pending))
+	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY ||
+	    is_unwanted_loopback(table, from, packet->datagram.source) || !icrc_confirm(icrc))
 		return;
-	for (struct soft_qp *qp = table->groups; qp; qp = qp->next_group)
+	for (struct soft_qp *qp = table->group_qps; qp; qp = qp->next_group)
 		if (qp->state == QP_RTR && qp->endpoint->group_socket == socket)
 			datagram_receive(qp, from, &qp->path.peer, packet);
 }
 
-void qp_heard(struct soft_qp *qp)
+void qp_packet_received(struct soft_qp *qp)
 {
-	qp->heard_at = qp_now(qp);
-	if (qp->suspected) {
-		qp->suspected = 0;
+	qp->last_packet_at = qp_now(qp);
+	if (qp->suspected_at) {
+		qp->suspected_at = 0;
 		recovery_confirm(qp);
 	}
 	qp->endpoint->icmp_errno = 0;
-	if (qp->heard)
+	if (qp->packet_received)
 		return;
-	qp->heard = true;
+	qp->packet_received = true;
 	soft_cm_packet_received(qp->endpoint);
 }
 
-/* ---- answering in batches ---- */
+/* ---- scheduled replies ---- */
 
-void qp_pend(struct soft_qp *qp)
+void qp_schedule_reply(struct soft_qp *qp)
 {
 	struct soft_qp_table *table = qp->transport->qps;
 
-	if (qp->pending)
+	if (qp->reply_scheduled)
 		return;
-	qp->pending = true;
-	qp->next_pending = NULL;
-	*table->pending_end = qp;
-	table->pending_end = &qp->next_pending;
+	qp->reply_scheduled = true;
+	qp->next_scheduled = NULL;
+	*table->scheduled_end = qp;
+	table->scheduled_end = &qp->next_scheduled;
 }
 
-static void answer_again(void *owner)
+static void reply_timer_expired(void *context)
 {
-	struct soft_qp_table *table = owner;
+	struct soft_qp_table *table = context;
 
 	soft_enter(table->transport);
 	soft_leave(table->transport);
@@ -445,27 +444,27 @@ static void answer_again(void *owner)
 void soft_qp_batch_end(struct soft_transport *transport)
 {
 	struct soft_qp_table *table = transport->qps;
-	struct soft_qp *qp = table->pending;
+	struct soft_qp *qp = table->scheduled;
 
 	table->now = 0;
 	if (!qp)
 		return;
-	table->pending = NULL;
-	table->pending_end = &table->pending;
+	table->scheduled = NULL;
+	table->scheduled_end = &table->scheduled;
 	while (qp) {
-		struct soft_qp *next = qp->next_pending;
+		struct soft_qp *next = qp->next_scheduled;
 
-		qp->pending = false;
-		if (qp->state != QP_ERROR && !responder_answer(qp))
-			qp_pend(qp);
+		qp->reply_scheduled = false;
+		if (qp->state != QP_ERROR && !responder_reply(qp))
+			qp_schedule_reply(qp);
 		qp = next;
 	}
-	if (table->pending)
-		loop_timer_start(transport->base.loop, &table->again, 0, answer_again, table);
+	if (table->scheduled)
+		loop_timer_start(transport->base.loop, &table->reply_timer, 0, reply_timer_expired, table);
 	table->now = 0;
 }
 
-/* ---- silence ---- */
+/* ---- keepalive ---- */
 
 void soft_qp_probe(struct soft_qp *qp)
 {
@@ -475,62 +474,63 @@ void soft_qp_probe(struct soft_qp *qp)
 
 void soft_qp_suspect(struct soft_qp *qp)
 {
-	if (qp->state != QP_RTS || qp->suspected)
+	if (qp->state != QP_RTS || qp->suspected_at)
 		return;
-	qp->suspected = qp_now(qp);
+	qp->suspected_at = qp_now(qp);
 	soft_qp_probe(qp);
-	/* Work under way is as good, unless it was agreed that it waits for ever. */
+	/* Outstanding work serves as the probe. Without an ack time-out it has no deadline yet. */
 	recovery_suspect(qp);
 }
 
-static bool is_gone(struct soft_qp *qp)
+static bool is_suspect_expired(struct soft_qp *qp)
 {
-	return qp->suspected && qp_now(qp) - qp->suspected >= DOUBT_MOST;
+	return qp->suspected_at && qp_now(qp) - qp->suspected_at >= SUSPECT_TIMEOUT;
 }
 
-static bool is_silent(struct soft_qp *qp, int64_t now)
+static bool is_probe_due(struct soft_qp *qp, int64_t now)
 {
-	if (qp->requester.count || now - qp->heard_at < qp->patience)
+	if (qp->requester.count || now - qp->last_packet_at < qp->probe_interval)
 		return false;
-	if (qp->patience < PATIENCE_MOST)
-		qp->patience *= 2;
+	if (qp->probe_interval < PROBE_INTERVAL_MAX)
+		qp->probe_interval *= 2;
 	return true;
 }
 
-static void watch(void *owner)
+static void keepalive(void *context)
 {
-	struct soft_qp_table *table = owner;
-	const struct soft_table *qps = &table->by_number;
-	size_t from = table->watch_from;
+	struct soft_qp_table *table = context;
+	const struct soft_table *qps = &table->by_qpn;
+	size_t start = table->keepalive_start;
 	unsigned probes = 0;
 	bool any = false;
 
 	soft_enter(table->transport);
 	for (size_t count = 0; count < qps->bucket_count; count++) {
-		size_t head = (from + count) & (qps->bucket_count - 1);
+		size_t bucket = (start + count) & (qps->bucket_count - 1);
 
-		for (struct soft_table_entry *entry = qps->buckets[head]; entry; entry = entry->next) {
+		for (struct soft_table_entry *entry = qps->buckets[bucket]; entry; entry = entry->next) {
 			struct soft_qp *qp = entry->object;
 
 			if (qp->state != QP_RTS)
 				continue;
 			any = true;
-			if (is_gone(qp)) {
-				qp_fail_alone(qp, "the peer is gone: " SOFT_UNREACHABLE, "errno", ECONNREFUSED);
-			} else if (probes < PROBES_AT_ONCE && is_silent(qp, qp_now(qp))) {
+			if (is_suspect_expired(qp)) {
+				qp_fail_connection(qp, "the peer is gone: " SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;
-				table->watch_from = head;
+				table->keepalive_start = bucket;
 			}
 		}
 	}
-	table->watching = any;
+	table->keepalive_running = any;
 	if (any)
-		loop_timer_start(table->transport->base.loop, &table->watch, WATCH_PERIOD, watch, table);
+		loop_timer_start(table->transport->base.loop, &table->keepalive_timer, KEEPALIVE_PERIOD, keepalive,
+				 table);
 	soft_leave(table->transport);
 }
 
-/* ---- for the halves ---- */
+/* ---- for requester, responder and datagram ---- */
 
 int64_t qp_now(struct soft_qp *qp)
 {

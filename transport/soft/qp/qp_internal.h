@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of queue pairs, for queue.c, requester.c, recovery.c, responder.c and datagram.c, and for soft.c, which
- * opens and closes their table. A connection's queue pair has two halves that share only the wire:
+ * The internal interface of queue pairs, for qp.c, requester.c, recovery.c, responder.c and datagram.c. The queue pair
+ * of a connection has two halves, which share only the path:
  *
- *   requester    our SENDs, WRITEs and READs out; the peer's acknowledgements and READ responses in
- *   responder    the peer's SENDs, WRITEs and READs in; our acknowledgements and READ responses out
+ *   requester    sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
+ *   responder    receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
  *
- * A group's queue pair uses the rings of both, in datagram.c.
+ * The queue pair of a group uses the rings of both, in datagram.c.
  *
- * How the rest calls this, besides soft.h: each batch of received packets ends with soft_qp_batch_end(), before
- * soft_flush(). A queue that is stopped calls nobody any more; its endpoint's memory may go after soft_qp_destroy().
+ * Each batch of received packets ends with soft_qp_batch_end(), before soft_flush(). A stopped queue pair reports no
+ * completion or event.
  */
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
@@ -18,19 +18,19 @@
 #include "transport/soft/table.h"
 
 enum qp_state {
-	QP_INIT = 0, /* takes receives */
-	QP_RTR,	     /* and packets */
-	QP_RTS,	     /* and sends */
-	QP_REFUSED,  /* told the peer that its request was wrong, and repeats only that */
-	QP_DRAINING, /* takes nothing new, and acknowledges what the peer repeats */
+	QP_INIT = 0, /* accepts receives */
+	QP_RTR,	     /* receives packets */
+	QP_RTS,	     /* sends */
+	QP_NAK_SENT, /* sent a fatal NAK, and only repeats it */
+	QP_DRAINING, /* only acknowledges repeated requests */
 	QP_ERROR,
 };
 
 enum {
-	PSN_AHEAD_MOST = 1 << 20, /* a peer that runs further ahead of what we expect is none */
+	PSN_AHEAD_MAX = 1 << 20, /* further beyond epsn: dropped, as no peer sends so far ahead */
 };
 
-/* One SEND, WRITE or READ of ours, or a datagram. */
+/* A posted SEND, WRITE or READ, a probe, or a datagram. */
 struct request {
 	uint8_t *memory;
 	uint64_t remote_address;
@@ -38,97 +38,100 @@ struct request {
 	uint32_t length;
 	uint32_t tag;
 	uint32_t immediate;
-	uint32_t psn;	  /* its first */
-	uint32_t packets; /* a READ has one for each packet of its response */
+	uint32_t psn;	  /* the first */
+	uint32_t packets; /* of a READ: response packets, which take a PSN each */
 	uint8_t kind;	  /* enum work_kind */
 	bool silent;
 	bool has_immediate;
-	bool probe; /* not the command's */
+	bool probe; /* no work of the command */
 };
 
-/* One receive of ours. */
+/* A posted receive. */
 struct receive {
 	uint8_t *memory;
 	uint32_t length;
 	uint32_t tag;
 };
 
+/*
+ *      unacked_psn <= next_psn <= highest_psn <= end_psn
+ *
+ * The times are of the loop's clock in nanoseconds.
+ */
 struct requester {
-	struct request *ring; /* one more than the command may use: the probe's */
+	struct request *ring; /* send_depth + 1: one for the probe */
 	uint32_t capacity;
-	uint32_t head; /* the oldest unfinished one */
+	uint32_t head; /* the oldest incomplete request */
 	uint32_t count;
-	uint32_t next; /* the one that next_psn lies in, counted from head */
+	uint32_t next_request; /* the request of next_psn, counted from head */
 
-	/* PSNs, each at or behind the one above */
-	uint32_t unacked_psn; /* not acknowledged; of a READ: not received */
-	uint32_t next_psn;    /* to be sent next */
-	uint32_t highest_psn; /* never sent so far */
-	uint32_t end_psn;     /* of all that was posted */
+	uint32_t unacked_psn; /* oldest without acknowledgement; of a READ: without response */
+	uint32_t next_psn;    /* sent next */
+	uint32_t highest_psn; /* lowest that was never sent */
+	uint32_t end_psn;     /* behind the last posted request */
 
-	/* How much may be under way: packets from unacked_psn to next_psn. */
+	/* Congestion window, in packets from unacked_psn to next_psn. */
 	uint32_t cwnd;
-	uint32_t cwnd_most;
-	uint32_t ssthresh;  /* where doubling the window ends */
-	uint32_t gained;    /* acknowledged packets towards the next step of the window */
-	uint32_t recovered; /* losses before this PSN belong to the one that was already paid for */
-	uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
-	uint8_t ack_quota;  /* packets that will ask although they need not, because there was a pause lately */
-	uint8_t reads;	    /* READ requests between unacked_psn and next_psn */
-	uint8_t reads_most;
-	uint32_t read_slice; /* packets of a READ request: long READs are several requests */
-	bool recovering;
-	uint8_t losses;		    /* lately */
-	uint8_t samples_since_loss; /* round trips measured since the last one */
+	uint32_t cwnd_max;
+	uint32_t ssthresh;
+	uint32_t cwnd_counter;	    /* packets acknowledged since cwnd last grew, above ssthresh */
+	uint32_t recover_psn;	    /* highest_psn when the recovery began */
+	uint32_t since_ack_request; /* packets sent since the last one with AckReq */
+	uint8_t ack_request_quota;  /* unsignalled requests that set AckReq after a pause */
+	uint8_t outstanding_reads;  /* READ requests between unacked_psn and next_psn */
+	uint8_t reads_max;	    /* of them */
+	uint32_t read_slice;	    /* response packets of a READ request; a long READ is split into slices */
+	bool in_recovery;      /* a loss reduced cwnd; ends when unacked_psn reaches recover_psn, or with a time-out */
+	uint8_t recent_losses; /* each halves the minimum RTO */
+	uint8_t rtt_samples_since_loss; /* RTT_SAMPLES_PER_LOSS of them decrement recent_losses */
 
-	bool rnr_waiting; /* until deadline, because the peer was not ready */
-	bool rtt_timing;
-	uint8_t rnr_naks; /* times in a row */
-	uint8_t timeouts; /* as well */
+	bool rnr_waiting; /* until deadline, after an RNR NAK */
+	bool rtt_timing;  /* rtt_psn is being timed */
+	uint8_t rnr_naks; /* consecutive */
+	uint8_t timeouts; /* consecutive */
 	/*
-	 * Time-outs since a round trip was measured, or something was certainly lost. What is sent again measures none:
-	 * only a time-out that stays doubled learns of a peer that has become slow, and thousands that do not learn
-	 * keep it so.
+	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first.
+	 * A retransmitted packet gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a peer that
+	 * became slow. Thousands of queue pairs that keep a short RTO would keep the peer slow.
 	 */
 	uint8_t backoff;
 	uint32_t rtt_psn;
 	int64_t rtt_sent_at;
-	uint64_t rtt_order;    /* counted as in soft_transport.asked ... */
-	uint64_t last_order;   /* and the last that asked */
-	int64_t unasked_since; /* when the first of the unasked packets was sent */
-	int64_t unreported_at; /* when the last work that is not reported was sent */
-	int64_t srtt;	       /* smoothed, with its variation; 0 before the first measurement */
+	uint64_t rtt_send_order;      /* soft_transport.send_order of rtt_psn */
+	uint64_t last_send_order;     /* and of the last packet that requested a reply */
+	int64_t since_ack_request_at; /* send time of the first of the since_ack_request packets */
+	int64_t last_unsignalled_at;  /* send time of the last unsignalled request */
+	int64_t srtt;		      /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
-	int64_t deadline;     /* of the next acknowledgement, or of the wait; 0 for none */
-	int64_t alarm;	      /* when the timer will call back; 0 if it will not */
-	int64_t silent_since; /* the last sign of life while something was under way */
-	uint32_t resent;      /* the last PSN that was sent anew because it was missed, and when */
-	int64_t resent_at;
-	uint8_t resends; /* of it, more than once */
+	int64_t deadline;	  /* retransmission time-out, or end of rnr_waiting; 0: none */
+	int64_t timer_at;	  /* expiry of the timer, which may be before deadline; 0: not running */
+	int64_t unanswered_since; /* the last progress or RNR NAK, or the first packet sent after idleness */
+	uint32_t resent_psn;	  /* unacked_psn of the last retransmission */
+	int64_t resent_at;	  /* 0: no retransmission yet */
+	uint8_t resends;	  /* further retransmissions of resent_psn */
 };
 
 enum resource_state {
 	RESOURCE_FREE = 0,
-	RESOURCE_NEW,	   /* responses are due that were never sent */
-	RESOURCE_REPEATED, /* all were sent, and some are due again */
-	RESOURCE_ANSWERED,
+	RESOURCE_NEW,	   /* some responses were never sent */
+	RESOURCE_REPEATED, /* all were sent; some must be sent again */
+	RESOURCE_SENT,
 };
 
 /*
- * A responder resource (IBTA 9.7.5): a READ of the peer, which may come again until later ones take its place. The key
- * is looked up for each response: the region may go any time.
+ * A responder resource (IBTA 9.7.5): a READ of the peer, kept to repeat its responses until a later READ reuses the
+ * slot. Each response looks the key up again: the region may be destroyed at any time.
  */
 struct resource {
 	uint64_t address;
 	uint32_t key;
 	uint32_t length;
-	uint32_t psn; /* its first */
+	uint32_t psn; /* the first */
 	uint32_t msn;
-	/* The responses that are due. */
-	uint32_t next_psn;
-	uint32_t left; /* bytes */
-	uint8_t state; /* enum resource_state */
-	bool begun;
+	uint32_t next_psn;   /* of the next response */
+	uint32_t bytes_left; /* from next_psn on */
+	uint8_t state;	     /* enum resource_state */
+	bool first_sent;     /* the response of opcode FIRST was sent */
 };
 
 struct responder {
@@ -137,36 +140,37 @@ struct responder {
 	uint32_t head;
 	uint32_t count;
 
-	uint32_t epsn;	    /* PSN */
+	uint32_t epsn;
 	uint32_t acked_psn; /* the PSN of the last ACK */
 	uint32_t msn;
-	uint32_t taken;	    /* PSNs so far, at most half a turn: only those can be repeated */
-	uint32_t read_last; /* the last of them, which belong to READs: so many, at most half a turn */
-	bool lossy;	    /* some were missing, or came again */
+	uint32_t psns_received;	     /* before epsn, at most PSN_HALF: only these can be repeated */
+	uint32_t trailing_read_psns; /* the last PSNs before epsn that belong to READs, at most PSN_HALF */
+	bool loss_seen;		     /* a packet was missing or repeated */
 
-	/* The message that is arriving. */
-	uint16_t kind;	 /* FORM_SEND or FORM_WRITE bit; 0 between messages */
-	uint32_t offset; /* of the next byte of a SEND in its receive */
+	/* The incomplete message. */
+	uint16_t message_form; /* FORM_SEND or FORM_WRITE; 0: none */
+	uint32_t offset;       /* of a SEND: bytes received */
 	struct {
-		uint64_t address; /* of the next byte of a WRITE */
+		uint64_t address; /* of the next byte */
 		uint32_t key;
-		uint32_t left;
+		uint32_t bytes_left;
 	} write;
 
-	/* What is to be said. */
+	/* The scheduled reply. */
 	bool ack_due;
-	bool nak_due; /* with this syndrome */
-	bool gap;     /* told once that something is missing; the highest PSN behind the gap since */
+	bool nak_due; /* with syndrome */
+	bool gap;     /* a NAK or RNR NAK of epsn is due or sent */
 	uint8_t syndrome;
-	uint8_t reminders; /* of the gap that are left */
-	uint32_t gap_end;
-	const char *wrong; /* what the peer did, if it was refused for good; NULL if a receive tells it */
-	bool final;	   /* refused for good */
-	bool final_told;   /* to our own command as well */
-	struct resource resources[SOFT_READS_AT_ONCE]; /* a ring */
-	uint8_t reads_most;			       /* of the peer under way: so many of them are used */
-	uint8_t oldest;
-	uint8_t due; /* resources with responses to send */
+	uint8_t gap_naks_left; /* further NAKs of the gap */
+	uint32_t gap_last_psn; /* of the latest packet beyond the gap */
+	const char *cause;     /* of a fatal NAK; NULL: the failed receive reports it */
+	bool fatal;	       /* the NAK ends the connection */
+	bool fatal_reported;   /* to our command */
+
+	struct resource resources[SOFT_READS_AT_ONCE]; /* a ring of reads_max */
+	uint8_t reads_max;			       /* outstanding READs of the peer */
+	uint8_t oldest;				       /* the resource that the next READ reuses */
+	uint8_t resources_due;			       /* with responses to send */
 };
 
 struct soft_qp {
@@ -177,38 +181,37 @@ struct soft_qp {
 	uint32_t peer_qpn;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	bool pending; /* in the table's list of those with something to say */
-	bool heard;   /* some valid packet */
-	bool unheard; /* what a group's would send only comes back to this host, which is not wanted */
-	struct soft_qp *next_pending;
-	struct soft_qp *next_group, **link_to_this; /* among the groups' queues */
-	int64_t ack_timeout;			    /* nanoseconds; 0 for ever */
-	int64_t heard_at;
-	int64_t patience;  /* silence before the next probe */
-	int64_t suspected; /* since the path said that the peer is gone; 0 if it did not, or the peer has spoken since
-			    */
+	bool reply_scheduled; /* is in the table's list */
+	bool packet_received; /* at least one valid packet */
+	bool drop_sends;      /* a group's on the loopback interface with no_loopback: nobody may receive them */
+	struct soft_qp *next_scheduled;
+	struct soft_qp *next_group, **pprev_group; /* in the table's group_qps; NULL for a connection */
+	int64_t ack_timeout;			   /* nanoseconds; 0: no time-out */
+	int64_t last_packet_at;
+	int64_t probe_interval; /* silence before the next probe */
+	int64_t suspected_at;	/* the time of the ICMP error; 0: none since the last packet of the peer */
 	uint32_t qkey;
-	uint32_t unreported;	   /* datagrams handed to the socket, from the head of the requester's ring on */
-	struct soft_unsent unsent; /* of these */
-	struct soft_table_entry by_number;
+	uint32_t sent_datagrams;   /* from the head of the requester's ring: given to the socket, not completed */
+	struct soft_unsent unsent; /* those of them that the socket did not send */
+	struct soft_table_entry by_qpn;
 	struct soft_path path;
 	struct responder responder;
-	struct loop_timer timer; /* of the requester, or of datagrams that were sent */
+	struct loop_timer timer; /* of the requester, or of sent datagrams */
 };
 
-/* The time, read once for each batch of packets. */
+/* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);
-/* A valid packet came. */
-void qp_heard(struct soft_qp *qp);
-/* Lets soft_qp_batch_end() call responder_answer(). */
-void qp_pend(struct soft_qp *qp);
-/* The work failed, which ends the queue: nothing else is reported. */
-void qp_fail(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw);
-/* What ends the queue belongs to no work of ours. */
-void qp_fail_alone(struct soft_qp *qp, const char *cause, const char *code_name, int code);
-/* The packets of so many bytes; a message without any has one too. */
+/* A valid packet of the peer. */
+void qp_packet_received(struct soft_qp *qp);
+/* The next soft_qp_batch_end() calls responder_reply(). */
+void qp_schedule_reply(struct soft_qp *qp);
+/* The work fails: enters the error state; no other work completes. raw: as of soft_complete(). */
+void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw);
+/* Enters the error state, for a cause that belongs to no posted work. */
+void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code);
+/* Packets of a message of that many bytes; 1 for an empty one. */
 uint32_t qp_packets(const struct soft_qp *qp, uint32_t length);
-/* A packet to the peer's queue. */
+/* Sends to the peer's queue pair. */
 void qp_send(struct soft_qp *qp, struct packet *packet);
 
 #endif

@@ -49,9 +49,9 @@ void recovery_connect(struct soft_qp *qp)
 	struct requester *requester = &qp->requester;
 	size_t most = soft_socket_window(qp->path.socket, qp->path.mtu);
 
-	requester->cwnd_most = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
-	requester->ssthresh = requester->cwnd_most < WINDOW_DOUBLED ? requester->cwnd_most : WINDOW_DOUBLED;
-	requester->cwnd = requester->cwnd_most < WINDOW_FIRST ? requester->cwnd_most : WINDOW_FIRST;
+	requester->cwnd_max = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
+	requester->ssthresh = requester->cwnd_max < WINDOW_DOUBLED ? requester->cwnd_max : WINDOW_DOUBLED;
+	requester->cwnd = requester->cwnd_max < WINDOW_FIRST ? requester->cwnd_max : WINDOW_FIRST;
 }
 
 /* ---- time ---- */
@@ -65,9 +65,9 @@ static void set_deadline(struct soft_qp *qp, int64_t deadline)
 	int64_t wait = deadline - qp_now(qp);
 
 	requester->deadline = deadline;
-	if (!deadline || (requester->alarm && requester->alarm <= deadline))
+	if (!deadline || (requester->timer_at && requester->timer_at <= deadline))
 		return;
-	requester->alarm = deadline;
+	requester->timer_at = deadline;
 	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, alarmed, qp);
 }
 
@@ -75,7 +75,7 @@ static void set_deadline(struct soft_qp *qp, int64_t deadline)
 static int64_t timeout_of(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	bool probing = requester->count && (requester->ring[requester->head].probe || qp->suspected);
+	bool probing = requester->count && (requester->ring[requester->head].probe || qp->suspected_at);
 	bool clamped = probing && (!qp->ack_timeout || qp->ack_timeout > TIMEOUT_PROBE);
 
 	return clamped ? TIMEOUT_PROBE : qp->ack_timeout;
@@ -92,8 +92,8 @@ static int64_t current_timeout(const struct soft_qp *qp)
 
 	if (requester->srtt)
 		timeout = requester->srtt + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
-	if (timeout < TIMEOUT_CAREFUL >> requester->losses)
-		timeout = TIMEOUT_CAREFUL >> requester->losses;
+	if (timeout < TIMEOUT_CAREFUL >> requester->recent_losses)
+		timeout = TIMEOUT_CAREFUL >> requester->recent_losses;
 	if (timeout > agreed)
 		timeout = agreed;
 	if (timeout < TIMEOUT_LEAST)
@@ -125,8 +125,8 @@ static bool is_behind(struct soft_qp *qp)
 {
 	const struct soft_transport *transport = qp->transport;
 
-	return transport->answered < qp->requester.last_order &&
-	       qp_now(qp) - transport->answered_at < current_timeout(qp);
+	return transport->acked_send_order < qp->requester.last_send_order &&
+	       qp_now(qp) - transport->last_ack_at < current_timeout(qp);
 }
 
 /* As TCP does it: RFC 6298. */
@@ -136,13 +136,13 @@ static void measure(struct soft_qp *qp)
 	int64_t taken = qp_now(qp) - requester->rtt_sent_at;
 	int64_t error = taken - requester->srtt;
 
-	if (qp->transport->answered < requester->rtt_order)
-		qp->transport->answered = requester->rtt_order;
+	if (qp->transport->acked_send_order < requester->rtt_send_order)
+		qp->transport->acked_send_order = requester->rtt_send_order;
 	requester->rtt_timing = false;
 	requester->backoff = 0;
-	if (requester->losses && ++requester->samples_since_loss == CALM_ROUNDS) {
-		requester->samples_since_loss = 0;
-		requester->losses--;
+	if (requester->recent_losses && ++requester->rtt_samples_since_loss == CALM_ROUNDS) {
+		requester->rtt_samples_since_loss = 0;
+		requester->recent_losses--;
 	}
 	if (taken <= 0)
 		taken = 1;
@@ -161,7 +161,7 @@ static void measure(struct soft_qp *qp)
 uint32_t recovery_window(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	uint32_t share = requester->cwnd_most / qp->transport->busy_qps;
+	uint32_t share = requester->cwnd_max / qp->transport->busy_qps;
 	uint32_t window = requester->cwnd;
 
 	if (window > share)
@@ -176,13 +176,13 @@ void recovery_sent(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
-	requester->last_order = ++qp->transport->asked;
+	requester->last_send_order = ++qp->transport->send_order;
 	if (requester->rtt_timing || requester->next_psn != requester->highest_psn)
 		return;
 	requester->rtt_timing = true;
 	requester->rtt_psn = requester->next_psn;
 	requester->rtt_sent_at = qp_now(qp);
-	requester->rtt_order = requester->last_order;
+	requester->rtt_send_order = requester->last_send_order;
 }
 
 /*
@@ -194,12 +194,12 @@ bool recovery_wants_ack(struct soft_qp *qp)
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
 
-	if (now - requester->unreported_at >= PAUSE)
-		requester->ack_quota = EAGER;
-	requester->unreported_at = now;
-	if (!requester->ack_quota)
-		return now - requester->unasked_since >= UNASKED_LONGEST;
-	requester->ack_quota--;
+	if (now - requester->last_unsignalled_at >= PAUSE)
+		requester->ack_request_quota = EAGER;
+	requester->last_unsignalled_at = now;
+	if (!requester->ack_request_quota)
+		return now - requester->since_ack_request_at >= UNASKED_LONGEST;
+	requester->ack_request_quota--;
 	return true;
 }
 
@@ -208,9 +208,9 @@ bool recovery_wants_ack(struct soft_qp *qp)
 static void go_back(struct requester *requester)
 {
 	requester->next_psn = requester->unacked_psn;
-	requester->next = 0;
-	requester->reads = 0;
-	requester->unasked = 0;
+	requester->next_request = 0;
+	requester->outstanding_reads = 0;
+	requester->since_ack_request = 0;
 	requester->rtt_timing = false;
 }
 
@@ -219,16 +219,16 @@ static void shrink(struct requester *requester)
 {
 	uint32_t window = requester->cwnd - requester->cwnd * 3 / 10;
 
-	if (requester->recovering)
+	if (requester->in_recovery)
 		return;
-	requester->recovering = true;
-	requester->samples_since_loss = 0;
-	if (requester->losses < LOSSES_MOST)
-		requester->losses++;
-	requester->recovered = requester->highest_psn;
+	requester->in_recovery = true;
+	requester->rtt_samples_since_loss = 0;
+	if (requester->recent_losses < LOSSES_MOST)
+		requester->recent_losses++;
+	requester->recover_psn = requester->highest_psn;
 	requester->cwnd = window < WINDOW_LEAST ? WINDOW_LEAST : window;
 	requester->ssthresh = requester->cwnd;
-	requester->gained = 0;
+	requester->cwnd_counter = 0;
 }
 
 /*
@@ -239,7 +239,7 @@ static void send_again(struct soft_qp *qp, int64_t while_old)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
-	bool anew = requester->resent != requester->unacked_psn || !requester->resent_at;
+	bool anew = requester->resent_psn != requester->unacked_psn || !requester->resent_at;
 
 	/* Ends that disagree on what comes next would keep each other busy; the time-out ends that. */
 	if (requester->resends >= RESENDS_SOON && while_old < TIMEOUT_LEAST)
@@ -251,7 +251,7 @@ static void send_again(struct soft_qp *qp, int64_t while_old)
 		requester->resends = 0;
 	else if (requester->resends < RESENDS_SOON)
 		requester->resends++;
-	requester->resent = requester->unacked_psn;
+	requester->resent_psn = requester->unacked_psn;
 	requester->resent_at = now;
 	requester->backoff = 0;
 	shrink(requester);
@@ -286,7 +286,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 	if (requester->rnr_naks < NOT_READY_MOST)
 		requester->rnr_naks++;
 	requester->timeouts = 0;
-	requester->silent_since = qp_now(qp);
+	requester->unanswered_since = qp_now(qp);
 	go_back(requester);
 	requester->rnr_waiting = true;
 	set_deadline(qp, qp_now(qp) + nanoseconds);
@@ -299,7 +299,7 @@ void recovery_suspect(struct soft_qp *qp)
 	if (requester->deadline)
 		return;
 	requester->timeouts = 0;
-	requester->silent_since = qp_now(qp);
+	requester->unanswered_since = qp_now(qp);
 	recovery_arm(qp);
 }
 
@@ -314,7 +314,8 @@ static bool is_given_up(struct soft_qp *qp)
 	const struct requester *requester = &qp->requester;
 	int64_t rounds = qp->retry_count + 1;
 
-	return requester->timeouts > TRIES * rounds && qp_now(qp) - requester->silent_since >= rounds * timeout_of(qp);
+	return requester->timeouts > TRIES * rounds &&
+	       qp_now(qp) - requester->unanswered_since >= rounds * timeout_of(qp);
 }
 
 static void time_out(struct soft_qp *qp)
@@ -326,7 +327,7 @@ static void time_out(struct soft_qp *qp)
 		return;
 	}
 	/* Nothing that is under way has asked for an answer. Sent again it does; that is no loss yet. */
-	if (requester->unasked >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
+	if (requester->since_ack_request >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
 		go_back(requester);
 		requester_transmit(qp);
 		recovery_arm(qp);
@@ -337,14 +338,14 @@ static void time_out(struct soft_qp *qp)
 	if (requester->backoff <= DOUBLINGS_MOST)
 		requester->backoff++;
 	if (is_given_up(qp)) {
-		requester_give_up(qp);
+		requester_retries_exhausted(qp);
 		return;
 	}
-	requester->recovering = false;
+	requester->in_recovery = false;
 	shrink(requester);
 	if (requester->timeouts > TIMEOUTS_RANDOM)
 		requester->cwnd = 1;
-	requester->resent = requester->unacked_psn;
+	requester->resent_psn = requester->unacked_psn;
 	requester->resent_at = qp_now(qp);
 	go_back(requester);
 	requester_transmit(qp);
@@ -357,7 +358,7 @@ static void alarmed(void *owner)
 	struct requester *requester = &qp->requester;
 
 	soft_enter(qp->transport);
-	requester->alarm = 0;
+	requester->timer_at = 0;
 	if (!requester->deadline) {
 		/* All is answered. */
 	} else if (qp_now(qp) < requester->deadline) {
@@ -377,14 +378,14 @@ static void grow(struct requester *requester, uint32_t packets)
 	if (requester->cwnd < requester->ssthresh) {
 		requester->cwnd += packets;
 	} else {
-		requester->gained += packets;
-		if (requester->gained >= requester->cwnd) {
-			requester->gained = 0;
+		requester->cwnd_counter += packets;
+		if (requester->cwnd_counter >= requester->cwnd) {
+			requester->cwnd_counter = 0;
 			requester->cwnd++;
 		}
 	}
-	if (requester->cwnd > requester->cwnd_most)
-		requester->cwnd = requester->cwnd_most;
+	if (requester->cwnd > requester->cwnd_max)
+		requester->cwnd = requester->cwnd_max;
 }
 
 /* The oldest PSN has moved on from where it was. */
@@ -401,12 +402,12 @@ void recovery_progress(struct soft_qp *qp, uint32_t before)
 	/* Late answers may be for packets that were to be sent again. */
 	if (psn_before(requester->next_psn, requester->unacked_psn))
 		go_back(requester);
-	if (requester->recovering && !psn_before(requester->unacked_psn, requester->recovered))
-		requester->recovering = false;
-	qp->transport->answered_at = qp_now(qp);
+	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recover_psn))
+		requester->in_recovery = false;
+	qp->transport->last_ack_at = qp_now(qp);
 	requester->timeouts = 0;
 	requester->rnr_naks = 0;
-	requester->silent_since = qp_now(qp);
+	requester->unanswered_since = qp_now(qp);
 	if (requester->rnr_waiting)
 		return;
 	if (requester->next_psn == requester->unacked_psn)

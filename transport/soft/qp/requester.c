@@ -37,17 +37,17 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 {
 	struct requester *requester = &qp->requester;
 
-	requester->unacked_psn = agreement->first_psn_sent & PSN_MASK;
+	requester->unacked_psn = agreement->sq_psn & PSN_MASK;
 	requester->next_psn = requester->unacked_psn;
 	requester->highest_psn = requester->unacked_psn;
 	requester->end_psn = requester->unacked_psn;
 	recovery_connect(qp);
-	requester->reads_most =
+	requester->reads_max =
 		agreement->reads_out > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_out;
-	qp->endpoint->base.no_reads = !requester->reads_most;
-	requester->read_slice = requester->reads_most < READS_FEW ? READ_SLICE_FEW : READ_SLICE;
-	if (requester->read_slice > requester->cwnd_most)
-		requester->read_slice = requester->cwnd_most;
+	qp->endpoint->base.no_reads = !requester->reads_max;
+	requester->read_slice = requester->reads_max < READS_FEW ? READ_SLICE_FEW : READ_SLICE;
+	if (requester->read_slice > requester->cwnd_max)
+		requester->read_slice = requester->cwnd_max;
 }
 
 /* The work that many places behind the oldest. */
@@ -112,7 +112,7 @@ static uint32_t under_way(const struct requester *requester)
 /* Nothing under way asks for an acknowledgement, and nothing else makes room: one more packet may go, which asks. */
 static bool is_unanswered(const struct requester *requester)
 {
-	return requester->unasked >= under_way(requester);
+	return requester->since_ack_request >= under_way(requester);
 }
 
 /* These send what a packet of a work needs, or return false if that must wait. */
@@ -140,16 +140,16 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
 		packet.opcode++;
-	if (!requester->unasked++)
-		requester->unasked_since = qp_now(qp);
+	if (!requester->since_ack_request++)
+		requester->since_ack_request_at = qp_now(qp);
 	/*
 	 * An acknowledgement must come before the window is used up. Work that is not reported can wait for that of
 	 * later work; if there is none, recovery.c sends it again, and then it asks.
 	 */
-	if ((last && (!request->silent || again || recovery_wants_ack(qp))) || requester->unasked >= ask_at ||
+	if ((last && (!request->silent || again || recovery_wants_ack(qp))) || requester->since_ack_request >= ask_at ||
 	    under_way(requester) + 1 >= window) {
 		packet.ack_request = true;
-		requester->unasked = 0;
+		requester->since_ack_request = 0;
 		recovery_sent(qp);
 	}
 	qp_send(qp, &packet);
@@ -182,15 +182,15 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 			    .length = rest < packets * qp->path.mtu ? rest : packets * qp->path.mtu },
 	};
 
-	if (requester->reads >= requester->reads_most)
+	if (requester->outstanding_reads >= requester->reads_max)
 		return false;
 	if (!is_unanswered(requester) && under_way(requester) + packets > window &&
 	    under_way(requester) + packets > READ_WINDOW_LEAST)
 		return false;
 	recovery_sent(qp);
 	qp_send(qp, &packet);
-	requester->reads++;
-	requester->unasked = 0;
+	requester->outstanding_reads++;
+	requester->since_ack_request = 0;
 	requester->next_psn = psn_add(requester->next_psn, packets);
 	return true;
 }
@@ -202,8 +202,8 @@ void requester_transmit(struct soft_qp *qp)
 
 	if (qp->state != QP_RTS || requester->rnr_waiting)
 		return;
-	while (requester->next < requester->count) {
-		const struct request *request = request_at(requester, requester->next);
+	while (requester->next_request < requester->count) {
+		const struct request *request = request_at(requester, requester->next_request);
 		uint32_t index = (requester->next_psn - request->psn) & PSN_MASK;
 
 		if (!(request->kind == WORK_READ ? send_read : send_packet)(qp, request, index))
@@ -211,12 +211,12 @@ void requester_transmit(struct soft_qp *qp)
 		if (psn_before(requester->highest_psn, requester->next_psn))
 			requester->highest_psn = requester->next_psn;
 		if (((requester->next_psn - request->psn) & PSN_MASK) == request->packets)
-			requester->next++;
+			requester->next_request++;
 	}
 	if (requester->next_psn == requester->unacked_psn)
 		return;
 	if (was_idle && !requester->timeouts)
-		requester->silent_since = qp_now(qp);
+		requester->unanswered_since = qp_now(qp);
 	if (!requester->deadline)
 		recovery_arm(qp);
 }
@@ -224,9 +224,9 @@ void requester_transmit(struct soft_qp *qp)
 static void fail(struct soft_qp *qp, const struct request *request, enum completion_status status, unsigned raw)
 {
 	if (request->probe)
-		qp_fail_alone(qp, "the peer does not answer", "completion status", (int)raw);
+		qp_fail_connection(qp, "the peer does not answer", "completion status", (int)raw);
 	else
-		qp_fail(qp, (enum work_kind)request->kind, request->tag, status, raw);
+		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, raw);
 }
 
 /* The probe only speaks if there is no work that can. */
@@ -240,7 +240,7 @@ static void fail_oldest(struct soft_qp *qp, enum completion_status status, unsig
 	fail(qp, request, status, raw);
 }
 
-void requester_give_up(struct soft_qp *qp)
+void requester_retries_exhausted(struct soft_qp *qp)
 {
 	fail_oldest(qp, COMPLETION_RETRY_EXCEEDED, RAW_RETRY_EXCEEDED);
 }
@@ -256,8 +256,8 @@ static void finish_oldest(struct soft_qp *qp)
 	if (++requester->head == requester->capacity)
 		requester->head = 0;
 	qp->transport->busy_qps -= !--requester->count;
-	if (requester->next)
-		requester->next--;
+	if (requester->next_request)
+		requester->next_request--;
 	if (!request->silent && !request->probe)
 		soft_complete(qp->endpoint, &completion, 0);
 }
@@ -324,9 +324,9 @@ static void take_response(struct soft_qp *qp, const struct packet *packet)
 		bytes_copy(request->memory + offset, packet->payload, packet->length);
 	before = requester->unacked_psn;
 	requester->unacked_psn = psn_add(requester->unacked_psn, 1);
-	if (slice_rest(requester, request, index) == 1 && requester->reads &&
+	if (slice_rest(requester, request, index) == 1 && requester->outstanding_reads &&
 	    !psn_before(requester->next_psn, requester->unacked_psn))
-		requester->reads--;
+		requester->outstanding_reads--;
 	if (index + 1 == request->packets)
 		finish_oldest(qp);
 	recovery_progress(qp, before);
@@ -383,7 +383,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 	/* Only what is under way can be answered. */
 	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn))
 		return;
-	qp_heard(qp);
+	qp_packet_received(qp);
 	if (opcode_form(packet->opcode) & FORM_READ)
 		take_response(qp, packet);
 	else

@@ -15,6 +15,6 @@ void requester_transmit(struct soft_qp *qp);
 void requester_receive(struct soft_qp *qp, const struct packet *packet);
 
 /* The peer does not answer: the oldest work fails. */
-void requester_give_up(struct soft_qp *qp);
+void requester_retries_exhausted(struct soft_qp *qp);
 
 #endif

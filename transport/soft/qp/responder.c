@@ -33,9 +33,9 @@ void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 {
 	struct responder *responder = &qp->responder;
 
-	responder->epsn = agreement->first_psn_expected & PSN_MASK;
+	responder->epsn = agreement->rq_psn & PSN_MASK;
 	responder->acked_psn = psn_add(responder->epsn, PSN_MASK);
-	responder->reads_most =
+	responder->reads_max =
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
 
@@ -43,11 +43,11 @@ static void refuse(struct soft_qp *qp, enum nak_code code, const char *wrong)
 {
 	struct responder *responder = &qp->responder;
 
-	responder->final = true;
+	responder->fatal = true;
 	responder->nak_due = true;
 	responder->syndrome = syndrome_make(SYNDROME_NAK, (uint8_t)code);
-	responder->wrong = wrong;
-	qp_pend(qp);
+	responder->cause = wrong;
+	qp_schedule_reply(qp);
 }
 
 /* ---- the expected packet ---- */
@@ -60,9 +60,9 @@ static void rnr_naks(struct soft_qp *qp)
 	responder->syndrome = syndrome_make(SYNDROME_RNR, NOT_READY_CODE);
 	/* What follows it is missing nothing that the peer does not know of. */
 	responder->gap = true;
-	responder->gap_end = responder->epsn;
-	responder->reminders = 0;
-	qp_pend(qp);
+	responder->gap_last_psn = responder->epsn;
+	responder->gap_naks_left = 0;
+	qp_schedule_reply(qp);
 }
 
 static bool reach(struct soft_qp *qp, const struct packet *packet, unsigned access)
@@ -129,9 +129,10 @@ static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned
 		}
 		responder->write.address = packet->remote.address;
 		responder->write.key = packet->remote.key;
-		responder->write.left = packet->remote.length;
+		responder->write.bytes_left = packet->remote.length;
 	}
-	if (packet->length > responder->write.left || ((form & FORM_LAST) && packet->length != responder->write.left)) {
+	if (packet->length > responder->write.bytes_left ||
+	    ((form & FORM_LAST) && packet->length != responder->write.bytes_left)) {
 		refuse(qp, NAK_INVALID_REQUEST, "the peer's write is not as long as it said");
 		return false;
 	}
@@ -145,7 +146,7 @@ static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned
 	if (packet->length)
 		bytes_copy(target, packet->payload, packet->length);
 	responder->write.address += packet->length;
-	responder->write.left -= (uint32_t)packet->length;
+	responder->write.bytes_left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)
 		finish_receive(qp, packet, 0);
 	return true;
@@ -156,7 +157,7 @@ static bool take_read(struct soft_qp *qp, const struct packet *packet)
 	struct responder *responder = &qp->responder;
 	struct resource *resource = &responder->resources[responder->oldest];
 
-	if (!responder->reads_most || resource->state == RESOURCE_NEW) {
+	if (!responder->reads_max || resource->state == RESOURCE_NEW) {
 		refuse(qp, NAK_INVALID_REQUEST, "the peer has more RDMA READs under way than was agreed");
 		return false;
 	}
@@ -166,7 +167,7 @@ static bool take_read(struct soft_qp *qp, const struct packet *packet)
 	}
 	/* A peer that keeps to the agreement has the responses of the oldest: a repeat of it is waited for no more. */
 	if (resource->state != RESOURCE_REPEATED)
-		responder->due++;
+		responder->resources_due++;
 	responder->msn = psn_add(responder->msn, 1);
 	*resource = (struct resource){
 		.address = packet->remote.address,
@@ -175,11 +176,11 @@ static bool take_read(struct soft_qp *qp, const struct packet *packet)
 		.psn = packet->psn,
 		.msn = responder->msn,
 		.next_psn = packet->psn,
-		.left = packet->remote.length,
+		.bytes_left = packet->remote.length,
 		.state = RESOURCE_NEW,
 	};
-	responder->oldest = (uint8_t)((responder->oldest + 1) % responder->reads_most);
-	qp_pend(qp);
+	responder->oldest = (uint8_t)((responder->oldest + 1) % responder->reads_max);
+	qp_schedule_reply(qp);
 	return true;
 }
 
@@ -187,14 +188,14 @@ static bool take_read(struct soft_qp *qp, const struct packet *packet)
 static void refuse_read(struct soft_qp *qp, uint32_t psn, const char *wrong)
 {
 	qp->responder.epsn = psn;
-	qp->responder.due = 0;
+	qp->responder.resources_due = 0;
 	refuse(qp, NAK_REMOTE_ACCESS, wrong);
 }
 
 /* Whether it may follow what came before it, and has the length that its place in the message wants. */
 static bool is_in_order(const struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
-	unsigned under_way = qp->responder.kind;
+	unsigned under_way = qp->responder.message_form;
 
 	if (form & FORM_FIRST ? under_way : under_way != (form & (FORM_SEND | FORM_WRITE)))
 		return false;
@@ -228,22 +229,22 @@ static void take(struct soft_qp *qp, const struct packet *packet, unsigned form)
 		if (!take_read(qp, packet))
 			return;
 		packets = qp_packets(qp, packet->remote.length);
-		responder->read_last = saturated(responder->read_last, packets);
+		responder->trailing_read_psns = saturated(responder->trailing_read_psns, packets);
 		/* Its response acknowledges what was before it. */
 		responder->ack_due = false;
 	} else {
 		if (!(form & FORM_SEND ? take_send : take_write)(qp, packet, form))
 			return;
-		responder->kind = form & FORM_LAST ? 0 : (uint16_t)(form & (FORM_SEND | FORM_WRITE));
+		responder->message_form = form & FORM_LAST ? 0 : (uint16_t)(form & (FORM_SEND | FORM_WRITE));
 		if (form & FORM_LAST)
 			responder->msn = psn_add(responder->msn, 1);
 		if (packet->ack_request) {
 			responder->ack_due = true;
-			qp_pend(qp);
+			qp_schedule_reply(qp);
 		}
-		responder->read_last = 0;
+		responder->trailing_read_psns = 0;
 	}
-	responder->taken = saturated(responder->taken, packets);
+	responder->psns_received = saturated(responder->psns_received, packets);
 	responder->epsn = psn_add(responder->epsn, packets);
 	/* A refusal that has not gone yet will speak of what is missing then. */
 	if (!responder->nak_due)
@@ -260,7 +261,7 @@ static struct resource *find_resource(struct soft_qp *qp, const struct packet *p
 {
 	struct responder *responder = &qp->responder;
 
-	for (unsigned place = 0; place < responder->reads_most; place++) {
+	for (unsigned place = 0; place < responder->reads_max; place++) {
 		struct resource *resource = &responder->resources[place];
 		uint32_t index = (packet->psn - resource->psn) & PSN_MASK;
 		uint32_t offset = index * qp->path.mtu;
@@ -279,19 +280,19 @@ static struct resource *find_resource(struct soft_qp *qp, const struct packet *p
  */
 static void answer_again(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
 {
-	bool due = resource->state != RESOURCE_ANSWERED;
+	bool due = resource->state != RESOURCE_SENT;
 
 	/* What it asks for has not been sent yet. */
 	if (due && !psn_before(packet->psn, resource->next_psn))
 		return;
 	if (!due) {
 		resource->state = RESOURCE_REPEATED;
-		qp->responder.due++;
+		qp->responder.resources_due++;
 	}
 	resource->next_psn = packet->psn;
-	resource->left = packet->remote.length;
-	resource->begun = false;
-	qp_pend(qp);
+	resource->bytes_left = packet->remote.length;
+	resource->first_sent = false;
+	qp_schedule_reply(qp);
 }
 
 /*
@@ -302,21 +303,21 @@ static void answer_again(struct soft_qp *qp, struct resource *resource, const st
 static void tell_gap(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
-	bool known = responder->gap && psn_before(responder->gap_end, packet->psn);
+	bool known = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
 
 	responder->gap = true;
-	responder->gap_end = packet->psn;
+	responder->gap_last_psn = packet->psn;
 	if (responder->nak_due)
 		return;
 	if (!known)
-		responder->reminders = REMINDERS_MOST;
-	else if (!packet->ack_request || !responder->reminders)
+		responder->gap_naks_left = REMINDERS_MOST;
+	else if (!packet->ack_request || !responder->gap_naks_left)
 		return;
 	else
-		responder->reminders--;
+		responder->gap_naks_left--;
 	responder->nak_due = true;
 	responder->syndrome = syndrome_make(SYNDROME_NAK, NAK_SEQUENCE);
-	qp_pend(qp);
+	qp_schedule_reply(qp);
 }
 
 /*
@@ -325,13 +326,13 @@ static void tell_gap(struct soft_qp *qp, const struct packet *packet)
  */
 static uint32_t acked_psn(const struct responder *responder)
 {
-	return psn_add(responder->epsn, PSN_MASK - responder->read_last);
+	return psn_add(responder->epsn, PSN_MASK - responder->trailing_read_psns);
 }
 
 /* False if there were only READs. */
 static bool has_acked_psn(const struct responder *responder)
 {
-	return responder->read_last < responder->taken;
+	return responder->trailing_read_psns < responder->psns_received;
 }
 
 /* A SEND or WRITE again is acknowledged again (IBTA C9-105), if there was one with that PSN or behind it. */
@@ -343,7 +344,7 @@ static bool is_repeat(const struct responder *responder, const struct packet *pa
 static void repeat_acknowledgement(struct soft_qp *qp)
 {
 	qp->responder.ack_due = true;
-	qp_pend(qp);
+	qp_schedule_reply(qp);
 }
 
 void responder_receive(struct soft_qp *qp, const struct packet *packet)
@@ -353,12 +354,12 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 	unsigned form = opcode_form(packet->opcode);
 	struct resource *resource = NULL;
 
-	if (ahead > PSN_AHEAD_MOST || -ahead > (int32_t)responder->taken)
+	if (ahead > PSN_AHEAD_MAX || -ahead > (int32_t)responder->psns_received)
 		return;
-	if (responder->final) {
+	if (responder->fatal) {
 		if (ahead >= 0 && !responder->nak_due) {
 			responder->nak_due = true;
-			qp_pend(qp);
+			qp_schedule_reply(qp);
 		}
 		return;
 	}
@@ -374,8 +375,8 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 			repeat_acknowledgement(qp);
 		return;
 	}
-	qp_heard(qp);
-	responder->lossy |= ahead != 0;
+	qp_packet_received(qp);
+	responder->loss_seen |= ahead != 0;
 	if (!ahead) {
 		take(qp, packet, form);
 	} else if (ahead > 0) {
@@ -404,11 +405,11 @@ static void say(struct soft_qp *qp, uint32_t psn, uint8_t syndrome)
 static bool send_response(struct soft_qp *qp, struct resource *resource)
 {
 	uint32_t mtu = qp->path.mtu;
-	bool last = resource->left <= mtu;
+	bool last = resource->bytes_left <= mtu;
 	struct packet packet = {
 		.psn = resource->next_psn,
 		.acknowledgement = { .syndrome = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), .msn = resource->msn },
-		.length = last ? resource->left : mtu,
+		.length = last ? resource->bytes_left : mtu,
 	};
 	uint32_t offset = ((resource->next_psn - resource->psn) & PSN_MASK) * mtu;
 
@@ -416,17 +417,17 @@ static bool send_response(struct soft_qp *qp, struct resource *resource)
 					  REGION_REMOTE_READ);
 	if (!packet.payload)
 		return false;
-	if (resource->begun)
+	if (resource->first_sent)
 		packet.opcode = last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
 	else
 		packet.opcode = last ? OPCODE_READ_RESPONSE_ONLY : OPCODE_READ_RESPONSE_FIRST;
 	qp_send(qp, &packet);
-	resource->begun = true;
-	resource->left -= (uint32_t)packet.length;
+	resource->first_sent = true;
+	resource->bytes_left -= (uint32_t)packet.length;
 	resource->next_psn = psn_add(resource->next_psn, 1);
 	if (last) {
-		resource->state = RESOURCE_ANSWERED;
-		qp->responder.due--;
+		resource->state = RESOURCE_SENT;
+		qp->responder.resources_due--;
 	}
 	return true;
 }
@@ -437,7 +438,7 @@ static bool send_responses(struct soft_qp *qp)
 	struct responder *responder = &qp->responder;
 	unsigned count = 0;
 
-	for (unsigned place = responder->oldest; responder->due; place = (place + 1) % responder->reads_most) {
+	for (unsigned place = responder->oldest; responder->resources_due; place = (place + 1) % responder->reads_max) {
 		struct resource *resource = &responder->resources[place];
 
 		for (; resource->state == RESOURCE_NEW || resource->state == RESOURCE_REPEATED; count++) {
@@ -457,12 +458,12 @@ static void end(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
-	responder->final_told = true;
-	if (responder->wrong)
-		qp_fail_alone(qp, responder->wrong, "NAK", syndrome_value(responder->syndrome));
+	responder->fatal_reported = true;
+	if (responder->cause)
+		qp_fail_connection(qp, responder->cause, "NAK", syndrome_value(responder->syndrome));
 	else
-		qp_fail(qp, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH, RAW_LENGTH);
-	qp->state = QP_REFUSED;
+		qp_fail_work(qp, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH, RAW_LENGTH);
+	qp->state = QP_NAK_SENT;
 }
 
 static void acknowledge(struct soft_qp *qp)
@@ -489,7 +490,7 @@ static void refuse_expected(struct soft_qp *qp)
 	say(qp, responder->epsn, responder->syndrome);
 }
 
-bool responder_answer(struct soft_qp *qp)
+bool responder_reply(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 	bool gap_closed;
@@ -497,8 +498,8 @@ bool responder_answer(struct soft_qp *qp)
 	if (!send_responses(qp))
 		return false;
 	/* The missing packet came with the same batch, and nothing behind it was dropped. */
-	gap_closed = responder->nak_due && !responder->final && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
-		     psn_before(responder->gap_end, responder->epsn);
+	gap_closed = responder->nak_due && !responder->fatal && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
+		     psn_before(responder->gap_last_psn, responder->epsn);
 	if (gap_closed) {
 		responder->gap = false;
 		acknowledge(qp);
@@ -509,7 +510,7 @@ bool responder_answer(struct soft_qp *qp)
 	}
 	responder->nak_due = false;
 	responder->ack_due = false;
-	if (responder->final && !responder->final_told)
+	if (responder->fatal && !responder->fatal_reported)
 		end(qp);
 	return true;
 }
@@ -518,14 +519,14 @@ bool responder_answer(struct soft_qp *qp)
  * Repeats are still answered after this, but the peer may be gone into its error state with the DREQ that follows: what
  * is said now should arrive.
  */
-void responder_part(struct soft_qp *qp)
+void responder_drain(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
-	unsigned words = responder->lossy ? PARTING_WORDS_MOST : PARTING_WORDS;
+	unsigned words = responder->loss_seen ? PARTING_WORDS_MOST : PARTING_WORDS;
 
-	if (qp->pending)
-		responder_answer(qp);
-	if (!responder->due && !responder->final)
+	if (qp->reply_scheduled)
+		responder_reply(qp);
+	if (!responder->resources_due && !responder->fatal)
 		while (words--)
 			acknowledge(qp);
 }

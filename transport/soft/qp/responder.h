@@ -8,8 +8,8 @@
 void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void responder_receive(struct soft_qp *qp, const struct packet *packet);
 /* False if there is more to send in the next turn. */
-bool responder_answer(struct soft_qp *qp);
+bool responder_reply(struct soft_qp *qp);
 /* The last word before the queue stops. */
-void responder_part(struct soft_qp *qp);
+void responder_drain(struct soft_qp *qp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams to and from groups. Nothing is acknowledged: a send is done when the socket has it, and what finds no
- * receive is lost.
+ * Datagrams to and from multicast groups. Nothing is acknowledged: a send completes when the kernel has accepted it,
+ * and a datagram without a posted receive is dropped.
  */
 #include "transport/soft/qp/datagram.h"
 
@@ -12,30 +12,30 @@
 #include "transport/soft/net/packet_io.h"
 
 enum {
-	GROUP_QUEUE = 0xffffff,
-	/* The header in front of a received datagram. */
+	MULTICAST_QPN = 0xffffff,
+	/* The header before a received datagram. */
 	IP4_SIZE = 20,
 	IP6_SIZE = 40,
 	UDP_SIZE = 8,
 	PROTOCOL_UDP = 17,
-	HOPS = 64, /* the packet's own are not known */
+	HOP_LIMIT = 64, /* the socket does not report the packet's own */
 	DONT_FRAGMENT = 0x40,
 	DATAGRAM_EXTENSION = 8,
 	IMMEDIATE_EXTENSION = 4,
 };
 
-_Static_assert((int)IP6_SIZE == (int)DATAGRAM_HEADER_SIZE, "an IPv6 header is as long as a global route header");
+_Static_assert((int)IP6_SIZE == (int)DATAGRAM_HEADER_SIZE, "an IPv6 header has the size of a global route header");
 
-/* ---- out ---- */
+/* ---- send ---- */
 
 void datagram_post(struct soft_qp *qp, const struct work *work)
 {
 	struct requester *requester = &qp->requester;
-	uint32_t place = requester->head + requester->count++;
+	uint32_t slot = requester->head + requester->count++;
 
-	if (place >= requester->capacity)
-		place -= requester->capacity;
-	requester->ring[place] = (struct request){
+	if (slot >= requester->capacity)
+		slot -= requester->capacity;
+	requester->ring[slot] = (struct request){
 		.memory = work->region->memory + work->offset,
 		.length = work->length,
 		.tag = work->tag,
@@ -46,14 +46,14 @@ void datagram_post(struct soft_qp *qp, const struct work *work)
 	};
 }
 
-static void transmit(struct soft_qp *qp, const struct request *request)
+static void datagram_send(struct soft_qp *qp, const struct request *request)
 {
 	struct packet packet = {
 		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
 		.solicited = true,
 		.pkey = PACKET_PKEY,
 		.pad = packet_pad(request->length),
-		.destination = GROUP_QUEUE,
+		.destination = MULTICAST_QPN,
 		.psn = qp->requester.next_psn,
 		.datagram = { .key = qp->qkey, .source = soft_qp_qpn(qp) },
 		.immediate = request->immediate,
@@ -66,13 +66,13 @@ static void transmit(struct soft_qp *qp, const struct request *request)
 		soft_transmit(qp->transport, &qp->path, &packet);
 }
 
-/* Until there is room for what found none. */
-#define PAUSE CLOCK_NS_PER_MS
+/* Before datagrams for which the socket had no buffer space are sent again. */
+#define SEND_RETRY_INTERVAL CLOCK_NS_PER_MS
 
-/* They were sent with the last turn's flush, at the latest with this one; or they were not. */
-static void report(void *owner)
+/* After soft_flush(), the kernel has accepted all datagrams but the last unsent.count. */
+static void complete_datagrams(void *context)
 {
-	struct soft_qp *qp = owner;
+	struct soft_qp *qp = context;
 	struct requester *requester = &qp->requester;
 	struct soft_unsent unsent;
 
@@ -97,7 +97,7 @@ static void report(void *owner)
 		qp_fail_work(qp, WORK_SEND, requester->ring[requester->head].tag, COMPLETION_OTHER,
 			     (unsigned)unsent.error);
 	else
-		loop_timer_start(qp->transport->base.loop, &qp->timer, PAUSE, report, qp);
+		loop_timer_start(qp->transport->base.loop, &qp->timer, SEND_RETRY_INTERVAL, complete_datagrams, qp);
 	soft_leave(qp->transport);
 }
 
@@ -106,17 +106,17 @@ void datagram_transmit(struct soft_qp *qp)
 	struct requester *requester = &qp->requester;
 	size_t share;
 
-	/* Receives may be posted before the queue knows where it sends to. */
+	/* Receives may be posted before the path is known. */
 	if (!requester->count)
 		return;
 	share = soft_socket_window(qp->path.socket, requester->ring[requester->head].length);
 	while (qp->sent_datagrams < requester->count && qp->sent_datagrams < share)
-		transmit(qp, &requester->ring[(requester->head + qp->sent_datagrams++) % requester->capacity]);
+		datagram_send(qp, &requester->ring[(requester->head + qp->sent_datagrams++) % requester->capacity]);
 	if (qp->sent_datagrams)
-		loop_timer_start(qp->transport->base.loop, &qp->timer, 0, report, qp);
+		loop_timer_start(qp->transport->base.loop, &qp->timer, 0, complete_datagrams, qp);
 }
 
-/* ---- in ---- */
+/* ---- receive ---- */
 
 static uint16_t ip4_checksum(const uint8_t header[IP4_SIZE])
 {
@@ -135,9 +135,9 @@ static void put16(uint8_t bytes[2], size_t value)
 	bytes[1] = (uint8_t)value;
 }
 
-/* The IP header, as far as a program with a UDP socket can know it; with IPv4 it lies at the end of the 40 bytes. */
-static void write_header(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address *from, const struct address *to,
-			 const struct packet *packet)
+/* The socket reports no IP header, only addresses and length. An IPv4 header is the last 20 of the 40 bytes. */
+static void write_grh(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address *from, const struct address *to,
+		      const struct packet *packet)
 {
 	bool immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE;
 	size_t length = UDP_SIZE + PACKET_BASE_SIZE + DATAGRAM_EXTENSION +
@@ -150,7 +150,7 @@ static void write_header(uint8_t header[DATAGRAM_HEADER_SIZE], const struct addr
 		header[0] = 0x60;
 		put16(header + 4, length);
 		header[6] = PROTOCOL_UDP;
-		header[7] = HOPS;
+		header[7] = HOP_LIMIT;
 		memcpy(header + 8, from->bytes, 16);
 		memcpy(header + 24, to->bytes, 16);
 		return;
@@ -158,7 +158,7 @@ static void write_header(uint8_t header[DATAGRAM_HEADER_SIZE], const struct addr
 	ip4[0] = 0x45;
 	put16(ip4 + 2, IP4_SIZE + length);
 	ip4[6] = DONT_FRAGMENT;
-	ip4[8] = HOPS;
+	ip4[8] = HOP_LIMIT;
 	ip4[9] = PROTOCOL_UDP;
 	memcpy(ip4 + 12, from->bytes, 4);
 	memcpy(ip4 + 16, to->bytes, 4);
@@ -181,7 +181,7 @@ void datagram_receive(struct soft_qp *qp, const struct address *from, const stru
 	if (packet->datagram.key != qp->qkey || !responder->count ||
 	    packet->length + DATAGRAM_HEADER_SIZE > receive->length)
 		return;
-	write_header(receive->memory, from, to, packet);
+	write_grh(receive->memory, from, to, packet);
 	if (packet->length)
 		memcpy(receive->memory + DATAGRAM_HEADER_SIZE, packet->payload, packet->length);
 	completion.tag = receive->tag;

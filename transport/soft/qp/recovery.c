@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the requester does about loss. It shows in three ways: the peer says so (a sequence NAK, once), a READ response
- * or an acknowledgement passes something missing, or nothing comes: the time-out follows the measured round trips and
- * doubles. Each time all is sent again from the oldest packet that is missing. Losses shrink the window and round trips
- * without them let it grow, as in TCP.
+ * Loss recovery of the requester. Three events show a loss: a sequence NAK; a reply beyond a READ whose responses have
+ * not all come (an implied NAK); a time-out, which follows the measured round trips and doubles (RFC 6298). Each time
+ * the requester sends everything again from the oldest missing packet on (go-back-N). A loss reduces the congestion
+ * window, and acknowledgements increase it, as in TCP.
  */
 #include "transport/soft/qp/recovery.h"
 
@@ -12,53 +12,58 @@
 #include "transport/soft/qp/requester.h"
 
 enum {
-	WINDOW_FIRST = 32,
-	WINDOW_LEAST = 4,     /* but for a peer that is silent for long */
-	WINDOW_MOST = 1024,   /* packets */
-	WINDOW_DOUBLED = 128, /* up to there it doubles with each round trip */
-	WINDOW_NOT_READY = 8, /* after the peer had no receive: most of more would be dropped; then one packet asks */
-	TRIES = 4,	      /* in each of the retry_count rounds, which all fail before the peer is given up */
-	TIMEOUTS_MOST = 200,  /* counted */
-	TIMEOUTS_RANDOM = 5,  /* in a row, that a bad network may have; more need patience */
-	DOUBLINGS_MOST = 10,
-	NOT_READY_MOST = 7, /* counted */
-	LOSSES_MOST = 6,    /* counted */
-	RESENDS_SOON = 4,   /* of the same PSN, as soon as it is missed */
-	CALM_ROUNDS = 64,   /* measured without a loss make one forgotten */
-	EAGER = 64,	    /* packets after a pause */
+	/* Packets. */
+	CWND_INITIAL = 32,
+	CWND_MIN = 4, /* 1 after more than TIMEOUTS_BY_LOSS time-outs */
+	CWND_MAX = 1024,
+	SSTHRESH_INITIAL = 128,
+	CWND_RNR = 8, /* after an RNR NAK, as the peer would drop most of a larger window; 1 after another */
+
+	/* Counters stop there. */
+	TIMEOUTS_MAX = 200,
+	RTO_DOUBLINGS_MAX = 10,
+	RNR_NAKS_MAX = 7,
+	RECENT_LOSSES_MAX = 6,
+
+	TIMEOUTS_PER_RETRY = 4,	   /* the connection fails after more than that times retry_count + 1 */
+	TIMEOUTS_BY_LOSS = 5,	   /* consecutive ones that packet loss explains; more mean a busy or dead peer */
+	RESENDS_IMMEDIATE = 4,	   /* of the same PSN; after them, holdoff is at least RTO_MIN */
+	RTT_SAMPLES_PER_LOSS = 64, /* without another loss: they decrement recent_losses */
+	ACK_REQUEST_QUOTA = 64,	   /* unsignalled requests after a pause */
 };
 
-/* Before anything was measured; peers that must be scheduled first are slower than any wire. */
-#define TIMEOUT_FIRST (40 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LEAST (2 * CLOCK_NS_PER_MS)
+/* Before the first RTT sample. A peer process that must be scheduled first is slower than any network. */
+#define RTO_INITIAL (40 * CLOCK_NS_PER_MS)
+#define RTO_MIN	    (2 * CLOCK_NS_PER_MS)
 /*
- * As long as stock devices say that an acknowledgement may take. A busy peer does take tens of milliseconds now and
- * then, and to repeat everything would make that worse; but on a network that loses packets nobody can wait for that
- * with each. So it is halved with each loss, down to the least.
+ * The minimum without recent losses: about the local CA ACK delay of stock devices (15: 134 ms). A busy peer sometimes
+ * takes tens of milliseconds, and retransmissions would add to its load. On a network that loses packets this is too
+ * long a wait for each: every recent loss halves it, down to RTO_MIN.
  */
-#define TIMEOUT_CAREFUL (128 * CLOCK_NS_PER_MS)
-#define TIMEOUT_LONGEST (64 * CLOCK_NS_PER_MS) /* unless a longer one was agreed on */
-#define TIMEOUT_PROBE	(2 * CLOCK_NS_PER_S)   /* at most, whatever was agreed on: as what connecting ends ask for */
-#define NOT_READY_WAIT	(5 * CLOCK_NS_PER_MS)  /* up to there waits double, for a peer that stays without receive */
-#define VARIATION_LEAST (250 * CLOCK_NS_PER_US)
-#define UNASKED_LONGEST (8 * CLOCK_NS_PER_MS) /* both well before the time-out */
-#define PAUSE		(64 * CLOCK_NS_PER_MS)
+#define RTO_MIN_LOSSLESS  (128 * CLOCK_NS_PER_MS)
+#define RTO_BACKOFF_MAX	  (64 * CLOCK_NS_PER_MS) /* or ack_timeout / TIMEOUTS_PER_RETRY, if that is longer */
+#define RTO_MARGIN_MIN	  (250 * CLOCK_NS_PER_US)
+#define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S)	/* maximum; about the ack_timeout of stock peers */
+#define RNR_BACKOFF_MAX	  (5 * CLOCK_NS_PER_MS) /* of the doubled wait; the peer's RNR timer may be longer */
+/* Both are well below the RTO without losses. */
+#define ACK_REQUEST_INTERVAL (8 * CLOCK_NS_PER_MS) /* of unsignalled requests */
+#define ACK_REQUEST_PAUSE    (64 * CLOCK_NS_PER_MS)
 
 void recovery_connect(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	size_t most = soft_socket_window(qp->path.socket, qp->path.mtu);
+	size_t max = soft_socket_window(qp->path.socket, qp->path.mtu);
 
-	requester->cwnd_max = most > WINDOW_MOST ? WINDOW_MOST : most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
-	requester->ssthresh = requester->cwnd_max < WINDOW_DOUBLED ? requester->cwnd_max : WINDOW_DOUBLED;
-	requester->cwnd = requester->cwnd_max < WINDOW_FIRST ? requester->cwnd_max : WINDOW_FIRST;
+	requester->cwnd_max = max > CWND_MAX ? CWND_MAX : max < CWND_MIN ? CWND_MIN : (uint32_t)max;
+	requester->ssthresh = requester->cwnd_max < SSTHRESH_INITIAL ? requester->cwnd_max : SSTHRESH_INITIAL;
+	requester->cwnd = requester->cwnd_max < CWND_INITIAL ? requester->cwnd_max : CWND_INITIAL;
 }
 
-/* ---- time ---- */
+/* ---- time-outs ---- */
 
-static void alarmed(void *owner);
+static void requester_timer_expired(void *context);
 
-/* The alarm may come too early, and finds a later deadline then: cheaper than to move it with every packet. */
+/* The timer may expire before a later deadline and is restarted then: cheaper than a restart with each packet. */
 static void set_deadline(struct soft_qp *qp, int64_t deadline)
 {
 	struct requester *requester = &qp->requester;
@@ -68,87 +73,87 @@ static void set_deadline(struct soft_qp *qp, int64_t deadline)
 	if (!deadline || (requester->timer_at && requester->timer_at <= deadline))
 		return;
 	requester->timer_at = deadline;
-	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, alarmed, qp);
+	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, requester_timer_expired, qp);
 }
 
-/* Work may wait for hours or for ever where the peer asked for that; our own question whether it lives may not. */
-static int64_t timeout_of(const struct soft_qp *qp)
+/* ack_timeout may be 0 or hours. A probe, or work that serves as one, waits at most PROBE_ACK_TIMEOUT. */
+static int64_t limited_ack_timeout(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
 	bool probing = requester->count && (requester->ring[requester->head].probe || qp->suspected_at);
-	bool clamped = probing && (!qp->ack_timeout || qp->ack_timeout > TIMEOUT_PROBE);
+	bool clamped = probing && (!qp->ack_timeout || qp->ack_timeout > PROBE_ACK_TIMEOUT);
 
-	return clamped ? TIMEOUT_PROBE : qp->ack_timeout;
+	return clamped ? PROBE_ACK_TIMEOUT : qp->ack_timeout;
 }
 
-/* From the last answer, or from the first packet under way. Something must have been agreed on. */
-static int64_t current_timeout(const struct soft_qp *qp)
+/* The retransmission time-out (RFC 6298), if limited_ack_timeout() is not 0. */
+static int64_t current_rto(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	int64_t agreed = timeout_of(qp);
-	int64_t longest = agreed / TRIES;
-	int64_t timeout = TIMEOUT_FIRST;
+	int64_t ack_timeout = limited_ack_timeout(qp);
+	int64_t backoff_max = ack_timeout / TIMEOUTS_PER_RETRY;
+	int64_t rto = RTO_INITIAL;
 	int64_t margin = 4 * requester->rttvar;
 
 	if (requester->srtt)
-		timeout = requester->srtt + (margin > VARIATION_LEAST ? margin : VARIATION_LEAST);
-	if (timeout < TIMEOUT_CAREFUL >> requester->recent_losses)
-		timeout = TIMEOUT_CAREFUL >> requester->recent_losses;
-	if (timeout > agreed)
-		timeout = agreed;
-	if (timeout < TIMEOUT_LEAST)
-		timeout = TIMEOUT_LEAST;
-	if (longest < TIMEOUT_LONGEST)
-		longest = TIMEOUT_LONGEST;
-	/* The first again may as well have been lost by chance. */
+		rto = requester->srtt + (margin > RTO_MARGIN_MIN ? margin : RTO_MARGIN_MIN);
+	if (rto < RTO_MIN_LOSSLESS >> requester->recent_losses)
+		rto = RTO_MIN_LOSSLESS >> requester->recent_losses;
+	if (rto > ack_timeout)
+		rto = ack_timeout;
+	if (rto < RTO_MIN)
+		rto = RTO_MIN;
+	if (backoff_max < RTO_BACKOFF_MAX)
+		backoff_max = RTO_BACKOFF_MAX;
+	/* The first retransmission may be lost by chance: no doubling yet. */
 	if (requester->backoff > 1)
-		timeout <<= requester->backoff - 1;
-	if (requester->backoff && timeout > longest)
-		timeout = longest;
-	return timeout;
+		rto <<= requester->backoff - 1;
+	if (requester->backoff && rto > backoff_max)
+		rto = backoff_max;
+	return rto;
 }
 
 void recovery_arm(struct soft_qp *qp)
 {
-	if (timeout_of(qp))
-		set_deadline(qp, qp_now(qp) + current_timeout(qp));
+	if (limited_ack_timeout(qp))
+		set_deadline(qp, qp_now(qp) + current_rto(qp));
 	else
 		qp->requester.deadline = 0;
 }
 
 /*
- * Many queues at once may keep a network or a peer busy for longer than the time-out of each. As long as what was sent
- * before is answered, by whatever queue, and nothing that was sent later, ours has had no turn yet: by the order of
- * sending, as in RACK (RFC 8985), but across queues.
+ * Many queue pairs together may keep a network or a peer busy for longer than the RTO of each. While acknowledgements
+ * come, on any queue pair, and none is for a packet sent after ours, ours may still be queued. RACK (RFC 8985) judges
+ * by the sending order too, but within one connection.
  */
-static bool is_behind(struct soft_qp *qp)
+static bool is_loss_unproven(struct soft_qp *qp)
 {
 	const struct soft_transport *transport = qp->transport;
 
 	return transport->acked_send_order < qp->requester.last_send_order &&
-	       qp_now(qp) - transport->last_ack_at < current_timeout(qp);
+	       qp_now(qp) - transport->last_ack_at < current_rto(qp);
 }
 
-/* As TCP does it: RFC 6298. */
-static void measure(struct soft_qp *qp)
+/* RFC 6298. */
+static void rtt_sample(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	int64_t taken = qp_now(qp) - requester->rtt_sent_at;
-	int64_t error = taken - requester->srtt;
+	int64_t rtt = qp_now(qp) - requester->rtt_sent_at;
+	int64_t error = rtt - requester->srtt;
 
 	if (qp->transport->acked_send_order < requester->rtt_send_order)
 		qp->transport->acked_send_order = requester->rtt_send_order;
 	requester->rtt_timing = false;
 	requester->backoff = 0;
-	if (requester->recent_losses && ++requester->rtt_samples_since_loss == CALM_ROUNDS) {
+	if (requester->recent_losses && ++requester->rtt_samples_since_loss == RTT_SAMPLES_PER_LOSS) {
 		requester->rtt_samples_since_loss = 0;
 		requester->recent_losses--;
 	}
-	if (taken <= 0)
-		taken = 1;
+	if (rtt <= 0)
+		rtt = 1;
 	if (!requester->srtt) {
-		requester->srtt = taken;
-		requester->rttvar = taken / 2;
+		requester->srtt = rtt;
+		requester->rttvar = rtt / 2;
 		return;
 	}
 	requester->rttvar += ((error < 0 ? -error : error) - requester->rttvar) / 4;
@@ -157,7 +162,7 @@ static void measure(struct soft_qp *qp)
 		requester->srtt = 1;
 }
 
-/* Queues that are busy at once share the buffers: in all likelihood their packets meet in one, at the peer or here. */
+/* Busy queue pairs share cwnd_max, because their packets probably share one socket buffer, at the peer or here. */
 uint32_t recovery_window(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
@@ -165,13 +170,13 @@ uint32_t recovery_window(const struct soft_qp *qp)
 	uint32_t window = requester->cwnd;
 
 	if (window > share)
-		window = share < WINDOW_LEAST ? WINDOW_LEAST : share;
+		window = share < CWND_MIN ? CWND_MIN : share;
 	if (requester->rnr_naks > 1)
 		return 1;
-	return requester->rnr_naks && window > WINDOW_NOT_READY ? WINDOW_NOT_READY : window;
+	return requester->rnr_naks && window > CWND_RNR ? CWND_RNR : window;
 }
 
-/* The first packet of its time that was never sent before is timed. */
+/* Times one packet at a time, which must never have been sent before (Karn's algorithm). */
 void recovery_sent(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
@@ -186,19 +191,19 @@ void recovery_sent(struct soft_qp *qp)
 }
 
 /*
- * Work that is not reported leaves it to later work to ask, if that comes soon. Where there are pauses it may not, and
- * would have to be sent again: harmless, but the peer's device counts it, and operators look at what it counts.
+ * Unsignalled work leaves AckReq to later work, if that comes soon. After a pause it may not come, and the time-out
+ * would retransmit. That is harmless, but the peer's device counts duplicate requests, and operators watch the counter.
  */
 bool recovery_wants_ack(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
 
-	if (now - requester->last_unsignalled_at >= PAUSE)
-		requester->ack_request_quota = EAGER;
+	if (now - requester->last_unsignalled_at >= ACK_REQUEST_PAUSE)
+		requester->ack_request_quota = ACK_REQUEST_QUOTA;
 	requester->last_unsignalled_at = now;
 	if (!requester->ack_request_quota)
-		return now - requester->since_ack_request_at >= UNASKED_LONGEST;
+		return now - requester->since_ack_request_at >= ACK_REQUEST_INTERVAL;
 	requester->ack_request_quota--;
 	return true;
 }
@@ -214,64 +219,64 @@ static void go_back(struct requester *requester)
 	requester->rtt_timing = false;
 }
 
-/* Pays for a loss with a part of the window, once for all that was under way when it happened. */
-static void shrink(struct requester *requester)
+/* To 70 %, as in CUBIC. Once for all packets that were outstanding at the loss. */
+static void reduce_cwnd(struct requester *requester)
 {
-	uint32_t window = requester->cwnd - requester->cwnd * 3 / 10;
+	uint32_t cwnd = requester->cwnd - requester->cwnd * 3 / 10;
 
 	if (requester->in_recovery)
 		return;
 	requester->in_recovery = true;
 	requester->rtt_samples_since_loss = 0;
-	if (requester->recent_losses < LOSSES_MOST)
+	if (requester->recent_losses < RECENT_LOSSES_MAX)
 		requester->recent_losses++;
 	requester->recover_psn = requester->highest_psn;
-	requester->cwnd = window < WINDOW_LEAST ? WINDOW_LEAST : window;
+	requester->cwnd = cwnd < CWND_MIN ? CWND_MIN : cwnd;
 	requester->ssthresh = requester->cwnd;
 	requester->cwnd_counter = 0;
 }
 
 /*
- * The oldest packet, or what it asked for, is missing. The news of one loss may come many times, and it takes a while
- * before what is sent now can show: news of the same PSN do not count until then.
+ * The oldest packet, or the response to it, is missing. Many replies may report one loss, and the effect of a
+ * retransmission takes about a round trip to show: within holdoff, further reports of the same PSN are ignored.
  */
-static void send_again(struct soft_qp *qp, int64_t while_old)
+static void retransmit(struct soft_qp *qp, int64_t holdoff)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
-	bool anew = requester->resent_psn != requester->unacked_psn || !requester->resent_at;
+	bool first = requester->resent_psn != requester->unacked_psn || !requester->resent_at;
 
-	/* Ends that disagree on what comes next would keep each other busy; the time-out ends that. */
-	if (requester->resends >= RESENDS_SOON && while_old < TIMEOUT_LEAST)
-		while_old = TIMEOUT_LEAST;
+	/* Sides that disagree on the next PSN would otherwise exchange NAKs and retransmissions without pause. */
+	if (requester->resends >= RESENDS_IMMEDIATE && holdoff < RTO_MIN)
+		holdoff = RTO_MIN;
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn ||
-	    (!anew && now - requester->resent_at < while_old))
+	    (!first && now - requester->resent_at < holdoff))
 		return;
-	if (anew)
+	if (first)
 		requester->resends = 0;
-	else if (requester->resends < RESENDS_SOON)
+	else if (requester->resends < RESENDS_IMMEDIATE)
 		requester->resends++;
 	requester->resent_psn = requester->unacked_psn;
 	requester->resent_at = now;
 	requester->backoff = 0;
-	shrink(requester);
+	reduce_cwnd(requester);
 	go_back(requester);
 }
 
-/* The peer said it, once for each time it was lost: only copies of that are old news. */
+/* The peer sends one NAK for each loss: only a duplicate of it comes within half a round trip. */
 void recovery_nak(struct soft_qp *qp)
 {
 	int64_t srtt = qp->requester.srtt;
 
-	send_again(qp, srtt ? srtt / 2 : TIMEOUT_LEAST);
+	retransmit(qp, srtt ? srtt / 2 : RTO_MIN);
 }
 
-/* An answer came past it. Others that do may have been on their way when it was sent again. */
+/* Replies that imply the same loss come for a round trip after the retransmission. */
 void recovery_implied_nak(struct soft_qp *qp)
 {
 	int64_t srtt = qp->requester.srtt;
 
-	send_again(qp, srtt ? srtt - srtt / 8 : TIMEOUT_LEAST);
+	retransmit(qp, srtt ? srtt - srtt / 8 : RTO_MIN);
 }
 
 void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
@@ -279,11 +284,11 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 	struct requester *requester = &qp->requester;
 	int64_t doubled = nanoseconds << requester->rnr_naks;
 
-	if (doubled > NOT_READY_WAIT)
-		doubled = NOT_READY_WAIT;
+	if (doubled > RNR_BACKOFF_MAX)
+		doubled = RNR_BACKOFF_MAX;
 	if (nanoseconds < doubled)
 		nanoseconds = doubled;
-	if (requester->rnr_naks < NOT_READY_MOST)
+	if (requester->rnr_naks < RNR_NAKS_MAX)
 		requester->rnr_naks++;
 	requester->timeouts = 0;
 	requester->unanswered_since = qp_now(qp);
@@ -305,45 +310,45 @@ void recovery_suspect(struct soft_qp *qp)
 
 void recovery_confirm(struct soft_qp *qp)
 {
-	if (!qp->requester.rnr_waiting && !timeout_of(qp))
+	if (!qp->requester.rnr_waiting && !limited_ack_timeout(qp))
 		qp->requester.deadline = 0;
 }
 
-static bool is_given_up(struct soft_qp *qp)
+static bool are_retries_exhausted(struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	int64_t rounds = qp->retry_count + 1;
+	int64_t tries = qp->retry_count + 1;
 
-	return requester->timeouts > TRIES * rounds &&
-	       qp_now(qp) - requester->unanswered_since >= rounds * timeout_of(qp);
+	return requester->timeouts > TIMEOUTS_PER_RETRY * tries &&
+	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
-static void time_out(struct soft_qp *qp)
+static void deadline_exceeded(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
-	if (timeout_of(qp) && is_behind(qp)) {
+	if (limited_ack_timeout(qp) && is_loss_unproven(qp)) {
 		recovery_arm(qp);
 		return;
 	}
-	/* Nothing that is under way has asked for an answer. Sent again it does; that is no loss yet. */
+	/* No outstanding packet has AckReq. The retransmission sets it, and is not counted as a loss. */
 	if (requester->since_ack_request >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
 		go_back(requester);
 		requester_transmit(qp);
 		recovery_arm(qp);
 		return;
 	}
-	if (requester->timeouts < TIMEOUTS_MOST)
+	if (requester->timeouts < TIMEOUTS_MAX)
 		requester->timeouts++;
-	if (requester->backoff <= DOUBLINGS_MOST)
+	if (requester->backoff <= RTO_DOUBLINGS_MAX)
 		requester->backoff++;
-	if (is_given_up(qp)) {
+	if (are_retries_exhausted(qp)) {
 		requester_retries_exhausted(qp);
 		return;
 	}
 	requester->in_recovery = false;
-	shrink(requester);
-	if (requester->timeouts > TIMEOUTS_RANDOM)
+	reduce_cwnd(requester);
+	if (requester->timeouts > TIMEOUTS_BY_LOSS)
 		requester->cwnd = 1;
 	requester->resent_psn = requester->unacked_psn;
 	requester->resent_at = qp_now(qp);
@@ -352,15 +357,15 @@ static void time_out(struct soft_qp *qp)
 	recovery_arm(qp);
 }
 
-static void alarmed(void *owner)
+static void requester_timer_expired(void *context)
 {
-	struct soft_qp *qp = owner;
+	struct soft_qp *qp = context;
 	struct requester *requester = &qp->requester;
 
 	soft_enter(qp->transport);
 	requester->timer_at = 0;
 	if (!requester->deadline) {
-		/* All is answered. */
+		/* Nothing is outstanding, or it waits without a time-out. */
 	} else if (qp_now(qp) < requester->deadline) {
 		set_deadline(qp, requester->deadline);
 	} else if (requester->rnr_waiting) {
@@ -368,12 +373,13 @@ static void alarmed(void *owner)
 		requester->deadline = 0;
 		requester_transmit(qp);
 	} else {
-		time_out(qp);
+		deadline_exceeded(qp);
 	}
 	soft_leave(qp->transport);
 }
 
-static void grow(struct requester *requester, uint32_t packets)
+/* Slow start below ssthresh, congestion avoidance above. */
+static void increase_cwnd(struct requester *requester, uint32_t packets)
 {
 	if (requester->cwnd < requester->ssthresh) {
 		requester->cwnd += packets;
@@ -388,18 +394,17 @@ static void grow(struct requester *requester, uint32_t packets)
 		requester->cwnd = requester->cwnd_max;
 }
 
-/* The oldest PSN has moved on from where it was. */
-void recovery_progress(struct soft_qp *qp, uint32_t before)
+void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 {
 	struct requester *requester = &qp->requester;
-	uint32_t packets = (requester->unacked_psn - before) & PSN_MASK;
+	uint32_t packets = (requester->unacked_psn - old_unacked_psn) & PSN_MASK;
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
-		measure(qp);
-	/* A window that is not used says nothing. */
-	if (2 * ((requester->next_psn - before) & PSN_MASK) >= requester->cwnd)
-		grow(requester, packets);
-	/* Late answers may be for packets that were to be sent again. */
+		rtt_sample(qp);
+	/* A window of which less than half is in use does not grow. */
+	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
+		increase_cwnd(requester, packets);
+	/* A late acknowledgement covers packets that go_back() has scheduled for retransmission. */
 	if (psn_before(requester->next_psn, requester->unacked_psn))
 		go_back(requester);
 	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recover_psn))

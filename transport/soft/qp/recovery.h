@@ -6,26 +6,26 @@
 #include "transport/soft/qp/qp_internal.h"
 
 void recovery_connect(struct soft_qp *qp);
-/* Packets. Some work must be under way. */
+/* Packets that may be outstanding. Some request must be posted. */
 uint32_t recovery_window(const struct soft_qp *qp);
-/* The packet at the cursor is about to go, and will be answered as soon as it is there. */
+/* A READ request or a packet with AckReq is about to be sent at next_psn. */
 void recovery_sent(struct soft_qp *qp);
-/* True if a packet that need not ask for an acknowledgement should do so nevertheless. */
+/* True if the last packet of an unsignalled request should set AckReq. */
 bool recovery_wants_ack(struct soft_qp *qp);
-/* Something is under way: an answer must come in time. */
+/* Starts the retransmission time-out, unless ack_timeout is 0. */
 void recovery_arm(struct soft_qp *qp);
 /*
- * The path says that the peer is gone: an answer must come in time even to work that was agreed to wait for ever, and
- * its silence counts from here on. Such work waits for ever again once the peer has spoken.
+ * ICMP reported the peer's port closed: work without an ACK time-out gets the one of a probe, until the peer sends a
+ * valid packet.
  */
 void recovery_suspect(struct soft_qp *qp);
 void recovery_confirm(struct soft_qp *qp);
-/* The oldest PSN has moved on from where it was before. */
-void recovery_progress(struct soft_qp *qp, uint32_t before);
-/* The oldest packet under way is missing: by the peer's word, or because some answer came past it. */
+/* unacked_psn has advanced. */
+void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn);
+/* The oldest outstanding packet is missing: the peer sent a sequence NAK, or a reply to a later packet. */
 void recovery_nak(struct soft_qp *qp);
 void recovery_implied_nak(struct soft_qp *qp);
-/* The peer is not ready for the oldest packet. */
+/* The peer sent an RNR NAK of the oldest outstanding packet. */
 void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sending half of a connection's queue pair: go-back-N over a window.
+ * The requester of a connection: go-back-N within the congestion window.
  *
- *      posted    ------------------------------------------------------------------------> PSN
- *      finished  | under way (at most the window) | not sent, or to be sent again |
- *              oldest                           cursor                           end
+ *      complete | outstanding, at most the window | not sent, or to be sent again |       -> PSN
+ *            unacked_psn                       next_psn                        end_psn
  *
- * Every posted work owns its PSNs, so whatever has to be sent again follows from the PSN alone. A READ owns one for
- * each packet of its response; long ones are asked for in slices that always end at the same PSNs: a request for what
- * is missing of a slice is then one that the peer has seen before, which it recognizes by its PSN.
+ * Each posted request owns its PSNs, so the PSN alone determines what to send again. A READ owns one PSN for each
+ * response packet. A long READ is requested in slices that always end at the same PSNs: a request for the rest of a
+ * slice is then a part of one that the responder has seen, which it finds by the PSN.
  *
- * When something is sent again, and how large the window is: recovery.c.
+ * recovery.c decides when to send again, and the size of the window.
  */
 #include "transport/soft/qp/requester.h"
 
@@ -19,13 +18,13 @@
 #include "transport/soft/wire/bytes.h"
 
 enum {
-	ASK_MOST = 32,	     /* packets between two requests for an acknowledgement */
-	READ_SLICE = 8,	     /* packets of a READ request */
-	READ_SLICE_FEW = 32, /* the same with a peer that takes few READs at once */
+	ACK_INTERVAL_MAX = 32, /* packets from one AckReq to the next */
+	READ_SLICE = 8,	       /* response packets of a READ request */
+	READ_SLICE_LONG = 32,  /* if reads_max is less than READS_FEW */
 	READS_FEW = 8,
-	READ_WINDOW_LEAST = 2 * READ_SLICE, /* the second request shows that the first was lost */
-	FOR_EVER = 7,			    /* as an RNR retry count */
-	/* Completion statuses of verbs. */
+	READ_WINDOW_MIN = 2 * READ_SLICE, /* two requests: the response to the second shows that the first was lost */
+	RNR_RETRY_INFINITE = 7,
+	/* enum ibv_wc_status */
 	RAW_REMOTE_REQUEST = 9,
 	RAW_REMOTE_ACCESS = 10,
 	RAW_REMOTE_OPERATION = 11,
@@ -45,20 +44,20 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 	requester->reads_max =
 		agreement->reads_out > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_out;
 	qp->endpoint->base.no_reads = !requester->reads_max;
-	requester->read_slice = requester->reads_max < READS_FEW ? READ_SLICE_FEW : READ_SLICE;
+	requester->read_slice = requester->reads_max < READS_FEW ? READ_SLICE_LONG : READ_SLICE;
 	if (requester->read_slice > requester->cwnd_max)
 		requester->read_slice = requester->cwnd_max;
 }
 
-/* The work that many places behind the oldest. */
-static struct request *request_at(struct requester *requester, uint32_t behind)
+/* Counted from the oldest. */
+static struct request *request_at(struct requester *requester, uint32_t index)
 {
-	uint32_t place = requester->head + behind;
+	uint32_t slot = requester->head + index;
 
-	return &requester->ring[place < requester->capacity ? place : place - requester->capacity];
+	return &requester->ring[slot < requester->capacity ? slot : slot - requester->capacity];
 }
 
-static struct request *push(struct soft_qp *qp, uint32_t length)
+static struct request *push_request(struct soft_qp *qp, uint32_t length)
 {
 	struct requester *requester = &qp->requester;
 	struct request *request = request_at(requester, requester->count++);
@@ -75,7 +74,7 @@ static struct request *push(struct soft_qp *qp, uint32_t length)
 
 void requester_post(struct soft_qp *qp, const struct work *work)
 {
-	struct request *request = push(qp, work->length);
+	struct request *request = push_request(qp, work->length);
 
 	request->memory = work->region->memory + work->offset;
 	request->remote_address = work->remote_address;
@@ -89,7 +88,7 @@ void requester_post(struct soft_qp *qp, const struct work *work)
 
 void requester_probe(struct soft_qp *qp)
 {
-	struct request *request = push(qp, 0);
+	struct request *request = push_request(qp, 0);
 
 	request->kind = WORK_WRITE;
 	request->probe = true;
@@ -104,27 +103,27 @@ static const uint8_t opcodes[][4] = {
 	[WORK_WRITE] = { OPCODE_WRITE_MIDDLE, OPCODE_WRITE_FIRST, OPCODE_WRITE_LAST, OPCODE_WRITE_ONLY },
 };
 
-static uint32_t under_way(const struct requester *requester)
+static uint32_t outstanding(const struct requester *requester)
 {
 	return (requester->next_psn - requester->unacked_psn) & PSN_MASK;
 }
 
-/* Nothing under way asks for an acknowledgement, and nothing else makes room: one more packet may go, which asks. */
-static bool is_unanswered(const struct requester *requester)
+/* No outstanding packet has AckReq, so no reply would open the window: one more packet may be sent, with AckReq. */
+static bool lacks_ack_request(const struct requester *requester)
 {
-	return requester->since_ack_request >= under_way(requester);
+	return requester->since_ack_request >= outstanding(requester);
 }
 
-/* These send what a packet of a work needs, or return false if that must wait. */
+/* Both functions return false if the packet of that index must wait for the window. */
 
 static bool send_packet(struct soft_qp *qp, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &qp->requester;
 	uint32_t window = recovery_window(qp);
-	uint32_t ask_at = window / 4 < ASK_MOST ? window / 4 : ASK_MOST;
+	uint32_t ack_interval = window / 4 < ACK_INTERVAL_MAX ? window / 4 : ACK_INTERVAL_MAX;
 	size_t offset = (size_t)index * qp->path.mtu;
 	bool last = index + 1 == request->packets;
-	bool again = psn_before(requester->next_psn, requester->highest_psn);
+	bool resent = psn_before(requester->next_psn, requester->highest_psn);
 	struct packet packet = {
 		.opcode = opcodes[request->kind][(last ? 2 : 0) + (index ? 0 : 1)],
 		.solicited = last && request->kind == WORK_SEND,
@@ -134,7 +133,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 		.length = last ? request->length - offset : qp->path.mtu,
 	};
 
-	if (under_way(requester) >= window && !is_unanswered(requester))
+	if (outstanding(requester) >= window && !lacks_ack_request(requester))
 		return false;
 	if (packet.length)
 		packet.payload = request->memory + offset;
@@ -143,11 +142,11 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	if (!requester->since_ack_request++)
 		requester->since_ack_request_at = qp_now(qp);
 	/*
-	 * An acknowledgement must come before the window is used up. Work that is not reported can wait for that of
-	 * later work; if there is none, recovery.c sends it again, and then it asks.
+	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
+	 * follows, the time-out sends it again, with AckReq.
 	 */
-	if ((last && (!request->silent || again || recovery_wants_ack(qp))) || requester->since_ack_request >= ask_at ||
-	    under_way(requester) + 1 >= window) {
+	if ((last && (!request->silent || resent || recovery_wants_ack(qp))) ||
+	    requester->since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->since_ack_request = 0;
 		recovery_sent(qp);
@@ -157,7 +156,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	return true;
 }
 
-/* The packets from one of a READ up to the end of its slice. */
+/* The packets of a READ from index to the end of its slice. */
 static uint32_t slice_rest(const struct requester *requester, const struct request *request, uint32_t index)
 {
 	uint32_t rest = requester->read_slice - index % requester->read_slice;
@@ -165,7 +164,7 @@ static uint32_t slice_rest(const struct requester *requester, const struct reque
 	return rest < request->packets - index ? rest : request->packets - index;
 }
 
-/* Asks for the rest of a slice. */
+/* Requests the rest of the slice. */
 static bool send_read(struct soft_qp *qp, const struct request *request, uint32_t index)
 {
 	struct requester *requester = &qp->requester;
@@ -184,8 +183,8 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 
 	if (requester->outstanding_reads >= requester->reads_max)
 		return false;
-	if (!is_unanswered(requester) && under_way(requester) + packets > window &&
-	    under_way(requester) + packets > READ_WINDOW_LEAST)
+	if (!lacks_ack_request(requester) && outstanding(requester) + packets > window &&
+	    outstanding(requester) + packets > READ_WINDOW_MIN)
 		return false;
 	recovery_sent(qp);
 	qp_send(qp, &packet);
@@ -221,7 +220,8 @@ void requester_transmit(struct soft_qp *qp)
 		recovery_arm(qp);
 }
 
-static void fail(struct soft_qp *qp, const struct request *request, enum completion_status status, unsigned raw)
+static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status,
+			   unsigned raw)
 {
 	if (request->probe)
 		qp_fail_connection(qp, "the peer does not answer", "completion status", (int)raw);
@@ -229,7 +229,7 @@ static void fail(struct soft_qp *qp, const struct request *request, enum complet
 		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, raw);
 }
 
-/* The probe only speaks if there is no work that can. */
+/* The failure of a probe is reported as that of the work posted behind it, if any. */
 static void fail_oldest(struct soft_qp *qp, enum completion_status status, unsigned raw)
 {
 	struct requester *requester = &qp->requester;
@@ -237,7 +237,7 @@ static void fail_oldest(struct soft_qp *qp, enum completion_status status, unsig
 
 	if (request->probe && requester->count > 1)
 		request = request_at(requester, 1);
-	fail(qp, request, status, raw);
+	requester_fail(qp, request, status, raw);
 }
 
 void requester_retries_exhausted(struct soft_qp *qp)
@@ -245,9 +245,9 @@ void requester_retries_exhausted(struct soft_qp *qp)
 	fail_oldest(qp, COMPLETION_RETRY_EXCEEDED, RAW_RETRY_EXCEEDED);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
-static void finish_oldest(struct soft_qp *qp)
+static void complete_oldest(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 	const struct request *request = request_at(requester, 0);
@@ -262,14 +262,11 @@ static void finish_oldest(struct soft_qp *qp)
 		soft_complete(qp->endpoint, &completion, 0);
 }
 
-/*
- * Everything before psn is acknowledged. False if a READ whose responses have not all come stands before it: they were
- * lost then.
- */
-static bool acknowledge(struct soft_qp *qp, uint32_t psn)
+/* Everything before psn is acknowledged. False if a READ before it lacks responses, which are lost then. */
+static bool ack_requests(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
-	uint32_t before = requester->unacked_psn;
+	uint32_t old_unacked_psn = requester->unacked_psn;
 
 	while (psn_before(requester->unacked_psn, psn)) {
 		const struct request *request = request_at(requester, 0);
@@ -282,18 +279,18 @@ static bool acknowledge(struct soft_qp *qp, uint32_t psn)
 			break;
 		}
 		requester->unacked_psn = end;
-		finish_oldest(qp);
+		complete_oldest(qp);
 	}
-	if (requester->unacked_psn != before)
-		recovery_progress(qp, before);
+	if (requester->unacked_psn != old_unacked_psn)
+		recovery_progress(qp, old_unacked_psn);
 	return !psn_before(requester->unacked_psn, psn);
 }
 
-/* The work under way that a PSN belongs to. */
-static const struct request *find(struct requester *requester, uint32_t psn)
+/* The request that owns a PSN, which must not be before unacked_psn. */
+static const struct request *find_request(struct requester *requester, uint32_t psn)
 {
-	for (uint32_t behind = 0; behind < requester->count; behind++) {
-		const struct request *request = request_at(requester, behind);
+	for (uint32_t index = 0; index < requester->count; index++) {
+		const struct request *request = request_at(requester, index);
 
 		if (psn_before(psn, psn_add(request->psn, request->packets)))
 			return request;
@@ -301,11 +298,11 @@ static const struct request *find(struct requester *requester, uint32_t psn)
 	return NULL;
 }
 
-static void take_response(struct soft_qp *qp, const struct packet *packet)
+static void read_response_received(struct soft_qp *qp, const struct packet *packet)
 {
 	struct requester *requester = &qp->requester;
-	const struct request *request = find(requester, packet->psn);
-	uint32_t before, index;
+	const struct request *request = find_request(requester, packet->psn);
+	uint32_t old_unacked_psn, index;
 	size_t offset, rest;
 
 	if (!request || request->kind != WORK_READ)
@@ -315,61 +312,61 @@ static void take_response(struct soft_qp *qp, const struct packet *packet)
 	rest = request->length - offset;
 	if (packet->length != (rest < qp->path.mtu ? rest : qp->path.mtu))
 		return;
-	/* It acknowledges what was asked before it. */
-	if (!acknowledge(qp, packet->psn)) {
+	/* A READ response acknowledges all earlier requests. */
+	if (!ack_requests(qp, packet->psn)) {
 		recovery_implied_nak(qp);
 		return;
 	}
 	if (packet->length)
 		bytes_copy(request->memory + offset, packet->payload, packet->length);
-	before = requester->unacked_psn;
+	old_unacked_psn = requester->unacked_psn;
 	requester->unacked_psn = psn_add(requester->unacked_psn, 1);
 	if (slice_rest(requester, request, index) == 1 && requester->outstanding_reads &&
 	    !psn_before(requester->next_psn, requester->unacked_psn))
 		requester->outstanding_reads--;
 	if (index + 1 == request->packets)
-		finish_oldest(qp);
-	recovery_progress(qp, before);
+		complete_oldest(qp);
+	recovery_progress(qp, old_unacked_psn);
 }
 
-static void take_not_ready(struct soft_qp *qp, const struct packet *packet)
+static void rnr_nak_received(struct soft_qp *qp, const struct packet *packet)
 {
 	struct requester *requester = &qp->requester;
 
-	if (!acknowledge(qp, packet->psn)) {
+	if (!ack_requests(qp, packet->psn)) {
 		recovery_implied_nak(qp);
 		return;
 	}
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn)
 		return;
-	if (qp->rnr_retry_count != FOR_EVER && requester->rnr_naks >= qp->rnr_retry_count) {
+	if (qp->rnr_retry_count != RNR_RETRY_INFINITE && requester->rnr_naks >= qp->rnr_retry_count) {
 		fail_oldest(qp, COMPLETION_RNR_EXCEEDED, RAW_RNR_EXCEEDED);
 		return;
 	}
 	recovery_rnr(qp, rnr_delay(syndrome_value(packet->acknowledgement.syndrome)));
 }
 
-static void take_refusal(struct soft_qp *qp, const struct packet *packet)
+static void nak_received(struct soft_qp *qp, const struct packet *packet)
 {
 	struct requester *requester = &qp->requester;
-	const struct request *request = find(requester, packet->psn);
+	const struct request *request = find_request(requester, packet->psn);
 
 	if (!request)
 		return;
-	/* What stands before it was carried out. */
-	acknowledge(qp, packet->psn);
+	/* A NAK acknowledges all earlier requests. */
+	ack_requests(qp, packet->psn);
 	switch (syndrome_value(packet->acknowledgement.syndrome)) {
 	case NAK_SEQUENCE:
 		recovery_nak(qp);
 		break;
 	case NAK_INVALID_REQUEST:
-		fail(qp, request, COMPLETION_REMOTE_REQUEST, RAW_REMOTE_REQUEST);
+		requester_fail(qp, request, COMPLETION_REMOTE_REQUEST, RAW_REMOTE_REQUEST);
 		break;
 	case NAK_REMOTE_ACCESS:
-		fail(qp, request, COMPLETION_REMOTE_ACCESS, RAW_REMOTE_ACCESS);
+		requester_fail(qp, request, COMPLETION_REMOTE_ACCESS, RAW_REMOTE_ACCESS);
 		break;
 	case NAK_REMOTE_OPERATION:
-		fail(qp, request, COMPLETION_REMOTE_OPERATION, RAW_REMOTE_OPERATION);
+		requester_fail(qp, request, COMPLETION_REMOTE_OPERATION, RAW_REMOTE_OPERATION);
 		break;
 	default:
 		break;
@@ -380,23 +377,23 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 {
 	struct requester *requester = &qp->requester;
 
-	/* Only what is under way can be answered. */
+	/* Not the PSN of an outstanding packet. */
 	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn))
 		return;
 	qp_packet_received(qp);
 	if (opcode_form(packet->opcode) & FORM_READ)
-		take_response(qp, packet);
+		read_response_received(qp, packet);
 	else
 		switch (syndrome_kind(packet->acknowledgement.syndrome)) {
 		case SYNDROME_ACK:
-			if (!acknowledge(qp, psn_add(packet->psn, 1)))
+			if (!ack_requests(qp, psn_add(packet->psn, 1)))
 				recovery_implied_nak(qp);
 			break;
 		case SYNDROME_RNR:
-			take_not_ready(qp, packet);
+			rnr_nak_received(qp, packet);
 			break;
 		case SYNDROME_NAK:
-			take_refusal(qp, packet);
+			nak_received(qp, packet);
 			break;
 		default:
 			break;

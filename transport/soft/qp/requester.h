@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requester of a connected queue pair: posted work, acknowledgements, READ responses. */
+/* The requester of a connection: posted work, acknowledgements, READ responses. */
 #ifndef TRANSPORT_SOFT_QP_REQUESTER_H
 #define TRANSPORT_SOFT_QP_REQUESTER_H
 
@@ -7,14 +7,14 @@
 
 void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void requester_post(struct soft_qp *qp, const struct work *work);
-/* A WRITE of nothing, which no command hears of; nothing may be under way. */
+/* Posts a zero-length WRITE without completion. No other request may be posted. */
 void requester_probe(struct soft_qp *qp);
-/* Sends what the window lets out. */
+/* Sends what the window allows. */
 void requester_transmit(struct soft_qp *qp);
 /* An acknowledgement or a READ response. */
 void requester_receive(struct soft_qp *qp, const struct packet *packet);
 
-/* The peer does not answer: the oldest work fails. */
+/* Fails the oldest work. */
 void requester_retries_exhausted(struct soft_qp *qp);
 
 #endif

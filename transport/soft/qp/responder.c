@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiving half of a connection's queue pair. Packets are taken in the order of their PSNs only:
+ * The responder of a connection. It executes requests in PSN order:
  *
- *   before the expected one   repeated: never carried out again, just acknowledged, but a READ is answered anew
- *   the expected one          checked against the message it belongs to and the memory it wants, then carried out;
- *                             refused if nobody here knows what it asks for
- *   beyond it                 something is missing, which the peer is told once
+ *   before epsn   a duplicate: acknowledged again, not executed again; for a READ, the responses are sent again
+ *   epsn          checked against the incomplete message and the memory region, then executed or refused
+ *   beyond epsn   dropped, with one sequence NAK: a packet is missing
  *
- * What is to be said waits for the end of the batch that was received, because one acknowledgement covers all before
- * it; and it never overtakes the responses of an earlier READ. Those go out in slices, so that one peer that asks for
- * megabytes leaves room for the others.
+ * Replies wait for the end of the batch of received packets, because one ACK covers all earlier requests, and for the
+ * responses of earlier READs. READ responses are limited for each turn of the loop, so that a peer that reads megabytes
+ * does not delay others.
  *
- * A request that is wrong ends the connection: the peer is told why, again for every try of it, and nothing else.
+ * An invalid request ends the connection with a fatal NAK, which is sent again for each later request.
  */
 #include "transport/soft/qp/responder.h"
 
@@ -20,13 +19,13 @@
 #include "transport/soft/wire/bytes.h"
 
 enum {
-	SLICE = 64,		/* READ responses of a queue in one turn */
-	LONGEST = 1 << 30,	/* of any message; its packets stay within half of the PSNs at any MTU */
-	NOT_READY_CODE = 6,	/* 0.08 ms: receives are usually on their way when a message finds none */
-	REMINDERS_MOST = 2,	/* of a gap, when the peer asks */
-	PARTING_WORDS = 2,	/* acknowledgements more than are needed ... */
-	PARTING_WORDS_MOST = 5, /* ... on a network that is known to lose some */
-	RAW_LENGTH = 1,		/* the completion status of verbs */
+	RESPONSES_PER_TURN = 64,    /* READ responses of a queue pair */
+	MESSAGE_SIZE_MAX = 1 << 30, /* its packets take less than half of the PSNs at any MTU */
+	RNR_TIMER_CODE = 6,	    /* 0.08 ms: usually a receive is posted soon */
+	GAP_NAK_REPEATS = 2,	    /* for packets with AckReq beyond the gap */
+	FINAL_ACKS = 2,
+	FINAL_ACKS_AFTER_LOSS = 5,
+	RAW_LOCAL_LENGTH = 1, /* enum ibv_wc_status */
 };
 
 void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
@@ -39,39 +38,45 @@ void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;
 }
 
-static void refuse(struct soft_qp *qp, enum nak_code code, const char *wrong)
+static void schedule_ack(struct soft_qp *qp)
+{
+	qp->responder.ack_due = true;
+	qp_schedule_reply(qp);
+}
+
+static void fatal_nak(struct soft_qp *qp, enum nak_code code, const char *cause)
 {
 	struct responder *responder = &qp->responder;
 
 	responder->fatal = true;
 	responder->nak_due = true;
 	responder->syndrome = syndrome_make(SYNDROME_NAK, (uint8_t)code);
-	responder->cause = wrong;
+	responder->cause = cause;
 	qp_schedule_reply(qp);
 }
 
-/* ---- the expected packet ---- */
+/* ---- packets with the expected PSN ---- */
 
-static void rnr_naks(struct soft_qp *qp)
+static void schedule_rnr_nak(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
 	responder->nak_due = true;
-	responder->syndrome = syndrome_make(SYNDROME_RNR, NOT_READY_CODE);
-	/* What follows it is missing nothing that the peer does not know of. */
+	responder->syndrome = syndrome_make(SYNDROME_RNR, RNR_TIMER_CODE);
+	/* The packets behind it need no sequence NAK: after the RNR NAK the peer sends them again. */
 	responder->gap = true;
 	responder->gap_last_psn = responder->epsn;
 	responder->gap_naks_left = 0;
 	qp_schedule_reply(qp);
 }
 
-static bool reach(struct soft_qp *qp, const struct packet *packet, unsigned access)
+static bool may_access(struct soft_qp *qp, const struct packet *packet, unsigned access)
 {
 	return soft_region_find(qp->transport, packet->remote.key, packet->remote.address, packet->remote.length,
 				access);
 }
 
-static void finish_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
+static void complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
 {
 	struct responder *responder = &qp->responder;
 	struct completion completion = {
@@ -88,43 +93,44 @@ static void finish_receive(struct soft_qp *qp, const struct packet *packet, uint
 	soft_complete(qp->endpoint, &completion, 0);
 }
 
-/* These three return whether the packet was taken. */
+/* These three return false if they refuse the packet. */
 
-static bool take_send(struct soft_qp *qp, const struct packet *packet, unsigned form)
+static bool execute_send(struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
 	struct responder *responder = &qp->responder;
 	const struct receive *receive = &responder->ring[responder->head];
 
 	if (!responder->count) {
-		rnr_naks(qp);
+		schedule_rnr_nak(qp);
 		return false;
 	}
 	if (form & FORM_FIRST)
 		responder->offset = 0;
 	if (packet->length > receive->length - responder->offset) {
-		refuse(qp, NAK_INVALID_REQUEST, NULL);
+		fatal_nak(qp, NAK_INVALID_REQUEST, NULL);
 		return false;
 	}
 	if (packet->length)
 		bytes_copy(receive->memory + responder->offset, packet->payload, packet->length);
 	responder->offset += (uint32_t)packet->length;
 	if (form & FORM_LAST)
-		finish_receive(qp, packet, responder->offset);
+		complete_receive(qp, packet, responder->offset);
 	return true;
 }
 
-static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned form)
+static bool execute_write(struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
 	struct responder *responder = &qp->responder;
 	uint8_t *target;
 
 	if ((form & FORM_IMMEDIATE) && !responder->count) {
-		rnr_naks(qp);
+		schedule_rnr_nak(qp);
 		return false;
 	}
 	if (form & FORM_FIRST) {
-		if (packet->remote.length > LONGEST || !reach(qp, packet, REGION_REMOTE_WRITE)) {
-			refuse(qp, NAK_REMOTE_ACCESS, "the peer tried to write memory that it has no right to");
+		if (packet->remote.length > MESSAGE_SIZE_MAX || !may_access(qp, packet, REGION_REMOTE_WRITE)) {
+			fatal_nak(qp, NAK_REMOTE_ACCESS,
+				  "the peer sent an RDMA WRITE to memory that it may not access");
 			return false;
 		}
 		responder->write.address = packet->remote.address;
@@ -133,14 +139,14 @@ static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned
 	}
 	if (packet->length > responder->write.bytes_left ||
 	    ((form & FORM_LAST) && packet->length != responder->write.bytes_left)) {
-		refuse(qp, NAK_INVALID_REQUEST, "the peer's write is not as long as it said");
+		fatal_nak(qp, NAK_INVALID_REQUEST, "the peer sent an RDMA WRITE of another length than announced");
 		return false;
 	}
-	/* Looked up for each packet: the region may be gone since the first. */
+	/* For each packet: the region may be destroyed since the first. */
 	target = soft_region_find(qp->transport, responder->write.key, responder->write.address, packet->length,
 				  REGION_REMOTE_WRITE);
 	if (!target) {
-		refuse(qp, NAK_REMOTE_ACCESS, "the peer writes to memory that is gone");
+		fatal_nak(qp, NAK_REMOTE_ACCESS, "the peer sent an RDMA WRITE to memory that was deregistered");
 		return false;
 	}
 	if (packet->length)
@@ -148,24 +154,24 @@ static bool take_write(struct soft_qp *qp, const struct packet *packet, unsigned
 	responder->write.address += packet->length;
 	responder->write.bytes_left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)
-		finish_receive(qp, packet, 0);
+		complete_receive(qp, packet, 0);
 	return true;
 }
 
-static bool take_read(struct soft_qp *qp, const struct packet *packet)
+static bool execute_read(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
 	struct resource *resource = &responder->resources[responder->oldest];
 
 	if (!responder->reads_max || resource->state == RESOURCE_NEW) {
-		refuse(qp, NAK_INVALID_REQUEST, "the peer has more RDMA READs under way than was agreed");
+		fatal_nak(qp, NAK_INVALID_REQUEST, "the peer exceeded the negotiated number of outstanding RDMA READs");
 		return false;
 	}
-	if (packet->remote.length > LONGEST || !reach(qp, packet, REGION_REMOTE_READ)) {
-		refuse(qp, NAK_REMOTE_ACCESS, "the peer tried to read memory that it has no right to");
+	if (packet->remote.length > MESSAGE_SIZE_MAX || !may_access(qp, packet, REGION_REMOTE_READ)) {
+		fatal_nak(qp, NAK_REMOTE_ACCESS, "the peer sent an RDMA READ of memory that it may not access");
 		return false;
 	}
-	/* A peer that keeps to the agreement has the responses of the oldest: a repeat of it is waited for no more. */
+	/* A peer within its limit has the responses of the oldest: it needs no repetition of them. */
 	if (resource->state != RESOURCE_REPEATED)
 		responder->resources_due++;
 	responder->msn = psn_add(responder->msn, 1);
@@ -184,20 +190,20 @@ static bool take_read(struct soft_qp *qp, const struct packet *packet)
 	return true;
 }
 
-/* The peer reads, from that PSN on, what it may not read. */
-static void refuse_read(struct soft_qp *qp, uint32_t psn, const char *wrong)
+/* Refuses a READ from that PSN on, after earlier responses may have been sent. */
+static void refuse_read(struct soft_qp *qp, uint32_t psn, const char *cause)
 {
 	qp->responder.epsn = psn;
 	qp->responder.resources_due = 0;
-	refuse(qp, NAK_REMOTE_ACCESS, wrong);
+	fatal_nak(qp, NAK_REMOTE_ACCESS, cause);
 }
 
-/* Whether it may follow what came before it, and has the length that its place in the message wants. */
-static bool is_in_order(const struct soft_qp *qp, const struct packet *packet, unsigned form)
+/* True if the packet may follow the former one, and has a valid length for its position in the message. */
+static bool is_sequence_valid(const struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
-	unsigned under_way = qp->responder.message_form;
+	unsigned incomplete = qp->responder.message_form;
 
-	if (form & FORM_FIRST ? under_way : under_way != (form & (FORM_SEND | FORM_WRITE)))
+	if (form & FORM_FIRST ? incomplete : incomplete != (form & (FORM_SEND | FORM_WRITE)))
 		return false;
 	if (form & FORM_READ)
 		return true;
@@ -206,63 +212,61 @@ static bool is_in_order(const struct soft_qp *qp, const struct packet *packet, u
 	return packet->length <= qp->path.mtu && (packet->length || (form & FORM_FIRST));
 }
 
-/* More than half a turn ago is as good as never. */
-static uint32_t saturated(uint32_t count, uint32_t more)
+/* At most PSN_HALF: a PSN further back compares as ahead. */
+static uint32_t saturating_add(uint32_t count, uint32_t more)
 {
 	return more < PSN_HALF - count ? count + more : PSN_HALF;
 }
 
-static void take(struct soft_qp *qp, const struct packet *packet, unsigned form)
+static void execute(struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
 	struct responder *responder = &qp->responder;
 	uint32_t packets = 1;
 
 	if (form & FORM_UNKNOWN) {
-		refuse(qp, NAK_INVALID_REQUEST, "the peer asks for an operation that this end does not know");
+		fatal_nak(qp, NAK_INVALID_REQUEST, "the peer sent an unknown opcode");
 		return;
 	}
-	if (!is_in_order(qp, packet, form)) {
-		refuse(qp, NAK_INVALID_REQUEST, "the peer's packets make no message");
+	if (!is_sequence_valid(qp, packet, form)) {
+		fatal_nak(qp, NAK_INVALID_REQUEST, "the peer sent a packet that does not fit the message before it");
 		return;
 	}
 	if (form & FORM_READ) {
-		if (!take_read(qp, packet))
+		if (!execute_read(qp, packet))
 			return;
 		packets = qp_packets(qp, packet->remote.length);
-		responder->trailing_read_psns = saturated(responder->trailing_read_psns, packets);
-		/* Its response acknowledges what was before it. */
+		responder->trailing_read_psns = saturating_add(responder->trailing_read_psns, packets);
+		/* The READ response acknowledges all earlier requests. */
 		responder->ack_due = false;
 	} else {
-		if (!(form & FORM_SEND ? take_send : take_write)(qp, packet, form))
+		if (!(form & FORM_SEND ? execute_send : execute_write)(qp, packet, form))
 			return;
 		responder->message_form = form & FORM_LAST ? 0 : (uint16_t)(form & (FORM_SEND | FORM_WRITE));
 		if (form & FORM_LAST)
 			responder->msn = psn_add(responder->msn, 1);
-		if (packet->ack_request) {
-			responder->ack_due = true;
-			qp_schedule_reply(qp);
-		}
+		if (packet->ack_request)
+			schedule_ack(qp);
 		responder->trailing_read_psns = 0;
 	}
-	responder->psns_received = saturated(responder->psns_received, packets);
+	responder->psns_received = saturating_add(responder->psns_received, packets);
 	responder->epsn = psn_add(responder->epsn, packets);
-	/* A refusal that has not gone yet will speak of what is missing then. */
+	/* A NAK that is still due will name the new epsn. */
 	if (!responder->nak_due)
 		responder->gap = false;
 }
 
-/* ---- any other packet ---- */
+/* ---- packets with any other PSN ---- */
 
 /*
- * The READ that a READ repeats: with the same key a part of what that asked for, beginning with the PSN that this part
- * had. Nothing else is a repeat (IBTA 9.9.3, class D: dropped), so that no key can be tried here.
+ * The READ of which the packet is a duplicate: same key, and a part of its range, which begins at the PSN that the part
+ * had. Any other is dropped (IBTA 9.9.3, class D), so a peer cannot try keys here.
  */
 static struct resource *find_resource(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
 
-	for (unsigned place = 0; place < responder->reads_max; place++) {
-		struct resource *resource = &responder->resources[place];
+	for (unsigned slot = 0; slot < responder->reads_max; slot++) {
+		struct resource *resource = &responder->resources[slot];
 		uint32_t index = (packet->psn - resource->psn) & PSN_MASK;
 		uint32_t offset = index * qp->path.mtu;
 
@@ -275,14 +279,14 @@ static struct resource *find_resource(struct soft_qp *qp, const struct packet *p
 }
 
 /*
- * A READ again, from wherever the peer misses something. If its responses are still on their way they start anew from
- * there. They come before those of later READs, which the peer does not take before.
+ * A duplicate READ, from the first missing response on. Responses that are still due restart there. They precede those
+ * of later READs, which the peer does not accept before.
  */
-static void answer_again(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
+static void repeat_responses(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
 {
 	bool due = resource->state != RESOURCE_SENT;
 
-	/* What it asks for has not been sent yet. */
+	/* The first missing response was not sent yet. */
 	if (due && !psn_before(packet->psn, resource->next_psn))
 		return;
 	if (!due) {
@@ -296,21 +300,21 @@ static void answer_again(struct soft_qp *qp, struct resource *resource, const st
 }
 
 /*
- * Something is missing. The peer is told once; again if it has gone back since without success, which shows in that its
- * PSNs increase until it does; and a few times more when it asks, as it does before its window ends, because what it
- * was told may be lost, too.
+ * A packet is missing. The peer gets one NAK for it. It gets another one if it went back without success: only then do
+ * its PSNs not increase. The NAK may be lost too: it is repeated GAP_NAK_REPEATS times for packets with AckReq, which
+ * the peer sends before its window is full.
  */
-static void tell_gap(struct soft_qp *qp, const struct packet *packet)
+static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
-	bool known = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
+	bool nak_sent = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
 
 	responder->gap = true;
 	responder->gap_last_psn = packet->psn;
 	if (responder->nak_due)
 		return;
-	if (!known)
-		responder->gap_naks_left = REMINDERS_MOST;
+	if (!nak_sent)
+		responder->gap_naks_left = GAP_NAK_REPEATS;
 	else if (!packet->ack_request || !responder->gap_naks_left)
 		return;
 	else
@@ -321,30 +325,24 @@ static void tell_gap(struct soft_qp *qp, const struct packet *packet)
 }
 
 /*
- * The PSN of the last packet of a SEND or WRITE that was carried out. An ACK names no later one: in a READ that stands
- * behind it the ACK would count as the response, without the data (IBTA 9.7.5.1.2).
+ * The PSN of the last executed packet of a SEND or WRITE. An ACK names no later PSN: a requester would take it for the
+ * response of a READ, without the data (IBTA 9.7.5.1.2).
  */
-static uint32_t acked_psn(const struct responder *responder)
+static uint32_t ackable_psn(const struct responder *responder)
 {
 	return psn_add(responder->epsn, PSN_MASK - responder->trailing_read_psns);
 }
 
-/* False if there were only READs. */
-static bool has_acked_psn(const struct responder *responder)
+/* False if only READs were executed. */
+static bool has_ackable_psn(const struct responder *responder)
 {
 	return responder->trailing_read_psns < responder->psns_received;
 }
 
-/* A SEND or WRITE again is acknowledged again (IBTA C9-105), if there was one with that PSN or behind it. */
-static bool is_repeat(const struct responder *responder, const struct packet *packet, unsigned form)
+/* A duplicate SEND or WRITE is acknowledged again (IBTA C9-105) if one with that or a later PSN was executed. */
+static bool is_duplicate(const struct responder *responder, const struct packet *packet, unsigned form)
 {
-	return !(form & FORM_READ) && has_acked_psn(responder) && !psn_before(acked_psn(responder), packet->psn);
-}
-
-static void repeat_acknowledgement(struct soft_qp *qp)
-{
-	qp->responder.ack_due = true;
-	qp_schedule_reply(qp);
+	return !(form & FORM_READ) && has_ackable_psn(responder) && !psn_before(ackable_psn(responder), packet->psn);
 }
 
 void responder_receive(struct soft_qp *qp, const struct packet *packet)
@@ -363,34 +361,33 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 		}
 		return;
 	}
-	/* In its turn it will be refused; before and after it says nothing. */
+	/* An unknown opcode is refused only with epsn. */
 	if (ahead && (form & FORM_UNKNOWN))
 		return;
 	if (ahead < 0 && (form & FORM_READ))
 		resource = find_resource(qp, packet);
-	if (ahead < 0 && !resource && !is_repeat(responder, packet, form))
+	if (ahead < 0 && !resource && !is_duplicate(responder, packet, form))
 		return;
 	if (qp->state == QP_DRAINING) {
 		if (ahead < 0 && !resource)
-			repeat_acknowledgement(qp);
+			schedule_ack(qp);
 		return;
 	}
 	qp_packet_received(qp);
 	responder->loss_seen |= ahead != 0;
-	if (!ahead) {
-		take(qp, packet, form);
-	} else if (ahead > 0) {
-		tell_gap(qp, packet);
-	} else if (resource) {
-		answer_again(qp, resource, packet);
-	} else {
-		repeat_acknowledgement(qp);
-	}
+	if (!ahead)
+		execute(qp, packet, form);
+	else if (ahead > 0)
+		schedule_gap_nak(qp, packet);
+	else if (resource)
+		repeat_responses(qp, resource, packet);
+	else
+		schedule_ack(qp);
 }
 
-/* ---- what is said ---- */
+/* ---- replies ---- */
 
-static void say(struct soft_qp *qp, uint32_t psn, uint8_t syndrome)
+static void send_acknowledge(struct soft_qp *qp, uint32_t psn, uint8_t syndrome)
 {
 	struct packet packet = {
 		.opcode = OPCODE_ACKNOWLEDGE,
@@ -401,7 +398,7 @@ static void say(struct soft_qp *qp, uint32_t psn, uint8_t syndrome)
 	qp_send(qp, &packet);
 }
 
-/* False if the region is gone. */
+/* False if the region was destroyed. */
 static bool send_response(struct soft_qp *qp, struct resource *resource)
 {
 	uint32_t mtu = qp->path.mtu;
@@ -432,20 +429,21 @@ static bool send_response(struct soft_qp *qp, struct resource *resource)
 	return true;
 }
 
-/* In the order of their PSNs. False if some are left for the next turn. */
+/* In PSN order. False if some are left for the next turn. */
 static bool send_responses(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 	unsigned count = 0;
 
-	for (unsigned place = responder->oldest; responder->resources_due; place = (place + 1) % responder->reads_max) {
-		struct resource *resource = &responder->resources[place];
+	for (unsigned slot = responder->oldest; responder->resources_due; slot = (slot + 1) % responder->reads_max) {
+		struct resource *resource = &responder->resources[slot];
 
 		for (; resource->state == RESOURCE_NEW || resource->state == RESOURCE_REPEATED; count++) {
-			if (count == SLICE)
+			if (count == RESPONSES_PER_TURN)
 				return false;
 			if (!send_response(qp, resource)) {
-				refuse_read(qp, resource->next_psn, "the peer reads memory that is gone");
+				refuse_read(qp, resource->next_psn,
+					    "the peer sent an RDMA READ of memory that was deregistered");
 				return true;
 			}
 		}
@@ -453,8 +451,7 @@ static bool send_responses(struct soft_qp *qp)
 	return true;
 }
 
-/* The connection is at its end, and our own command hears of it. */
-static void end(struct soft_qp *qp)
+static void report_fatal(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
@@ -462,32 +459,33 @@ static void end(struct soft_qp *qp)
 	if (responder->cause)
 		qp_fail_connection(qp, responder->cause, "NAK", syndrome_value(responder->syndrome));
 	else
-		qp_fail_work(qp, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH, RAW_LENGTH);
+		qp_fail_work(qp, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH,
+			     RAW_LOCAL_LENGTH);
 	qp->state = QP_NAK_SENT;
 }
 
-static void acknowledge(struct soft_qp *qp)
+static void send_ack(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
-	if (!has_acked_psn(responder))
+	if (!has_ackable_psn(responder))
 		return;
-	responder->acked_psn = acked_psn(responder);
-	say(qp, responder->acked_psn, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
+	responder->acked_psn = ackable_psn(responder);
+	send_acknowledge(qp, responder->acked_psn, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED));
 }
 
 /*
- * A NAK acknowledges what came before it, too, but the kernel's soft-RoCE goes back only once until something else
- * does: it would let the second gap of a message wait for its time-out.
+ * A NAK acknowledges all earlier requests too. But the kernel's soft-RoCE goes back for one NAK only until an ACK
+ * comes: without it, a second gap in a message would wait for its time-out.
  */
-static void refuse_expected(struct soft_qp *qp)
+static void send_nak(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
 	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE) &&
-	    responder->acked_psn != acked_psn(responder))
-		acknowledge(qp);
-	say(qp, responder->epsn, responder->syndrome);
+	    responder->acked_psn != ackable_psn(responder))
+		send_ack(qp);
+	send_acknowledge(qp, responder->epsn, responder->syndrome);
 }
 
 bool responder_reply(struct soft_qp *qp)
@@ -497,36 +495,36 @@ bool responder_reply(struct soft_qp *qp)
 
 	if (!send_responses(qp))
 		return false;
-	/* The missing packet came with the same batch, and nothing behind it was dropped. */
+	/* The same batch brought the missing packet, and then again each packet that was dropped behind it. */
 	gap_closed = responder->nak_due && !responder->fatal && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
 		     psn_before(responder->gap_last_psn, responder->epsn);
 	if (gap_closed) {
 		responder->gap = false;
-		acknowledge(qp);
+		send_ack(qp);
 	} else if (responder->nak_due) {
-		refuse_expected(qp);
+		send_nak(qp);
 	} else if (responder->ack_due) {
-		acknowledge(qp);
+		send_ack(qp);
 	}
 	responder->nak_due = false;
 	responder->ack_due = false;
 	if (responder->fatal && !responder->fatal_reported)
-		end(qp);
+		report_fatal(qp);
 	return true;
 }
 
 /*
- * Repeats are still answered after this, but the peer may be gone into its error state with the DREQ that follows: what
- * is said now should arrive.
+ * QP_DRAINING still acknowledges duplicates. But the peer may enter the error state with the DREQ that follows, and
+ * then sends none: several ACKs make the loss of all unlikely.
  */
 void responder_drain(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
-	unsigned words = responder->loss_seen ? PARTING_WORDS_MOST : PARTING_WORDS;
+	unsigned acks = responder->loss_seen ? FINAL_ACKS_AFTER_LOSS : FINAL_ACKS;
 
 	if (qp->reply_scheduled)
 		responder_reply(qp);
 	if (!responder->resources_due && !responder->fatal)
-		while (words--)
-			acknowledge(qp);
+		while (acks--)
+			send_ack(qp);
 }

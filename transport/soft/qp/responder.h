@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The responder of a connected queue pair: the peer's requests. */
+/* The responder of a connection: the peer's requests. */
 #ifndef TRANSPORT_SOFT_QP_RESPONDER_H
 #define TRANSPORT_SOFT_QP_RESPONDER_H
 
@@ -7,9 +7,9 @@
 
 void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void responder_receive(struct soft_qp *qp, const struct packet *packet);
-/* False if there is more to send in the next turn. */
+/* Sends the scheduled reply. False if READ responses are left for the next turn of the loop. */
 bool responder_reply(struct soft_qp *qp);
-/* The last word before the queue stops. */
+/* Sends the last ACKs before the queue pair enters QP_DRAINING. */
 void responder_drain(struct soft_qp *qp);
 
 #endif

@@ -85,8 +85,8 @@ static void say_verdict(const struct rping_client *client, const struct target *
 		return;
 	}
 	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
-		rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size), target->name,
-		validate ? " and verified" : "");
+		rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size),
+		target_name(target), validate ? " and verified" : "");
 	if (counts->warmup)
 		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);
 	fprintf(output, " (%s, %s%s)\n", transport, target->device, validate ? "" : RPING_NOT_COMPARED);

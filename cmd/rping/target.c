@@ -36,7 +36,7 @@ static const struct state_row target_states[] = {
 
 const char *target_name(const struct target *target)
 {
-	return target->name[0] ? target->name : target->address;
+	return target->dial.name[0] ? target->dial.name : target->address;
 }
 
 void target_enter(struct target *target, enum target_state state)
@@ -51,22 +51,10 @@ void target_tell(struct target *target, enum target_news news)
 
 /* ---- errors ---- */
 
-static const struct log *outer_log(const struct target *target)
-{
-	return &target->all->environment->log;
-}
-
 static void keep_error(struct target *target, const char *text)
 {
 	if (!target->error)
 		target->error = strdup(text);
-}
-
-/* An error is no failure yet if the name has another address to try. */
-static bool has_next_address(const struct target *target)
-{
-	return target->state.now == TARGET_CONNECTING && target->address_next < target->address_count &&
-	       !target->retry.until;
 }
 
 static void error_reported(const struct log *log, const struct error *error)
@@ -74,38 +62,19 @@ static void error_reported(const struct log *log, const struct error *error)
 	struct target *target = log->context;
 	char text[ERROR_TEXT_SIZE];
 
-	error_text(error, text);
-	target->held = target->state.now == TARGET_CONNECTING && retry_hold(&target->retry, error);
-	if (target->held)
-		return;
-	if (has_next_address(target)) {
-		log_hint(outer_log(target), "%s: %s", error->object, text);
-		return;
-	}
 	if (!target->ended)
-		keep_error(target, text);
-	log_report(outer_log(target), error);
+		keep_error(target, error_text(error, text));
+	log_report(&target->all->environment->log, error);
 }
 
 static void hint_reported(const struct log *log, const char *text)
 {
 	const struct target *target = log->context;
 
-	if (!target->held)
-		log_hint(outer_log(target), "%s", text);
+	log_hint(&target->all->environment->log, "%s", text);
 }
 
 static const struct log_sink sink = { .error = error_reported, .hint = hint_reported };
-
-static void give_up_waiting(struct target *target)
-{
-	const struct error *error = retry_error(&target->retry);
-	char text[ERROR_TEXT_SIZE];
-
-	if (error)
-		keep_error(target, error_text(error, text));
-	retry_give_up(&target->retry, outer_log(target));
-}
 
 /* ---- its end ---- */
 
@@ -114,10 +83,9 @@ void target_finish(struct target *target, enum outcome outcome)
 	if (target->ended)
 		return;
 	if (outcome)
-		give_up_waiting(target);
+		dial_give_up(&target->dial);
+	dial_stop(&target->dial);
 	target_enter(target, TARGET_DONE);
-	resolver_stop(&target->lookup);
-	retry_end(&target->retry);
 	target_connection_drop(target);
 	target->outcome = outcome;
 	target->ended = true;
@@ -203,10 +171,21 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 
 	target->all = all;
 	target->address = address;
-	target->port = port;
 	target->log = all->environment->log;
 	target->log.sink = &sink;
 	target->log.context = target;
+	dial_initialise(&target->dial, &(struct dial_options){
+					       .handlers = &target_dial_handlers,
+					       .owner = target,
+					       .loop = all->environment->loop,
+					       .log = &target->log,
+					       .family = &all->options->common.family,
+					       .format = ADDRESS_FORMAT_ANY,
+					       .host = address,
+					       .port = port,
+					       .timeout = all->options->common.timeout,
+					       .wait_server = all->options->wait_server,
+				       });
 	target->pace.period = rate ? CLOCK_NS_PER_S / rate : all->options->interval;
 	target->state = (struct state){
 		.rows = target_states,
@@ -222,12 +201,12 @@ static void cut_off_without_ping(struct target *target)
 {
 	char text[96];
 
-	retry_stop(&target->retry);
+	dial_interrupt(&target->dial);
 	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", state_text(&target->state));
 	cut_off(target, text);
 	if (!target->all->several)
-		retry_hint(&target->retry, outer_log(target), target_name(target));
-	retry_end(&target->retry);
+		dial_hint(&target->dial);
+	dial_stop(&target->dial);
 }
 
 void target_interrupt(struct target *target, enum interruption reason)
@@ -277,8 +256,7 @@ void target_report(const struct target *target, struct report *report)
 /* Endpoints that are being destroyed still use the channel: transport_close() frees it after them. */
 void target_release(struct target *target)
 {
-	resolver_stop(&target->lookup);
-	retry_end(&target->retry);
+	dial_stop(&target->dial);
 	target_connection_drop(target);
 	free(target->error);
 	target->error = NULL;

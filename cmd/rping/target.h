@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/retry.h"
+#include "cmd/dial.h"
 #include "cmd/rping/control.h"
 #include "cmd/rping/figures.h"
 #include "cmd/rping/pace.h"
@@ -53,10 +53,6 @@ struct target {
 	struct target *next; /* the owner's queue */
 	struct targets *all;
 	const char *address; /* as given on the command line */
-	uint16_t port;
-
-	size_t address_count;
-	size_t address_next; /* the next to try */
 
 	struct endpoint *endpoint;
 	struct control control;
@@ -77,11 +73,9 @@ struct target {
 	bool ended;
 	enum outcome outcome;
 	char *error;	/* the first, for the report; NULL: none */
-	struct log log; /* of its errors: holds those that a next try may make void */
-	bool held;	/* the last error of the log */
+	struct log log; /* keeps the first error */
 	struct state state;
-	struct retry retry;
-	char name[ADDRESS_TEXT_SIZE]; /* of its first endpoint; "" before */
+	struct dial dial;
 	struct connect_times times;
 	struct path path; /* of the last connection */
 	struct ping_record record;
@@ -89,8 +83,6 @@ struct target {
 	struct ping_turn turn;
 	struct loop_timer beat;
 	struct loop_timer duration;
-	struct resolver lookup;
-	struct address addresses[ADDRESS_RESOLVE_MOST];
 };
 
 /* address must outlive the target. Does nothing before target_start(). */

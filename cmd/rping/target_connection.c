@@ -38,7 +38,7 @@ static void established(struct target *target, const struct endpoint_event *even
 
 	step_over(target, &target->times.connect);
 	endpoint_path(target->endpoint, &target->path);
-	retry_end(&target->retry);
+	dial_connected(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
 	if (!target->size) {
@@ -100,34 +100,9 @@ static enum outcome ask_to_connect(struct target *target)
 	return endpoint_connect(target->endpoint, bytes, sizeof(bytes));
 }
 
-static void pause_over(void *owner)
-{
-	target_tell(owner, TARGET_TRIES);
-}
-
-static enum outcome connect_to_next(struct target *target);
-
 static bool is_busy(const struct endpoint_event *event)
 {
 	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
-}
-
-/* Tries the next address, or the same one later. event is NULL if no request was sent. */
-static void not_connected(struct target *target, enum outcome outcome, const struct endpoint_event *event)
-{
-	if (target->endpoint->absent || (event && is_busy(event)))
-		retry_absent(&target->retry);
-	if (target->address_next < target->address_count)
-		outcome = connect_to_next(target);
-	if (!outcome)
-		return;
-	if (outcome == OUTCOME_NO_CONNECTION && retry_again(&target->retry, target->state.loop, pause_over, target)) {
-		target_enter(target, TARGET_WAITING);
-		target_connection_drop(target);
-		target_tell(target, TARGET_PAUSES);
-	} else {
-		target_finish(target, outcome);
-	}
 }
 
 static void target_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -143,7 +118,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 	case EVENT_ROUTE_RESOLVED:
 		outcome = ask_to_connect(target);
 		if (outcome)
-			not_connected(target, outcome, NULL);
+			dial_failed(&target->dial, outcome, endpoint->absent);
 		return;
 	case EVENT_ESTABLISHED:
 		established(target, event);
@@ -156,7 +131,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		break;
 	case EVENT_FAILED:
 		if (target->state.now == TARGET_CONNECTING)
-			not_connected(target, event->outcome, event);
+			dial_failed(&target->dial, event->outcome, endpoint->absent || is_busy(event));
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
 		break;
@@ -172,77 +147,71 @@ static const struct endpoint_handlers target_handlers = {
 	.completion = target_cycle_completed,
 };
 
-static enum outcome connect_to(struct target *target, const struct address *address)
+/* ---- the dial ---- */
+
+static void resolved(void *owner, enum outcome outcome)
 {
+	struct target *target = owner;
+
+	if (outcome)
+		target_finish(target, outcome);
+	else
+		dial_begin(&target->dial);
+}
+
+static enum outcome begin_attempt(void *owner)
+{
+	struct target *target = owner;
 	struct endpoint_options options = rping_endpoint_options(target->all->options);
 	const struct address *source = target->all->source.family ? &target->all->source : NULL;
 	enum outcome outcome;
 
-	options.log = &target->log;
+	options.log = &target->dial.log;
 	target_connection_drop(target);
-	address_text(address, target->name);
 	target_enter(target, TARGET_CONNECTING);
 	target->times.begun = clock_now();
 	outcome = endpoint_create(ENDPOINT_CONNECTION, target->all->channel, &options, &target_handlers, target,
 				  &target->endpoint);
 	if (!outcome)
-		outcome = endpoint_resolve(target->endpoint, source, address);
+		outcome = endpoint_resolve(target->endpoint, source, &target->dial.address);
 	return outcome;
 }
 
-/* A name may have several addresses; not all of them need lead to an RDMA device or to the server. */
-static enum outcome connect_to_next(struct target *target)
-{
-	char text[ADDRESS_TEXT_SIZE];
-	enum outcome outcome;
-
-	do {
-		const struct address *address = &target->addresses[target->address_next++];
-
-		if (target->address_next > 1)
-			log_hint(target->state.log, "trying the next address of %s: %s", target->address,
-				 address_text(address, text));
-		outcome = connect_to(target, address);
-	} while (outcome && target->address_next < target->address_count);
-	return outcome;
-}
-
-static void connect_to_first(struct target *target)
-{
-	enum outcome outcome;
-
-	retry_begin(&target->retry, target->all->options->wait_server);
-	target->address_next = 0;
-	outcome = connect_to_next(target);
-	if (outcome)
-		target_finish(target, outcome);
-}
-
-static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void paused(void *owner)
 {
 	struct target *target = owner;
-	const struct family_options *family = &target->all->options->common.family;
 
-	if (!outcome)
-		outcome = path_keep(family, target->all->source.family, target->state.log, target->address, addresses,
-				    count, target->addresses, &target->address_count);
-	for (size_t i = 0; i < target->address_count; i++)
-		target->addresses[i].port = target->port;
-	if (outcome)
-		target_finish(target, outcome);
-	else
-		connect_to_first(target);
+	target_enter(target, TARGET_WAITING);
+	target_connection_drop(target);
+	target_tell(target, TARGET_PAUSES);
 }
+
+static void resumed(void *owner)
+{
+	target_tell(owner, TARGET_TRIES);
+}
+
+static void dial_over(void *owner, enum outcome outcome)
+{
+	target_finish(owner, outcome);
+}
+
+const struct dial_handlers target_dial_handlers = {
+	.resolved = resolved,
+	.connect = begin_attempt,
+	.paused = paused,
+	.resumed = resumed,
+	.failed = dial_over,
+};
 
 void target_start(struct target *target)
 {
-	if (target->address_count) {
-		connect_to_first(target);
+	if (target->dial.address_count) {
+		dial_begin(&target->dial);
 		return;
 	}
 	target_enter(target, TARGET_LOOKING_UP);
-	resolver_start(&target->lookup, target->state.loop, target->state.log, target->address, ADDRESS_FORMAT_ANY,
-		       target->state.timeout, address_found, target);
+	dial_resolve(&target->dial, target->all->source.family);
 }
 
 /* 0 is a step that was not reached. */

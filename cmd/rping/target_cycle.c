@@ -156,7 +156,7 @@ static void stream(const struct target *target, int64_t round_trip, bool verifie
 
 	if (!record)
 		return;
-	report_text(record, "target", target->name);
+	report_text(record, "target", target_name(target));
 	report_count(record, "sequence", target->done);
 	report_time(record, "round_trip", round_trip);
 	report_flag(record, "verified", verified);
@@ -182,7 +182,7 @@ static void print_ping(const struct target *target)
 	char label[ADDRESS_TEXT_SIZE + 16];
 
 	snprintf(label, sizeof(label), "ping data%s%s", target->all->several ? ": " : "",
-		 target->all->several ? target->name : "");
+		 target->all->several ? target_name(target) : "");
 	ping_print(output, label, target->sink_region->memory, target->size);
 }
 

@@ -43,6 +43,8 @@ const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_
 
 /* target_connection.c */
 
+extern const struct dial_handlers target_dial_handlers;
+
 /* Takes the connection down with all that it used; harmless without one. */
 void target_connection_drop(struct target *target);
 

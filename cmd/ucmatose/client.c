@@ -3,7 +3,6 @@
  * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MOST at a time. If
  * the first one fails, the others are not tried: each would fail with the same error after its own timeout.
  */
-
 #include "cmd/ucmatose/ucmatose.h"
 
 enum {
@@ -14,58 +13,6 @@ enum {
 	CONNECTS_MOST = 48,
 };
 
-/* ---- errors of the first connection ---- */
-
-void ucmatose_client_release(struct ucmatose *run)
-{
-	if (run->refused && !run->mismatched)
-		log_report(&run->environment->log, &run->refusal);
-	run->refused = false;
-}
-
-/* The hello in a rejection may give the reason: then the error of the connection request says no more. */
-static bool hold_refusal(struct ucmatose *run, const struct error *error)
-{
-	const struct endpoint *first = run->connections[0].endpoint;
-
-	if (!first || first->state != ENDPOINT_CONNECTING)
-		return false;
-	ucmatose_client_release(run);
-	run->refusal = *error;
-	run->refused = true;
-	return true;
-}
-
-static void report_error(const struct log *log, const struct error *error)
-{
-	struct ucmatose *run = log->context;
-	char text[ERROR_TEXT_SIZE];
-
-	if (!run->retry.until && run->address_next < run->address_count)
-		log_hint(&run->environment->log, "%s: %s", error->object, error_text(error, text));
-	else if (!retry_hold(&run->retry, error) && !hold_refusal(run, error))
-		log_report(&run->environment->log, error);
-}
-
-static void report_hint(const struct log *log, const char *text)
-{
-	const struct ucmatose *run = log->context;
-
-	if (!retry_holds(&run->retry))
-		log_hint(&run->environment->log, "%s", text);
-}
-
-static const struct log_sink sink = { .error = report_error, .hint = report_hint };
-
-/* ---- its addresses ---- */
-
-static void use_next_address(struct ucmatose *run)
-{
-	run->destination = run->addresses[run->address_next++];
-	run->device = NULL;
-	address_text(&run->destination, run->target);
-}
-
 static enum outcome start_resolving(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
@@ -75,71 +22,36 @@ static enum outcome start_resolving(struct ucmatose_connection *connection)
 
 	if (!connection->index) {
 		ucmatose_figures_try(&run->figures, clock_now());
-		options.log = &run->first_log;
+		options.log = &run->dial.log;
 	}
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &ucmatose_connection_handlers,
 				  connection, &connection->endpoint);
 	ucmatose_connection_begin_step(connection);
 	if (!outcome)
-		outcome = endpoint_resolve(connection->endpoint, source, &run->destination);
+		outcome = endpoint_resolve(connection->endpoint, source, &run->dial.address);
 	return outcome;
-}
-
-static void resolve_or_retry(struct ucmatose_connection *connection)
-{
-	enum outcome outcome = start_resolving(connection);
-
-	if (outcome && !ucmatose_client_retry(connection))
-		ucmatose_connection_fail(connection, outcome);
 }
 
 static void begin_connection(struct ucmatose *run)
 {
-	if (!run->begun)
-		retry_begin(&run->retry, run->options->wait_server);
-	resolve_or_retry(ucmatose_connection_new(run));
-}
+	struct ucmatose_connection *connection = ucmatose_connection_new(run);
+	enum outcome outcome;
 
-static void retry_first(void *owner)
-{
-	struct ucmatose *run = owner;
-
-	run->address_next = 0;
-	use_next_address(run);
-	resolve_or_retry(&run->connections[0]);
-	ucmatose_advance(run);
-}
-
-/* A name may have several addresses; not all of them need lead to an RDMA device or to the server. */
-static bool try_next_address(struct ucmatose_connection *connection)
-{
-	struct ucmatose *run = connection->run;
-
-	while (run->address_next < run->address_count) {
-		ucmatose_connection_reset(connection);
-		ucmatose_client_release(run);
-		use_next_address(run);
-		log_hint(&run->first_log, "trying the next address of %s: %s", run->options->server, run->target);
-		if (!start_resolving(connection))
-			return true;
+	if (!connection->index) {
+		dial_begin(&run->dial);
+		return;
 	}
-	return false;
+	outcome = start_resolving(connection);
+	if (outcome)
+		ucmatose_connection_fail(connection, outcome);
 }
 
-bool ucmatose_client_retry(struct ucmatose_connection *connection)
+void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome)
 {
-	struct ucmatose *run = connection->run;
-
-	if (connection->endpoint && connection->endpoint->absent)
-		retry_absent(&run->retry);
-	if (try_next_address(connection))
-		return true;
-	if (retry_again(&run->retry, run->environment->loop, retry_first, run)) {
-		ucmatose_connection_reset(connection);
-		return true;
-	}
-	retry_give_up(&run->retry, &run->environment->log);
-	return false;
+	if (connection->index)
+		ucmatose_connection_fail(connection, outcome);
+	else
+		dial_failed(&connection->run->dial, outcome, connection->endpoint->absent);
 }
 
 void ucmatose_client_connect_more(struct ucmatose *run)
@@ -160,34 +72,78 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 	run->no_more_connections = true;
 }
 
-static void server_resolved(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+/* ---- the dial of the first connection ---- */
+
+static void server_resolved(void *owner, enum outcome outcome)
 {
 	struct ucmatose *run = owner;
-	const struct log *log = &run->environment->log;
 
-	if (!outcome)
-		outcome = path_keep(&run->options->common.family, run->source.family, log, run->options->server,
-				    addresses, count, run->addresses, &run->address_count);
-	if (!outcome && address_is_multicast(&run->addresses[0])) {
-		log_error(log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+	if (!outcome && address_is_multicast(&run->dial.addresses[0])) {
+		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
 		outcome = OUTCOME_USAGE;
 	}
 	if (outcome) {
 		ucmatose_fail_start(run, outcome);
 		return;
 	}
-	for (size_t i = 0; i < run->address_count; i++)
-		run->addresses[i].port = (uint16_t)run->options->port;
-	use_next_address(run);
-	run->first_log = run->environment->log;
-	run->first_log.sink = &sink;
-	run->first_log.context = run;
 	ucmatose_print(run, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }
 
+static enum outcome connect_first(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	run->device = NULL;
+	ucmatose_connection_reset(&run->connections[0]);
+	return start_resolving(&run->connections[0]);
+}
+
+static void paused(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	ucmatose_connection_reset(&run->connections[0]);
+}
+
+static void resumed(void *owner)
+{
+	struct ucmatose *run = owner;
+
+	dial_begin(&run->dial);
+	ucmatose_advance(run);
+}
+
+static void dial_over(void *owner, enum outcome outcome)
+{
+	struct ucmatose *run = owner;
+
+	ucmatose_connection_fail(&run->connections[0], outcome);
+	if (run->dial.absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
+		log_hint(&run->environment->log, "the server needs -P ib too");
+}
+
 void ucmatose_client_start(struct ucmatose *run)
 {
-	resolver_start(&run->server_resolver, run->environment->loop, &run->environment->log, run->options->server,
-		       (enum address_format)run->options->format, run->options->common.timeout, server_resolved, run);
+	static const struct dial_handlers handlers = {
+		.resolved = server_resolved,
+		.connect = connect_first,
+		.paused = paused,
+		.resumed = resumed,
+		.failed = dial_over,
+	};
+
+	dial_initialise(&run->dial, &(struct dial_options){
+					    .handlers = &handlers,
+					    .owner = run,
+					    .loop = run->environment->loop,
+					    .log = &run->environment->log,
+					    .family = &run->options->common.family,
+					    .format = (enum address_format)run->options->format,
+					    .host = run->options->server,
+					    .port = (uint16_t)run->options->port,
+					    .timeout = run->options->common.timeout,
+					    .wait_server = run->options->wait_server,
+				    });
+	dial_resolve(&run->dial, run->source.family);
 }

@@ -120,7 +120,6 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outco
 	ucmatose_note(connection->run, outcome);
 	ucmatose_connection_enter(connection, CONNECTION_FAILED);
 	drop_endpoint(connection);
-	ucmatose_client_release(connection->run);
 }
 
 void ucmatose_connection_close(struct ucmatose_connection *connection)
@@ -211,8 +210,8 @@ static void request_connection(struct ucmatose_connection *connection)
 		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
-	if (outcome && !ucmatose_client_retry(connection))
-		ucmatose_connection_fail(connection, outcome);
+	if (outcome)
+		ucmatose_client_attempt_failed(connection, outcome);
 }
 
 static void connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
@@ -223,8 +222,8 @@ static void connection_established(struct ucmatose_connection *connection, const
 	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
-	retry_end(&run->retry);
-	run->address_next = run->address_count;
+	if (!connection->index)
+		dial_connected(&run->dial);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
@@ -241,7 +240,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
-	bool connecting = connection->state == CONNECTION_CONNECTING, absent = connection->endpoint->absent;
+	bool connecting = connection->state == CONNECTION_CONNECTING;
 	struct hello hello;
 
 	if (connecting && run->is_server && !run->no_more_connections && event->outcome == OUTCOME_NO_CONNECTION) {
@@ -249,12 +248,12 @@ static void connection_failed(struct ucmatose_connection *connection, const stru
 		return;
 	}
 	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
-		retry_end(&run->retry);
-	else if (connecting && !run->is_server && ucmatose_client_retry(connection))
+		dial_stop(&run->dial);
+	else if (connecting && !run->is_server) {
+		ucmatose_client_attempt_failed(connection, event->outcome);
 		return;
+	}
 	ucmatose_connection_fail(connection, event->outcome);
-	if (connecting && absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
-		log_hint(&run->environment->log, "the server needs -P ib too");
 }
 
 static void connection_disconnected(struct ucmatose_connection *connection)

@@ -290,7 +290,7 @@ static void log_failures(struct ucmatose *run, uint32_t verified)
 		if (run->interruption == INTERRUPTION_SIGNAL) /* a deadline is already logged */
 			log_error(log, NULL, "interrupted: %" PRIu32 " of %" PRIu32 " connection%s completed", verified,
 				  run->wanted, units_plural(run->wanted));
-		retry_hint(&run->retry, log, run->target);
+		dial_hint(&run->dial);
 		return;
 	}
 	if (run->wanted == 1 || (run->mismatched && !run->is_server))
@@ -420,8 +420,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->watchdog);
 	resolver_stop(&run->bind_resolver);
-	resolver_stop(&run->server_resolver);
-	retry_stop(&run->retry);
+	dial_interrupt(&run->dial);
 	endpoint_destroy(run->listener);
 	run->listener = NULL;
 	for (uint32_t i = 0; i < run->begun; i++) {

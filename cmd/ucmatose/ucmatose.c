@@ -264,9 +264,8 @@ static void ucmatose_stop(void *state)
 
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->watchdog);
-	retry_end(&run->retry);
+	dial_stop(&run->dial);
 	resolver_stop(&run->bind_resolver);
-	resolver_stop(&run->server_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)
 		endpoint_destroy(run->connections[i].endpoint);
 	endpoint_destroy(run->listener);

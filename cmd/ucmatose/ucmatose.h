@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
+#include "cmd/dial.h"
 #include "cmd/hello.h"
-#include "cmd/retry.h"
 #include "cmd/ucmatose/figures.h"
 
 struct ucmatose_options {
@@ -116,26 +116,17 @@ struct ucmatose {
 	enum run_phase phase;
 	enum outcome outcome; /* the first failure */
 	bool is_server;
-	bool refused;					/* with the error that is held in refusal */
-	bool mismatched;				/* a peer has other options: the run fails */
-	bool no_more_connections;			/* none is begun or awaited, even if some are missing */
-	bool half_printed;				/* the line between the two directions was printed */
-	enum interruption interruption;			/* 0: none */
-	struct address source;				/* ADDRESS_NONE without -b */
-	struct address addresses[ADDRESS_RESOLVE_MOST]; /* of the server, for a client */
-	size_t address_count;
-	size_t address_next;		/* the next to try; address_count once a connection is established */
-	struct address destination;	/* the address in use */
-	char target[ADDRESS_TEXT_SIZE]; /* destination, as text for messages */
+	bool mismatched;		/* a peer has other options: the run fails */
+	bool no_more_connections;	/* none is begun or awaited, even if some are missing */
+	bool half_printed;		/* the line between the two directions was printed */
+	enum interruption interruption; /* 0: none */
+	struct address source;		/* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
-	struct path path;     /* of the first connection established */
-	struct retry retry;   /* of a client's first connection */
-	struct log first_log; /* also: holds errors that a next try may make void */
-	struct error refusal;
+	struct path path;	       /* of the first connection established */
+	struct dial dial;	       /* of a client's first connection */
 	struct loop_timer phase_timer; /* starts the next phase from the loop */
 	struct loop_timer watchdog;    /* no progress, or no client (--idle-timeout) */
 	struct resolver bind_resolver;
-	struct resolver server_resolver;
 	struct ucmatose_figures figures;
 };
 
@@ -156,10 +147,8 @@ void ucmatose_interrupt(void *state, enum interruption reason);
 void ucmatose_client_start(struct ucmatose *run);
 /* Begins connections, up to the maximum in progress. */
 void ucmatose_client_connect_more(struct ucmatose *run);
-/* True if a connection that failed is retried: at the next address, or later with --wait-server. */
-bool ucmatose_client_retry(struct ucmatose_connection *connection);
-/* Logs the error that was held back, unless a mismatch is already logged. */
-void ucmatose_client_release(struct ucmatose *run);
+/* A connection was not established. The first one may be tried again: at the next address, or with --wait-server. */
+void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome);
 
 /* server.c */
 void ucmatose_server_start(struct ucmatose *run);

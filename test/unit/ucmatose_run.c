@@ -1362,10 +1362,10 @@ static void start_with_addresses(struct fake *fake, int64_t connections, size_t 
 	start_client(fake, connections);
 	run = fake->state;
 	for (size_t i = 1; i < count; i++) {
-		run->addresses[i] = run->addresses[0];
-		run->addresses[i].bytes[3] = (uint8_t)(1 + i);
+		run->dial.addresses[i] = run->dial.addresses[0];
+		run->dial.addresses[i].bytes[3] = (uint8_t)(1 + i);
 	}
-	run->address_count = count;
+	run->dial.address_count = count;
 }
 
 static void client_tries_the_next_address(void **state)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/dial.h"
+
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/units.h"
+
+#define PAUSE (100 * CLOCK_NS_PER_MS)
+
+struct held_message {
+	struct error error; /* a hint is its cause */
+	bool is_hint;
+	bool absent; /* the error says that no server was there */
+};
+
+/* ---- held messages ---- */
+
+static void forget(struct dial *dial)
+{
+	free(dial->held);
+	dial->held = NULL;
+	dial->held_count = 0;
+}
+
+static bool hold(struct dial *dial, const struct held_message *message)
+{
+	struct held_message *held;
+
+	if (!dial->attempting)
+		return false;
+	if (dial->stale)
+		forget(dial);
+	dial->stale = false;
+	held = realloc(dial->held, (dial->held_count + 1) * sizeof(*held));
+	if (!held)
+		return false;
+	dial->held = held;
+	held[dial->held_count++] = *message;
+	return true;
+}
+
+static void report_error(const struct log *log, const struct error *error)
+{
+	struct dial *dial = log->context;
+
+	if (!hold(dial, &(struct held_message){ .error = *error }))
+		log_report(dial->options.log, error);
+}
+
+static void report_hint(const struct log *log, const char *text)
+{
+	struct dial *dial = log->context;
+	struct held_message message = { .is_hint = true };
+
+	snprintf(message.error.cause, sizeof(message.error.cause), "%.*s", ERROR_CAUSE_SIZE - 1, text);
+	if (!hold(dial, &message))
+		log_hint(dial->options.log, "%s", text);
+}
+
+static const struct log_sink sink = { .error = report_error, .hint = report_hint };
+
+static void release(struct dial *dial, bool as_hints)
+{
+	const struct log *log = dial->options.log;
+	char text[ERROR_TEXT_SIZE];
+
+	for (size_t i = 0; i < dial->held_count; i++) {
+		const struct error *error = &dial->held[i].error;
+
+		if (dial->held[i].is_hint)
+			log_hint(log, "%s", error->cause);
+		else if (as_hints)
+			log_hint(log, "%s: %s", error->object, error_text(error, text));
+		else
+			log_report(log, error);
+	}
+	forget(dial);
+}
+
+/* The error that says that no server was there, else the last one; NULL for none. */
+static const struct error *decisive_error(const struct dial *dial)
+{
+	const struct held_message *found = NULL;
+
+	for (size_t i = 0; i < dial->held_count; i++) {
+		const struct held_message *message = &dial->held[i];
+
+		if (!message->is_hint && (!found || !found->absent || message->absent))
+			found = message;
+	}
+	return found ? &found->error : NULL;
+}
+
+/* ---- attempts ---- */
+
+static enum outcome connect_next(struct dial *dial)
+{
+	enum outcome outcome = OUTCOME_NO_CONNECTION;
+
+	while (outcome && dial->address_next < dial->address_count) {
+		dial->address = dial->addresses[dial->address_next++];
+		address_text(&dial->address, dial->name);
+		if (dial->address_next > 1 && !dial->until) {
+			release(dial, true);
+			log_hint(dial->options.log, "trying the next address of %s: %s", dial->options.host,
+				 dial->name);
+		}
+		outcome = dial->options.handlers->connect(dial->options.owner);
+	}
+	return outcome;
+}
+
+static void resume(void *owner)
+{
+	struct dial *dial = owner;
+
+	dial->options.handlers->resumed(dial->options.owner);
+}
+
+/* The last try is when the time is over. */
+static bool pause_before_next_try(struct dial *dial)
+{
+	int64_t left = dial->until - clock_now();
+
+	if (!dial->absent || left <= 0)
+		return false;
+	dial->absent = false;
+	dial->stale = true;
+	loop_timer_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, resume, dial);
+	return true;
+}
+
+static void attempt_ended(struct dial *dial, enum outcome outcome)
+{
+	const struct dial_handlers *handlers = dial->options.handlers;
+
+	if (!outcome)
+		return;
+	if (pause_before_next_try(dial)) {
+		if (handlers->paused)
+			handlers->paused(dial->options.owner);
+		return;
+	}
+	dial_give_up(dial);
+	handlers->failed(dial->options.owner, outcome);
+}
+
+void dial_begin(struct dial *dial)
+{
+	if (dial->options.wait_server && !dial->until)
+		dial->until = clock_now() + dial->options.wait_server;
+	dial->attempting = true;
+	dial->address_next = 0;
+	attempt_ended(dial, connect_next(dial));
+}
+
+void dial_failed(struct dial *dial, enum outcome outcome, bool absent)
+{
+	dial->absent = dial->absent || absent;
+	for (size_t i = dial->held_count; absent && i; i--)
+		if (!dial->held[i - 1].is_hint) {
+			dial->held[i - 1].absent = true;
+			break;
+		}
+	if (dial->address_next < dial->address_count)
+		outcome = connect_next(dial);
+	attempt_ended(dial, outcome);
+}
+
+void dial_connected(struct dial *dial)
+{
+	dial_stop(dial);
+}
+
+void dial_give_up(struct dial *dial)
+{
+	bool waited = dial->absent && dial->held_count && dial->until && clock_now() >= dial->until;
+
+	dial->attempting = false;
+	release(dial, false);
+	if (waited)
+		log_hint(dial->options.log, "the server was waited for %g s (--wait-server)",
+			 units_seconds(dial->options.wait_server));
+	dial_stop(dial);
+}
+
+void dial_interrupt(struct dial *dial)
+{
+	resolver_stop(&dial->resolver);
+	loop_timer_stop(&dial->pause);
+	dial->attempting = false;
+	dial->address_next = dial->address_count;
+}
+
+void dial_hint(struct dial *dial)
+{
+	const struct error *error = decisive_error(dial);
+	char text[ERROR_TEXT_SIZE];
+
+	if (error)
+		log_hint(dial->options.log, "%s was waited for: %s", dial->name, error_text(error, text));
+	dial_stop(dial);
+}
+
+/* ---- the look-up ---- */
+
+static void addresses_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+{
+	struct dial *dial = owner;
+	const struct dial_options *options = &dial->options;
+
+	if (!outcome)
+		outcome = path_keep(options->family, dial->source, options->log, options->host, addresses, count,
+				    dial->addresses, &dial->address_count);
+	for (size_t i = 0; i < dial->address_count; i++)
+		dial->addresses[i].port = options->port;
+	options->handlers->resolved(options->owner, outcome);
+}
+
+void dial_initialise(struct dial *dial, const struct dial_options *options)
+{
+	*dial = (struct dial){ .options = *options, .log = *options->log };
+	dial->log.sink = &sink;
+	dial->log.context = dial;
+}
+
+void dial_resolve(struct dial *dial, enum address_family source)
+{
+	const struct dial_options *options = &dial->options;
+
+	dial->source = source;
+	resolver_start(&dial->resolver, options->loop, options->log, options->host, options->format, options->timeout,
+		       addresses_found, dial);
+}
+
+void dial_stop(struct dial *dial)
+{
+	dial_interrupt(dial);
+	dial->until = 0;
+	forget(dial);
+}

@@ -118,7 +118,7 @@ left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_progra
 	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
 	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/daemon.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
 	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
-	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/end.c)
+	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/child_run.c)
 sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)

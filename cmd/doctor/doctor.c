@@ -258,7 +258,7 @@ static void stop_all(struct doctor *doctor)
 	loop_timer_stop(&doctor->step);
 	route_stop(doctor);
 	target_stop(doctor);
-	end_cut(&doctor->ping);
+	child_run_stop(&doctor->ping);
 }
 
 static void interrupt(void *owner, enum interruption reason)
@@ -289,7 +289,7 @@ static void stop(void *owner)
 	struct doctor *doctor = owner;
 
 	stop_all(doctor);
-	end_release(&doctor->ping);
+	child_run_free(&doctor->ping);
 	transport_close(doctor->verbs);
 	transport_close(doctor->soft);
 	doctor->environment->transport = NULL;

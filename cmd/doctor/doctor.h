@@ -21,10 +21,10 @@
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
 
+#include "cmd/child_run.h"
 #include "cmd/command.h"
 #include "cmd/doctor/findings.h"
 #include "cmd/doctor/survey.h"
-#include "cmd/end.h"
 
 struct doctor_options {
 	struct common_options common;
@@ -72,8 +72,8 @@ struct doctor {
 	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
 	struct resolver resolver;
 	struct address targets[ADDRESS_RESOLVE_MOST];
-	struct arguments arguments;
-	struct end ping;
+	struct child_run_values arguments;
+	struct child_run ping;
 };
 
 /* Kernel, modules, network namespaces, and cards that might have RDMA. */

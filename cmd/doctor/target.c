@@ -11,8 +11,7 @@ static void no_route(struct doctor *doctor)
 	/* The way must lead out of the interface of a device; a name must have an address first. */
 	probe_report(doctor, FINDING_FAIL, "route",
 		     finding_remedy(&doctor->findings, "see %s %s",
-				    doctor->target_count ? "ip route get" : "getent ahosts",
-				    doctor->options->address));
+				    doctor->target_count ? "ip route get" : "getent ahosts", doctor->options->address));
 	doctor_target_known(doctor);
 }
 
@@ -43,31 +42,31 @@ static const char *remedy_of_silence(struct doctor *doctor)
 
 static void tell_ping(struct doctor *doctor)
 {
-	const struct end *ping = &doctor->ping;
+	const struct child_run *ping = &doctor->ping;
 	struct findings *findings = &doctor->findings;
 	size_t length;
-	const char *verdict = end_verdict(ping, &length);
+	const char *verdict = child_run_verdict(ping, &length);
 
 	if (!ping->environment.outcome)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
 	else if (is_without_server(&doctor->probe.error))
 		probe_report(doctor, FINDING_WARN, "ping",
-			     finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
-					    doctor->soft ? " --transport soft" : ""));
+			     finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s",
+					    doctor->options->port, doctor->soft ? " --transport soft" : ""));
 	else
 		probe_report(doctor, FINDING_FAIL, "ping", remedy_of_silence(doctor));
 	doctor_target_known(doctor);
 }
 
-static void ping_over(struct end *ping)
+static void ping_over(struct child_run *ping)
 {
-	tell_ping(ping->owner);
+	tell_ping(ping->context);
 }
 
 static void ping(struct doctor *doctor, const struct address *address)
 {
 	struct environment outer = *doctor->environment;
-	struct arguments *arguments = &doctor->arguments;
+	struct child_run_values *arguments = &doctor->arguments;
 
 	probe_begin(doctor);
 	outer.log = doctor->probe.log;
@@ -75,9 +74,9 @@ static void ping(struct doctor *doctor, const struct address *address)
 	address_host(address, arguments->address);
 	snprintf(arguments->port, sizeof(arguments->port), "%" PRId64, doctor->options->port);
 	snprintf(arguments->timeout, sizeof(arguments->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
-	doctor->ping.over = ping_over;
-	doctor->ping.owner = doctor;
-	end_start(&doctor->ping, &outer, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", arguments);
+	doctor->ping.ended = ping_over;
+	doctor->ping.context = doctor;
+	child_run_start(&doctor->ping, &outer, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", arguments);
 	if (!doctor->ping.running)
 		tell_ping(doctor);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * selftest: does it work here? Runs server and client of every command in this one process, part by part, and says of
- * each whether it works. They are the real commands with real arguments (cmd/end.h).
+ * selftest: does RDMA work here? Runs server and client of every command in this process, one command after the other,
+ * and prints a verdict for each.
  *
- * It is the only command that chooses a transport by what there is, and its first line says which.
+ * It is the only command that selects a transport by itself. Its first line names that transport.
  */
 #include "cmd/selftest/selftest.h"
 
@@ -25,7 +25,7 @@ static const struct option options_table[] = {
 	OPTION_REST(spin_option_table),
 };
 
-/* Datagrams fit into the smallest MTU there is. */
+/* Datagrams fit the smallest IB MTU, 256 bytes. */
 static const struct part_row parts[] = {
 	{
 		.command = "rping",
@@ -42,7 +42,7 @@ static const struct part_row parts[] = {
 		.server = "-S 200 -C 10 -m @group -b @address",
 		.client = "-s -S 200 -C 10 -m @group -b @address",
 		.multicast = true,
-		.server_judges = true,
+		.server_verdict = true,
 	},
 };
 /* clang-format on */
@@ -51,10 +51,9 @@ enum {
 	PARTS = sizeof(parts) / sizeof(parts[0])
 };
 
-/* How a part has ended, if it has. */
 struct result {
-	const char *verdict; /* NULL before that */
-	const char *reason;  /* why it was skipped */
+	const char *verdict; /* NULL until the part has ended */
+	const char *reason;  /* of a skipped part */
 	int64_t started;
 	int64_t ended;
 };
@@ -62,10 +61,10 @@ struct result {
 struct selftest {
 	struct environment *environment;
 	const struct selftest_options *options;
-	const char *name; /* the program's, which a part adds its own to */
-	char part_name[END_NAME_SIZE];
+	const char *name; /* the log's name, without that of a part */
+	char part_name[CHILD_RUN_NAME_SIZE];
 	struct testbed testbed;
-	struct endpoint *probe; /* tells the device of the address */
+	struct endpoint *probe; /* resolves the address to its device */
 	struct part part;
 	struct result results[PARTS];
 	unsigned next;
@@ -75,13 +74,11 @@ struct selftest {
 	bool interrupted;
 };
 
-/* The verdict of the whole. */
-static void say_verdict(const struct selftest *selftest)
+static void print_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
 	const char *device = selftest->testbed.domain.device ? selftest->testbed.domain.device : "no device";
 	FILE *output = environment_output(environment);
-
 	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
 
 	if (selftest->interrupted && done < PARTS) {
@@ -98,16 +95,16 @@ static void say_verdict(const struct selftest *selftest)
 	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);
 }
 
-static void finish(struct selftest *selftest)
+static void selftest_finish(struct selftest *selftest)
 {
-	say_verdict(selftest);
+	print_verdict(selftest);
 	environment_finish(selftest->environment, OUTCOME_OK);
 }
 
-/* What an end has printed, each line behind who it was. */
-static void show(const struct selftest *selftest, const struct end *end, const char *role)
+/* --verbose: the output of a child run, each line after its role. */
+static void print_output(const struct selftest *selftest, const struct child_run *run, const char *role)
 {
-	const char *line = end->text ? end->text : "";
+	const char *line = run->text ? run->text : "";
 
 	while (selftest->options->verbose && *line) {
 		size_t length = strcspn(line, "\n");
@@ -117,7 +114,7 @@ static void show(const struct selftest *selftest, const struct end *end, const c
 	}
 }
 
-static void report_part(const struct selftest *selftest, unsigned index, struct report *report)
+static void report_result(const struct selftest *selftest, unsigned index, struct report *report)
 {
 	const struct result *result = &selftest->results[index];
 
@@ -130,7 +127,7 @@ static void report_part(const struct selftest *selftest, unsigned index, struct 
 		report_none(report, "duration", REPORT_TIME);
 }
 
-static void note_verdict(struct selftest *selftest, const char *verdict, const char *reason)
+static void record_verdict(struct selftest *selftest, const char *verdict, const char *reason)
 {
 	unsigned index = selftest->next - 1;
 	struct result *result = &selftest->results[index];
@@ -143,62 +140,63 @@ static void note_verdict(struct selftest *selftest, const char *verdict, const c
 	record = environment_begin_record(selftest->environment, "part");
 	if (!record)
 		return;
-	report_part(selftest, index, record);
+	report_result(selftest, index, record);
 	environment_end_record(selftest->environment);
 }
 
 static void next_part(struct selftest *selftest);
 
-static void part_over(void *owner)
+static void part_ended(void *context)
 {
-	struct selftest *selftest = owner;
+	struct selftest *selftest = context;
 	struct part *part = &selftest->part;
-	const struct end *judge = part->row->server_judges ? &part->server : &part->client;
+	const struct child_run *run = part->row->server_verdict ? &part->server : &part->client;
 	FILE *output = environment_output(selftest->environment);
 	size_t length;
-	const char *verdict = end_verdict(judge, &length);
+	const char *verdict = child_run_verdict(run, &length);
 
-	show(selftest, &part->server, "server");
-	show(selftest, &part->client, "client");
+	print_output(selftest, &part->server, "server");
+	print_output(selftest, &part->client, "client");
 	environment_note(selftest->environment, part->outcome);
 	if (part->outcome && selftest->interrupted) {
 		fprintf(output, "%s: ended early\n", selftest->part_name);
 	} else if (part->outcome) {
 		selftest->failed++;
-		note_verdict(selftest, "fail", NULL);
+		record_verdict(selftest, "fail", NULL);
 		fprintf(output, "%s: FAILED\n", selftest->part_name);
 	} else {
 		selftest->passed++;
-		note_verdict(selftest, "pass", NULL);
+		record_verdict(selftest, "pass", NULL);
 		fprintf(output, "%s: ok: %.*s\n", selftest->part_name, (int)length, verdict);
 	}
-	part_release(part);
+	part_free(part);
 	selftest->environment->log.name = selftest->name;
 	selftest->environment->log.part = NULL;
 	next_part(selftest);
 }
 
-/* Why a part cannot be done here by its nature; NULL if it can. */
+/* Why the device or the kernel cannot do a part; NULL if both can. */
 static const char *reason_to_skip(const struct selftest *selftest, const struct part_row *row)
 {
 	const struct domain *domain = &selftest->testbed.domain;
 	const struct address *address = &selftest->testbed.address;
-	bool kernel = !strcmp(transport_name(selftest->environment->transport), "verbs");
+	bool verbs = !strcmp(transport_name(selftest->environment->transport), "verbs");
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
 	if (!row->multicast)
 		return NULL;
 	if (!domain->multicast)
-		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP" : "the device has no multicast";
-	if (kernel && domain->fabric == FABRIC_ROCE && address->family == ADDRESS_IP6)
-		return "Linux's RDMA CM takes no IPv6 groups on RoCE v2";
+		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP"
+						      : "the device does not support multicast";
+	if (verbs && domain->fabric == FABRIC_ROCE && address->family == ADDRESS_IP6)
+		return "Linux's RDMA CM does not support IPv6 groups on RoCE v2";
 	if (address_same_host(address, &loopback))
-		return "the kernel has no IPv6 multicast on the loopback interface";
+		return "Linux does not support IPv6 multicast on the loopback interface";
 	return NULL;
 }
 
-/* Port and group differ from run to run, so that several on one network do not meet. */
-static enum outcome fill_arguments(const struct selftest *selftest, struct arguments *values)
+/* The group's address contains the port: concurrent runs on one network use different groups. */
+static enum outcome fill_values(const struct selftest *selftest, struct child_run_values *values)
 {
 	const struct testbed *testbed = &selftest->testbed;
 	uint16_t port;
@@ -227,15 +225,15 @@ static void start_part(struct selftest *selftest, const struct part_row *row)
 	part->row = row;
 	part->environment = selftest->environment;
 	part->timeout = selftest->options->common.timeout;
-	part->over = part_over;
-	part->owner = selftest;
-	outcome = fill_arguments(selftest, &part->values);
+	part->ended = part_ended;
+	part->context = selftest;
+	outcome = fill_values(selftest, &part->values);
 	if (!outcome) {
 		part_start(part);
 		return;
 	}
 	part->outcome = outcome;
-	part_over(selftest);
+	part_ended(selftest);
 }
 
 static void next_part(struct selftest *selftest)
@@ -250,18 +248,16 @@ static void next_part(struct selftest *selftest)
 			return;
 		}
 		selftest->skipped++;
-		note_verdict(selftest, "skip", reason);
+		record_verdict(selftest, "skip", reason);
 		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
 			reason, transport_name(selftest->environment->transport), selftest->testbed.domain.device);
 	}
-	finish(selftest);
+	selftest_finish(selftest);
 }
 
-/* The device of the address. */
-
-static void probe_event(void *owner, struct endpoint *probe, const struct endpoint_event *event)
+static void probe_event(void *context, struct endpoint *probe, const struct endpoint_event *event)
 {
-	struct selftest *selftest = owner;
+	struct selftest *selftest = context;
 
 	selftest->probe = NULL;
 	if (probe->domain)
@@ -271,7 +267,7 @@ static void probe_event(void *owner, struct endpoint *probe, const struct endpoi
 		next_part(selftest);
 	} else {
 		environment_note(selftest->environment, event->outcome);
-		finish(selftest);
+		selftest_finish(selftest);
 	}
 }
 
@@ -291,9 +287,7 @@ static enum outcome find_device(struct selftest *selftest)
 	return endpoint_resolve(selftest->probe, NULL, &testbed->address);
 }
 
-/* The way in and out. */
-
-static enum outcome check(struct environment *environment, const void *all_options)
+static enum outcome selftest_check(struct environment *environment, const void *all_options)
 {
 	const struct selftest_options *options = all_options;
 	struct address address;
@@ -303,26 +297,26 @@ static enum outcome check(struct environment *environment, const void *all_optio
 	if (address_parse(options->address, ADDRESS_FORMAT_IP, &address) && !address_is_any(&address) &&
 	    !address_is_multicast(&address))
 		return OUTCOME_OK;
-	log_error(&environment->log, "-a, --address", "'%s' is not the IPv4 or IPv6 address of an interface here",
+	log_error(&environment->log, "-a, --address", "'%s' is not the IPv4 or IPv6 address of a local interface",
 		  options->address);
 	return OUTCOME_USAGE;
 }
 
-static void say_place(const struct environment *environment, const struct testbed *testbed)
+static void print_testbed(const struct environment *environment, const struct testbed *testbed)
 {
 	const char *transport = transport_name(environment->transport);
 	const char *reason = "";
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (testbed->chosen && !strcmp(transport, "verbs"))
-		reason = ", as there is a usable RDMA device";
-	else if (testbed->chosen)
-		reason = ", as there is no usable RDMA device (--transport verbs tells why)";
-	fprintf(environment_output(environment), "%s: testing the transport %s at %s%s\n", environment->log.name,
-		transport, address_host(&testbed->address, host), reason);
+	if (testbed->automatic && !strcmp(transport, "verbs"))
+		reason = ": usable RDMA device found";
+	else if (testbed->automatic)
+		reason = ": no usable RDMA device found (--transport verbs shows why)";
+	fprintf(environment_output(environment), "%s: testing transport %s at %s%s\n", environment->log.name, transport,
+		address_host(&testbed->address, host), reason);
 }
 
-static enum outcome start(struct environment *environment, const void *options, void **state)
+static enum outcome selftest_start(struct environment *environment, const void *options, void **state)
 {
 	struct selftest *selftest = calloc(1, sizeof(*selftest));
 	enum outcome outcome;
@@ -335,13 +329,13 @@ static enum outcome start(struct environment *environment, const void *options, 
 	selftest->environment = environment;
 	selftest->options = options;
 	selftest->name = environment->log.name;
-	outcome = testbed_choose(environment, options, &selftest->testbed);
+	outcome = testbed_open(environment, options, &selftest->testbed);
 	if (!outcome) {
-		say_place(environment, &selftest->testbed);
+		print_testbed(environment, &selftest->testbed);
 		outcome = find_device(selftest);
 		environment_note(environment, outcome);
 		if (outcome)
-			say_verdict(selftest);
+			print_verdict(selftest);
 	}
 	if (outcome)
 		free(selftest);
@@ -350,9 +344,9 @@ static enum outcome start(struct environment *environment, const void *options, 
 	return outcome;
 }
 
-static void interrupt(void *owner, enum interruption reason)
+static void selftest_interrupt(void *state, enum interruption reason)
 {
-	struct selftest *selftest = owner;
+	struct selftest *selftest = state;
 
 	selftest->interrupted = true;
 	if (selftest->part.row) {
@@ -361,12 +355,12 @@ static void interrupt(void *owner, enum interruption reason)
 	}
 	endpoint_destroy(selftest->probe);
 	selftest->probe = NULL;
-	finish(selftest);
+	selftest_finish(selftest);
 }
 
-static void report(void *owner, struct report *report, enum report_span span)
+static void selftest_report(void *state, struct report *report, enum report_span span)
 {
-	const struct selftest *selftest = owner;
+	const struct selftest *selftest = state;
 
 	(void)span;
 	report_text(report, "target", selftest->options->address);
@@ -376,19 +370,19 @@ static void report(void *owner, struct report *report, enum report_span span)
 	report_list(report, "parts");
 	for (unsigned i = 0; i < PARTS; i++) {
 		report_object(report, NULL);
-		report_part(selftest, i, report);
+		report_result(selftest, i, report);
 		report_end(report);
 	}
 	report_end(report);
 }
 
-static void stop(void *owner)
+static void selftest_stop(void *state)
 {
-	struct selftest *selftest = owner;
+	struct selftest *selftest = state;
 
 	selftest->environment->log.name = selftest->name;
 	selftest->environment->log.part = NULL;
-	part_release(&selftest->part);
+	part_free(&selftest->part);
 	endpoint_destroy(selftest->probe);
 	free(selftest);
 }
@@ -401,9 +395,9 @@ const struct command selftest_command = {
 	.rules = spin_rules,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,
-	.check = check,
-	.start = start,
-	.interrupt = interrupt,
-	.report = report,
-	.stop = stop,
+	.check = selftest_check,
+	.start = selftest_start,
+	.interrupt = selftest_interrupt,
+	.report = selftest_report,
+	.stop = selftest_stop,
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of selftest: every command against itself, server and client in one process on one loop.
+ * selftest runs server and client of every command in one process, on one loop.
  *
- *   selftest.c  options, the parts one after another, the verdict
- *   testbed.c   which transport and which address
- *   part.c      one command: its server, then its client, then both to their ends
+ *   selftest.c  options, the sequence of parts, the verdict
+ *   testbed.c   transport, address and ports of the test
+ *   part.c      one command: its server and its client
  *
- * Each end is a run of the real command: cmd/end.h.
+ * Server and client are child runs: cmd/child_run.h.
  */
 #ifndef CMD_SELFTEST_SELFTEST_H
 #define CMD_SELFTEST_SELFTEST_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cmd/child_run.h"
 #include "cmd/command.h"
-#include "cmd/end.h"
 
 struct selftest_options {
 	struct common_options common;
@@ -25,22 +25,21 @@ struct selftest_options {
 	bool verbose;
 };
 
-/* Where the test takes place. */
 struct testbed {
 	struct address address;
 	struct channel *channel;
-	struct domain domain; /* a copy, as it may go; .device is NULL until the address was resolved */
-	bool chosen;	      /* the user has not said which transport */
+	struct domain domain; /* a copy, as the domain may be freed; .device is NULL until the address is resolved */
+	bool automatic;	      /* the user named no transport */
 };
 
 /*
- * Opens environment->transport, finds an address to test at and makes a channel. What is in the way is told. Without a
- * choice by the user it takes verbs if there is a device with an address, else soft.
+ * Opens environment->transport, creates a channel and selects a local address. It logs the cause of a failure. If the
+ * user names no transport, it selects verbs if a local address leads to a device, else soft.
  */
-enum outcome testbed_choose(struct environment *environment, const struct selftest_options *options,
-			    struct testbed *testbed);
+enum outcome testbed_open(struct environment *environment, const struct selftest_options *options,
+			  struct testbed *testbed);
 
-/* A port of the address at which nobody listens. It is free again after one turn of the loop. */
+/* Finds a port of the address that nobody listens on. The port is released in the loop's next turn. */
 enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port);
 
 struct part_row {
@@ -48,27 +47,27 @@ struct part_row {
 	const char *server;
 	const char *client;
 	bool multicast;
-	bool server_judges; /* its verdict is the one to show; else the client's */
+	bool server_verdict; /* print the server's verdict; else the client's */
 };
 
-/* One part under way. Zeroed before its start. */
+/* The running part. Zeroed before its start. */
 struct part {
 	const struct part_row *row;
-	const struct environment *environment; /* of the whole */
+	const struct environment *environment; /* selftest's */
 	int64_t timeout;
-	struct arguments values;
-	struct end server;
-	struct end client;
-	bool client_tried;
-	struct loop_timer limit; /* of the end that is left, and then of its ending */
-	enum outcome outcome;	 /* the first failure */
-	void (*over)(void *owner);
-	void *owner;
+	struct child_run_values values;
+	struct child_run server;
+	struct child_run client;
+	bool client_started;	    /* also if its start failed */
+	struct loop_timer deadline; /* of the remaining child run, then of its shutdown */
+	enum outcome outcome;	    /* the first failure */
+	void (*ended)(void *context);
+	void *context;
 };
 
-/* over comes from the loop. */
+/* The loop calls part->ended. */
 void part_start(struct part *part);
 void part_interrupt(struct part *part, enum interruption reason);
-void part_release(struct part *part);
+void part_free(struct part *part);
 
 #endif

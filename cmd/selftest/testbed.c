@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where to test. An address serves if a listener can be made there: that asks the backend itself, at once and without
- * a packet. Nothing is said of what is only tried.
+ * Selects transport and address. An address is usable if the backend accepts a listener there, which it reports
+ * immediately and without a packet. Failures of the attempts are not logged.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum {
 	CANDIDATES_MOST = 64,
-	LOOPBACK_TRIED = 16, /* 127.0.0.1 and on, each of which one process may hold */
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs an address of its own */
 };
 
 struct candidates {
@@ -91,7 +91,7 @@ static enum outcome find_address(struct environment *environment, const struct s
 	environment->log.sink = sink;
 	if (!outcome)
 		return OUTCOME_OK;
-	/* What is in the way of one that must do is the cause. */
+	/* The error at the requested or first address is the cause: try it again with the log on. */
 	if (options->address || is_soft(environment))
 		return try_address(testbed, &candidates.addresses[0]);
 	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
@@ -120,19 +120,19 @@ static enum outcome try_transport(struct environment *environment, const struct 
 	return outcome;
 }
 
-enum outcome testbed_choose(struct environment *environment, const struct selftest_options *options,
-			    struct testbed *testbed)
+enum outcome testbed_open(struct environment *environment, const struct selftest_options *options,
+			  struct testbed *testbed)
 {
 	const char *name = common_transport(&options->common);
 	enum outcome outcome;
 
 	if (name)
 		return try_transport(environment, options, testbed, name, false);
-	testbed->chosen = true;
+	testbed->automatic = true;
 	if (!try_transport(environment, options, testbed, "verbs", true))
 		return OUTCOME_OK;
 	outcome = try_transport(environment, options, testbed, "soft", true);
-	/* Neither: the cause of the one that is built in last, which is for OUTCOME_USAGE not soft. */
+	/* Neither is usable: log the cause of soft, or of verbs if soft is not built in (OUTCOME_USAGE). */
 	if (outcome)
 		outcome = try_transport(environment, options, testbed, outcome == OUTCOME_USAGE ? "verbs" : "soft",
 					false);

@@ -8,11 +8,11 @@ static void interrupt(void *owner)
 {
 	struct pair *pair = owner;
 
-	end_interrupt(&pair->server, INTERRUPTION_SIGNAL);
-	end_interrupt(&pair->client, INTERRUPTION_SIGNAL);
+	child_run_interrupt(&pair->server, INTERRUPTION_SIGNAL);
+	child_run_interrupt(&pair->client, INTERRUPTION_SIGNAL);
 }
 
-static void stop_if_over(struct pair *pair)
+static void stop_if_ended(struct pair *pair)
 {
 	if (!pair->server.running && !pair->client.running)
 		loop_stop(pair->environment.loop);
@@ -21,22 +21,22 @@ static void stop_if_over(struct pair *pair)
 				 (pair->grace_ms ? pair->grace_ms : 150) * CLOCK_NS_PER_MS, interrupt, pair);
 }
 
-static void over(struct end *end)
+static void ended(struct child_run *run)
 {
-	stop_if_over(end->owner);
+	stop_if_ended(run->context);
 }
 
 /* "COMMAND ARGUMENTS" */
-static void start(struct pair *pair, struct end *end, const char *role, const char *line)
+static void start(struct pair *pair, struct child_run *run, const char *role, const char *line)
 {
 	const struct command *const *row = command_table;
 	size_t length = strcspn(line, " ");
 
 	while (strncmp((*row)->name, line, length) != 0 || (*row)->name[length])
 		row++;
-	end->over = over;
-	end->owner = pair;
-	end_start(end, &pair->environment, *row, role, line + length + (line[length] == ' '), &pair->values);
+	run->ended = ended;
+	run->context = pair;
+	child_run_start(run, &pair->environment, *row, role, line + length + (line[length] == ' '), &pair->values);
 }
 
 static void later(void *owner)
@@ -46,9 +46,9 @@ static void later(void *owner)
 	pair->later(pair);
 }
 
-static void start_client(struct end *server)
+static void start_client(struct child_run *server)
 {
-	struct pair *pair = server->owner;
+	struct pair *pair = server->context;
 
 	if (pair->ready)
 		pair->ready(pair);
@@ -58,17 +58,17 @@ static void start_client(struct end *server)
 		return;
 	start(pair, &pair->client, "client", pair->client_line);
 	if (!pair->client.running)
-		stop_if_over(pair);
+		stop_if_ended(pair);
 }
 
-static char *take_text(struct end *end)
+static char *take_text(struct child_run *run)
 {
 	char *text;
 
-	end_cut(end);
-	text = strdup(end->text ? end->text : "");
+	child_run_stop(run);
+	text = strdup(run->text ? run->text : "");
 	assert_non_null(text);
-	end_release(end);
+	child_run_free(run);
 	return text;
 }
 
@@ -80,7 +80,7 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 		.loop = loop_create(),
 		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL },
 	};
-	pair->values = (struct arguments){ .address = "10.0.0.1", .group = "239.1.2.3" };
+	pair->values = (struct child_run_values){ .address = "10.0.0.1", .group = "239.1.2.3" };
 	snprintf(pair->values.timeout, sizeof(pair->values.timeout), "%s", timeout ? timeout : "5s");
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_begin(&pair->capture);
@@ -89,7 +89,7 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 		pair->begun(pair);
 	pair->client_line = client_line;
 	pair->server.ready = start_client;
-	pair->server.owner = pair;
+	pair->server.context = pair;
 	if (server_line)
 		start(pair, &pair->server, "server", server_line);
 	else

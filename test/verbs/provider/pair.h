@@ -3,14 +3,14 @@
 #ifndef TEST_VERBS_PAIR_H
 #define TEST_VERBS_PAIR_H
 
-#include "cmd/end.h"
+#include "cmd/child_run.h"
 #include "test/unit/unit.h"
 #include "test/verbs/provider/provider.h"
 
 struct pair {
 	struct environment environment;
-	struct arguments values;
-	struct end server, client;
+	struct child_run_values values;
+	struct child_run server, client;
 	const char *client_line;
 	void (*begun)(struct pair *pair); /* called before the server */
 	void (*ready)(struct pair *pair); /* called once a client may come, before there is one */

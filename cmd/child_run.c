@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/child_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *value_of(const char *word, const struct child_run_values *values)
+{
+	if (!strcmp(word, "@address"))
+		return values->address;
+	if (!strcmp(word, "@port"))
+		return values->port;
+	if (!strcmp(word, "@group"))
+		return values->group;
+	return word;
+}
+
+/* Splits run->arguments in place. */
+static int split_arguments(struct child_run *run, char *words[CHILD_RUN_ARGUMENTS_MOST],
+			   const struct child_run_values *values)
+{
+	char *rest = run->arguments;
+	char *word;
+	int count = 0;
+
+	while ((word = strsep(&rest, " ")) && count < CHILD_RUN_ARGUMENTS_MOST) {
+		const char *value = value_of(word, values);
+
+		/* The option parser and the commands only read the words. */
+		words[count++] = value == word ? word : (char *)(uintptr_t)value;
+	}
+	return count;
+}
+
+static enum outcome parse(struct child_run *run, const char *arguments, const struct child_run_values *values)
+{
+	const struct command *command = run->command;
+	struct environment *environment = &run->environment;
+	char *words[CHILD_RUN_ARGUMENTS_MOST];
+	enum outcome outcome;
+	int count;
+
+	snprintf(run->arguments, sizeof(run->arguments), "%s %s --timeout %s", command->name, arguments,
+		 values->timeout);
+	count = split_arguments(run, words, values);
+	outcome = options_parse(command->options, command->rules, &environment->log, count, words, run->options,
+				&environment->given);
+	if (!outcome && command->check)
+		outcome = command->check(environment, run->options);
+	return outcome;
+}
+
+void child_run_stop(struct child_run *run)
+{
+	loop_timer_stop(&run->step);
+	if (run->running)
+		run->command->stop(run->state);
+	run->running = false;
+	run->state = NULL;
+	free(run->options);
+	run->options = NULL;
+	if (run->environment.output)
+		fclose(run->environment.output);
+	run->environment.output = NULL;
+}
+
+static void call_ended(void *context)
+{
+	struct child_run *run = context;
+
+	child_run_stop(run);
+	run->ended(run);
+}
+
+static void call_ready(void *context)
+{
+	struct child_run *run = context;
+
+	run->ready(run);
+}
+
+/*
+ * The command calls child_finished() and child_ready() from its own functions: the callbacks, which may free the
+ * command's state, run in the loop's next turn.
+ */
+static void child_finished(void *context)
+{
+	struct child_run *run = context;
+
+	loop_timer_start(run->environment.loop, &run->step, 0, call_ended, run);
+}
+
+static void child_ready(void *context)
+{
+	struct child_run *run = context;
+
+	if (run->ready)
+		loop_timer_start(run->environment.loop, &run->step, 0, call_ready, run);
+}
+
+void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
+		     const char *role, const char *arguments, const struct child_run_values *values)
+{
+	struct environment *environment = &run->environment;
+	enum outcome outcome = OUTCOME_INTERNAL;
+
+	snprintf(run->name, sizeof(run->name), "%s %s", parent->log.name, role);
+	run->command = command;
+	run->options = common_options_create(command->options_size);
+	*environment = (struct environment){
+		.loop = parent->loop,
+		.log = parent->log,
+		.transport = parent->transport,
+		.output = open_memstream(&run->text, &run->text_length),
+		.ready = child_ready,
+		.finished = child_finished,
+		.owner = run,
+	};
+	environment->log.name = run->name;
+	if (!run->options || !environment->output)
+		log_error(&environment->log, NULL, "out of memory");
+	else
+		outcome = parse(run, arguments, values);
+	if (!outcome)
+		outcome = command->start(environment, run->options, &run->state);
+	environment_note(environment, outcome);
+	if (outcome)
+		child_run_stop(run);
+	else
+		run->running = true;
+}
+
+void child_run_interrupt(struct child_run *run, enum interruption reason)
+{
+	if (!run->running || run->interrupted)
+		return;
+	run->interrupted = true;
+	run->command->interrupt(run->state, reason);
+}
+
+void child_run_free(struct child_run *run)
+{
+	child_run_stop(run);
+	free(run->text);
+	memset(run, 0, sizeof(*run));
+}
+
+const char *child_run_verdict(const struct child_run *run, size_t *length)
+{
+	size_t prefix = strlen(run->name);
+	const char *verdict = "";
+	const char *line = run->text ? run->text : "";
+
+	*length = 0;
+	while (*line) {
+		size_t line_length = strcspn(line, "\n");
+
+		if (line_length > prefix + 2 && !strncmp(line, run->name, prefix) && line[prefix] == ':') {
+			verdict = line + prefix + 2;
+			*length = line_length - prefix - 2;
+		}
+		line += line_length + (line[line_length] == '\n');
+	}
+	return verdict;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A child run: one run of a command inside the run of another. The command parses its arguments with its own tables.
+ * Its output goes to memory, and its end does not stop the loop.
+ */
+#ifndef CMD_CHILD_RUN_H
+#define CMD_CHILD_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cmd/command.h"
+
+enum {
+	CHILD_RUN_NAME_SIZE = 128,
+	CHILD_RUN_ARGUMENTS_MOST = 24,
+	CHILD_RUN_ARGUMENTS_SIZE = 512,
+};
+
+/* The values of @address, @port and @group in the arguments, and of --timeout. */
+struct child_run_values {
+	char address[ADDRESS_TEXT_SIZE];
+	char port[8];
+	char group[ADDRESS_TEXT_SIZE];
+	char timeout[32];
+};
+
+struct child_run;
+typedef void child_run_callback(struct child_run *run);
+
+/* The caller zeroes it, then sets ended, context and, if it needs it, ready. */
+struct child_run {
+	const struct command *command;
+	void *options;
+	void *state;
+	char *text; /* the command's output, complete once the run has stopped */
+	size_t text_length;
+	child_run_callback *ready;
+	child_run_callback *ended;
+	void *context;
+	bool running;
+	bool interrupted;
+	struct environment environment; /* its own outcome and output; the loop and the transport are the parent's */
+	char name[CHILD_RUN_NAME_SIZE];
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE]; /* options point into it */
+	struct loop_timer step;
+};
+
+/*
+ * Starts command with the words of arguments, of which @address, @port and @group are replaced, and with --timeout.
+ * values must outlive the run. parent gives the loop, the transport and the log; role, as "server", is added to its
+ * name. The loop calls ready, which may be NULL, when the command is ready for a peer, and ended when the run has ended
+ * and its state is freed. If the start fails, running is false, environment.outcome has the reason, and neither is
+ * called.
+ */
+void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
+		     const char *role, const char *arguments, const struct child_run_values *values);
+/* Interrupts a run once; later calls, and calls after its end, do nothing. */
+void child_run_interrupt(struct child_run *run, enum interruption reason);
+/* Ends the run immediately, without calling ended. Its text and its outcome stay. */
+void child_run_stop(struct child_run *run);
+/* Stops the run if necessary, frees its text and zeroes it. */
+void child_run_free(struct child_run *run);
+/* The last line of its text that begins with its name, without the name and the newline; "" if there is none. */
+const char *child_run_verdict(const struct child_run *run, size_t *length);
+
+#endif

@@ -1,7 +1,204 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/doctor/devices.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "cmd/doctor/doctor.h"
+#include "core/units.h"
+
+/* Makes "ACTIVE" of "4: ACTIVE". */
+static void remove_number(char *text)
+{
+	const char *colon = strstr(text, ": ");
+
+	if (colon)
+		memmove(text, colon + 2, strlen(colon + 2) + 1);
+}
+
+static bool is_mapped_ip4(const uint8_t bytes[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(bytes, prefix, sizeof(prefix));
+}
+
+/* Returns false for an empty entry and for text that is not a GID. */
+static bool parse_gid_entry(const char *text, bool ethernet, struct address *address)
+{
+	static const uint8_t none[8];
+
+	/* An empty entry may hold the subnet prefix of its port. */
+	if (!address_parse(text, ADDRESS_FORMAT_GID, address) || !memcmp(address->bytes + 8, none, sizeof(none)))
+		return false;
+	if (!ethernet)
+		return true;
+	address->family = ADDRESS_IP6;
+	if (is_mapped_ip4(address->bytes)) {
+		address->family = ADDRESS_IP4;
+		memmove(address->bytes, address->bytes + 12, 4);
+		memset(address->bytes + 4, 0, 12);
+	}
+	return true;
+}
+
+static void read_gid(const char *directory, unsigned index, struct port *port)
+{
+	bool ethernet = !strcmp(port->link_layer, "Ethernet");
+	struct gid gid = { .index = index };
+	char text[SYSFS_NAME_SIZE];
+
+	sysfs_line(text, sizeof(text), "%s/gids/%u", directory, index);
+	if (!parse_gid_entry(text, ethernet, &gid.address))
+		return;
+	if (port->gid_count == PORT_GIDS_MOST) {
+		port->gids_left_out++;
+		return;
+	}
+	sysfs_line(gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", directory, index);
+	sysfs_name(gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", directory, index);
+	port->gids[port->gid_count++] = gid;
+}
+
+static void devices_read_port(const char *directory, struct port *port)
+{
+
+	sysfs_line(port->state, sizeof(port->state), "%s/state", directory);
+	port->active = !strncmp(port->state, "4:", 2);
+	port->initialising = !strncmp(port->state, "2:", 2);
+	remove_number(port->state);
+	sysfs_line(port->physical_state, sizeof(port->physical_state), "%s/phys_state", directory);
+	remove_number(port->physical_state);
+	sysfs_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", directory);
+	sysfs_line(port->rate, sizeof(port->rate), "%s/rate", directory);
+	for (unsigned i = 0; i < PORT_GID_TABLE_MOST && sysfs_has("%s/gids/%u", directory, i); i++)
+		read_gid(directory, i, port);
+}
+
+/* Ports are numbered from 1; a switch has port 0. */
+static void read_ports(const char *directory, struct device *device)
+{
+	for (unsigned number = 0; number <= DEVICE_PORTS_MOST + 1; number++) {
+		struct port *port = &device->ports[device->port_count];
+		char path[SYSFS_PATH_SIZE];
+
+		sysfs_path(path, "%s/ports/%u", directory, number);
+		if (!sysfs_has("%s", path))
+			continue;
+		device->ports_left_out = device->port_count == DEVICE_PORTS_MOST;
+		if (device->ports_left_out)
+			break;
+		port->number = number;
+		devices_read_port(path, port);
+		device->port_count++;
+	}
+}
+
+/* Finds the device's uverbs name: N in uverbsN is not the number of the device. */
+static void find_verbs(const char *root, struct device *device)
+{
+	char path[SYSFS_PATH_SIZE];
+	char name[SYSFS_NAME_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband_verbs", root));
+
+	for (size_t i = 0; i < names.count && !*device->verbs; i++) {
+		sysfs_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
+		if (!strcmp(name, device->name))
+			strcpy(device->verbs, names.name[i]);
+	}
+	sysfs_names_free(&names);
+}
+
+/*
+ * soft-RoCE has a file "parent" with the name of its interface. "device" of a software device may be the card of its
+ * interface, so that "parent" is read first.
+ */
+static void find_driver(const char *directory, struct device *device)
+{
+	char path[SYSFS_PATH_SIZE];
+	char type[SYSFS_NAME_SIZE];
+	struct names netdevs;
+
+	if (sysfs_name(device->netdev, sizeof(device->netdev), "%s/parent", directory)) {
+		device->driver = driver_rxe;
+		return;
+	}
+	netdevs = sysfs_names(sysfs_path(path, "%s/device/net", directory));
+	if (netdevs.count)
+		strcpy(device->netdev, netdevs.name[0]);
+	sysfs_names_free(&netdevs);
+	if (sysfs_link(device->card, "%s/device/driver", directory))
+		device->driver = driver_of_card(device->card);
+	sysfs_line(type, sizeof(type), "%s/node_type", directory);
+	if (!device->driver && strstr(type, "RNIC"))
+		device->driver = driver_siw;
+}
+
+static struct device *read_device(const char *root, const char *name)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	char directory[SYSFS_PATH_SIZE];
+
+	if (!device)
+		return NULL;
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	sysfs_path(directory, "%s/sys/class/infiniband/%s", root, name);
+	sysfs_line(device->firmware, sizeof(device->firmware), "%s/fw_ver", directory);
+	find_driver(directory, device);
+	find_verbs(root, device);
+	read_ports(directory, device);
+	for (unsigned i = 0; i < device->port_count && !*device->netdev; i++)
+		strcpy(device->netdev, device->ports[i].gids[0].netdev);
+	return device;
+}
+
+struct device *devices_read(const char *root)
+{
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband", root));
+	struct device *first = NULL;
+	struct device **tail = &first;
+
+	for (size_t i = 0; i < names.count && i < DEVICES_MOST; i++) {
+		*tail = read_device(root, names.name[i]);
+		if (!*tail)
+			break;
+		tail = &(*tail)->next;
+	}
+	sysfs_names_free(&names);
+	return first;
+}
+
+void devices_free(struct device *devices)
+{
+	while (devices) {
+		struct device *next = devices->next;
+
+		free(devices);
+		devices = next;
+	}
+}
+
+struct device *devices_find(struct device *devices, const char *name)
+{
+	while (devices && strcmp(devices->name, name))
+		devices = devices->next;
+	return devices;
+}
+
+const struct gid *devices_gid(const struct port *port, const struct address *address)
+{
+	const struct gid *found = NULL;
+
+	for (unsigned i = 0; i < port->gid_count; i++) {
+		const struct gid *gid = &port->gids[i];
+
+		if (gid->address.family != address->family || memcmp(gid->address.bytes, address->bytes, 16))
+			continue;
+		if (!found || strstr(gid->type, "v2"))
+			found = gid;
+	}
+	return found;
+}
 
 static void check_provider(struct findings *findings, const char *root, const struct device *device,
 			   enum finding_status failure)
@@ -13,8 +210,9 @@ static void check_provider(struct findings *findings, const char *root, const st
 	if (!WITH_VERBS)
 		return;
 	if (!provider) {
-		finding_add(findings, FINDING_WARN, "provider", NULL, "%s: no library is known for its driver%s%s",
-			    device->name, *device->card ? " " : "", device->card);
+		finding_add(findings, FINDING_WARN, "provider", NULL,
+			    "%s: no libibverbs provider is known for its driver%s%s", device->name,
+			    *device->card ? " " : "", device->card);
 		return;
 	}
 	switch (provider_find(root, provider, file)) {
@@ -24,35 +222,35 @@ static void check_provider(struct findings *findings, const char *root, const st
 		finding_add(findings, FINDING_OK, "provider", NULL, "%s: %s", device->name, file);
 		break;
 	case PROVIDER_NO_LIBRARY:
-		finding_add(findings, failure, "provider", remedy, "%s: libibverbs has no lib%s-rdmav*.so for it",
+		finding_add(findings, failure, "provider", remedy, "%s: libibverbs has no lib%s-rdmav*.so",
 			    device->name, provider);
 		break;
 	case PROVIDER_NO_FILE:
 		finding_add(findings, failure, "provider", remedy,
-			    "%s: libibverbs looks for its library only with /etc/libibverbs.d/%s.driver", device->name,
+			    "%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver", device->name,
 			    provider);
 		break;
 	}
 }
 
-static const char *remedy_of_port(struct findings *findings, const struct device *device, const struct port *port)
+static const char *port_remedy(struct findings *findings, const struct device *device, const struct port *port)
 {
 	if (!strcmp(port->link_layer, "InfiniBand"))
-		return port->initialising ? "start a subnet manager in the fabric: opensm" : "look at cable and switch";
+		return port->initialising ? "start a subnet manager: opensm" : "check cable and switch";
 	if (*device->netdev)
-		return finding_remedy(findings, "ip link set %s up (or look at cable and switch)", device->netdev);
+		return finding_remedy(findings, "ip link set %s up (or check cable and switch)", device->netdev);
 	return "bring its network interface up";
 }
 
 static void check_port(struct findings *findings, const struct device *device, const struct port *port)
 {
-	char mtu[SURVEY_WORD_SIZE] = "";
+	char mtu[SYSFS_VALUE_SIZE] = "";
 
 	if (port->mtu)
 		snprintf(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	finding_add(findings, port->active ? FINDING_OK : FINDING_WARN, "port",
-		    port->active ? NULL : remedy_of_port(findings, device, port), "%s/%u: %s, %s, %s%s, %s",
-		    device->name, port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate);
+		    port->active ? NULL : port_remedy(findings, device, port), "%s/%u: %s, %s, %s%s, %s", device->name,
+		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate);
 }
 
 static void check_gids(struct findings *findings, const struct device *device, const struct port *port)
@@ -67,8 +265,8 @@ static void check_gids(struct findings *findings, const struct device *device, c
 			    address_host(&gid->address, host));
 	}
 	if (port->gids_left_out)
-		finding_add(findings, FINDING_OK, "gid", NULL, "%s/%u: and %u more", device->name, port->number,
-			    port->gids_left_out);
+		finding_add(findings, FINDING_OK, "gid", NULL, "%s/%u: %u more GID%s", device->name, port->number,
+			    port->gids_left_out, units_plural(port->gids_left_out));
 }
 
 static void check_device(struct findings *findings, const struct device *device, enum finding_status failure)
@@ -77,17 +275,16 @@ static void check_device(struct findings *findings, const struct device *device,
 
 	finding_add(findings, FINDING_OK, "device", NULL, "%s: driver %s%s%s%s%s%s", device->name, driver,
 		    *device->netdev ? ", on " : "", device->netdev, *device->firmware ? ", firmware " : "",
-		    device->firmware, device->ports_left_out ? ", and more ports than these" : "");
+		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
 	if (!*device->verbs)
-		finding_add(findings, failure, "device", "modprobe ib_uverbs",
-			    "%s: there is no file of it for programs (uverbs)", device->name);
+		finding_add(findings, failure, "device", "modprobe ib_uverbs", "%s: no uverbs device", device->name);
 }
 
 void devices_check(struct findings *findings, const char *root, const struct device *devices,
 		   enum finding_status failure)
 {
 	for (const struct device *device = devices; device; device = device->next) {
-		findings->group_over = true;
+		findings->new_group = true;
 		check_device(findings, device, failure);
 		check_provider(findings, root, device, failure);
 		for (unsigned i = 0; i < device->port_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * doctor: what is missing here for RDMA? Looks at everything that a connection needs, without changing anything, and
- * names the command that mends what is wrong.
+ * doctor: what is missing for RDMA here? Checks everything that a connection needs, changes nothing, and names the
+ * command that fixes a problem.
  */
 #include "cmd/doctor/doctor.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	PING_PORT = 7174,
-	LOOPBACK_TRIED = 16, /* 127.0.0.1 and on */
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following */
 };
 
 /* clang-format off */
@@ -35,7 +35,7 @@ static const struct option_rule rules[] = {
 };
 /* clang-format on */
 
-static void finish(struct doctor *doctor)
+static void doctor_finish(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
 	const struct findings *findings = &doctor->findings;
@@ -57,15 +57,26 @@ static void finish(struct doctor *doctor)
 	environment_finish(environment, OUTCOME_OK);
 }
 
-void doctor_target_known(struct doctor *doctor)
+/* Begins a probe, opens a transport and creates a channel. */
+static enum outcome open_transport(struct doctor *doctor, const char *name, struct transport **transport,
+				   struct channel **channel)
 {
-	finish(doctor);
+	struct findings *findings = &doctor->findings;
+	enum outcome outcome;
+
+	finding_begin_probe(findings);
+	outcome = transport_open(name, doctor->environment->loop, &findings->probe.log, transport);
+	if (!outcome)
+		outcome = channel_create(*transport, channel);
+	if (!outcome)
+		return OUTCOME_OK;
+	transport_close(*transport);
+	*transport = NULL;
+	return outcome;
 }
 
-/* ---- the soft transport ---- */
-
-/* Each address of the loopback may be held by one process. */
-static enum outcome listen_softly(struct channel *channel, struct address *address)
+/* Each soft process needs a loopback address of its own: finds one that is not in use. */
+static enum outcome listen_on_loopback(struct channel *channel, struct address *address)
 {
 	static const struct endpoint_handlers handlers = { 0 };
 	const struct endpoint_options options = {
@@ -91,18 +102,18 @@ static void check_soft(struct doctor *doctor)
 	struct channel *channel;
 	struct address address;
 	char host[ADDRESS_TEXT_SIZE];
-	enum outcome outcome = probe_open(doctor, "soft", &soft, &channel);
+	enum outcome outcome = open_transport(doctor, "soft", &soft, &channel);
 
-	/* It is not built in. */
+	/* soft is not built in. */
 	if (outcome == OUTCOME_USAGE)
 		return;
 	if (!outcome)
-		outcome = listen_softly(channel, &address);
+		outcome = listen_on_loopback(channel, &address);
 	if (outcome)
-		probe_report(doctor, doctor->soft_failure, "soft", NULL);
+		finding_add_probe(&doctor->findings, doctor->soft_failure, "soft", NULL);
 	else
 		finding_add(&doctor->findings, FINDING_OK, "soft", NULL,
-			    "--transport soft works at %s, without a device", address_host(&address, host));
+			    "--transport soft works at %s and needs no RDMA device", address_host(&address, host));
 	if (outcome || doctor->soft_failure != FINDING_FAIL) {
 		transport_close(soft);
 		return;
@@ -111,14 +122,12 @@ static void check_soft(struct doctor *doctor)
 	doctor->soft_channel = channel;
 }
 
-/* ---- the devices ---- */
-
 static bool has_usable_device(const struct doctor *doctor)
 {
 	for (const struct device *device = doctor->devices; device; device = device->next) {
 		if (device->address_count)
 			return true;
-		/* Without an address too: -M of mckey, -f gid of ucmatose. */
+		/* mckey -M and ucmatose -f gid need no IP address. */
 		for (unsigned i = 0; i < device->port_count; i++)
 			if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
 				return true;
@@ -126,74 +135,72 @@ static bool has_usable_device(const struct doctor *doctor)
 	return false;
 }
 
-void doctor_routes_known(struct doctor *doctor)
+static void check_remaining(struct doctor *doctor)
 {
 	struct findings *findings = &doctor->findings;
 
 	doctor->usable = doctor->verbs && has_usable_device(doctor);
 	devices_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
 	if (doctor->verbs) {
-		findings->group_over = true;
-		route_tell(doctor);
+		findings->new_group = true;
+		route_report(doctor);
 	}
-	findings->group_over = true;
+	findings->new_group = true;
 	if (!udp_check(findings, doctor->root, doctor->soft_failure))
 		check_soft(doctor);
 	if (doctor->options->address)
-		target_check(doctor);
+		target_check(doctor, doctor_finish);
 	else
-		finish(doctor);
+		doctor_finish(doctor);
 }
 
-/* The transport names the usual device in software, whether this kernel has it or not. */
+/* The hint of verbs is to create a device of rdma_rxe. Replaces it if this kernel has no rdma_rxe. */
 static void correct_hint(struct doctor *doctor)
 {
-	const char *way = "a card, or a kernel with rdma_rxe or siw";
+	struct probe *probe = &doctor->findings.probe;
+	const char *device = "a card, or a kernel with rdma_rxe or siw";
 
 	if (doctor->devices || kernel_may_have(doctor->root, "rdma_rxe"))
 		return;
 	if (kernel_may_have(doctor->root, "siw"))
-		way = "a software one: rdma link add siw0 type siw netdev INTERFACE";
-	snprintf(doctor->probe.hint, sizeof(doctor->probe.hint), "%s%s", way,
-		 WITH_SOFT ? "; none at all: --transport soft" : "");
+		device = "a software one: rdma link add siw0 type siw netdev INTERFACE";
+	snprintf(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; none at all: --transport soft" : "");
 }
 
-/* True if it can be used. Why not is said here only if nothing has been found that tells it. */
+/* explained: an earlier finding is the cause of a failure, so that no other is added. */
 static bool open_verbs(struct doctor *doctor, bool explained)
 {
-	enum outcome outcome = probe_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
+	enum outcome outcome = open_transport(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 
 	if (outcome && outcome != OUTCOME_USAGE && !explained) {
 		correct_hint(doctor);
-		probe_report(doctor, doctor->verbs_failure, "verbs", NULL);
+		finding_add_probe(&doctor->findings, doctor->verbs_failure, "verbs", NULL);
 	}
 	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
 		doctor->environment->transport = doctor->verbs;
 	return !outcome;
 }
 
-static void begin(void *owner)
+static void doctor_begin(void *context)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = context;
 	struct findings *findings = &doctor->findings;
 	uint64_t *failures = &findings->counts[doctor->verbs_failure];
 	uint64_t before;
 
-	doctor->devices = survey_read(doctor->root);
+	doctor->devices = devices_read(doctor->root);
 	before = *failures;
 	kernel_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
-	findings->group_over = true;
-	access_check_files(findings, doctor->root, doctor->devices, doctor->verbs_failure);
-	access_check_memory(findings, doctor->root);
+	findings->new_group = true;
+	kernel_check_files(findings, doctor->root, doctor->devices, doctor->verbs_failure);
+	kernel_check_memory(findings, doctor->root);
 	if (open_verbs(doctor, doctor->devices && *failures > before))
-		route_check(doctor);
+		route_check(doctor, check_remaining);
 	else
-		doctor_routes_known(doctor);
+		check_remaining(doctor);
 }
 
-/* ---- the way in and out ---- */
-
-static enum outcome check(struct environment *environment, const void *all_options)
+static enum outcome doctor_check(struct environment *environment, const void *all_options)
 {
 	const struct doctor_options *options = all_options;
 	const struct log *log = &environment->log;
@@ -206,12 +213,12 @@ static enum outcome check(struct environment *environment, const void *all_optio
 		return OUTCOME_USAGE;
 	if (!address.family || !address_is_any(&address))
 		return OUTCOME_OK;
-	log_error(log, "-a, --address", "'%s' is not the address of one host", options->address);
+	log_error(log, "-a, --address", "'%s' is not a host address", options->address);
 	return OUTCOME_USAGE;
 }
 
-/* Which transport is to work: the one chosen, or the default. */
-static enum outcome choose(struct doctor *doctor)
+/* The selected transport fails if it cannot work; for the other one that is a warning. */
+static enum outcome select_transport(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
 	struct transport *transport;
@@ -228,7 +235,7 @@ static enum outcome choose(struct doctor *doctor)
 	return OUTCOME_OK;
 }
 
-static enum outcome start(struct environment *environment, const void *options, void **state)
+static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
 {
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	enum outcome outcome;
@@ -242,13 +249,13 @@ static enum outcome start(struct environment *environment, const void *options, 
 	doctor->options = options;
 	doctor->root = "";
 	doctor->findings.environment = environment;
-	doctor->findings.loud = doctor->options->common.reporting.quiet;
-	outcome = choose(doctor);
+	doctor->findings.quiet = doctor->options->common.reporting.quiet;
+	outcome = select_transport(doctor);
 	if (outcome) {
 		free(doctor);
 		return outcome;
 	}
-	loop_timer_start(environment->loop, &doctor->step, 0, begin, doctor);
+	loop_timer_start(environment->loop, &doctor->step, 0, doctor_begin, doctor);
 	*state = doctor;
 	return OUTCOME_OK;
 }
@@ -261,9 +268,9 @@ static void stop_all(struct doctor *doctor)
 	child_run_stop(&doctor->ping);
 }
 
-static void interrupt(void *owner, enum interruption reason)
+static void doctor_interrupt(void *state, enum interruption reason)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = state;
 	struct environment *environment = doctor->environment;
 
 	stop_all(doctor);
@@ -271,44 +278,44 @@ static void interrupt(void *owner, enum interruption reason)
 		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " findings",
 			  findings_count(&doctor->findings));
 	environment_note(environment, OUTCOME_FAILED);
-	finish(doctor);
+	doctor_finish(doctor);
 }
 
-static void report(void *owner, struct report *report, enum report_span span)
+static void doctor_report(void *state, struct report *report, enum report_span span)
 {
-	const struct doctor *doctor = owner;
+	const struct doctor *doctor = state;
 
 	(void)span;
 	report_text(report, "target", doctor->options->address);
 	findings_report(&doctor->findings, report);
 }
 
-/* The transports report to the probe's log: they go before it. */
-static void stop(void *owner)
+/* The transports use the probe's log: they are closed before doctor is freed. */
+static void doctor_stop(void *state)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = state;
 
 	stop_all(doctor);
 	child_run_free(&doctor->ping);
 	transport_close(doctor->verbs);
 	transport_close(doctor->soft);
 	doctor->environment->transport = NULL;
-	survey_free(doctor->devices);
+	devices_free(doctor->devices);
 	findings_free(&doctor->findings);
 	free(doctor);
 }
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "what is missing here for RDMA? and is there a way to that host?",
+	.summary = "what is missing for RDMA here? is there a route to that host?",
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport verbs|soft]\n",
 	.options = options_table,
 	.rules = rules,
 	.options_size = sizeof(struct doctor_options),
 	.chooses_transport = true,
-	.check = check,
-	.start = start,
-	.interrupt = interrupt,
-	.report = report,
-	.stop = stop,
+	.check = doctor_check,
+	.start = doctor_start,
+	.interrupt = doctor_interrupt,
+	.report = doctor_report,
+	.stop = doctor_stop,
 };

@@ -7,7 +7,7 @@ enum {
 	MAPS_LINES_MOST = 4096
 };
 
-/* Linux: drivers/infiniband/hw and the network drivers below it; rdma-core: providers. */
+/* Sources: drivers/infiniband/hw of Linux and the network drivers it uses; providers of rdma-core. */
 const struct driver driver_table[DRIVER_CARDS + 2] = {
 	{ "mlx5_core", "mlx5_ib", "mlx5", true },
 	{ "mlx4_core", "mlx4_ib", "mlx4", true },
@@ -37,8 +37,12 @@ const struct driver *driver_of_card(const char *card)
 	return NULL;
 }
 
-/* The first file in this process whose path has that part: cut off behind its folder, and the rest, its name. */
-static bool mapped(const char *root, const char *part, char folder[SYSFS_PATH_SIZE], char file[SYSFS_NAME_SIZE])
+/*
+ * Finds the first mapped file of this process whose path contains part. directory gets the path before part, file the
+ * path after its slash.
+ */
+static bool find_mapped_file(const char *root, const char *part, char directory[SYSFS_PATH_SIZE],
+			     char file[SYSFS_NAME_SIZE])
 {
 	char line[SYSFS_PATH_SIZE];
 	FILE *maps = sysfs_open(sysfs_path(line, "%s/proc/self/maps", root));
@@ -53,24 +57,24 @@ static bool mapped(const char *root, const char *part, char folder[SYSFS_PATH_SI
 		return false;
 	snprintf(file, SYSFS_NAME_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
 	*found = 0;
-	snprintf(folder, SYSFS_PATH_SIZE, "%s", strchrnul(line, '/'));
+	snprintf(directory, SYSFS_PATH_SIZE, "%s", strchrnul(line, '/'));
 	return true;
 }
 
 enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_NAME_SIZE])
 {
-	char folder[SYSFS_PATH_SIZE], path[SYSFS_PATH_SIZE];
+	char directory[SYSFS_PATH_SIZE], path[SYSFS_PATH_SIZE];
 	char prefix[SYSFS_NAME_SIZE];
 	struct names names;
 	bool found = false;
 
 	snprintf(prefix, sizeof(prefix), "/lib%s-rdmav", provider);
-	if (mapped(root, prefix, folder, file))
+	if (find_mapped_file(root, prefix, directory, file))
 		return PROVIDER_FOUND;
 	*file = 0;
-	if (!mapped(root, "/libibverbs.so", folder, path))
+	if (!find_mapped_file(root, "/libibverbs.so", directory, path))
 		return PROVIDER_UNKNOWN;
-	names = sysfs_names(sysfs_path(path, "%s%s/libibverbs", root, folder));
+	names = sysfs_names(sysfs_path(path, "%s%s/libibverbs", root, directory));
 	for (size_t i = 0; i < names.count && !found; i++) {
 		found = !strncmp(names.name[i], prefix + 1, strlen(prefix + 1));
 		if (found)

@@ -18,16 +18,16 @@ static void report_finding(struct report *report, const struct finding *finding)
 	report_text(report, "remedy", *finding->remedy ? finding->remedy : NULL);
 }
 
-/* A failure is an error of the run, too. With --quiet nothing else prints it. */
+/* A failure is also an error of the run. With --quiet the error is printed instead of the finding. */
 static void report_failure(const struct findings *findings, const struct finding *finding)
 {
 	struct environment *environment = findings->environment;
 
-	if (findings->loud)
+	if (findings->quiet)
 		log_report(&environment->log, &finding->error);
 	else
 		reporting_record_error(environment->reporting, NULL, &finding->error);
-	if (*finding->remedy && findings->loud)
+	if (*finding->remedy && findings->quiet)
 		log_hint(&environment->log, "%s", finding->remedy);
 	else if (*finding->remedy)
 		reporting_record_hint(environment->reporting, finding->remedy);
@@ -43,13 +43,13 @@ static void print_finding(struct findings *findings, const struct finding *findi
 		report_finding(record, finding);
 		environment_end_record(findings->environment);
 	}
-	fprintf(output, "%s%-4s  %-8s  %s\n", findings->group_over ? "\n" : "", status_names[finding->status],
+	fprintf(output, "%s%-4s  %-8s  %s\n", findings->new_group ? "\n" : "", status_names[finding->status],
 		finding->error.object, error_text(&finding->error, text));
 	if (*finding->remedy)
-		fprintf(output, "%16smend: %s\n", "", finding->remedy);
+		fprintf(output, "%16sfix: %s\n", "", finding->remedy);
 	if (finding->status == FINDING_FAIL)
 		report_failure(findings, finding);
-	findings->group_over = false;
+	findings->new_group = false;
 }
 
 void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
@@ -64,7 +64,7 @@ void finding_add_error(struct findings *findings, enum finding_status status, co
 	}
 	finding->status = status;
 	snprintf(finding->error.object, sizeof(finding->error.object), "%s", check);
-	/* It may be cut. */
+	/* The test of the result says that truncation is intended (-Wformat-truncation). */
 	if (snprintf(finding->error.cause, sizeof(finding->error.cause), "%s%s%s%s%s", error->object,
 		     *error->object ? ": " : "", error->phase, *error->phase ? ": " : "", error->cause) < 0)
 		*finding->error.cause = 0;
@@ -100,6 +100,39 @@ const char *finding_remedy(struct findings *findings, const char *format, ...)
 	vsnprintf(findings->remedy, sizeof(findings->remedy), format, list);
 	va_end(list);
 	return findings->remedy;
+}
+
+static void probe_keep_error(const struct log *log, const struct error *error)
+{
+	struct probe *probe = log->context;
+
+	if (!probe->failed)
+		probe->error = *error;
+	probe->failed = true;
+}
+
+static void probe_keep_hint(const struct log *log, const char *text)
+{
+	struct probe *probe = log->context;
+
+	if (!*probe->hint)
+		snprintf(probe->hint, sizeof(probe->hint), "%s", text);
+}
+
+void finding_begin_probe(struct findings *findings)
+{
+	static const struct log_sink sink = { .error = probe_keep_error, .hint = probe_keep_hint };
+
+	findings->probe = (struct probe){ .log = findings->environment->log };
+	findings->probe.log.sink = &sink;
+	findings->probe.log.context = &findings->probe;
+}
+
+void finding_add_probe(struct findings *findings, enum finding_status status, const char *check, const char *remedy)
+{
+	const struct probe *probe = &findings->probe;
+
+	finding_add_error(findings, status, check, *probe->hint ? probe->hint : remedy, &probe->error);
 }
 
 uint64_t findings_count(const struct findings *findings)

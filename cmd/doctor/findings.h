@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was found: each finding is printed as it comes, and kept for the report. */
+/* The findings: each is printed when it is added, and kept for the report. */
 #ifndef CMD_DOCTOR_FINDINGS_H
 #define CMD_DOCTOR_FINDINGS_H
 
@@ -10,7 +10,7 @@
 
 enum finding_status {
 	FINDING_OK,
-	FINDING_WARN, /* what is to work may do so all the same */
+	FINDING_WARN, /* the selected transport may work nevertheless */
 	FINDING_FAIL,
 	FINDING_STATUSES,
 };
@@ -22,29 +22,43 @@ enum {
 struct finding {
 	struct finding *next;
 	enum finding_status status;
-	struct error error;		/* its object is the check's name, its cause the text */
-	char remedy[FINDING_TEXT_SIZE]; /* a command, or what else is to be done; "" for nothing */
+	struct error error;		/* object: name of the check; cause: text of the finding */
+	char remedy[FINDING_TEXT_SIZE]; /* a command or another action; "" for none */
 };
 
-/* Zeroed but for the environment at first. */
+/* The first error and the first hint of an operation. */
+struct probe {
+	struct log log; /* for the operation */
+	bool failed;
+	struct error error;
+	char hint[FINDING_TEXT_SIZE];
+};
+
+/* The caller zeroes it and sets environment and quiet. */
 struct findings {
 	struct environment *environment;
 	struct finding *first, *last;
 	uint64_t counts[FINDING_STATUSES];
-	bool loud;	 /* failures are errors on stderr: nothing else is printed */
-	bool group_over; /* the next one begins a group */
+	bool quiet;	/* --quiet: print failures as errors on stderr */
+	bool new_group; /* print an empty line before the next finding */
 	char remedy[FINDING_TEXT_SIZE];
+	struct probe probe;
 };
 
-/* remedy may be NULL. Bytes that a terminal would act on are replaced. */
+/* remedy may be NULL. Control characters and other non-ASCII bytes are replaced. */
 void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
 		 const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* The text is an error's, with its object. */
+/* The text is the error's object, phase and cause. */
 void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
 		       const struct error *error);
 
-/* A remedy with names in it, for the next call of finding_add(). */
+/* Formats a remedy for the next finding. */
 const char *finding_remedy(struct findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Clears findings->probe: its log collects the errors and hints of the next operation. */
+void finding_begin_probe(struct findings *findings);
+/* Adds the probe's error. Its remedy is the probe's hint; without a hint it is remedy, which may be NULL. */
+void finding_add_probe(struct findings *findings, enum finding_status status, const char *check, const char *remedy);
 
 uint64_t findings_count(const struct findings *findings);
 void findings_report(const struct findings *findings, struct report *report);

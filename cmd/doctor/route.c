@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which local addresses lead to an RDMA device. The connection manager is asked for each: it is what connections ask,
- * and it knows InfiniBand and iWARP too, whose GIDs are no addresses.
+ * Which local addresses lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection. The GID
+ * table would not do: on InfiniBand and iWARP it holds no IP addresses.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "core/interface.h"
 
 enum {
-	TRIAL_REGION = 64 << 10 /* bytes that every use of a device needs */
+	PROBE_REGION_SIZE = 64 << 10 /* bytes */
 };
 
 void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
@@ -23,8 +23,8 @@ void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
 			snprintf(name, SYSFS_NAME_SIZE, "%s", list[i].name);
 }
 
-/* Every interface has a link-local address, and a device that has no other is of little use. */
-static void find_addresses(struct doctor *doctor)
+/* Leaves out link-local addresses: every interface has one. */
+static void find_routes(struct doctor *doctor)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MOST];
 	size_t count = interface_addresses(list);
@@ -34,7 +34,7 @@ static void find_addresses(struct doctor *doctor)
 			doctor->routes[doctor->route_count++] = list[i].address;
 }
 
-static void note_address(struct device *device, const struct address *address)
+static void add_address(struct device *device, const struct address *address)
 {
 	size_t used = strlen(device->addresses);
 	char host[ADDRESS_TEXT_SIZE];
@@ -49,52 +49,52 @@ static void note_address(struct device *device, const struct address *address)
 		strcat(device->addresses, ", ...");
 }
 
-static void try_memory(struct doctor *doctor, struct domain *domain)
+static void check_registration(struct doctor *doctor, struct domain *domain)
 {
 	struct region *region;
 
-	probe_begin(doctor);
-	if (region_create(domain, TRIAL_REGION, REGION_LOCAL, &region))
-		probe_report(doctor, doctor->verbs_failure, "memory", NULL);
+	finding_begin_probe(&doctor->findings);
+	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
+		finding_add_probe(&doctor->findings, doctor->verbs_failure, "memory", NULL);
 	else
 		region_destroy(region);
 }
 
 static void route_found(struct doctor *doctor, const struct endpoint *route)
 {
-	struct device *device = survey_find(doctor->devices, route->domain->device);
+	struct device *device = devices_find(doctor->devices, route->domain->device);
 	struct path path;
 
 	if (!device)
 		return;
 	if (!device->address_count)
-		try_memory(doctor, route->domain);
-	note_address(device, &route->peer);
+		check_registration(doctor, route->domain);
+	add_address(device, &route->peer);
 	endpoint_path(route, &path);
 	for (unsigned i = 0; i < device->port_count; i++)
 		if (device->ports[i].number == path.port)
 			device->ports[i].mtu = path.mtu;
 }
 
-static void resolve_next(struct doctor *doctor);
+static void route_resolve_next(struct doctor *doctor);
 
-static void route_event(void *owner, struct endpoint *route, const struct endpoint_event *event)
+static void route_event(void *context, struct endpoint *route, const struct endpoint_event *event)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = context;
 
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
 	else if (event->outcome == OUTCOME_INTERNAL)
-		probe_report(doctor, doctor->verbs_failure, "device", NULL);
+		finding_add_probe(&doctor->findings, doctor->verbs_failure, "device", NULL);
 	doctor->route = NULL;
 	endpoint_destroy(route);
-	resolve_next(doctor);
+	route_resolve_next(doctor);
 }
 
-static void resolve_next(struct doctor *doctor)
+static void route_resolve_next(struct doctor *doctor)
 {
 	static const struct endpoint_handlers handlers = { .event = route_event };
-	/* Of a group, because that learns the MTU; nothing is sent. */
+	/* UDP port space, because a group's endpoint reports the MTU. It sends nothing. */
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_UDP,
 		.timeout = doctor->options->common.timeout,
@@ -103,7 +103,7 @@ static void resolve_next(struct doctor *doctor)
 	while (doctor->route_next < doctor->route_count) {
 		const struct address *address = &doctor->routes[doctor->route_next++];
 
-		probe_begin(doctor);
+		finding_begin_probe(&doctor->findings);
 		if (endpoint_create(ENDPOINT_GROUP, doctor->verbs_channel, &options, &handlers, doctor, &doctor->route))
 			continue;
 		if (!endpoint_resolve(doctor->route, NULL, address))
@@ -111,16 +111,17 @@ static void resolve_next(struct doctor *doctor)
 		endpoint_destroy(doctor->route);
 		doctor->route = NULL;
 	}
-	doctor_routes_known(doctor);
+	doctor->next(doctor);
 }
 
-void route_check(struct doctor *doctor)
+void route_check(struct doctor *doctor, doctor_step *next)
 {
-	find_addresses(doctor);
-	resolve_next(doctor);
+	doctor->next = next;
+	find_routes(doctor);
+	route_resolve_next(doctor);
 }
 
-void route_tell(struct doctor *doctor)
+void route_report(struct doctor *doctor)
 {
 	enum finding_status status = doctor->usable ? FINDING_WARN : doctor->verbs_failure;
 	struct findings *findings = &doctor->findings;

@@ -14,13 +14,12 @@ enum {
 	NAMES_MOST = 1 << 16,
 };
 
-/* What does not fit leads nowhere, rather than elsewhere. */
-static const char *__attribute__((format(printf, 2, 0))) make_path(char path[SYSFS_PATH_SIZE], const char *format,
-								   va_list list)
+/* A truncated path could name another file: it becomes "". */
+static void __attribute__((format(printf, 2, 0))) format_path(char path[SYSFS_PATH_SIZE], const char *format,
+							      va_list list)
 {
 	if (vsnprintf(path, SYSFS_PATH_SIZE, format, list) >= SYSFS_PATH_SIZE)
 		*path = 0;
-	return path;
 }
 
 const char *sysfs_path(char path[SYSFS_PATH_SIZE], const char *format, ...)
@@ -28,7 +27,7 @@ const char *sysfs_path(char path[SYSFS_PATH_SIZE], const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	make_path(path, format, list);
+	format_path(path, format, list);
 	va_end(list);
 	return path;
 }
@@ -40,8 +39,8 @@ void sysfs_clean_text(char *text)
 			*text = '?';
 }
 
-/* What neither a terminal nor a shell takes for more than a name. The kernel's own names are like that. */
-static bool is_plain(const char *name)
+/* The kernel's own names are safe. */
+static bool is_safe_name(const char *name)
 {
 	if (!*name || *name == '.' || strlen(name) >= SYSFS_NAME_SIZE)
 		return false;
@@ -50,7 +49,7 @@ static bool is_plain(const char *name)
 	return !*name;
 }
 
-static void read_line(const char *path, char *text, size_t size)
+static void sysfs_read_line(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -74,7 +73,7 @@ static void read_link(const char *path, char *text, size_t size)
 	text[length > 0 ? length : 0] = 0;
 }
 
-static void keep_last_part(char *text)
+static void keep_last_component(char *text)
 {
 	const char *slash = strrchr(text, '/');
 
@@ -89,25 +88,25 @@ bool sysfs_read(enum sysfs_reading reading, char *text, size_t size, const char 
 	va_list list;
 
 	va_start(list, format);
-	make_path(path, format, list);
+	format_path(path, format, list);
 	va_end(list);
 	switch (reading) {
 	case SYSFS_EXISTS:
 		return !access(path, F_OK);
 	case SYSFS_LINE:
 	case SYSFS_NAME:
-		read_line(path, text, size);
+		sysfs_read_line(path, text, size);
 		break;
 	case SYSFS_TARGET:
 		read_link(path, text, size);
 		break;
 	case SYSFS_LINK:
 		read_link(path, target, sizeof(target));
-		keep_last_part(target);
+		keep_last_component(target);
 		snprintf(text, size, "%.*s", (int)size - 1, target);
 		break;
 	}
-	if ((reading == SYSFS_NAME || reading == SYSFS_LINK) && !is_plain(text))
+	if ((reading == SYSFS_NAME || reading == SYSFS_LINK) && !is_safe_name(text))
 		*text = 0;
 	return *text;
 }
@@ -122,7 +121,7 @@ FILE *sysfs_open(const char *path)
 	return file;
 }
 
-/* True if there is room for one more. */
+/* Returns true if there is space for one more name. */
 static bool make_room(struct names *names)
 {
 	size_t size = names->count ? 2 * names->count : NAMES_FIRST;
@@ -130,7 +129,7 @@ static bool make_room(struct names *names)
 
 	if (names->count >= NAMES_MOST)
 		return false;
-	/* Full only at the powers of two from the first size on. */
+	/* The array is full if count is a power of two from NAMES_FIRST on. */
 	if (names->count && (names->count < NAMES_FIRST || names->count & (names->count - 1)))
 		return true;
 	larger = realloc(names->name, size * sizeof(*names->name));
@@ -139,7 +138,7 @@ static bool make_room(struct names *names)
 	return larger;
 }
 
-static int by_count(const void *one, const void *other)
+static int compare_names(const void *one, const void *other)
 {
 	return strverscmp(one, other);
 }
@@ -147,20 +146,20 @@ static int by_count(const void *one, const void *other)
 struct names sysfs_names(const char *path)
 {
 	struct names names = { NULL, 0 };
-	DIR *folder = opendir(path);
+	DIR *directory = opendir(path);
 	struct dirent *entry;
 
-	if (!folder)
+	if (!directory)
 		return names;
-	while ((entry = readdir(folder)))
-		if (is_plain(entry->d_name)) {
+	while ((entry = readdir(directory)))
+		if (is_safe_name(entry->d_name)) {
 			if (!make_room(&names))
 				break;
 			strcpy(names.name[names.count++], entry->d_name);
 		}
-	closedir(folder);
+	closedir(directory);
 	if (names.count)
-		qsort(names.name, names.count, sizeof(*names.name), by_count);
+		qsort(names.name, names.count, sizeof(*names.name), compare_names);
 	return names;
 }
 

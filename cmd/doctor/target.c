@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way to an address, as a connection would go it, and a ping if somebody answers there. */
+/* The route to an address, as the RDMA CM resolves it for a connection, and a ping. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,91 +8,85 @@
 
 static void no_route(struct doctor *doctor)
 {
-	/* The way must lead out of the interface of a device; a name must have an address first. */
-	probe_report(doctor, FINDING_FAIL, "route",
-		     finding_remedy(&doctor->findings, "see %s %s",
-				    doctor->target_count ? "ip route get" : "getent ahosts", doctor->options->address));
-	doctor_target_known(doctor);
+	struct findings *findings = &doctor->findings;
+	const char *command = doctor->target_count ? "ip route get" : "getent ahosts";
+
+	finding_add_probe(findings, FINDING_FAIL, "route",
+			  finding_remedy(findings, "see %s %s", command, doctor->options->address));
+	doctor->next(doctor);
 }
 
-/* Such a host can be reached, which is all that matters here. */
+/* The host is reachable, but runs no server. */
 static bool is_without_server(const struct error *error)
 {
 	return strstr(error->cause, "nobody listens there") || strstr(error->cause, "nothing holds UDP port");
 }
 
-/* Nobody has answered, not even to refuse: on RoCE that is a UDP port, on iWARP the TCP port of the server itself. */
-static const char *remedy_of_silence(struct doctor *doctor)
+/* NULL if the host has answered. A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
+static const char *no_reply_remedy(struct doctor *doctor)
 {
-	static const char *const signs[] = { "timed out", "no answer in time", "does not answer" };
-	const struct error *error = &doctor->probe.error;
+	static const char *const causes[] = { "timed out", "no answer in time", "does not answer" };
+	const struct error *error = &doctor->findings.probe.error;
 	bool silent = false;
 
-	for (size_t i = 0; !strcmp(error->phase, "connecting") && i < sizeof(signs) / sizeof(signs[0]); i++)
-		silent = silent || strstr(error->cause, signs[i]);
+	for (size_t i = 0; !strcmp(error->phase, "connecting") && i < sizeof(causes) / sizeof(causes[0]); i++)
+		silent = silent || strstr(error->cause, causes[i]);
 	if (!silent || doctor->fabric == FABRIC_INFINIBAND)
-		return silent ? "is that host up? if so, there: rdmatest doctor" : NULL;
+		return silent ? "check that the host is up, then run there: rdmatest doctor" : NULL;
 	if (doctor->fabric == FABRIC_IWARP)
 		return finding_remedy(&doctor->findings,
-				      "is that host up? if so, firewalls there and between must let TCP port %" PRId64
-				      " pass",
+				      "check that the host is up and that firewalls accept TCP port %" PRId64,
 				      doctor->options->port);
-	return "is that host up? if so, firewalls there and between must let UDP port 4791 (RoCE v2) pass";
+	return "check that the host is up and that firewalls accept UDP port 4791 (RoCE v2)";
 }
 
-static void tell_ping(struct doctor *doctor)
+static void ping_ended(struct child_run *ping)
 {
-	const struct child_run *ping = &doctor->ping;
+	struct doctor *doctor = ping->context;
 	struct findings *findings = &doctor->findings;
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
 
 	if (!ping->environment.outcome)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
-	else if (is_without_server(&doctor->probe.error))
-		probe_report(doctor, FINDING_WARN, "ping",
-			     finding_remedy(findings, "there: rdmatest rping -s -p %" PRId64 "%s",
-					    doctor->options->port, doctor->soft ? " --transport soft" : ""));
+	else if (is_without_server(&findings->probe.error))
+		finding_add_probe(findings, FINDING_WARN, "ping",
+				  finding_remedy(findings, "run there: rdmatest rping -s -p %" PRId64 "%s",
+						 doctor->options->port, doctor->soft ? " --transport soft" : ""));
 	else
-		probe_report(doctor, FINDING_FAIL, "ping", remedy_of_silence(doctor));
-	doctor_target_known(doctor);
-}
-
-static void ping_over(struct child_run *ping)
-{
-	tell_ping(ping->context);
+		finding_add_probe(findings, FINDING_FAIL, "ping", no_reply_remedy(doctor));
+	doctor->next(doctor);
 }
 
 static void ping(struct doctor *doctor, const struct address *address)
 {
-	struct environment outer = *doctor->environment;
-	struct child_run_values *arguments = &doctor->arguments;
+	struct environment parent = *doctor->environment;
+	struct child_run_values *values = &doctor->ping_values;
 
-	probe_begin(doctor);
-	outer.log = doctor->probe.log;
-	outer.transport = doctor->environment->transport;
-	address_host(address, arguments->address);
-	snprintf(arguments->port, sizeof(arguments->port), "%" PRId64, doctor->options->port);
-	snprintf(arguments->timeout, sizeof(arguments->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
-	doctor->ping.ended = ping_over;
+	finding_begin_probe(&doctor->findings);
+	parent.log = doctor->findings.probe.log;
+	address_host(address, values->address);
+	snprintf(values->port, sizeof(values->port), "%" PRId64, doctor->options->port);
+	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
+	doctor->ping.ended = ping_ended;
 	doctor->ping.context = doctor;
-	child_run_start(&doctor->ping, &outer, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", arguments);
+	child_run_start(&doctor->ping, &parent, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", values);
 	if (!doctor->ping.running)
-		tell_ping(doctor);
+		ping_ended(&doctor->ping);
 }
 
-/* The GID of that address at any port of the device. */
+/* The GID of the target's local address, from any port of its device. */
 static const struct gid *find_gid(const struct doctor *doctor, const struct endpoint *target)
 {
-	const struct device *device = survey_find(doctor->devices, target->domain->device);
+	const struct device *device = devices_find(doctor->devices, target->domain->device);
 	const struct gid *gid = NULL;
 
 	for (unsigned i = 0; device && i < device->port_count && !gid; i++)
-		gid = survey_gid(&device->ports[i], &target->local);
+		gid = devices_gid(&device->ports[i], &target->local);
 	return gid;
 }
 
-static void tell_route(struct doctor *doctor, const struct endpoint *target)
+static void add_route(struct doctor *doctor, const struct endpoint *target)
 {
 	const struct gid *gid = find_gid(doctor, target);
 	char peer[ADDRESS_TEXT_SIZE];
@@ -108,11 +102,11 @@ static void tell_route(struct doctor *doctor, const struct endpoint *target)
 		    netdev, target->domain->device, by);
 }
 
-static void resolve_next(struct doctor *doctor);
+static void target_resolve_next(struct doctor *doctor);
 
-static void target_event(void *owner, struct endpoint *target, const struct endpoint_event *event)
+static void target_resolved(void *context, struct endpoint *target, const struct endpoint_event *event)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = context;
 	struct address address = target->peer;
 	bool resolved = event->kind == EVENT_ROUTE_RESOLVED;
 
@@ -120,19 +114,19 @@ static void target_event(void *owner, struct endpoint *target, const struct endp
 		return;
 	if (resolved) {
 		doctor->fabric = target->domain->fabric;
-		tell_route(doctor, target);
+		add_route(doctor, target);
 	}
 	doctor->target = NULL;
 	endpoint_destroy(target);
 	if (resolved)
 		ping(doctor, &address);
 	else
-		resolve_next(doctor);
+		target_resolve_next(doctor);
 }
 
-static enum outcome resolve(struct doctor *doctor, struct address *address)
+static enum outcome resolve_target(struct doctor *doctor, struct address *address)
 {
-	static const struct endpoint_handlers handlers = { .event = target_event };
+	static const struct endpoint_handlers handlers = { .event = target_resolved };
 	struct channel *channel = doctor->soft ? doctor->soft_channel : doctor->verbs_channel;
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
@@ -147,41 +141,42 @@ static enum outcome resolve(struct doctor *doctor, struct address *address)
 	return outcome;
 }
 
-/* The first address of a name that has a route will do; otherwise the last one tells why not. */
-static void resolve_next(struct doctor *doctor)
+/* Tries the addresses of a name until one has a route. The finding has the error of the last one. */
+static void target_resolve_next(struct doctor *doctor)
 {
 	while (doctor->target_next < doctor->target_count) {
-		probe_begin(doctor);
-		if (!resolve(doctor, &doctor->targets[doctor->target_next++]))
+		finding_begin_probe(&doctor->findings);
+		if (!resolve_target(doctor, &doctor->targets[doctor->target_next++]))
 			return;
 		target_stop(doctor);
 	}
 	no_route(doctor);
 }
 
-static void addresses_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct doctor *doctor = owner;
+	struct doctor *doctor = context;
 
 	(void)outcome;
 	memcpy(doctor->targets, addresses, count * sizeof(*addresses));
 	doctor->target_count = count;
-	resolve_next(doctor);
+	target_resolve_next(doctor);
 }
 
-void target_check(struct doctor *doctor)
+void target_check(struct doctor *doctor, doctor_step *next)
 {
+	struct findings *findings = &doctor->findings;
 	const char *address = doctor->options->address;
 
-	doctor->findings.group_over = true;
+	doctor->next = next;
+	findings->new_group = true;
 	if (!doctor->environment->transport) {
-		finding_add(&doctor->findings, FINDING_WARN, "route", NULL, "to %s: not looked for, see above",
-			    address);
-		doctor_target_known(doctor);
+		finding_add(findings, FINDING_WARN, "route", NULL, "to %s: not checked, see above", address);
+		doctor->next(doctor);
 		return;
 	}
-	probe_begin(doctor);
-	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->probe.log, address, ADDRESS_FORMAT_ANY,
+	finding_begin_probe(findings);
+	resolver_start(&doctor->resolver, doctor->environment->loop, &findings->probe.log, address, ADDRESS_FORMAT_ANY,
 		       doctor->options->common.timeout, addresses_found, doctor);
 }
 

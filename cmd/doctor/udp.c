@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who holds the UDP port of RoCE v2: in a network namespace only one can, at each address. */
+/* Which process holds UDP port 4791 of RoCE v2: in a network namespace only one socket can, for each address. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum {
 
 struct holder {
 	struct address address;
-	uint64_t inode;		       /* of its socket */
+	uint64_t inode;		       /* of the socket */
 	char process[SYSFS_NAME_SIZE]; /* "" if unknown */
 };
 
@@ -23,7 +23,7 @@ struct holders {
 	unsigned count;
 };
 
-/* "0100007F", "00000000000000000000000001000000": words in the order of the machine. */
+/* "0100007F" or "00000000000000000000000001000000": 32-bit words in host byte order. */
 static bool parse_host(const char *text, struct address *address)
 {
 	size_t words = strlen(text) / 8;
@@ -41,8 +41,8 @@ static bool parse_host(const char *text, struct address *address)
 	return true;
 }
 
-/* False if there is no such table: nothing is known then. */
-static bool read_table(const char *root, const char *name, struct holders *holders)
+/* Adds the sockets of port 4791 in /proc/net/NAME. Returns false if there is no such file. */
+static bool read_socket_table(const char *root, const char *name, struct holders *holders)
 {
 	char path[SYSFS_PATH_SIZE];
 	FILE *table = sysfs_open(sysfs_path(path, "%s/proc/net/%s", root, name));
@@ -55,7 +55,7 @@ static bool read_table(const char *root, const char *name, struct holders *holde
 
 		if (!fgets(line, sizeof(line), table))
 			break;
-		/* slot: local remote state queues timer retransmits uid timeout inode */
+		/* sl: local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode */
 		if (sscanf(line, " %*u: %32[0-9A-Fa-f]:%4x %*s %*s %*s %*s %*s %*s %*s %" SCNu64, host, &port,
 			   &holder->inode) != 3)
 			continue;
@@ -67,18 +67,18 @@ static bool read_table(const char *root, const char *name, struct holders *holde
 	return table;
 }
 
-/* Looks at the descriptors of one process, as far as we may. */
-static void look_into(const char *root, const char *process, struct holders *holders)
+/* Sets the process of the sockets among its descriptors, if this user may read them. */
+static void check_descriptors(const char *root, const char *process, struct holders *holders)
 {
-	char folder[SYSFS_PATH_SIZE];
+	char directory[SYSFS_PATH_SIZE];
 	char target[SYSFS_NAME_SIZE];
 	char socket[SYSFS_NAME_SIZE];
 	struct names descriptors;
 
-	sysfs_path(folder, "%s/proc/%s/fd", root, process);
-	descriptors = sysfs_names(folder);
+	sysfs_path(directory, "%s/proc/%s/fd", root, process);
+	descriptors = sysfs_names(directory);
 	for (size_t i = 0; i < descriptors.count; i++) {
-		sysfs_target(target, sizeof(target), "%s/%s", folder, descriptors.name[i]);
+		sysfs_target(target, sizeof(target), "%s/%s", directory, descriptors.name[i]);
 		for (unsigned j = 0; j < holders->count; j++) {
 			struct holder *holder = &holders->holder[j];
 
@@ -97,17 +97,17 @@ static void find_processes(const char *root, struct holders *holders)
 
 	for (size_t i = 0; i < names.count && holders->count; i++)
 		if (isdigit((unsigned char)names.name[i][0]))
-			look_into(root, names.name[i], holders);
+			check_descriptors(root, names.name[i], holders);
 	sysfs_names_free(&names);
 }
 
-/* soft-RoCE binds the any address as soon as its module is loaded, and no process has that socket. */
-static bool is_kernel(const char *root, const struct holder *holder)
+/* The soft-RoCE module binds its socket to the any address when it is loaded. No process has that socket. */
+static bool is_soft_roce(const char *root, const struct holder *holder)
 {
 	return !*holder->process && address_is_any(&holder->address) && sysfs_has("%s/sys/module/rdma_rxe", root);
 }
 
-static void tell_process(struct findings *findings, const char *root, const struct holder *holder)
+static void add_process(struct findings *findings, const char *root, const struct holder *holder)
 {
 	char host[ADDRESS_TEXT_SIZE];
 	char name[SYSFS_NAME_SIZE];
@@ -118,27 +118,27 @@ static void tell_process(struct findings *findings, const char *root, const stru
 		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by process %s (%s)", host, holder->process,
 			    name);
 	else
-		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by a process that we may not look into",
+		finding_add(findings, FINDING_OK, "udp", NULL, "%s is held by a process that this user cannot inspect",
 			    host);
 }
 
 bool udp_check(struct findings *findings, const char *root, enum finding_status failure)
 {
 	struct holders holders = { .count = 0 };
-	bool loud = failure == FINDING_FAIL;
-	bool known = read_table(root, "udp", &holders);
+	bool fails = failure == FINDING_FAIL;
+	bool known = read_socket_table(root, "udp", &holders);
 
-	read_table(root, "udp6", &holders);
+	read_socket_table(root, "udp6", &holders);
 	find_processes(root, &holders);
 	for (unsigned i = 0; i < holders.count; i++) {
-		if (is_kernel(root, &holders.holder[i])) {
-			finding_add(findings, loud ? FINDING_FAIL : FINDING_OK, "udp",
-				    loud ? "modprobe -r rdma_rxe, or another network namespace" : NULL,
+		if (is_soft_roce(root, &holders.holder[i])) {
+			finding_add(findings, fails ? FINDING_FAIL : FINDING_OK, "udp",
+				    fails ? "modprobe -r rdma_rxe, or use another network namespace" : NULL,
 				    "this kernel's soft-RoCE holds UDP port %d, which --transport soft needs too",
 				    ROCE_PORT);
 			return true;
 		}
-		tell_process(findings, root, &holders.holder[i]);
+		add_process(findings, root, &holders.holder[i]);
 	}
 	if (known && !holders.count)
 		finding_add(findings, FINDING_OK, "udp", NULL, "UDP port %d is free", ROCE_PORT);

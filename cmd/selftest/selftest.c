@@ -74,7 +74,7 @@ struct selftest {
 	bool interrupted;
 };
 
-static void print_verdict(const struct selftest *selftest)
+static void selftest_print_verdict(const struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
 	const char *device = selftest->testbed.domain.device ? selftest->testbed.domain.device : "no device";
@@ -97,7 +97,7 @@ static void print_verdict(const struct selftest *selftest)
 
 static void selftest_finish(struct selftest *selftest)
 {
-	print_verdict(selftest);
+	selftest_print_verdict(selftest);
 	environment_finish(selftest->environment, OUTCOME_OK);
 }
 
@@ -335,7 +335,7 @@ static enum outcome selftest_start(struct environment *environment, const void *
 		outcome = find_device(selftest);
 		environment_note(environment, outcome);
 		if (outcome)
-			print_verdict(selftest);
+			selftest_print_verdict(selftest);
 	}
 	if (outcome)
 		free(selftest);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The RDMA devices in /sys/class/infiniband, with their ports and GIDs. */
+#ifndef CMD_DOCTOR_DEVICES_H
+#define CMD_DOCTOR_DEVICES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/doctor/driver.h"
+#include "cmd/doctor/findings.h"
+#include "cmd/doctor/sysfs.h"
+#include "core/address.h"
+
+enum {
+	DEVICES_MOST = 64,
+	DEVICE_PORTS_MOST = 8,
+	PORT_GIDS_MOST = 16,	   /* GIDs kept of a port; the others are counted */
+	PORT_GID_TABLE_MOST = 512, /* table entries read of a port */
+};
+
+struct gid {
+	unsigned index;
+	struct address address; /* Ethernet: the IP address in the GID; InfiniBand: the GID */
+	char type[SYSFS_VALUE_SIZE];
+	char netdev[SYSFS_VALUE_SIZE];
+};
+
+struct port {
+	unsigned number;
+	bool active;
+	bool initialising;
+	char state[SYSFS_VALUE_SIZE]; /* "ACTIVE", "DOWN" */
+	char physical_state[SYSFS_VALUE_SIZE];
+	char link_layer[SYSFS_VALUE_SIZE]; /* "InfiniBand", "Ethernet" */
+	char rate[SYSFS_VALUE_SIZE];
+	uint32_t mtu; /* the active MTU, set by route.c; 0 if unknown */
+	struct gid gids[PORT_GIDS_MOST];
+	unsigned gid_count;
+	unsigned gids_left_out;
+};
+
+struct device {
+	struct device *next;
+	const struct driver *driver; /* NULL if unknown */
+	char name[SYSFS_NAME_SIZE];
+	char card[SYSFS_NAME_SIZE];   /* its PCI driver; "" for none */
+	char verbs[SYSFS_NAME_SIZE];  /* "uverbs0"; "" for none */
+	char netdev[SYSFS_NAME_SIZE]; /* "" if unknown */
+	char firmware[SYSFS_VALUE_SIZE];
+	struct port ports[DEVICE_PORTS_MOST + 1]; /* one spare element, never counted in port_count */
+	unsigned port_count;
+	bool ports_left_out;
+
+	/* Set by route.c. */
+	unsigned address_count; /* local addresses that lead to this device */
+	char addresses[128];	/* the first of them, as a list */
+};
+
+/* The caller frees the list with devices_free(). */
+struct device *devices_read(const char *root);
+void devices_free(struct device *devices);
+
+struct device *devices_find(struct device *devices, const char *name);
+
+/* The port's GID of this address: the RoCE v2 one, else any. NULL if there is none, as on iWARP. */
+const struct gid *devices_gid(const struct port *port, const struct address *address);
+
+/* Adds findings for each device, its provider, ports and GIDs. */
+void devices_check(struct findings *findings, const char *root, const struct device *devices,
+		   enum finding_status failure);
+
+#endif

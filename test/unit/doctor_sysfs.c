@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What doctor reads from /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <libgen.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "test/unit/unit.h"
+
+#include "cmd/doctor/doctor.h"
+
+#define DEVICE "sys/class/infiniband/mlx5_0/"
+#define PORT   DEVICE "ports/1/"
+
+#define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+#define UDP_LINE(host, inode)                                                                                          \
+	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
+	"0\n"
+
+struct sysfs_tree {
+	char root[64];
+	struct environment environment;
+	struct findings findings;
+	char *output;
+	size_t length;
+};
+
+/* Creates a file and its directories. */
+static void add_bytes(const struct sysfs_tree *tree, const char *name, const void *bytes, size_t length)
+{
+	char path[1024];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", tree->root, name);
+	for (char *slash = path + strlen(tree->root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		assert_true(!mkdir(path, 0755) || errno == EEXIST);
+		*slash = '/';
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, length), length);
+	close(fd);
+}
+
+static void add(const struct sysfs_tree *tree, const char *name, const char *text)
+{
+	add_bytes(tree, name, text, strlen(text));
+}
+
+static void add_link(const struct sysfs_tree *tree, const char *name, const char *target)
+{
+	char path[1024];
+
+	add(tree, name, "");
+	snprintf(path, sizeof(path), "%s/%s", tree->root, name);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static int set_up(void **state)
+{
+	struct sysfs_tree *tree = calloc(1, sizeof(*tree));
+
+	snprintf(tree->root, sizeof(tree->root), "/tmp/doctor.XXXXXX");
+	assert_non_null(mkdtemp(tree->root));
+	tree->environment.log.name = "doctor";
+	tree->environment.output = open_memstream(&tree->output, &tree->length);
+	tree->findings.environment = &tree->environment;
+	*state = tree;
+	return 0;
+}
+
+static int delete_file(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	findings_free(&tree->findings);
+	fclose(tree->environment.output);
+	free(tree->output);
+	nftw(tree->root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
+	free(tree);
+	return 0;
+}
+
+/* True if a finding has this status and check, and a text that contains text. */
+static bool has_finding(const struct sysfs_tree *tree, enum finding_status status, const char *check, const char *text)
+{
+	for (const struct finding *finding = tree->findings.first; finding; finding = finding->next)
+		if (finding->status == status && !strcmp(finding->error.object, check) &&
+		    strstr(finding->error.cause, text))
+			return true;
+	return false;
+}
+
+static const char *remedy_of(const struct sysfs_tree *tree, const char *check)
+{
+	for (const struct finding *finding = tree->findings.first; finding; finding = finding->next)
+		if (!strcmp(finding->error.object, check))
+			return finding->remedy;
+	return NULL;
+}
+
+/* A card without faults. Its GID table has an empty entry, then a GID of an IPv4 address for RoCE v1 and for v2. */
+static void add_card(const struct sysfs_tree *tree)
+{
+	add(tree, DEVICE "fw_ver", "16.35.2000\n");
+	add(tree, DEVICE "node_type", "1: CA\n");
+	add(tree, DEVICE "device/net/eth2/mtu", "9000\n");
+	add_link(tree, DEVICE "device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	add(tree, PORT "state", "4: ACTIVE\n");
+	add(tree, PORT "phys_state", "5: LinkUp\n");
+	add(tree, PORT "link_layer", "Ethernet\n");
+	add(tree, PORT "rate", "100 Gb/sec (4X EDR)\n");
+	add(tree, PORT "gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add(tree, PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(tree, PORT "gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(tree, PORT "gid_attrs/types/1", "IB/RoCE v1\n");
+	add(tree, PORT "gid_attrs/types/2", "RoCE v2\n");
+	add(tree, PORT "gid_attrs/ndevs/1", "eth2\n");
+	add(tree, PORT "gid_attrs/ndevs/2", "eth2\n");
+	add(tree, "sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
+	add(tree, "sys/module/mlx5_ib/refcnt", "1\n");
+}
+
+static void test_card(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	struct device *device;
+	const struct gid *gid;
+
+	add_card(tree);
+	device = devices_read(tree->root);
+	assert_non_null(device);
+	assert_null(device->next);
+	assert_string_equal(device->name, "mlx5_0");
+	assert_string_equal(device->driver->module, "mlx5_ib");
+	assert_string_equal(device->driver->provider, "mlx5");
+	assert_string_equal(device->verbs, "uverbs7");
+	assert_string_equal(device->netdev, "eth2");
+	assert_string_equal(device->firmware, "16.35.2000");
+	assert_int_equal(device->port_count, 1);
+	assert_true(device->ports[0].active);
+	assert_string_equal(device->ports[0].state, "ACTIVE");
+	assert_string_equal(device->ports[0].link_layer, "Ethernet");
+	assert_int_equal(device->ports[0].gid_count, 2);
+	gid = devices_gid(&device->ports[0], &address);
+	assert_non_null(gid);
+	assert_int_equal(gid->index, 2);
+	assert_string_equal(gid->netdev, "eth2");
+	address.bytes[3] = 2;
+	assert_null(devices_gid(&device->ports[0], &address));
+	assert_ptr_equal(devices_find(device, "mlx5_0"), device);
+	assert_null(devices_find(device, "mlx5_1"));
+	devices_free(device);
+}
+
+static void test_nothing(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	assert_null(devices_read(tree->root));
+	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs"));
+	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
+	kernel_check_files(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_null(remedy_of(tree, "file"));
+	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_null(remedy_of(tree, "udp"));
+	add(tree, "proc/net/udp", UDP_HEAD);
+	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "4791 is free"));
+	assert_int_equal(tree->findings.counts[FINDING_FAIL], 0);
+}
+
+/* The path of an index file of this kernel's modules. */
+static const char *module_file(char name[256], const char *file)
+{
+	struct utsname names;
+
+	assert_int_equal(uname(&names), 0);
+	snprintf(name, 256, "lib/modules/%s/%s", names.release, file);
+	return name;
+}
+
+static void test_no_module(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	char name[256];
+
+	add(tree, "sys/module/ext4/refcnt", "1\n");
+	add(tree, "lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
+	add(tree, module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
+	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_WARN, "modules", "no RDMA modules for this kernel"));
+	assert_non_null(strstr(remedy_of(tree, "modules"), "a kernel that has them"));
+	assert_false(kernel_may_have(tree->root, "rdma_rxe"));
+	add(tree, module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
+	assert_true(kernel_may_have(tree->root, "rdma_rxe"));
+	assert_false(kernel_may_have(tree->root, "siw"));
+	add(tree, "sys/module/siw/refcnt", "1\n");
+	assert_true(kernel_may_have(tree->root, "siw"));
+}
+
+/* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */
+static void test_module_to_load(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	char name[256];
+	char index[4 * SYSFS_PATH_SIZE];
+
+	memset(index, 'x', sizeof(index));
+	strcpy(index + sizeof(index) - 100, "\nupdates/dkms/ib_core.ko.zst: kernel/net/y.ko.zst\n");
+	add(tree, "sys/module/ext4/refcnt", "1\n");
+	add(tree, module_file(name, "modules.dep"), index);
+	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_WARN, "modules", "not loaded: ib_core"));
+	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
+}
+
+static void test_missing_module(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct device *devices;
+
+	add_card(tree);
+	devices = devices_read(tree->root);
+	kernel_check(&tree->findings, tree->root, devices, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
+	assert_true(has_finding(tree, FINDING_OK, "modules", "ib_core, ib_uverbs, mlx5_ib"));
+	devices_free(devices);
+}
+
+static void test_idle_card(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	add_link(tree, "sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
+	add_link(tree, "sys/bus/pci/devices/0000:03:00.1/driver", "../../drivers/mlx5_core");
+	add_link(tree, "sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/bnxt_en");
+	add(tree, "sys/bus/pci/devices/0000:04:00.0/infiniband/bnxt_re0/node_type", "1: CA\n");
+	add_link(tree, "sys/bus/pci/devices/0000:05:00.0/driver", "../../drivers/e1000e");
+	add(tree, "sys/bus/pci/devices/0000:06:00.0/vendor", "0x15b3\n");
+	add(tree, "sys/bus/pci/devices/0000:06:00.0/class", "0x020700\n");
+	/* A bridge of the same vendor is not a network card. */
+	add(tree, "sys/bus/pci/devices/0000:07:00.0/vendor", "0x15b3\n");
+	add(tree, "sys/bus/pci/devices/0000:07:00.0/class", "0x060400\n");
+	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_false(has_finding(tree, FINDING_WARN, "card", "0000:07:00.0"));
+	assert_true(has_finding(tree, FINDING_WARN, "card", "2 mlx5_core cards"));
+	assert_true(has_finding(tree, FINDING_WARN, "card", "Mellanox card 0000:06:00.0 has no driver"));
+	assert_false(has_finding(tree, FINDING_WARN, "card", "bnxt_en"));
+	assert_false(has_finding(tree, FINDING_WARN, "card", "e1000e"));
+}
+
+static void test_exclusive(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	add(tree, "sys/module/ib_core/parameters/netns_mode", "N\n");
+	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_WARN, "netns", "exclusive"));
+}
+
+/* First no directory, then a directory with the device file and without rdma_cm. */
+static void test_files(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct device *devices;
+
+	add_card(tree);
+	devices = devices_read(tree->root);
+	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband is missing"));
+	add(tree, "dev/infiniband/uverbs7", "");
+	add(tree, "sys/class/misc/rdma_cm/dev", "10:124\n");
+	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
+	assert_true(has_finding(tree, FINDING_OK, "file", "uverbs7 can be opened"));
+	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm is missing"));
+	devices_free(devices);
+}
+
+static void test_provider(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	char file[SYSFS_NAME_SIZE];
+
+	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_UNKNOWN);
+	add(tree, "proc/self/maps",
+	    "7f0000000000-7f0000001000 r--p 00000000 08:01 17   /usr/lib/libc.so.6\n"
+	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /usr/lib/x/libibverbs.so.1.14.44.0\n");
+	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_LIBRARY);
+	add(tree, "usr/lib/x/libibverbs/libmlx5-rdmav34.so", "");
+	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_FILE);
+	add(tree, "etc/libibverbs.d/mlx5.driver", "driver mlx5\n");
+	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_FOUND);
+	assert_string_equal(file, "libmlx5-rdmav34.so");
+	assert_int_equal(provider_find(tree->root, "mlx4", file), PROVIDER_NO_LIBRARY);
+	/* A loaded provider is found in any directory. */
+	add(tree, "proc/self/maps",
+	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /home/x/build/lib/libibverbs.so.1.15.59.0\n"
+	    "7f0000004000-7f0000005000 r--p 00000000 08:01 19   /home/x/build/lib/libmlx4-rdmav59.so\n");
+	assert_int_equal(provider_find(tree->root, "mlx4", file), PROVIDER_FOUND);
+	assert_string_equal(file, "libmlx4-rdmav59.so");
+	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_LIBRARY);
+}
+
+static void test_udp_process(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("0200007F", "77"));
+	add_link(tree, "proc/42/fd/5", "socket:[1234]");
+	add(tree, "proc/42/comm", "rping\n");
+	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.1:4791 is held by process 42 (rping)"));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.2:4791 is held by a process that this user cannot"));
+}
+
+static void test_udp_kernel(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000000000000", "1235"));
+	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
+	assert_true(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_int_equal(tree->findings.counts[FINDING_FAIL], 0);
+	assert_true(udp_check(&tree->findings, tree->root, FINDING_FAIL));
+	assert_int_equal(tree->findings.counts[FINDING_FAIL], 1);
+	/* A socket at one address belongs to a process, also if that is unknown. */
+	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000001000000", "1235"));
+	assert_false(udp_check(&tree->findings, tree->root, FINDING_FAIL));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "[::1]:4791 is held by a process that this user cannot"));
+}
+
+/* A limit, and none with the capability of bit 14 (capabilities(7): CAP_IPC_LOCK). */
+static void test_locked_memory(void **state)
+{
+	static const struct {
+		const char *status;
+		enum finding_status finding;
+		const char *text;
+	} rows[] = {
+		{ "CapEff:\t0000000000004000\n", FINDING_OK,
+		  "any amount of memory may be locked with CAP_IPC_LOCK (64 KiB without it)" },
+		{ "Name:\tx\nCapEff:\t000001ffffffbfff\n", FINDING_WARN, "at most 64 KiB of memory may be locked" },
+		{ "CapPrm:\t0000000000004000\n", FINDING_WARN, "at most 64 KiB of memory may be locked" },
+	};
+	struct sysfs_tree *tree = *state;
+	struct rlimit kept, few;
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &kept), 0);
+	few = kept;
+	few.rlim_cur = 65536;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		add(tree, "proc/self/status", rows[i].status);
+		kernel_check_memory(&tree->findings, tree->root);
+		assert_int_equal(tree->findings.last->status, rows[i].finding);
+		assert_non_null(strstr(tree->findings.last->error.cause, rows[i].text));
+	}
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
+}
+
+/* The remedy for a port that is not active depends on its state. */
+static void test_port_that_is_down(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "1: DOWN\n", "InfiniBand\n", "check cable and switch" },
+		{ "2: INIT\n", "InfiniBand\n", "start a subnet manager: opensm" },
+		{ "3: ARMED\n", "InfiniBand\n", "check cable and switch" },
+		{ "1: DOWN\n", "Ethernet\n", "ip link set eth2 up (or check cable and switch)" },
+	};
+	struct sysfs_tree *tree = *state;
+
+	add_card(tree);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct device *devices;
+		const struct finding *port;
+
+		add(tree, PORT "state", rows[i][0]);
+		add(tree, PORT "link_layer", rows[i][1]);
+		devices = devices_read(tree->root);
+		findings_free(&tree->findings);
+		tree->findings.last = NULL;
+		devices_check(&tree->findings, tree->root, devices, FINDING_FAIL);
+		for (port = tree->findings.first; port && strcmp(port->error.object, "port") != 0; port = port->next)
+			continue;
+		assert_non_null(port);
+		assert_int_equal(port->status, FINDING_WARN);
+		assert_string_equal(port->remedy, rows[i][2]);
+		devices_free(devices);
+	}
+}
+
+/* A failure is an error of the report. It is printed on stderr only with --quiet. */
+static void test_failure_is_an_error(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct capture capture;
+	struct reporting reporting = { .form = &reporting_text };
+
+	tree->environment.reporting = &reporting;
+	capture_begin(&capture);
+	finding_add(&tree->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	assert_string_equal(capture_end(&capture), "");
+	assert_int_equal(reporting.errors.count, 1);
+	assert_string_equal(reporting.errors.first->error.cause, "is missing");
+	assert_string_equal(reporting.errors.first->hint, "modprobe x");
+	tree->findings.quiet = true;
+	capture_begin(&capture);
+	finding_add(&tree->findings, FINDING_WARN, "file", "modprobe x", "is old");
+	finding_add(&tree->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	assert_string_equal(capture_end(&capture), "doctor: file: is missing\ndoctor: hint: modprobe x\n");
+	errors_free(&reporting.errors);
+	tree->environment.reporting = NULL;
+}
+
+/* Control characters and shell syntax reach neither a terminal nor a path. */
+static void test_hostile(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct device *devices;
+	char long_text[5000];
+
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = 0;
+	add_card(tree);
+	add(tree, DEVICE "fw_ver", long_text);
+	add(tree, PORT "state", "4: \033[2J\007\200%s%n");
+	add_bytes(tree, PORT "rate", "1\0002\n", 4);
+	add(tree, PORT "phys_state", "");
+	add(tree, PORT "gids/1", "not a GID\n");
+	add(tree, PORT "gid_attrs/ndevs/2", "$(reboot)\n");
+	add(tree, "sys/class/infiniband/a;b/fw_ver", "1\n");
+	add(tree, "sys/class/infiniband/empty/fw_ver", "");
+	add(tree, "sys/class/infiniband/file", "");
+	add(tree, "proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
+	add(tree, "proc/self/maps", long_text);
+	add(tree, "proc/self/status", long_text);
+	devices = devices_read(tree->root);
+	assert_non_null(devices);
+	assert_null(devices_find(devices, "a;b"));
+	assert_non_null(devices_find(devices, "empty"));
+	kernel_check(&tree->findings, tree->root, devices, FINDING_FAIL);
+	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
+	kernel_check_memory(&tree->findings, tree->root);
+	devices_check(&tree->findings, tree->root, devices, FINDING_FAIL);
+	udp_check(&tree->findings, tree->root, FINDING_WARN);
+	devices_free(devices);
+	fflush(tree->environment.output);
+	assert_true(has_finding(tree, FINDING_OK, "port", "mlx5_0/1: ?[2J??%s%n"));
+	assert_true(has_finding(tree, FINDING_OK, "gid", "10.0.0.1"));
+	assert_null(strstr(tree->output, "reboot"));
+	for (size_t i = 0; i < tree->length; i++)
+		assert_true((tree->output[i] >= ' ' && tree->output[i] <= '~') || tree->output[i] == '\n');
+}
+
+static void test_many(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	char name[256];
+	struct device *devices;
+	unsigned count = 0;
+
+	add_card(tree);
+	for (unsigned i = 3; i < PORT_GID_TABLE_MOST + 20; i++) {
+		snprintf(name, sizeof(name), PORT "gids/%u", i);
+		add(tree, name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+	}
+	for (unsigned i = 2; i < 2 * DEVICE_PORTS_MOST; i++) {
+		snprintf(name, sizeof(name), DEVICE "ports/%u/state", i);
+		add(tree, name, "1: DOWN\n");
+	}
+	for (unsigned i = 1; i < 2 * DEVICES_MOST; i++) {
+		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
+		add(tree, name, "d0\n");
+	}
+	devices = devices_read(tree->root);
+	for (const struct device *device = devices; device; device = device->next)
+		count++;
+	assert_int_equal(count, DEVICES_MOST);
+	assert_int_equal(devices->port_count, DEVICE_PORTS_MOST);
+	assert_true(devices->ports_left_out);
+	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MOST);
+	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MOST - 1 - PORT_GIDS_MOST);
+	assert_string_equal(devices->next->name, "rxe1");
+	assert_string_equal(devices->next->driver->provider, "rxe");
+	assert_string_equal(devices->next->netdev, "d0");
+	assert_string_equal(devices->next->next->name, "rxe2");
+	devices_free(devices);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_module, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_to_load, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_provider, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_udp_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_udp_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_locked_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_port_that_is_down, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_failure_is_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

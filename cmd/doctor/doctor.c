@@ -75,7 +75,7 @@ static enum outcome open_transport(struct doctor *doctor, const char *name, stru
 	return outcome;
 }
 
-/* Each soft process needs a loopback address of its own: finds one that is not in use. */
+/* Finds a free loopback address: each soft process needs its own. */
 static enum outcome listen_on_loopback(struct channel *channel, struct address *address)
 {
 	static const struct endpoint_handlers handlers = { 0 };
@@ -167,7 +167,7 @@ static void correct_hint(struct doctor *doctor)
 	snprintf(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; none at all: --transport soft" : "");
 }
 
-/* explained: an earlier finding is the cause of a failure, so that no other is added. */
+/* explained: earlier findings name the cause of a failure, which then adds none. */
 static bool open_verbs(struct doctor *doctor, bool explained)
 {
 	enum outcome outcome = open_transport(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
@@ -217,8 +217,8 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 	return OUTCOME_USAGE;
 }
 
-/* The selected transport fails if it cannot work; for the other one that is a warning. */
-static enum outcome select_transport(struct doctor *doctor)
+/* A problem of the selected transport is a failure, of the other one a warning. */
+static enum outcome set_failure_statuses(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
 	struct transport *transport;
@@ -250,7 +250,7 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->root = "";
 	doctor->findings.environment = environment;
 	doctor->findings.quiet = doctor->options->common.reporting.quiet;
-	outcome = select_transport(doctor);
+	outcome = set_failure_statuses(doctor);
 	if (outcome) {
 		free(doctor);
 		return outcome;

@@ -12,8 +12,8 @@
  *   udp.c        the process that holds the UDP port of RoCE v2
  *   target.c     the route to ADDRESS, and a ping
  *
- * A check fails if the selected transport cannot work without what it checks. If only the other transport needs it, or
- * if the transport may work nevertheless, the finding is a warning. Each check has the status of a failure as argument.
+ * A problem is a failure if the selected transport cannot work with it. It is a warning if it concerns only the other
+ * transport, or if the selected one may work nevertheless. Checks take the status of their failures as an argument.
  */
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H

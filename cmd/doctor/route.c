@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which local addresses lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection. The GID
- * table would not do: on InfiniBand and iWARP it holds no IP addresses.
+ * The local addresses that lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection. The
+ * GID table is no source: on InfiniBand and iWARP it holds no IP addresses.
  */
 #include <string.h>
 

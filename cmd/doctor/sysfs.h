@@ -50,7 +50,7 @@ FILE *sysfs_open(const char *path);
 struct names sysfs_names(const char *path);
 void sysfs_names_free(struct names *names);
 
-/* Replaces all but printable ASCII characters, for a terminal may interpret them. */
+/* Replaces all bytes but printable ASCII, because a terminal may interpret them. */
 void sysfs_clean_text(char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The route to an address, as the RDMA CM resolves it for a connection, and a ping. */
+/* The route to ADDRESS, as the transport resolves it for a connection, and a ping. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -92,14 +92,14 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	char peer[ADDRESS_TEXT_SIZE];
 	char local[ADDRESS_TEXT_SIZE];
 	char netdev[SYSFS_NAME_SIZE];
-	char by[SYSFS_NAME_SIZE] = "";
+	char gid_text[SYSFS_NAME_SIZE] = "";
 
 	route_interface(&target->local, netdev);
 	if (gid)
-		snprintf(by, sizeof(by), ", GID %u (%s)", gid->index, gid->type);
+		snprintf(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
 	finding_add(&doctor->findings, FINDING_OK, "route", NULL, "to %s from %s%s%s, by %s%s",
 		    address_host(&target->peer, peer), address_host(&target->local, local), *netdev ? " on " : "",
-		    netdev, target->domain->device, by);
+		    netdev, target->domain->device, gid_text);
 }
 
 static void target_resolve_next(struct doctor *doctor);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which process holds UDP port 4791 of RoCE v2: in a network namespace only one socket can, for each address. */
+/*
+ * The sockets that hold UDP port 4791 of RoCE v2, and their processes. In a network namespace only one socket can hold
+ * the port at an address.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>

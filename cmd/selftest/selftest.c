@@ -195,7 +195,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	return NULL;
 }
 
-/* The group's address contains the port: concurrent runs on one network use different groups. */
+/* The group's address contains the port: concurrent runs on one network rarely use the same group. */
 static enum outcome fill_values(const struct selftest *selftest, struct child_run_values *values)
 {
 	const struct testbed *testbed = &selftest->testbed;

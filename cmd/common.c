@@ -5,7 +5,7 @@
 
 #include "cmd/command.h"
 
-/* Long enough for a busy subnet manager, far below the 75 to 100 s that the kernel tries. */
+/* Long enough for a busy subnet manager; the kernel's own timeouts are 75 to 100 s. */
 #define TIMEOUT_DEFAULT (10 * CLOCK_NS_PER_S)
 
 /* clang-format off */
@@ -18,7 +18,7 @@ const struct option common_option_table[] = {
 	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
 	    .initial = 0, .argument = "TIME",
 	    OPTION_HELP("Maximum time of the whole run; an orderly shutdown may take 250 ms more", "none")),
-#if WITH_JSON /* what a program reads instead of a person */
+#if WITH_JSON
 	ROW(OPTION_FLAG, "json", reporting.json, OPTION_HELP("Print one JSON object at the end and nothing else")),
 	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur")),
 	ROW(OPTION_FLAG, "csv", reporting.csv,
@@ -54,10 +54,10 @@ const struct option connection_option_table[] = {
 	PATH_NUMBER("backlog", backlog, 1, 32768, "N",
 		    OPTION_HELP("Server: maximum pending connection requests; with soft, twice as many half-open ones", "1024")),
 #endif
-	OPTION_REST(end_option_table),
+	OPTION_REST(endpoint_option_table),
 };
 
-const struct option end_option_table[] = {
+const struct option endpoint_option_table[] = {
 #if WITH_SERVICE
 	ROW(OPTION_INTEGER, "ready-fd", daemon.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
 	    OPTION_HELP("When peers can connect, write \"ready ADDRESS PORT\" to descriptor N and close it", "none")),
@@ -115,7 +115,7 @@ const struct option_rule spin_rules[] = {
 	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 
-const struct option_rule end_rules[] = {
+const struct option_rule endpoint_rules[] = {
 #if WITH_PATH
 	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
 	{ OPTION_EXCLUDES, "tos", "dscp" },
@@ -151,6 +151,6 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 		log_hint(&environment->log, "RDMATEST_TRANSPORT asks for it");
 	if (WITH_SPIN && !outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
-			       common->poll ? LOOP_SPIN_FOR_EVER : common->spin * CLOCK_NS_PER_US);
+			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);
 	return outcome;
 }

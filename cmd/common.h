@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options that commands share, and what is done with them. */
+/* The options that commands share. */
 #ifndef CMD_COMMON_H
 #define CMD_COMMON_H
 
@@ -12,15 +12,15 @@
 
 struct environment;
 
-/* What every command has: the first member of its options struct, filled by the rows of the tables below. */
+/* The first member of every command's options struct, filled by the rows of the tables below. */
 struct common_options {
-	int64_t timeout;       /* nanoseconds for each phase that waits */
-	int64_t deadline;      /* nanoseconds for the whole run, 0 for none */
-	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default one */
+	int64_t timeout;       /* of each phase that waits, nanoseconds */
+	int64_t deadline;      /* of the whole run, nanoseconds; 0: none */
+	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default transport */
 	struct reporting_options reporting;
-	struct daemon_options daemon; /* of a server; else zeros */
-	struct path_options path;     /* of an end; else open */
-	struct family_options family; /* of an end; else zeros */
+	struct daemon_options daemon; /* of endpoint_option_table; else zeros */
+	struct path_options path;     /* of endpoint_option_table; else PATH_OPEN */
+	struct family_options family; /* of endpoint_option_table; else zeros */
 	bool sandbox;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -30,24 +30,24 @@ struct common_options {
 };
 
 /*
- * Rows that a command's table ends with, as OPTION_REST(). Each table has those before it too. Their offsets count from
- * struct common_options.
+ * The end of a command's table, with OPTION_REST(). Each table includes those before it. Offsets are into struct
+ * common_options.
  */
 extern const struct option common_option_table[];     /* of every command */
-extern const struct option spin_option_table[];	      /* of those that open their transport with common_open() */
-extern const struct option end_option_table[];	      /* of those that are one end of a test, and measure it */
-extern const struct option connection_option_table[]; /* of those that connect: what is sent again, and these */
+extern const struct option spin_option_table[];	      /* of commands that call common_open() */
+extern const struct option endpoint_option_table[];   /* of rping, ucmatose and mckey */
+extern const struct option connection_option_table[]; /* of rping and ucmatose */
 
-/* The rules between those rows: a command's rules end with one of these, as OPTION_MORE_RULES. */
+/* The rules of these rows. A command's rules end with one of these tables, with OPTION_MORE_RULES. */
 extern const struct option_rule common_rules[];
 extern const struct option_rule spin_rules[];
-extern const struct option_rule end_rules[];
+extern const struct option_rule endpoint_rules[];
 
-/* Rows that a command words by itself. */
+/* Rows with letters or texts that differ between commands. */
 /* clang-format off */
-#define TRANSPORT_OPTION(type, unless_told) \
+#define TRANSPORT_OPTION(type, default_text) \
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
-		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)", unless_told))
+		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)", default_text))
 #define DEBUG_OPTION(type, letter) \
 	OPTION_ROW(OPTION_FLAG, letter, "debug", type, common.debug, \
 		   OPTION_HELP("Trace connection events and states on stderr"))
@@ -66,7 +66,7 @@ extern const struct option_rule end_rules[];
 #define IDLE_TIMEOUT_OPTION(type, member, text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))
-/* What excludes the life of a server, or what it needs: rows with their commas. */
+/* Rules between a role and the options of a daemon: OPTION_EXCLUDES or OPTION_NEEDS. */
 #if WITH_SERVICE
 #define SERVER_RULES(relation, role) \
 	{ relation, "ready-fd", role }, \
@@ -77,16 +77,19 @@ extern const struct option_rule end_rules[];
 #endif
 /* clang-format on */
 
-/* What the usual initial text of --transport says. */
+/* The usual default_text of TRANSPORT_OPTION(). */
 #define TRANSPORT_DEFAULT "RDMATEST_TRANSPORT, or verbs"
 
-/* The transport that the user chose, on the command line or else in RDMATEST_TRANSPORT; NULL if none. */
+/* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */
 const char *common_transport(const struct common_options *common);
 
-/* A command's options struct, for options_parse(); to be freed. Open is also what no option is there for. Or NULL. */
+/*
+ * Allocates a command's options struct for options_parse(). The path is PATH_OPEN, because the program may lack the
+ * options that set it. Returns NULL without memory. Free with free().
+ */
 void *common_options_create(size_t size);
 
-/* transport_open() of the transport of that name into environment->transport, which spins as the options say. */
+/* Opens the transport as environment->transport and applies --poll and --spin. */
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment);
 
 #endif

@@ -7,8 +7,8 @@
 #include "core/privileges.h"
 #include "core/sandbox.h"
 
-/* Which call it was helps whoever has to find out why; no function that formats may be used in a signal handler. */
-static void refused(int number, siginfo_t *information, void *context)
+/* Prints the number of the call. Formats it by hand, because printf(3) is not async-signal-safe. */
+static void syscall_refused(int number, siginfo_t *information, void *context)
 {
 	char line[] = "rdmatest: --sandbox: system call      0\n";
 	char *digit = line + sizeof(line) - 3;
@@ -42,5 +42,5 @@ enum outcome confinement_enter(const struct common_options *options, const struc
 		privileges_drop(log, files ? PRIVILEGE_FILES : 0);
 	if (!WITH_SERVICE || !options->sandbox)
 		return OUTCOME_OK;
-	return sandbox_enter(log, (files ? SANDBOX_FILES : 0) | (devices ? SANDBOX_DEVICES : 0), refused);
+	return sandbox_enter(log, (files ? SANDBOX_FILES : 0) | (devices ? SANDBOX_DEVICES : 0), syscall_refused);
 }

@@ -14,7 +14,7 @@
 
 static const char pidfile_label[] = "--pidfile";
 
-/* Our own ones close on exec, which none does that came through it: its number may have been taken since. */
+/* All descriptors that this program opens have FD_CLOEXEC; an inherited one cannot have it. */
 static bool is_inherited(int descriptor)
 {
 	int flags = fcntl(descriptor, F_GETFD);
@@ -35,7 +35,7 @@ static enum outcome check_descriptor(const struct daemon *daemon)
 	return OUTCOME_USAGE;
 }
 
-/* A file that names no living process is left from one that was killed; any other content is somebody else's file. */
+/* Accepts a file with the ID of a process that no longer exists. A file with any other content is not a pidfile. */
 static enum outcome check_pidfile(const struct daemon *daemon)
 {
 	const char *name = daemon->options->pidfile;
@@ -48,7 +48,7 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 
 	if (!name || (!exists && errno == ENOENT))
 		return OUTCOME_OK;
-	/* It would be removed in the end: root's /dev/null, say. And a pipe waits for whoever writes. */
+	/* daemon_end() would remove a device (root: /dev/null), and open(2) of a FIFO blocks. */
 	if (exists && !S_ISREG(status.st_mode)) {
 		log_error(daemon->log, pidfile_label, "%s is no regular file", name);
 		return OUTCOME_INTERNAL;
@@ -66,14 +66,14 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 		log_error(daemon->log, pidfile_label, "%s is there and holds no number of a process", name);
 		return OUTCOME_INTERNAL;
 	}
-	/* In a container that was started again the number may be our own, every time. */
+	/* In a restarted container this process may have the same ID as the one that wrote the file. */
 	if (process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
 		return OUTCOME_OK;
 	log_error(daemon->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
 	return OUTCOME_INTERNAL;
 }
 
-/* The child says that it is ready, or ends and leaves its exit code. */
+/* Exits when the child is ready or has ended, with the child's exit code. */
 static void __attribute__((noreturn)) wait_for_child(const struct daemon *daemon, pid_t child, int end)
 {
 	int status;
@@ -95,7 +95,7 @@ static void __attribute__((noreturn)) wait_for_child(const struct daemon *daemon
 	_exit(OUTCOME_INTERNAL);
 }
 
-static enum outcome split(struct daemon *daemon)
+static enum outcome fork_daemon(struct daemon *daemon)
 {
 	int ends[2];
 	pid_t child;
@@ -130,7 +130,7 @@ enum outcome daemon_begin(struct daemon *daemon, const struct daemon_options *op
 	if (!outcome)
 		outcome = check_pidfile(daemon);
 	if (!outcome && options->daemon)
-		outcome = split(daemon);
+		outcome = fork_daemon(daemon);
 	return outcome;
 }
 
@@ -150,7 +150,7 @@ static enum outcome write_pidfile(struct daemon *daemon)
 	return OUTCOME_INTERNAL;
 }
 
-static enum outcome tell_descriptor(const struct daemon *daemon, const struct address *address)
+static enum outcome write_ready_fd(const struct daemon *daemon, const struct address *address)
 {
 	int descriptor = (int)daemon->options->ready_fd;
 	char host[ADDRESS_TEXT_SIZE];
@@ -163,15 +163,15 @@ static enum outcome tell_descriptor(const struct daemon *daemon, const struct ad
 	return OUTCOME_OK;
 }
 
-/* setsid() and open() must come before the sandbox, which forbids both; leave_terminal() does the rest. */
-static void begin_session(struct daemon *daemon)
+/* setsid() and open() precede the sandbox, which forbids both; detach_terminal() follows it. */
+static void start_session(struct daemon *daemon)
 {
 	setsid();
 	daemon->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/* Who reads a pipe or looks at a terminal is not to wait for the daemon; in a file its lines are of use. */
-static void leave_terminal(const struct daemon *daemon)
+/* Releases terminals and pipes, whose readers wait for end of file. Standard descriptors of regular files stay open. */
+static void detach_terminal(const struct daemon *daemon)
 {
 	struct stat status;
 
@@ -189,7 +189,7 @@ static enum outcome release_parent(struct daemon *daemon)
 	close(daemon->parent);
 	daemon->parent = 0;
 	if (length == 1) {
-		leave_terminal(daemon);
+		detach_terminal(daemon);
 		return OUTCOME_OK;
 	}
 	log_error(daemon->log, "--daemon", "the process that started this one is gone");
@@ -199,7 +199,7 @@ static enum outcome release_parent(struct daemon *daemon)
 enum outcome daemon_register(struct daemon *daemon)
 {
 	if (daemon->parent)
-		begin_session(daemon);
+		start_session(daemon);
 	return daemon->options->pidfile ? write_pidfile(daemon) : OUTCOME_OK;
 }
 
@@ -208,7 +208,7 @@ enum outcome daemon_ready(struct daemon *daemon, const struct address *address)
 	enum outcome outcome = OUTCOME_OK;
 
 	if (daemon->options->ready_fd)
-		outcome = tell_descriptor(daemon, address);
+		outcome = write_ready_fd(daemon, address);
 	if (!outcome && daemon->parent)
 		outcome = release_parent(daemon);
 	return outcome;

@@ -10,31 +10,30 @@
 #include "core/log.h"
 #include "core/outcome.h"
 
-/* A part of the common options, filled by rows of end_option_table. */
+/* A part of the common options, filled by rows of endpoint_option_table. */
 struct daemon_options {
 	int64_t ready_fd; /* 0 for none */
 	const char *pidfile;
 	bool daemon;
 };
 
-/* Zeroed at first. */
+/* Zeroed before daemon_begin(). */
 struct daemon {
 	const struct daemon_options *options;
 	const struct log *log;
-	int parent; /* the pipe to the waiting parent; 0 without one */
+	int parent; /* the pipe to the waiting parent, or 0 */
 	int null;   /* /dev/null, for a daemon's standard descriptors */
 	bool has_pidfile;
 };
 
 /*
- * Call it before there is a loop or a device. Refuses a descriptor that is not open and a pidfile whose process lives.
- * With --daemon only the child returns: the parent waits until the child is ready and exits with 0, or with the child's
- * exit code if the child ends first.
+ * Call it before a loop or device exists. Rejects a descriptor that is not open and a pidfile whose process exists.
+ * With --daemon only the child returns: the parent exits with 0 when the child is ready, or with the child's exit code
+ * if the child ends first.
  */
 enum outcome daemon_begin(struct daemon *daemon, const struct daemon_options *options, const struct log *log);
 
-/* Writes the pidfile and makes the system calls that no sandbox allows. Call it before the sandbox and the ready line.
- */
+/* Writes the pidfile and makes the system calls that the sandbox forbids. Call it before sandbox and ready line. */
 enum outcome daemon_register(struct daemon *daemon);
 
 /* Writes the address and port to the descriptor and detaches from the terminal. */

@@ -211,7 +211,7 @@ static void addresses_found(void *owner, enum outcome outcome, const struct addr
 	const struct dial_options *options = &dial->options;
 
 	if (!outcome)
-		outcome = path_keep(options->family, dial->source, options->log, options->host, addresses, count,
+		outcome = path_filter(options->family, dial->source, options->log, options->host, addresses, count,
 				    dial->addresses, &dial->address_count);
 	for (size_t i = 0; i < dial->address_count; i++)
 		dial->addresses[i].port = options->port;

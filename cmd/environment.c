@@ -12,7 +12,7 @@ void environment_finish(struct environment *environment, enum outcome outcome)
 		loop_stop(environment->loop);
 }
 
-static void say_ready(struct environment *environment, const struct address *address, const char *line)
+static void print_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	struct report *record = environment_begin_record(environment, "ready");
 	char host[ADDRESS_TEXT_SIZE];
@@ -26,24 +26,24 @@ static void say_ready(struct environment *environment, const struct address *add
 	fflush(environment->output);
 }
 
-static enum outcome settle(struct environment *environment)
+static enum outcome confine(struct environment *environment)
 {
-	const struct common_options *options = environment->confined;
+	const struct common_options *options = environment->to_confine;
 
-	environment->confined = NULL;
+	environment->to_confine = NULL;
 	return options ? confinement_enter(options, &environment->log) : OUTCOME_OK;
 }
 
-/* Drops privileges before the ready line invites a peer. */
+/* Privileges are dropped before the ready line is printed: a peer may connect as soon as it is. */
 void environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	bool serves = WITH_SERVICE && environment->daemon;
 	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
 
 	if (!outcome)
-		outcome = settle(environment);
+		outcome = confine(environment);
 	if (!outcome)
-		say_ready(environment, address, line);
+		print_ready(environment, address, line);
 	if (!outcome && serves)
 		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
@@ -54,7 +54,7 @@ void environment_ready(struct environment *environment, const struct address *ad
 
 void environment_settled(struct environment *environment)
 {
-	enum outcome outcome = settle(environment);
+	enum outcome outcome = confine(environment);
 
 	if (outcome)
 		environment_finish(environment, outcome);

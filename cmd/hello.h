@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What our own tools tell each other in the connect and accept data of the connection manager, so that the two ends
- * agree on sizes and counts before data moves. A stock peer ignores it and sends none; a hostile one may send anything.
+ * The private data that this program sends with connect and accept, so that the two ends agree on sizes and counts
+ * before data moves. A stock peer ignores it and sends none. A hostile one may send anything.
  *
  *   0       4         5      6     8          12            16      24           28       32 bytes
  *   | magic | version | tool | run | capacity | connections | count | connection | window |  numbers in network order
@@ -24,19 +24,19 @@ enum hello_tool {
 
 struct hello {
 	enum hello_tool tool;
-	uint32_t capacity;    /* rping: the longest ping taken; ucmatose: bytes of each message */
+	uint32_t capacity;    /* rping: the maximum size of a ping; ucmatose: the size of a message */
 	uint32_t connections; /* ucmatose: -c; else 0 */
-	uint64_t count;	      /* ucmatose: -C; rping's client: the pings it will ask for, 0 for no end */
-	uint32_t connection;  /* ucmatose: which of the connections this is, from 0; the seed of its payload */
-	uint32_t window;      /* ucmatose: messages that may be sent ahead of the first grant; else 0 */
-	uint16_t run;	      /* ucmatose: the same in all connections of a client; 0 of rping and of older peers */
+	uint64_t count;	      /* ucmatose: -C; rping client: number of pings, 0 for no limit */
+	uint32_t connection;  /* ucmatose: index of the connection, from 0; the seed of its payload */
+	uint32_t window;      /* ucmatose: messages that may be sent before the first grant; else 0 */
+	uint16_t run; /* ucmatose: identifies a client, the same in all its connections; rping and older peers: 0 */
 };
 
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
 
 /*
- * Reads private data of any length (bytes may be NULL), which may carry padding behind the hello. Returns false if it
- * is not a hello for that tool; a later version's hello begins with the same fields and is read as this one.
+ * Parses private data of any length, with or without padding. bytes may be NULL. Returns false if it is not a hello of
+ * that tool. The hello of a later version begins with the same fields.
  */
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* No name has a colon in it; in an address there are two or none outside of brackets. */
+/* Reports a port appended to a name or address. A name has no colon; an address has none or at least two. */
 static enum outcome check_name(const struct log *log, const char *option, const char *text, const char *port_option)
 {
 	const char *colon = strrchr(text, ':');
@@ -18,11 +18,11 @@ static enum outcome check_name(const struct log *log, const char *option, const 
 }
 
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
-			const char *port_option, bool interface_told)
+			const char *port_option, bool has_interface)
 {
 	if (!address->family)
 		return check_name(log, option, text, port_option);
-	if (address_is_link_local(address) && !address->scope && !interface_told) {
+	if (address_is_link_local(address) && !address->scope && !has_interface) {
 		log_error(log, option, "%s is a link-local address, and needs its interface: %s%%INTERFACE", text,
 			  text);
 		return OUTCOME_USAGE;

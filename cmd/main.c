@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdmatest: several commands in one file. Which one runs is told by the name the file was called by (a link named
- * "rping" is rping), else by the first argument.
+ * rdmatest: several commands in one program. The base name of argv[0] selects the command (a link named "rping" runs
+ * rping), else the first argument does.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ enum {
 	NAME_MOST = 256
 };
 
-/* The program's own options; everything else belongs to a command. */
+/* The options without a command. */
 struct main_options {
 	bool list;
 	bool help;
@@ -36,7 +36,7 @@ static const struct option main_options[] = {
 };
 /* clang-format on */
 
-static const struct command *find_command(const char *name)
+static const struct command *main_find_command(const char *name)
 {
 	for (const struct command *const *row = command_table; *row; row++)
 		if (!strcmp((*row)->name, name))
@@ -82,7 +82,7 @@ static void print_usage(FILE *stream, const char *name)
 	options_help(main_options, stream);
 }
 
-/* What symlinks.sh makes. */
+/* The links that symlinks.sh makes. */
 static void list_links(void)
 {
 	for (const struct command *const *row = command_table; *row; row++)
@@ -122,7 +122,7 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 		log_error(log, argv[2], "help takes one command");
 		return OUTCOME_USAGE;
 	}
-	command = find_command(argv[1]);
+	command = main_find_command(argv[1]);
 	if (!command)
 		return unknown_command(log, argv[1]);
 	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
@@ -132,7 +132,7 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 
 static enum outcome dispatch(struct log *log, int argc, char *const *argv)
 {
-	const struct command *command = find_command(log->name);
+	const struct command *command = main_find_command(log->name);
 	char name[NAME_MOST];
 
 	if (command)
@@ -145,7 +145,7 @@ static enum outcome dispatch(struct log *log, int argc, char *const *argv)
 		return run_options(log, argc, argv);
 	if (!strcmp(argv[1], "help"))
 		return run_help(log, argc - 1, argv + 1);
-	command = find_command(argv[1]);
+	command = main_find_command(argv[1]);
 	if (!command)
 		return unknown_command(log, argv[1]);
 	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
@@ -153,8 +153,8 @@ static enum outcome dispatch(struct log *log, int argc, char *const *argv)
 }
 
 /*
- * A caller may have closed a standard descriptor. Left alone, the next file opened - a device - would take its number,
- * and be written to. What was closed stays unusable: reading from descriptor 1 is all that is allowed.
+ * Opens standard descriptors that the caller has closed: otherwise the next open(2), of a device, would get the number,
+ * and output would go there. They are read-only, so writes to descriptor 1 still fail.
  */
 static void occupy_standard_descriptors(void)
 {
@@ -163,7 +163,7 @@ static void occupy_standard_descriptors(void)
 			return;
 }
 
-static const char *called_name(int argc, char *const *argv)
+static const char *program_name(int argc, char *const *argv)
 {
 	const char *path = argc ? argv[0] : "";
 	const char *slash = strrchr(path, '/');
@@ -174,15 +174,15 @@ static const char *called_name(int argc, char *const *argv)
 
 int main(int argc, char **argv)
 {
-	struct log log = { .name = called_name(argc, argv) };
+	struct log log = { .name = program_name(argc, argv) };
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
-	/* A reader that is gone, and a file that may not grow any more (ulimit -f), are errors of the write. */
+	/* A missing reader and a file at its size limit (ulimit -f) are reported as errors of write(2). */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	loop_last_resort(fatal_allocate, fatal_loop_error);
-	/* Line by line also into files and pipes: scripts wait for lines of a log that is being written. */
+	loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
+	/* Line-buffered also for files and pipes: scripts wait for lines. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	outcome = dispatch(&log, argc, argv);
 	return (int)output_finish(&log, outcome);

@@ -8,31 +8,31 @@
 
 #include "core/clock.h"
 
-static void look_for_loss(void *owner)
+static void check_stdout(void *owner)
 {
 	struct output_watch *watch = owner;
 
 	if (ferror(stdout))
-		watch->lost(watch->owner);
+		watch->failed(watch->owner);
 	else
-		loop_timer_start(watch->loop, &watch->check, CLOCK_NS_PER_S, look_for_loss, watch);
+		loop_timer_start(watch->loop, &watch->check, CLOCK_NS_PER_S, check_stdout, watch);
 }
 
-/* The only thing that the writing end of a pipe can announce here. It would do so again and again. */
+/* The write end of a pipe is readable only when the reader has closed, and stays so: the watcher is stopped. */
 static void reader_gone(void *owner)
 {
 	struct output_watch *watch = owner;
 
 	loop_io_stop(&watch->reader);
-	look_for_loss(watch);
+	check_stdout(watch);
 }
 
-void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *lost, void *owner)
+void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *owner)
 {
 	struct stat status;
 
 	watch->loop = loop;
-	watch->lost = lost;
+	watch->failed = failed;
 	watch->owner = owner;
 	if (!fstat(STDOUT_FILENO, &status) && S_ISFIFO(status.st_mode))
 		loop_io_start(loop, &watch->reader, STDOUT_FILENO, reader_gone, watch);
@@ -44,7 +44,7 @@ void output_watch_stop(struct output_watch *watch)
 	loop_timer_stop(&watch->check);
 }
 
-/* Why stdout cannot be written. The reason went with the write that failed; one more write tells it again. */
+/* Returns the errno value of the failed write. It is lost by now, so this writes once more. */
 static int output_error(void)
 {
 	errno = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Standard output that cannot be written: a full disk, a reader that went away. */
+/* Errors of standard output: a full disk, a pipe without a reader. */
 #ifndef CMD_OUTPUT_H
 #define CMD_OUTPUT_H
 
@@ -7,25 +7,25 @@
 #include "core/loop.h"
 #include "core/outcome.h"
 
-/* A watch over the reader of a pipe. Zeroed before its start. */
+/* Watches the reader of a pipe. Zeroed before its start. */
 struct output_watch {
 	struct loop *loop;
 	struct loop_io reader;
 	struct loop_timer check;
-	loop_callback *lost;
+	loop_callback *failed;
 	void *owner;
 };
 
 /*
- * Calls lost once after a line got lost because the reader of the pipe is gone: an open-ended run would go on for
- * nobody. A reader that leaves while nothing is written (it only waited for "ready") ends nothing.
+ * Calls failed once, after a write to stdout has failed because the pipe has no reader. A reader that closes the pipe
+ * while nothing is written, for example after the ready line, has no effect.
  */
-void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *lost, void *owner);
+void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *owner);
 void output_watch_stop(struct output_watch *watch);
 
 /*
- * Last step of the program: writes out what stdout still holds. What could not be written makes the outcome
- * OUTCOME_INTERNAL, unless the run has already failed. A reader that went away, as grep -q does, is no failure.
+ * Flushes and closes stdout, as the last step of the program. Returns outcome, or OUTCOME_INTERNAL if a write failed
+ * and outcome is OUTCOME_OK. EPIPE is not an error: grep -q closes the pipe early.
  */
 enum outcome output_finish(const struct log *log, enum outcome outcome);
 

@@ -8,13 +8,13 @@ const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
 
-static bool has(const struct option *table, uint64_t given, const char *name)
+static bool is_given(const struct option *table, uint64_t given, const char *name)
 {
 	return options_has(table, name) && options_given(table, given, name);
 }
 
-/* True if the option has the word that is refused, or is refused with any. */
-static bool has_word(const struct option *table, const void *options, const struct unsupported_option *unsupported)
+/* True if the option has the unsupported word, or is unsupported with any value. */
+static bool matches_word(const struct option *table, const void *options, const struct unsupported_option *unsupported)
 {
 	int64_t value;
 
@@ -32,22 +32,22 @@ static bool has_word(const struct option *table, const void *options, const stru
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given)
 {
-	static const char *const of_a_device[] = { "port-num", "gid-index" };
+	static const char *const device_options[] = { "port-num", "gid-index" };
 	const struct unsupported_option *unsupported = transport_unsupported_options(&transport);
 	char option[64];
 
 	for (; unsupported->option; unsupported++) {
-		if (!has(table, given, unsupported->option) || !has_word(table, options, unsupported))
+		if (!is_given(table, given, unsupported->option) || !matches_word(table, options, unsupported))
 			continue;
 		snprintf(option, sizeof(option), "--%s%s%s", unsupported->option, unsupported->word ? " " : "",
 			 unsupported->word ? unsupported->word : "");
 		log_error(log, option, "not with --transport %s: %s", transport, unsupported->reason);
 		return OUTCOME_USAGE;
 	}
-	for (size_t i = 0; i < sizeof(of_a_device) / sizeof(of_a_device[0]); i++) {
-		if (!has(table, given, of_a_device[i]) || has(table, given, "device"))
+	for (size_t i = 0; i < sizeof(device_options) / sizeof(device_options[0]); i++) {
+		if (!is_given(table, given, device_options[i]) || is_given(table, given, "device"))
 			continue;
-		log_error(log, NULL, "--%s needs --device", of_a_device[i]);
+		log_error(log, NULL, "--%s needs --device", device_options[i]);
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;
@@ -70,9 +70,9 @@ enum outcome path_no_address(const struct family_options *options, enum address_
 	return OUTCOME_NO_CONNECTION;
 }
 
-enum outcome path_keep(const struct family_options *options, enum address_family source, const struct log *log,
-		       const char *text, const struct address *addresses, size_t count, struct address *kept,
-		       size_t *kept_count)
+enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
+			 const char *text, const struct address *addresses, size_t count, struct address *kept,
+			 size_t *kept_count)
 {
 	*kept_count = 0;
 	for (size_t i = 0; i < count; i++)
@@ -85,15 +85,15 @@ enum outcome path_choose(const struct family_options *options, enum address_fami
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
 	struct address kept[ADDRESS_RESOLVE_MOST];
-	enum outcome outcome = path_keep(options, source, log, text, addresses, count, kept, &count);
+	enum outcome outcome = path_filter(options, source, log, text, addresses, count, kept, &count);
 
 	if (!outcome)
 		*chosen = kept[0];
 	return outcome;
 }
 
-/* A name rather than a figure. */
-static void report_queue(struct report *report, const char *name, uint32_t number)
+/* A QPN is a text in the report: it is an identifier, and Prometheus would treat a number as a sample. */
+static void report_qpn(struct report *report, const char *name, uint32_t number)
 {
 	char text[16];
 
@@ -116,7 +116,7 @@ void path_report(struct report *report, const struct path *path)
 	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
-	report_queue(report, "qpn", path->qpn);
-	report_queue(report, "peer_qpn", path->peer_qpn);
+	report_qpn(report, "qpn", path->qpn);
+	report_qpn(report, "peer_qpn", path->peer_qpn);
 	report_end(report);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the options that choose a path ask for, and the report of the one that was taken. */
+/* Checks of the options that select a path, and the report of the path in use. */
 #ifndef CMD_PATH_H
 #define CMD_PATH_H
 
@@ -7,39 +7,42 @@
 #include "core/report.h"
 #include "transport/transport.h"
 
-/* Of names that have several addresses, which ones count. */
+/* --ipv4 and --ipv6: which addresses of a name may be used. */
 struct family_options {
 	bool ip4;
 	bool ip6;
 };
 
-/* What --mtu takes. */
+/* The values of --mtu. */
 extern const struct option_word path_mtus[];
 
 /*
- * Refuses the options that the transport of that name, NULL for the default one, cannot honour, and then those that
- * make no sense alone: OUTCOME_USAGE after a line that says why.
+ * Reports and returns OUTCOME_USAGE for options that the transport does not support (NULL: the default one), and for
+ * those that need --device.
  */
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given);
 
-/* True if an address of that family may be used, a GID always; source is that of --source, ADDRESS_NONE without. */
+/*
+ * True if an address of that family may be used; a GID always. source is the family of --source, ADDRESS_NONE without
+ * it.
+ */
 bool path_allows(const struct family_options *options, enum address_family source, enum address_family family);
 
-/* Says that none of text's addresses may be used: OUTCOME_NO_CONNECTION. */
+/* Reports that no address of text may be used. Returns OUTCOME_NO_CONNECTION. */
 enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
 			     const char *text);
 
-/* Puts those of text's addresses that may be used into kept, which has room for all; path_no_address() if none may. */
-enum outcome path_keep(const struct family_options *options, enum address_family source, const struct log *log,
-		       const char *text, const struct address *addresses, size_t count, struct address *kept,
-		       size_t *kept_count);
+/* Copies the addresses that may be used into kept, which has room for all; path_no_address() if there is none. */
+enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
+			 const char *text, const struct address *addresses, size_t count, struct address *kept,
+			 size_t *kept_count);
 
-/* The first of text's addresses that may be used; path_no_address() if there is none. */
+/* Copies the first address that may be used into chosen; path_no_address() if there is none. */
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen);
 
-/* Adds the path of an endpoint, as endpoint_path() tells it; a zeroed one has no values. */
+/* Adds the path of an endpoint, of endpoint_path(). A zeroed path has no values. */
 void path_report(struct report *report, const struct path *path);
 
 #endif

@@ -13,10 +13,10 @@
 #include "core/sandbox.h"
 #include "core/units.h"
 
-/* So long may the end in order take when all the time of the run is over: a healthy peer answers sooner. */
-#define ENDING_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
-/* Behind --timeout: a step of the end that comes to its own limit can say which peer did not answer what. */
-#define ENDING_MARGIN (250 * CLOCK_NS_PER_MS)
+/* Limit of an orderly shutdown after the deadline: a working peer answers within this time. */
+#define SHUTDOWN_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
+/* Added to --timeout, so that a step of the shutdown that times out first can report which peer did not answer. */
+#define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
 	const struct command *command;
@@ -28,7 +28,7 @@ struct run {
 	struct output_watch output;
 	struct watchdog watchdog;
 	struct loop_timer deadline;
-	struct loop_timer ending; /* limits how long the orderly end may take */
+	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct daemon daemon;
 	struct reporting reporting;
 };
@@ -49,15 +49,14 @@ void command_help(const struct command *command, const char *name)
 	options_help(command->options, stdout);
 }
 
-/* "1500ms" reads worse than "1.5s". */
 static const char *seconds_text(int64_t nanoseconds, char text[32])
 {
 	snprintf(text, 32, "%.9g s", units_seconds(nanoseconds));
 	return text;
 }
 
-/* What the command would have said at its end is said for it. */
-static void cut_short(struct run *run)
+/* Ends the run in place of the command, with the summary and a verdict. */
+static void abort_run(struct run *run)
 {
 	struct environment *environment = &run->environment;
 
@@ -66,7 +65,7 @@ static void cut_short(struct run *run)
 	environment_finish(environment, OUTCOME_FAILED);
 }
 
-static void ending_takes_too_long(void *owner)
+static void shutdown_timeout(void *owner)
 {
 	struct run *run = owner;
 	char text[32];
@@ -75,38 +74,38 @@ static void ending_takes_too_long(void *owner)
 		return;
 	log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%s)",
 		  seconds_text(run->common->timeout, text));
-	cut_short(run);
+	abort_run(run);
 }
 
-/* How long the loop may take to enforce the limits of an orderly end, and after it the clean-up. */
-static int64_t patience(const struct run *run)
+/* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
+static int64_t watchdog_limit(const struct run *run)
 {
 	return 2 * run->common->timeout + CLOCK_NS_PER_S;
 }
 
-static void end_now(void *owner)
+static void abort_at_deadline(void *owner)
 {
 	struct run *run = owner;
 
 	if (!run->environment.ended)
-		cut_short(run);
+		abort_run(run);
 }
 
-static void signal_came(void *owner)
+static void signal_received(void *owner)
 {
 	struct run *run = owner;
 
 	if (run->interrupted || run->environment.ended)
 		return;
 	run->interrupted = true;
-	watchdog_start(&run->watchdog, patience(run));
-	loop_timer_start(run->environment.loop, &run->ending, run->common->timeout + ENDING_MARGIN,
-			 ending_takes_too_long, run);
+	watchdog_start(&run->watchdog, watchdog_limit(run));
+	loop_timer_start(run->environment.loop, &run->shutdown, run->common->timeout + SHUTDOWN_MARGIN,
+			 shutdown_timeout, run);
 	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
 }
 
-/* What a run is for is not its output alone: one that ends by itself goes on, and so does a server. */
-static void output_lost(void *owner)
+/* Only an open-ended run that exists for its output ends: a run with a count and a server go on. */
+static void output_failed(void *owner)
 {
 	struct run *run = owner;
 
@@ -115,7 +114,7 @@ static void output_lost(void *owner)
 		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
 }
 
-static void deadline_passed(void *owner)
+static void deadline_expired(void *owner)
 {
 	struct run *run = owner;
 	char text[32];
@@ -124,31 +123,31 @@ static void deadline_passed(void *owner)
 		return;
 	log_error(&run->environment.log, NULL, "deadline of %s exceeded", seconds_text(run->common->deadline, text));
 	environment_note(&run->environment, OUTCOME_FAILED);
-	/* An end that is under way since a signal has had its time. */
+	/* A signal has started the shutdown before: it gets no more time. */
 	if (run->interrupted) {
-		end_now(run);
+		abort_at_deadline(run);
 		return;
 	}
 	run->interrupted = true;
-	loop_timer_start(run->environment.loop, &run->ending, ENDING_AT_DEADLINE, end_now, run);
+	loop_timer_start(run->environment.loop, &run->shutdown, SHUTDOWN_AT_DEADLINE, abort_at_deadline, run);
 	run->command->interrupt(run->state, INTERRUPTION_DEADLINE);
 }
 
-/* The run proper: the transport is open, the loop stands. */
+/* The transport is open and the loop exists. */
 static void run_loop(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
 	enum outcome outcome;
 
 	if (run->common->deadline) {
-		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_passed, run);
-		watchdog_start(&run->watchdog, run->common->deadline + patience(run));
+		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_expired, run);
+		watchdog_start(&run->watchdog, run->common->deadline + watchdog_limit(run));
 	}
-	/* A daemon gives its standard output up. */
+	/* A daemon closes its standard output. */
 	if (!run->common->daemon.daemon)
-		output_watch_start(&run->output, environment->loop, output_lost, run);
-	signals_catch(environment->loop, &run->signal, signal_came, run);
-	outcome = reporting_announce(&run->reporting);
+		output_watch_start(&run->output, environment->loop, output_failed, run);
+	signals_catch(environment->loop, &run->signal, signal_received, run);
+	outcome = reporting_open(&run->reporting);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
@@ -163,7 +162,7 @@ static void run_loop(struct run *run, const void *options)
 	if (outcome == OUTCOME_OK)
 		run->command->stop(run->state);
 	loop_timer_stop(&run->deadline);
-	loop_timer_stop(&run->ending);
+	loop_timer_stop(&run->shutdown);
 	output_watch_stop(&run->output);
 	signals_release(&run->signal);
 }
@@ -183,7 +182,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		return outcome;
 	environment->daemon = &run->daemon;
 	if (!run->command->chooses_transport)
-		environment->confined = run->common;
+		environment->to_confine = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, "event loop", errno, "cannot be made");
@@ -192,14 +191,14 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (WITH_PATH && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
-	if (environment->confined)
+	if (environment->to_confine)
 		confinement_begin(run->common, &environment->log);
 	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
 		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_note(environment, outcome);
-	reporting_finish(&run->reporting); /* which names the transport */
+	reporting_finish(&run->reporting); /* before the transport is closed: it reports its name */
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
@@ -231,8 +230,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		outcome = run_command(&run, options);
 	environment_note(&run.environment, outcome);
 	if (outcome)
-		reporting_finish(&run.reporting); /* if it has not come to that before */
-	reporting_conclude(&run.reporting);
+		reporting_finish(&run.reporting); /* for an error before run_command() calls it */
+	reporting_close(&run.reporting);
 	reporting_free(&run.reporting);
 	free(options);
 	return outcome;

@@ -13,11 +13,12 @@
 #include "core/outcome.h"
 
 enum {
-	/* timeout(1) signals its child, and right after that the whole process group: two signals, one request. */
+	/* timeout(1) signals its child and then the whole process group: a second signal within this time is ignored.
+	 */
 	GRACE_MS = 300,
 	/*
-	 * A process that was stopped (Ctrl-Z) or had no processor gets a signal of the watchdog before its loop has
-	 * run, and perhaps that of the next interval right behind it.
+	 * The watchdog ends the process at this expiry. After SIGCONT, or seconds without processor time, the timer may
+	 * expire twice before the loop runs.
 	 */
 	WATCHDOG_SIGNALS = 3,
 };
@@ -28,22 +29,22 @@ enum {
 
 enum {
 	RUNNING,	  /* the loop watches SIGNAL_WAKE */
-	FIRST_MS,	  /* when the first signal came, a wrapping clock that is never 0; 0 before */
-	WATCHDOG_EXPIRED, /* times */
+	FIRST_SIGNAL_MS,  /* time of the first signal in ms, modulo 2^32 and never 0; 0: none yet */
+	WATCHDOG_EXPIRED, /* number of expiries */
 	PRINTS_JSON,
 	SHARED,
 };
 
-/* What handlers share with the run: the one writable object at file scope of the program. */
+/* Shared by the signal handlers and the run. It is the only writable object at file scope in the program. */
 static volatile sig_atomic_t shared[SHARED];
 
-/* ---- the end of the process ---- */
+/* ---- fatal exit ---- */
 
 /* clang-format off */
 #define STRING_OF(number) #number
 #define STRING(number) STRING_OF(number)
 #if WITH_JSON
-/* Constant: what differs from run to run is null. */
+/* A constant, because a signal handler cannot format it: fields that differ between runs are null. */
 #define SUMMARY(code, phase, cause) \
 	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null," \
 	"\"version\":\"" RDMATEST_VERSION "\",\"transport\":null,\"duration_ns\":null," \
@@ -56,7 +57,7 @@ static volatile sig_atomic_t shared[SHARED];
 #define ROW(code, phase, cause) { code, "rdmatest: " phase ": " cause "\n", SUMMARY(code, phase, cause) }
 /* clang-format on */
 
-/* The codes of enum outcome, as the preprocessor needs them. */
+/* Values of enum outcome for the preprocessor. */
 #define CODE_INTERRUPTED 130
 #define CODE_FAILED	 1
 #define CODE_INTERNAL	 5
@@ -76,7 +77,7 @@ static const struct {
 	[FATAL_LOOP] = ROW(CODE_INTERNAL, "event loop", "the kernel refuses to wait for events: ended at once"),
 };
 
-/* Does not wait for a reader: the process may end because it waits for that one already. */
+/* Does not block: a blocked write(2) to this descriptor may be why the process ends. */
 static void print(int fd, const char *text)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
@@ -119,7 +120,7 @@ void fatal_loop_error(const char *what)
 
 /* ---- signals ---- */
 
-/* No handler interrupts another one. */
+/* Installs a handler. All signals are blocked while it runs. */
 static void handle(int number, void (*handler)(int))
 {
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
@@ -128,21 +129,21 @@ static void handle(int number, void (*handler)(int))
 	sigaction(number, &action, NULL);
 }
 
-static void received(int number)
+static void signal_handler(int number)
 {
-	int kept = errno;
-	/* Of 64 bits the lower ones are enough for a difference. */
+	int saved_errno = errno;
+	/* The low 32 bits are enough for a difference. */
 	unsigned now = (unsigned)(clock_now() / CLOCK_NS_PER_MS) | 1;
 
-	if (shared[FIRST_MS]) {
-		if (number != SIGHUP && now - (unsigned)shared[FIRST_MS] > GRACE_MS)
+	if (shared[FIRST_SIGNAL_MS]) {
+		if (number != SIGHUP && now - (unsigned)shared[FIRST_SIGNAL_MS] > GRACE_MS)
 			fatal_exit(FATAL_INTERRUPTED);
 	} else if (number != SIGHUP || shared[RUNNING]) {
-		shared[FIRST_MS] = (int)now;
+		shared[FIRST_SIGNAL_MS] = (int)now;
 		if (shared[RUNNING])
 			raise(SIGNAL_WAKE);
 	}
-	errno = kept;
+	errno = saved_errno;
 }
 
 void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner)
@@ -150,31 +151,31 @@ void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback
 	struct sigaction hangup;
 
 	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, owner);
-	shared[FIRST_MS] = 0;
+	shared[FIRST_SIGNAL_MS] = 0;
 	shared[RUNNING] = true;
-	handle(SIGINT, received);
-	handle(SIGTERM, received);
+	handle(SIGINT, signal_handler);
+	handle(SIGTERM, signal_handler);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
-		handle(SIGHUP, received);
+		handle(SIGHUP, signal_handler);
 }
 
 void signals_release(struct loop_signal *watcher)
 {
 	shared[RUNNING] = false;
-	/* Only now: libev leaves the signal to its default, which is to end the process. */
+	/* After RUNNING is cleared: libev restores the default action of SIGNAL_WAKE, which ends the process. */
 	loop_signal_stop(watcher);
 }
 
 /* ---- the watchdog ---- */
 
-static void expired(int number)
+static void watchdog_handler(int number)
 {
 	(void)number;
 	if (++shared[WATCHDOG_EXPIRED] == WATCHDOG_SIGNALS)
 		fatal_exit(FATAL_STUCK);
 }
 
-/* Without a timer there is no last resort, but the run is none the worse. */
+/* Does nothing if timer_create(2) fails: the run works without a watchdog. */
 void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
 {
 	const struct itimerspec limit = { .it_value = clock_timespec(nanoseconds), .it_interval.tv_sec = 1 };
@@ -182,7 +183,7 @@ void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
 
 	if (!watchdog->exists) {
 		shared[WATCHDOG_EXPIRED] = 0;
-		handle(SIGNAL_WATCHDOG, expired);
+		handle(SIGNAL_WATCHDOG, watchdog_handler);
 		if (timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer))
 			return;
 		watchdog->exists = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SIGINT, SIGTERM and SIGHUP, the watchdog, and the end of the process out of a signal handler.
+ * SIGINT, SIGTERM and SIGHUP, the watchdog, and the fatal exit from a signal handler.
  *
- * The first signal ends the run in order. A later SIGINT or SIGTERM ends the process at once, even if a library call
- * blocks. The watchdog does the same for a run whose loop does not turn any more.
+ * The first signal starts an orderly shutdown. A later SIGINT or SIGTERM ends the process at once, even if a library
+ * call blocks. The watchdog ends the process if the loop is blocked.
  */
 #ifndef CMD_SIGNALS_H
 #define CMD_SIGNALS_H
@@ -14,10 +14,10 @@
 
 #include "core/loop.h"
 
-/* Calls back from the loop, once, for the first SIGINT, SIGTERM, or SIGHUP unless nohup(1) has it ignored. */
+/* Calls back from the loop, once, for the first SIGINT, SIGTERM, or SIGHUP unless it is ignored (nohup(1)). */
 void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner);
 
-/* The run is over: no more callbacks. What is left to do may still be cut short by two signals. */
+/* Ends the callbacks. Afterwards the second signal still ends the process. */
 void signals_release(struct loop_signal *watcher);
 
 /* Zeroed before its first start. */
@@ -27,8 +27,8 @@ struct watchdog {
 };
 
 /*
- * Ends the process with OUTCOME_FAILED and a line on stderr when nanoseconds and two more seconds have passed. A second
- * start moves the limit.
+ * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two seconds. Another start replaces
+ * the limit.
  */
 void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds);
 
@@ -36,17 +36,17 @@ enum fatal_reason {
 	FATAL_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
 	FATAL_STUCK,	       /* a library call does not return: OUTCOME_FAILED */
 	FATAL_REFUSED,	       /* --sandbox: OUTCOME_INTERNAL */
-	FATAL_MEMORY,	       /* the event loop has no memory: OUTCOME_INTERNAL */
-	FATAL_LOOP,	       /* the kernel refuses to wait: OUTCOME_INTERNAL */
+	FATAL_MEMORY,	       /* out of memory in the event loop: OUTCOME_INTERNAL */
+	FATAL_LOOP,	       /* a system call of the event loop failed: OUTCOME_INTERNAL */
 };
 
 /* Prints the reason on stderr and ends the process. Safe in a signal handler. */
 _Noreturn void fatal_exit(enum fatal_reason reason);
 
-/* While it is on, fatal_exit() also prints a JSON summary: standard output has one object in any case. */
+/* Makes fatal_exit() also print a JSON summary, so that standard output always has one. */
 void fatal_exit_prints_json(bool on);
 
-/* For loop_last_resort(). */
+/* For loop_set_fatal_handlers(). */
 void *fatal_allocate(void *memory, long size);
 void fatal_loop_error(const char *what);
 

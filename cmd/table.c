@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/table.h"
 
-/* The Makefile takes the names of the links from the lines that end in a comma: the others are not .linked. */
+/* The Makefile makes links for the lines that end in a comma: rows without .linked need a comment behind it. */
 /* clang-format off */
 const struct command *const command_table[] = {
 	&rping_command,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The row of every command. A new command adds one line here and one in table.c. */
+/* The rows of the commands. A new command adds one line here and one in table.c. */
 #ifndef CMD_TABLE_H
 #define CMD_TABLE_H
 

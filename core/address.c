@@ -20,7 +20,7 @@ static bool parse_ip4(const char *text, struct address *address)
 	return true;
 }
 
-/* The part behind the '%': an interface's name or index. */
+/* text is an interface name or index. */
 static bool parse_scope(const char *text, uint32_t *scope)
 {
 	unsigned long number;

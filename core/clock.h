@@ -18,7 +18,7 @@ static inline int64_t clock_now(void)
 	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
 
-/* A point in time or a length of it. */
+/* Converts a time or a duration. */
 static inline struct timespec clock_timespec(int64_t nanoseconds)
 {
 	return (struct timespec){

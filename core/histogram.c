@@ -12,33 +12,33 @@ enum {
 };
 
 /*
- * Below HISTOGRAM_PARTS a bucket a value. Above, the octave and the bits behind the leading one are the index:
+ * Each value below HISTOGRAM_SUBBUCKETS has a bucket. Above, the octave and the bits b behind the leading 1 are the
+ * index:
  *
  *   1 b b b b b x x x ... x      octave = number of x, plus one
- *     \-- part --/
  */
 static unsigned bucket_of(uint64_t sample)
 {
 	unsigned octave;
 
-	if (sample < HISTOGRAM_PARTS)
+	if (sample < HISTOGRAM_SUBBUCKETS)
 		return (unsigned)sample;
 	if (sample >> HISTOGRAM_BITS)
 		return HISTOGRAM_BUCKETS - 1;
-	octave = 63 - (unsigned)__builtin_clzll(sample) - HISTOGRAM_PARTS_BITS;
-	return ((octave + 1) << HISTOGRAM_PARTS_BITS) + (unsigned)(sample >> octave) - HISTOGRAM_PARTS;
+	octave = 63 - (unsigned)__builtin_clzll(sample) - HISTOGRAM_SUBBUCKETS_BITS;
+	return ((octave + 1) << HISTOGRAM_SUBBUCKETS_BITS) + (unsigned)(sample >> octave) - HISTOGRAM_SUBBUCKETS;
 }
 
 int64_t histogram_bucket_start(unsigned bucket)
 {
-	unsigned octave = bucket >> HISTOGRAM_PARTS_BITS;
+	unsigned octave = bucket >> HISTOGRAM_SUBBUCKETS_BITS;
 
 	if (!octave)
 		return bucket;
-	return (int64_t)(bucket % HISTOGRAM_PARTS + HISTOGRAM_PARTS) << (octave - 1);
+	return (int64_t)(bucket % HISTOGRAM_SUBBUCKETS + HISTOGRAM_SUBBUCKETS) << (octave - 1);
 }
 
-static void widen(struct histogram *histogram, int64_t sample)
+static void update_range(struct histogram *histogram, int64_t sample)
 {
 	if (!histogram->count || sample < histogram->minimum)
 		histogram->minimum = sample;
@@ -52,7 +52,7 @@ void histogram_add(struct histogram *histogram, int64_t sample)
 
 	if (sample < 0)
 		sample = 0;
-	widen(histogram, sample);
+	update_range(histogram, sample);
 	histogram->count++;
 	histogram->sum += sample;
 	distance = (double)sample - histogram->mean;
@@ -66,7 +66,7 @@ int64_t histogram_average(const struct histogram *histogram)
 	return histogram->count ? histogram->sum / (int64_t)histogram->count : 0;
 }
 
-/* Newton's method; saves a library. */
+/* Newton's method. sqrt(3) would need libm. */
 static double square_root(double number)
 {
 	double root = number > 1 ? number : 1;
@@ -85,7 +85,7 @@ int64_t histogram_deviation(const struct histogram *histogram)
 
 int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
 {
-	/* Rounded up, and without an overflow. */
+	/* count * per_mille / 1000, rounded up, without overflow. */
 	uint64_t rank = histogram->count / 1000 * per_mille + (histogram->count % 1000 * per_mille + 999) / 1000;
 	uint64_t seen = 0;
 	unsigned bucket = 0;
@@ -126,7 +126,7 @@ static void draw_line(const struct histogram *histogram, const char *prefix, uns
 
 void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream)
 {
-	unsigned first, last, width = HISTOGRAM_PARTS / 8;
+	unsigned first, last, width = HISTOGRAM_SUBBUCKETS / 8;
 	uint64_t most = 1;
 
 	if (!histogram->count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The distribution of many samples in fixed memory. Every octave (from one power of two to the next) is cut into
- * HISTOGRAM_PARTS buckets of equal width, so that a percentile is known to within 1/64 of its value (1.6 %); count,
- * minimum, maximum and average are exact.
+ * A histogram of samples in fixed memory. Every octave (from one power of two to the next) has HISTOGRAM_SUBBUCKETS
+ * buckets of equal width, so the error of a percentile is at most 1/64 of its value (1.6 %). Count, minimum, maximum
+ * and average are exact.
  */
 #ifndef CORE_HISTOGRAM_H
 #define CORE_HISTOGRAM_H
@@ -11,44 +11,44 @@
 #include <stdio.h>
 
 enum {
-	HISTOGRAM_PARTS_BITS = 5,
-	HISTOGRAM_PARTS = 1 << HISTOGRAM_PARTS_BITS,
-	HISTOGRAM_BITS = 44, /* longer samples count in the last bucket; in nanoseconds 2^44 is almost five hours */
-	HISTOGRAM_BUCKETS = (HISTOGRAM_BITS - HISTOGRAM_PARTS_BITS + 1) * HISTOGRAM_PARTS,
+	HISTOGRAM_SUBBUCKETS_BITS = 5,
+	HISTOGRAM_SUBBUCKETS = 1 << HISTOGRAM_SUBBUCKETS_BITS,
+	HISTOGRAM_BITS = 44, /* longer samples count in the last bucket; 2^44 ns is almost five hours */
+	HISTOGRAM_BUCKETS = (HISTOGRAM_BITS - HISTOGRAM_SUBBUCKETS_BITS + 1) * HISTOGRAM_SUBBUCKETS,
 };
 
-/* Zeroed memory is an empty one. */
+/* Zeroed memory is an empty histogram. */
 struct histogram {
 	uint64_t count;
 	int64_t minimum;
 	int64_t maximum;
 	int64_t sum;
-	double mean;	/* of the samples so far, and */
-	double squares; /* the sum of their squared distances from it: Welford's method */
+	double mean;
+	double squares; /* sum of the squared distances from the mean, by Welford's method */
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
 /* A negative sample counts as 0. */
 void histogram_add(struct histogram *histogram, int64_t sample);
 
-/* 0 without a sample. */
+/* Returns 0 without a sample. */
 int64_t histogram_average(const struct histogram *histogram);
 
-/* The standard deviation over all samples, which ping(8) calls mdev; 0 without a sample. */
+/* The population standard deviation, ping(8)'s mdev. Returns 0 without a sample. */
 int64_t histogram_deviation(const struct histogram *histogram);
 
 /*
- * The sample that at least per_mille thousandths of all samples do not exceed (nearest rank), as the middle of its
- * bucket but never beyond minimum and maximum; 0 without a sample.
+ * The sample that at least per_mille thousandths of all samples do not exceed (nearest rank). Returns the middle of its
+ * bucket, limited to minimum and maximum, or 0 without a sample.
  */
 int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille);
 
-/* The lowest sample that the bucket counts. */
+/* Returns the lowest sample of the bucket. */
 int64_t histogram_bucket_start(unsigned bucket);
 
 /*
- * Draws it as lines of bars behind prefix, a line for every eighth of an octave that is between the first and the last
- * sample, or for fewer where that would be too many lines. Samples are nanoseconds.
+ * Prints a bar chart of the samples, in nanoseconds. Each line begins with prefix and covers an eighth of an octave,
+ * or more if that would give too many lines.
  */
 void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* IPv4 has multicast everywhere, and an address of a link needs its interface beside it. */
+/* IPv4 first, because multicast works with it everywhere. Link-local addresses last, because they need a scope. */
 static int rank(const struct address *address)
 {
 	return address->family == ADDRESS_IP4 ? 0 : address_is_link_local(address) ? 2 : 1;

@@ -18,8 +18,8 @@ struct interface_address {
 };
 
 /*
- * The addresses of the interfaces that are up: IPv4 first, IPv6 ones of a link only at the end. Returns their number,
- * at most INTERFACE_ADDRESSES_MOST; 0 also if the kernel does not tell.
+ * Lists the addresses of the interfaces that are up: IPv4, then IPv6, then link-local IPv6. Returns their number, at
+ * most INTERFACE_ADDRESSES_MOST, or 0 if getifaddrs(3) fails.
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST]);
 

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* libev's macros were not written for our warnings. */
+/* libev's macros cause these warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wundef"
@@ -19,20 +19,19 @@
 #include "core/clock.h"
 
 /*
- * A non-blocking turn of libev costs a system call, some twenty times an empty look at a completion queue. So pollers
- * get many rounds for one turn, which keeps the cost of the turns to a few per cent - but no more rounds once they have
- * taken SPIN_LONGEST, because timers and signals must not wait for them. Rounds that find work are slow, so that the
- * clock is looked at after each of those.
+ * A non-blocking iteration of libev costs a system call, about twenty times an empty poll of a completion queue.
+ * Pollers get many rounds per iteration, so that libev takes a few per cent of the time. SPIN_LONGEST limits how long
+ * timers and signals wait for these rounds. Rounds that find work are slow: the clock is read after each of them.
  */
 enum {
 	SPIN_ROUNDS = 256,
-	SPIN_ROUNDS_UNTIMED = 16, /* that find nothing, between two looks at the clock */
+	SPIN_ROUNDS_UNTIMED = 16, /* rounds without work between two reads of the clock */
 };
 #define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
 
 /*
- * What has arrived counts before a time limit that passed while the loop was busy: descriptors are served before the
- * timers of the same turn.
+ * Descriptors are served before timers in an iteration: data that has arrived takes precedence over a timeout that
+ * expired while the loop was busy.
  */
 enum {
 	PRIORITY_IO = 1
@@ -41,35 +40,38 @@ enum {
 struct loop {
 	struct ev_loop *ev;
 	struct loop_poller *pollers;
-	struct loop_poller *next_poller; /* of the round under way */
-	int64_t patience;		 /* of spinning: loop_spin() */
-	int64_t busy_at;		 /* the last time something happened, while it spins */
-	bool deferred;			 /* something waits for the next turn of libev */
+	struct loop_poller *next_poller; /* of the current round */
+	int64_t spin_time;		 /* loop_spin() */
+	int64_t worked_at;		 /* time of the last work, while the loop spins */
+	bool deferred;			 /* a timer is due in the next iteration */
 	bool stopped;
-	bool blind; /* libev has given a descriptor up */
+	bool watch_failed; /* libev has stopped watching a descriptor */
 
-	/* Of loop_wake(): its descriptor, made when it is first wanted. */
-	ev_io alarm;
-	int64_t alarm_at; /* 0 while it is not set */
-	bool has_alarm;
+	ev_io wake_timer; /* the timerfd of loop_wake(), created on first use */
+	int64_t wake_at;  /* 0: not set */
+	bool has_wake_timer;
 };
 
-#define FITS(ours, libevs)                                                                                             \
-	_Static_assert(sizeof(libevs) <= sizeof(((ours *)0)->storage), "libev's " #libevs " fits into " #ours)
+#define ASSERT_FITS(wrapper, watcher_type)                                                                             \
+	_Static_assert(sizeof(watcher_type) <= sizeof(((wrapper *)0)->storage),                                        \
+		       "libev's " #watcher_type " does not fit into " #wrapper)
 
-FITS(struct loop_io, ev_io);
-FITS(struct loop_timer, ev_timer);
-FITS(struct loop_signal, ev_signal);
+ASSERT_FITS(struct loop_io, ev_io);
+ASSERT_FITS(struct loop_timer, ev_timer);
+ASSERT_FITS(struct loop_signal, ev_signal);
 
-static void woken(struct ev_loop *ev, ev_async *watcher, int events)
+static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
 {
 	(void)ev;
 	(void)watcher;
 	(void)events;
 }
 
-/* libev opens a descriptor when the first signal is watched, and aborts if there is none: it takes it now. */
-static bool take_descriptor(struct ev_loop *ev)
+/*
+ * libev opens a descriptor for its first signal or async watcher, and aborts the process if it cannot. This makes libev
+ * open it now, if there is one.
+ */
+static bool open_signal_descriptor(struct ev_loop *ev)
 {
 	int spare = eventfd(0, EFD_CLOEXEC);
 	ev_async wake;
@@ -77,13 +79,13 @@ static bool take_descriptor(struct ev_loop *ev)
 	if (spare < 0)
 		return false;
 	close(spare);
-	ev_async_init(&wake, woken);
+	ev_async_init(&wake, ignore_async);
 	ev_async_start(ev, &wake);
 	ev_async_stop(ev, &wake);
 	return true;
 }
 
-void loop_last_resort(void *(*allocate)(void *memory, long size), void (*refused)(const char *what))
+void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*refused)(const char *what))
 {
 	ev_set_allocator(allocate);
 	ev_set_syserr_cb(refused);
@@ -97,7 +99,7 @@ struct loop *loop_create(void)
 	if (!loop)
 		return NULL;
 	loop->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-	if (loop->ev && take_descriptor(loop->ev))
+	if (loop->ev && open_signal_descriptor(loop->ev))
 		return loop;
 	error = errno;
 	loop_destroy(loop);
@@ -109,8 +111,8 @@ void loop_destroy(struct loop *loop)
 {
 	if (!loop)
 		return;
-	if (loop->has_alarm)
-		close(loop->alarm.fd);
+	if (loop->has_wake_timer)
+		close(loop->wake_timer.fd);
 	if (loop->ev)
 		ev_loop_destroy(loop->ev);
 	free(loop);
@@ -118,27 +120,27 @@ void loop_destroy(struct loop *loop)
 
 void loop_spin(struct loop *loop, int64_t nanoseconds)
 {
-	loop->patience = nanoseconds;
+	loop->spin_time = nanoseconds;
 }
 
-/* True if there was something to do. The pollers may be stopped on the way. */
-static bool run_pollers(struct loop *loop, bool resting)
+/* Returns whether there was work. Callbacks may stop pollers. */
+static bool run_pollers(struct loop *loop, bool arming)
 {
 	bool busy = false;
 
 	loop->next_poller = loop->pollers;
 	while (loop->next_poller) {
 		struct loop_poller *poller = loop->next_poller;
-		loop_poll *look = resting ? poller->rest : poller->poll;
+		loop_poll *poll = arming ? poller->arm : poller->poll;
 
 		loop->next_poller = poller->next;
-		if (look)
-			busy |= look(poller->owner);
+		if (poll)
+			busy |= poll(poller->owner);
 	}
 	return busy;
 }
 
-/* False when nothing has happened for so long that the loop may sleep. */
+/* Returns false if there was no work for spin_time: the loop may sleep. */
 static bool spin(struct loop *loop)
 {
 	int64_t start = clock_now(), now = start;
@@ -149,48 +151,48 @@ static bool spin(struct loop *loop)
 		if (busy || round % SPIN_ROUNDS_UNTIMED == 0)
 			now = clock_now();
 		if (busy)
-			loop->busy_at = now;
+			loop->worked_at = now;
 		if (now - start >= SPIN_LONGEST || loop->deferred || loop->stopped || !loop->pollers)
 			break;
 	}
-	return loop->deferred || loop->stopped || loop->patience < 0 || now - loop->busy_at < loop->patience;
+	return loop->deferred || loop->stopped || loop->spin_time < 0 || now - loop->worked_at < loop->spin_time;
 }
 
-/* Does what can be done without sleeping. False if nothing is left but to sleep. */
-static bool stay_awake(struct loop *loop)
+/* Spins, then arms the pollers. Returns false if they are armed and there was no work: the loop may sleep. */
+static bool spin_or_arm(struct loop *loop)
 {
 	if (spin(loop))
 		return true;
 	if (!run_pollers(loop, true))
 		return false;
-	loop->busy_at = clock_now();
+	loop->worked_at = clock_now();
 	return true;
 }
 
-/* One turn of libev, which waits unless the loop spins. False if it would wait for ever. */
-static bool turn(struct loop *loop)
+/* Runs one iteration of libev, which sleeps unless the loop spins. Returns false if nothing could end the sleep. */
+static bool run_iteration(struct loop *loop)
 {
-	bool spins = WITH_SPIN && loop->patience && loop->pollers;
-	bool awake = spins && stay_awake(loop);
+	bool spins = WITH_SPIN && loop->spin_time && loop->pollers;
+	bool awake = spins && spin_or_arm(loop);
 	bool watched;
 
 	if (loop->stopped)
 		return false;
 	loop->deferred = false;
-	/* Comes back for loop_stop(), for a new poller, or when nothing is left that could call back. */
+	/* Without flags it returns for loop_stop(), for a new poller, or if no watcher is active. */
 	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
 	if (!awake)
-		loop->busy_at = clock_now();
-	return watched || (WITH_SPIN && loop->patience && loop->pollers);
+		loop->worked_at = clock_now();
+	return watched || (WITH_SPIN && loop->spin_time && loop->pollers);
 }
 
 bool loop_run(struct loop *loop)
 {
-	while (!loop->stopped && turn(loop))
+	while (!loop->stopped && run_iteration(loop))
 		;
-	/* Cleared only now: a stop asked for before the run must not get lost. */
+	/* Cleared here, not at the start: loop_stop() before loop_run() counts. */
 	loop->stopped = false;
-	return !loop->blind;
+	return !loop->watch_failed;
 }
 
 void loop_stop(struct loop *loop)
@@ -205,7 +207,7 @@ static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
 
 	(void)ev;
 	if (events & EV_ERROR) {
-		io->loop->blind = true;
+		io->loop->watch_failed = true;
 		loop_stop(io->loop);
 		return;
 	}
@@ -252,7 +254,7 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 	timer->owner = owner;
 	ev_timer_init(watcher, timer_expired, (double)nanoseconds / (double)CLOCK_NS_PER_S, 0.);
 	watcher->data = timer;
-	/* libev counts from the start of its turn, which may be long ago when a call-back was slow. */
+	/* libev counts from the start of its iteration, which is long ago if a callback was slow. */
 	ev_now_update(loop->ev);
 	ev_timer_start(loop->ev, watcher);
 	loop->deferred |= nanoseconds <= 0;
@@ -264,47 +266,47 @@ void loop_timer_stop(struct loop_timer *timer)
 		ev_timer_stop(timer->loop->ev, (ev_timer *)timer->storage);
 }
 
-/* Its timers are looked at when libev's turn goes on. */
-static void alarm_rang(struct ev_loop *ev, ev_io *alarm, int events)
+/* libev checks its timers after this callback. */
+static void wake_expired(struct ev_loop *ev, ev_io *wake_timer, int events)
 {
-	struct loop *loop = alarm->data;
+	struct loop *loop = wake_timer->data;
 	uint64_t times;
-	ssize_t ignored = read(alarm->fd, &times, sizeof(times));
+	ssize_t ignored = read(wake_timer->fd, &times, sizeof(times));
 
 	(void)ev;
 	(void)events;
 	(void)ignored;
-	loop->alarm_at = 0;
+	loop->wake_at = 0;
 }
 
-static bool make_alarm(struct loop *loop)
+static bool create_wake_timer(struct loop *loop)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 
 	if (fd < 0)
 		return false;
-	ev_io_init(&loop->alarm, alarm_rang, fd, EV_READ);
-	loop->alarm.data = loop;
-	ev_io_start(loop->ev, &loop->alarm);
-	/* By itself it is no reason to go on. */
+	ev_io_init(&loop->wake_timer, wake_expired, fd, EV_READ);
+	loop->wake_timer.data = loop;
+	ev_io_start(loop->ev, &loop->wake_timer);
+	/* This watcher alone does not keep the loop running. */
 	ev_unref(loop->ev);
-	loop->has_alarm = true;
+	loop->has_wake_timer = true;
 	return true;
 }
 
-/* Without a descriptor for it timers are as late as libev's are. */
+/* Does nothing if no descriptor is left: timers are up to 1 ms late then. */
 void loop_wake(struct loop *loop, int64_t nanoseconds)
 {
 	int64_t now = clock_now();
-	int64_t at = now + nanoseconds + 1; /* 0 would stop it */
+	int64_t at = now + nanoseconds + 1; /* never 0, which would disarm the timer */
 	struct itimerspec time = { .it_value = clock_timespec(at) };
 
-	if (loop->alarm_at > now && loop->alarm_at <= at)
+	if (loop->wake_at > now && loop->wake_at <= at)
 		return;
-	if (!loop->has_alarm && !make_alarm(loop))
+	if (!loop->has_wake_timer && !create_wake_timer(loop))
 		return;
-	loop->alarm_at = at;
-	timerfd_settime(loop->alarm.fd, TFD_TIMER_ABSTIME, &time, NULL);
+	loop->wake_at = at;
+	timerfd_settime(loop->wake_timer.fd, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
 static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)
@@ -335,15 +337,15 @@ void loop_signal_stop(struct loop_signal *watcher)
 		ev_signal_stop(watcher->loop->ev, (ev_signal *)watcher->storage);
 }
 
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest, void *owner)
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *owner)
 {
 	poller->poll = poll;
-	poller->rest = rest;
+	poller->arm = arm;
 	poller->owner = owner;
 	if (poller->active)
 		return;
 	poller->active = true;
-	/* In front, so that it is not called in the round under way. */
+	/* At the front: it is not called in the current round. */
 	poller->next = loop->pollers;
 	loop->pollers = poller;
 	/* loop_run() may sleep in libev. */

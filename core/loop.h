@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one event loop. libev stays behind this header: watchers are structs of opaque storage, so that each can be a
- * member of the object it serves, and loop.c asserts that libev's own fit into them.
+ * The event loop, a wrapper of libev. Watchers are structs of opaque storage, so that they can be members of their
+ * objects; loop.c asserts that libev's watchers fit into them.
  *
- * A watcher is zeroed memory before its first start. Starting one that runs moves it to the new settings; stopping one
- * that does not run does nothing. A watcher must be stopped before its memory goes away, and an io watcher before its
- * descriptor is closed. A callback may start and stop any watcher, its own too.
+ * Zero a watcher before its first start. Starting an active watcher restarts it with the new settings; stopping an
+ * inactive one does nothing. Stop a watcher before its memory is freed, and an io watcher before its descriptor is
+ * closed. A callback may start and stop any watcher, including its own.
  */
 #ifndef CORE_LOOP_H
 #define CORE_LOOP_H
@@ -16,7 +16,7 @@
 
 struct loop;
 
-/* owner is the pointer given at the start. */
+/* owner is the pointer passed to the start function. */
 typedef void loop_callback(void *owner);
 
 #define LOOP_WATCHER(words)                                                                                            \
@@ -37,47 +37,50 @@ struct loop_signal {
 	LOOP_WATCHER(10);
 };
 
-/* Looks for work without waiting, does it, and returns whether there was some. */
+/* Does pending work without waiting. Returns whether there was any. */
 typedef bool loop_poll(void *owner);
 
-/* A source of work that can be looked at without a system call, or with a cheap one (busy polling). */
+/* A source of work for busy polling: one that can be polled without a system call, or with a cheap one. */
 struct loop_poller {
 	loop_poll *poll;
-	loop_poll *rest;
+	loop_poll *arm;
 	void *owner;
 	struct loop_poller *next;
 	bool active;
 };
 
 /*
- * What libev calls where it would abort the process: an allocator that does not return without memory, and a last word
- * when the kernel refuses to wait. For all loops; before the first.
+ * Sets what libev calls where it would abort the process: an allocator, which must not return without memory, and a
+ * handler for failed system calls. For all loops; call it before the first loop_create().
  */
-void loop_last_resort(void *(*allocate)(void *memory, long size), void (*refused)(const char *what));
+void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*refused)(const char *what));
 
-/* Returns NULL with errno when descriptors or memory are short. Freed with loop_destroy(). */
+/* Returns NULL and sets errno if descriptors or memory are short. Free with loop_destroy(). */
 struct loop *loop_create(void);
 void loop_destroy(struct loop *loop);
 
-/* Runs callbacks until loop_stop(). False if it is over because the kernel refused to watch a descriptor. */
+/*
+ * Runs callbacks until loop_stop(), or until no watcher is active. Returns false if the kernel refused to watch a
+ * descriptor.
+ */
 bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* Calls back whenever fd is readable (level-triggered). */
+/* Calls back while fd is readable (level-triggered). */
 void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner);
 void loop_io_stop(struct loop_io *io);
 
 /*
- * Calls back once, nanoseconds from now; never before the starter has returned, also with 0, which is how an action is
- * put off to the next turn of the loop.
+ * Calls back once, nanoseconds from now, and never before loop_timer_start() returns. Use 0 to defer an action to the
+ * next iteration of the loop.
  */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 		      void *owner);
 void loop_timer_stop(struct loop_timer *timer);
 
 /*
- * libev sleeps whole milliseconds: a timer is up to one late. After this the loop looks at its timers also that soon.
- * If several ask at once, the soonest counts.
+ * Makes the loop also check its timers nanoseconds from now. libev sleeps whole milliseconds, so a timer alone is up to
+ * 1 ms late. Of several pending wake-ups only the soonest is kept.
  */
 void loop_wake(struct loop *loop, int64_t nanoseconds);
 
@@ -86,21 +89,21 @@ void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int numbe
 void loop_signal_stop(struct loop_signal *watcher);
 
 enum {
-	LOOP_SPIN_FOR_EVER = -1
+	LOOP_SPIN_ALWAYS = -1
 };
 
 /*
- * How long loop_run() spins after the last thing that happened, in nanoseconds, before it sleeps: LOOP_SPIN_FOR_EVER,
- * or 0, which it begins with, for not at all. Spinning, it calls every active poller again and again, and looks at
- * descriptors, timers and signals only once in a number of rounds (loop.c says how many and why).
+ * Sets how long loop_run() spins after the last work before it sleeps, in nanoseconds: LOOP_SPIN_ALWAYS, or 0 (the
+ * default) for not at all. While it spins, it calls every active poller repeatedly, and checks descriptors, timers and
+ * signals once per SPIN_ROUNDS rounds (loop.c).
  */
 void loop_spin(struct loop *loop, int64_t nanoseconds);
 
 /*
- * poll is called while the loop spins. rest is called when it is about to sleep: it makes sure that what comes from now
- * on wakes the loop through a watcher, then looks once more as poll does; it may be NULL if that is always so.
+ * The loop calls poll while it spins, and arm before it sleeps. arm makes new work wake the loop through a watcher,
+ * then polls once more. It may be NULL if new work always wakes the loop.
  */
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest, void *owner);
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *owner);
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller);
 
 #endif

@@ -10,14 +10,14 @@ enum {
 	LEFT_MOST = 30, /* a longer option gets its help on the next line */
 };
 
-/* A column of one row. What does not fit is cut. */
+/* The text of one column of a row, truncated if it is too long. */
 struct column {
 	size_t length;
 	char text[4 * OPTION_TEXT_SIZE];
 };
 
-/* Not by printf: a tenth of the instructions of a --help. */
-static void add(struct column *column, const char *text)
+/* Takes a tenth of the instructions of snprintf(3). */
+static void append(struct column *column, const char *text)
 {
 	size_t room = sizeof(column->text) - 1 - column->length;
 	size_t length = strlen(text);
@@ -29,69 +29,69 @@ static void add(struct column *column, const char *text)
 	column->text[column->length] = 0;
 }
 
-/* "  -C, --count N", or without a letter "      --timeout TIME". */
-static void add_left(struct column *left, const struct option *row)
+/* "  -C, --count N" or "      --timeout TIME". */
+static void append_left(struct column *left, const struct option *row)
 {
 	const char letter[] = { ' ', ' ', '-', row->letter, ',', ' ', 0 };
 
 	left->length = 0;
-	add(left, row->letter ? letter : "      ");
-	add(left, "--");
-	add(left, row->name);
+	append(left, row->letter ? letter : "      ");
+	append(left, "--");
+	append(left, row->name);
 	if (!row->argument || row->type == OPTION_FLAG)
 		return;
-	add(left, " ");
-	add(left, row->argument);
+	append(left, " ");
+	append(left, row->argument);
 }
 
 #if WITH_HELP
-/* The sentence, then the range and the default in brackets: parentheses may stand in the sentence. */
-static void add_right(struct column *right, const struct option *row)
+/* The help text, then the range and the default in brackets. The help text may contain parentheses. */
+static void append_right(struct column *right, const struct option *row)
 {
 	bool has_range = row->type != OPTION_FLAG && !option_takes_text(row);
 	char text[OPTION_TEXT_SIZE];
 
 	right->length = 0;
-	add(right, row->help);
+	append(right, row->help);
 	if (!has_range && !row->initial_text)
 		return;
-	add(right, " [");
+	append(right, " [");
 	if (has_range) {
-		add(right, option_range_text(row, text));
-		add(right, "; ");
+		append(right, option_range_text(row, text));
+		append(right, "; ");
 	}
-	add(right, "default ");
-	add(right, row->initial_text ? row->initial_text : option_value_text(row, row->initial, text));
-	add(right, "]");
+	append(right, "default ");
+	append(right, row->initial_text ? row->initial_text : option_value_text(row, row->initial, text));
+	append(right, "]");
 }
 
-static size_t right_begins(const struct option *table)
+static size_t help_column(const struct option *table)
 {
 	struct column left;
 	size_t column = 0;
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		add_left(&left, row);
+		append_left(&left, row);
 		if (left.length > column && left.length <= LEFT_MOST)
 			column = left.length;
 	}
 	return column + 2;
 }
 #else
-static void add_right(struct column *right, const struct option *row)
+static void append_right(struct column *right, const struct option *row)
 {
 	(void)row;
 	right->text[0] = 0;
 }
 
-static size_t right_begins(const struct option *table)
+static size_t help_column(const struct option *table)
 {
 	(void)table;
 	return 0;
 }
 #endif
 
-/* As many words as fit into that room, at least one. */
+/* Returns the length of the words that fit into room, of one word at least. */
 static size_t line_length(const char *text, size_t room)
 {
 	size_t length = strlen(text);
@@ -105,17 +105,17 @@ static size_t line_length(const char *text, size_t room)
 
 void options_help(const struct option *table, FILE *stream)
 {
-	size_t column = right_begins(table);
+	size_t column = help_column(table);
 	struct column left, right;
 	char line[LEFT_MOST + sizeof(right.text) + 2];
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		const char *rest = right.text;
 
-		add_left(&left, row);
-		add_right(&right, row);
+		append_left(&left, row);
+		append_right(&right, row);
 		if (left.length + 2 > column) {
-			add(&left, "\n");
+			append(&left, "\n");
 			fputs(left.text, stream);
 			left.length = 0;
 		}

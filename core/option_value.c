@@ -12,7 +12,7 @@ struct unit {
 	int64_t factor;
 };
 
-/* The largest come first: values are printed with the first one that divides them. */
+/* The largest first: a value is printed in the first unit that divides it. */
 static const struct unit duration_units[] = {
 	{ "h", 3600 * CLOCK_NS_PER_S },
 	{ "m", 60 * CLOCK_NS_PER_S },
@@ -20,7 +20,7 @@ static const struct unit duration_units[] = {
 	{ "ms", CLOCK_NS_PER_MS },
 	{ "us", CLOCK_NS_PER_US },
 	{ "ns", 1 },
-	{ "", CLOCK_NS_PER_S }, /* only for reading: "ns" divides everything */
+	{ "", CLOCK_NS_PER_S }, /* for parsing only: "ns" divides every value */
 	{ NULL, 0 },
 };
 
@@ -91,10 +91,10 @@ const char *option_range_text(const struct option *row, char text[OPTION_TEXT_SI
 	return text;
 }
 
-enum reading {
-	READING_FINE,
-	READING_NONSENSE,
-	READING_OVERFLOW,
+enum parse_status {
+	PARSE_OK,
+	PARSE_INVALID,
+	PARSE_OVERFLOW,
 };
 
 static const char *skip_sign(const char *text, bool *negative)
@@ -116,26 +116,26 @@ static int digit_value(char letter, int base)
 	return value < base ? value : -1;
 }
 
-/* Reads the digits at *text and moves it behind them. Nonsense if there is none. */
-static enum reading read_digits(const char **text, int base, int64_t *value)
+/* Parses the digits at *text and moves *text behind them. Returns PARSE_INVALID if there is no digit. */
+static enum parse_status parse_digits(const char **text, int base, int64_t *value)
 {
-	enum reading reading = READING_NONSENSE;
+	enum parse_status parsed = PARSE_INVALID;
 	int digit;
 
 	*value = 0;
 	for (; (digit = digit_value(**text, base)) >= 0; ++*text) {
-		if (reading == READING_OVERFLOW)
+		if (parsed == PARSE_OVERFLOW)
 			continue;
-		reading = READING_FINE;
+		parsed = PARSE_OK;
 		if (__builtin_mul_overflow(*value, base, value) || __builtin_add_overflow(*value, digit, value))
-			reading = READING_OVERFLOW;
+			parsed = PARSE_OVERFLOW;
 	}
-	return reading;
+	return parsed;
 }
 
-static enum reading read_integer(const char *text, int64_t *value)
+static enum parse_status parse_integer(const char *text, int64_t *value)
 {
-	enum reading reading;
+	enum parse_status parsed;
 	bool negative;
 	int base = 10;
 
@@ -144,41 +144,41 @@ static enum reading read_integer(const char *text, int64_t *value)
 		base = 16;
 		text += 2;
 	}
-	reading = read_digits(&text, base, value);
+	parsed = parse_digits(&text, base, value);
 	if (*text)
-		return READING_NONSENSE;
-	if (negative && reading == READING_FINE)
+		return PARSE_INVALID;
+	if (negative && parsed == PARSE_OK)
 		*value = -*value;
-	return reading;
+	return parsed;
 }
 
-static enum reading read_size(const char *text, int64_t *value)
+static enum parse_status parse_size(const char *text, int64_t *value)
 {
-	enum reading reading;
+	enum parse_status parsed;
 	bool negative;
 
 	text = skip_sign(text, &negative);
-	reading = read_digits(&text, 10, value);
-	if (reading == READING_NONSENSE)
-		return reading;
+	parsed = parse_digits(&text, 10, value);
+	if (parsed == PARSE_INVALID)
+		return parsed;
 	for (const struct unit *unit = size_units; *text && unit->suffix; unit++) {
-		/* Either case: nobody means milli or kilo bits. */
+		/* Upper or lower case. */
 		if ((*text & ~0x20) != *unit->suffix)
 			continue;
 		text++;
-		if (reading == READING_FINE && __builtin_mul_overflow(*value, unit->factor, value))
-			reading = READING_OVERFLOW;
+		if (parsed == PARSE_OK && __builtin_mul_overflow(*value, unit->factor, value))
+			parsed = PARSE_OVERFLOW;
 		break;
 	}
 	if (*text)
-		return READING_NONSENSE;
-	if (negative && reading == READING_FINE)
+		return PARSE_INVALID;
+	if (negative && parsed == PARSE_OK)
 		*value = -*value;
-	return reading;
+	return parsed;
 }
 
-/* What the digits behind the point are worth; those below a nanosecond do not count. */
-static int64_t read_fraction(const char *digits, int64_t factor)
+/* Returns the nanoseconds of the digits behind the decimal point; those below 1 ns are ignored. */
+static int64_t parse_fraction(const char *digits, int64_t factor)
 {
 	int64_t value = 0;
 
@@ -187,37 +187,37 @@ static int64_t read_fraction(const char *digits, int64_t factor)
 	return value;
 }
 
-static enum reading read_duration(const char *text, int64_t *value)
+static enum parse_status parse_duration(const char *text, int64_t *value)
 {
 	const struct unit *unit = duration_units;
 	const char *fraction = "";
-	enum reading reading;
+	enum parse_status parsed;
 	bool negative;
 
 	text = skip_sign(text, &negative);
-	reading = read_digits(&text, 10, value);
+	parsed = parse_digits(&text, 10, value);
 	if (*text == '.') {
 		int64_t ignored;
 
 		fraction = ++text;
-		if (read_digits(&text, 10, &ignored) == READING_NONSENSE)
-			return READING_NONSENSE;
-		if (reading == READING_NONSENSE)
-			reading = READING_FINE;
+		if (parse_digits(&text, 10, &ignored) == PARSE_INVALID)
+			return PARSE_INVALID;
+		if (parsed == PARSE_INVALID)
+			parsed = PARSE_OK;
 	}
 	while (unit->suffix && strcmp(text, unit->suffix))
 		unit++;
-	if (reading == READING_NONSENSE || !unit->suffix)
-		return READING_NONSENSE;
-	if (reading == READING_OVERFLOW || __builtin_mul_overflow(*value, unit->factor, value) ||
-	    __builtin_add_overflow(*value, read_fraction(fraction, unit->factor), value))
-		return READING_OVERFLOW;
+	if (parsed == PARSE_INVALID || !unit->suffix)
+		return PARSE_INVALID;
+	if (parsed == PARSE_OVERFLOW || __builtin_mul_overflow(*value, unit->factor, value) ||
+	    __builtin_add_overflow(*value, parse_fraction(fraction, unit->factor), value))
+		return PARSE_OVERFLOW;
 	if (negative)
 		*value = -*value;
-	return READING_FINE;
+	return PARSE_OK;
 }
 
-static const char *kind_of_value(const struct option *row)
+static const char *value_kind(const struct option *row)
 {
 	switch (row->type) {
 	case OPTION_SIZE:
@@ -239,26 +239,26 @@ static enum outcome set_number(const struct option *row, const struct log *log, 
 {
 	char name[OPTION_TEXT_SIZE];
 	char takes[OPTION_TEXT_SIZE];
-	enum reading reading;
+	enum parse_status parsed;
 	int64_t read;
 
 	if (row->type == OPTION_DURATION)
-		reading = read_duration(text, &read);
+		parsed = parse_duration(text, &read);
 	else if (row->type == OPTION_SIZE)
-		reading = read_size(text, &read);
+		parsed = parse_size(text, &read);
 	else
-		reading = read_integer(text, &read);
-	if (reading == READING_NONSENSE) {
-		log_error(log, option_label(row, name), "'%s' is not %s: %s", text, kind_of_value(row),
+		parsed = parse_integer(text, &read);
+	if (parsed == PARSE_INVALID) {
+		log_error(log, option_label(row, name), "'%s' is not %s: %s", text, value_kind(row),
 			  option_range_text(row, takes));
 		return OUTCOME_USAGE;
 	}
-	if (reading == READING_OVERFLOW && *text != '-' && row->maximum == INT64_MAX) {
+	if (parsed == PARSE_OVERFLOW && *text != '-' && row->maximum == INT64_MAX) {
 		log_error(log, option_label(row, name), "%s is out of range: at most %s", text,
 			  option_value_text(row, row->maximum, takes));
 		return OUTCOME_USAGE;
 	}
-	if (reading == READING_OVERFLOW || read < row->minimum || read > row->maximum) {
+	if (parsed == PARSE_OVERFLOW || read < row->minimum || read > row->maximum) {
 		log_error(log, option_label(row, name), "%s is out of range: %s", text, option_range_text(row, takes));
 		return OUTCOME_USAGE;
 	}
@@ -271,7 +271,7 @@ static enum outcome set_word(const struct option *row, const struct log *log, co
 	char name[OPTION_TEXT_SIZE];
 	char takes[OPTION_TEXT_SIZE];
 	int64_t number;
-	bool numeric = read_integer(text, &number) == READING_FINE;
+	bool numeric = parse_integer(text, &number) == PARSE_OK;
 
 	for (const struct option_word *word = row->words; word->word; word++) {
 		if (strcasecmp(word->word, text) && !(numeric && word->value == number))

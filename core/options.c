@@ -7,13 +7,12 @@
 #include "core/option_value.h"
 #include "core/spelling.h"
 
-/* One parse. */
 struct parse {
 	const struct option *table;
 	const struct log *log;
 	char *options; /* the command's struct */
 	uint64_t given;
-	bool informs; /* --help or --version: nothing behind it counts, and no rule does */
+	bool stops; /* --help or --version was given: later arguments and the rules are ignored */
 	size_t operand_count;
 	const char *operands[OPTION_LIST_MOST + 1];
 };
@@ -30,8 +29,8 @@ const struct option *option_next(const struct option *row)
 	return option_first(row + 1);
 }
 
-/* The row of that name, or NULL; *position is which one of the rows it is. */
-static const struct option *find(const struct option *table, const char *name, unsigned *position)
+/* Returns the row with that name, or NULL. *position gets its index among the rows. */
+static const struct option *find_row(const struct option *table, const char *name, unsigned *position)
 {
 	const struct option *row = option_first(table);
 
@@ -40,10 +39,10 @@ static const struct option *find(const struct option *table, const char *name, u
 	return row;
 }
 
-static void replace(struct parse *parse, const struct option *row)
+static void clear_replaced(struct parse *parse, const struct option *row)
 {
 	unsigned position;
-	const struct option *other = find(parse->table, row->replaces, &position);
+	const struct option *other = find_row(parse->table, row->replaces, &position);
 	bool *flag = (bool *)(parse->options + other->offset);
 	char one[OPTION_TEXT_SIZE], another[OPTION_TEXT_SIZE];
 
@@ -58,9 +57,9 @@ static void set_flag(struct parse *parse, const struct option *row)
 {
 	*(bool *)(parse->options + row->offset) = true;
 	if (row->replaces)
-		replace(parse, row);
+		clear_replaced(parse, row);
 	if (!strcmp(row->name, "help") || !strcmp(row->name, "version"))
-		parse->informs = true;
+		parse->stops = true;
 }
 
 static void set_initial(const struct option *table, char *options)
@@ -89,11 +88,11 @@ static void mark_given(struct parse *parse, const struct option *row)
 {
 	unsigned position;
 
-	find(parse->table, row->name, &position);
+	find_row(parse->table, row->name, &position);
 	parse->given |= UINT64_C(1) << position;
 }
 
-static void hint_at_help(const struct parse *parse)
+static void hint_help(const struct parse *parse)
 {
 	log_hint(parse->log, "%s --help lists the options", parse->log->name);
 }
@@ -118,10 +117,10 @@ static enum outcome take_value(const struct parse *parse, const struct option *r
 	return option_set(row, parse->log, value, parse->options);
 }
 
-/* "-vVC5" and "-C 5": flags may share one dash, and the rest behind an option that takes a value is its value. */
+/* "-vVC5" and "-C 5": flags may share one dash. The rest of the argument is the value of an option that takes one. */
 static enum outcome parse_letters(struct parse *parse, char *const *argv, int *index)
 {
-	for (const char *letters = argv[*index] + 1; *letters && !parse->informs; letters++) {
+	for (const char *letters = argv[*index] + 1; *letters && !parse->stops; letters++) {
 		const struct option *row = option_first(parse->table);
 		const char *value;
 
@@ -131,7 +130,7 @@ static enum outcome parse_letters(struct parse *parse, char *const *argv, int *i
 			const char unknown[] = { '-', *letters, 0 };
 
 			log_error(parse->log, unknown, "unknown option");
-			hint_at_help(parse);
+			hint_help(parse);
 			return OUTCOME_USAGE;
 		}
 		mark_given(parse, row);
@@ -164,7 +163,7 @@ static void unknown_name(const struct parse *parse, const char *name)
 	if (nearest)
 		log_hint(parse->log, "did you mean --%s?", nearest->name);
 	else
-		hint_at_help(parse);
+		hint_help(parse);
 }
 
 /* "--count=5" and "--count 5". */
@@ -178,9 +177,9 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	unsigned position;
 
 	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)), text);
-	row = find(parse->table, name, &position);
+	row = find_row(parse->table, name, &position);
 	if (row && row->type == OPTION_ALIAS)
-		row = find(parse->table, row->same_as, &position);
+		row = find_row(parse->table, row->same_as, &position);
 	if (!row) {
 		unknown_name(parse, name);
 		return OUTCOME_USAGE;
@@ -199,17 +198,17 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	return take_value(parse, row, value);
 }
 
-static enum outcome refuse_operand(const struct parse *parse, const struct option *row, const char *operand)
+static enum outcome reject_operand(const struct parse *parse, const struct option *row, const char *operand)
 {
 	if (row)
 		log_error(parse->log, NULL, "unexpected argument '%s': %s is already given", operand, row->argument);
 	else
 		log_error(parse->log, NULL, "unexpected argument '%s'", operand);
-	hint_at_help(parse);
+	hint_help(parse);
 	return OUTCOME_USAGE;
 }
 
-/* Once it is known which options were given: the stock tools ignore words that belong to none. */
+/* Called after all options are parsed, because whether an operand is ignored depends on them. */
 static enum outcome take_operands(struct parse *parse)
 {
 	const struct option *row = option_first(parse->table);
@@ -226,7 +225,7 @@ static enum outcome take_operands(struct parse *parse)
 				 option_label(row, name),
 				 options_has(parse->table, "device") ? " (--device chooses an RDMA device)" : "");
 		else if (!row || (row->type != OPTION_LIST && (given || i)))
-			outcome = refuse_operand(parse, row, parse->operands[i]);
+			outcome = reject_operand(parse, row, parse->operands[i]);
 		else
 			outcome = option_set(row, parse->log, parse->operands[i], parse->options);
 	}
@@ -239,13 +238,13 @@ bool options_has(const struct option *table, const char *name)
 {
 	unsigned position;
 
-	return find(table, name, &position) != NULL;
+	return find_row(table, name, &position) != NULL;
 }
 
 bool options_given(const struct option *table, uint64_t given, const char *name)
 {
 	unsigned position;
-	const struct option *row = find(table, name, &position);
+	const struct option *row = find_row(table, name, &position);
 
 	assert(row);
 	return row && given >> position & 1;
@@ -254,8 +253,8 @@ bool options_given(const struct option *table, uint64_t given, const char *name)
 static enum outcome check_rule(const struct parse *parse, const struct option_rule *rule)
 {
 	unsigned position;
-	const struct option *first = find(parse->table, rule->first, &position);
-	const struct option *second = find(parse->table, rule->second, &position);
+	const struct option *first = find_row(parse->table, rule->first, &position);
+	const struct option *second = find_row(parse->table, rule->second, &position);
 	bool has_first = options_given(parse->table, parse->given, rule->first);
 	bool has_second = options_given(parse->table, parse->given, rule->second);
 	char one[OPTION_TEXT_SIZE];
@@ -280,7 +279,7 @@ static enum outcome check_rule(const struct parse *parse, const struct option_ru
 		if (has_first || has_second)
 			return OUTCOME_OK;
 		log_error(parse->log, NULL, "%s or %s is needed", one, other);
-		hint_at_help(parse);
+		hint_help(parse);
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;
@@ -290,7 +289,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 {
 	bool only_operands = false;
 
-	for (int i = 1; i < argc && !parse->informs; i++) {
+	for (int i = 1; i < argc && !parse->stops; i++) {
 		const char *text = argv[i];
 		enum outcome outcome = OUTCOME_OK;
 
@@ -307,7 +306,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		if (outcome)
 			return outcome;
 	}
-	return parse->informs ? OUTCOME_OK : take_operands(parse);
+	return parse->stops ? OUTCOME_OK : take_operands(parse);
 }
 
 enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
@@ -318,7 +317,7 @@ enum outcome options_parse(const struct option *table, const struct option_rule 
 
 	set_initial(table, options);
 	outcome = parse_arguments(&parse, argc, argv);
-	while (rules && rules->relation && !outcome && !parse.informs) {
+	while (rules && rules->relation && !outcome && !parse.stops) {
 		if (rules->relation == OPTION_MORE_RULES) {
 			rules = rules->second;
 			continue;

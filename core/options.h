@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line as a table: one row per option. Parser, range check, --help, the option section of the man page
- * and the completions all derive from the rows.
+ * The command line as a table with one row per option. The parser, range checks, --help, the option section of the man
+ * page and the completions use the rows.
  */
 #ifndef CORE_OPTIONS_H
 #define CORE_OPTIONS_H
@@ -21,14 +21,14 @@ enum option_type {
 	OPTION_DURATION, /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
 	OPTION_WORD,	 /* int64_t, one of the row's words in either case, or the same value as a number */
 	OPTION_TEXT,	 /* const char *, never empty */
-	OPTION_LIST,	 /* struct option_list: may be given again and again */
-	OPTION_ALIAS,	 /* another long name of a row of the same table, which counts as given */
+	OPTION_LIST,	 /* struct option_list: may be repeated */
+	OPTION_ALIAS,	 /* another long name of a row of the same table */
 };
 
-/* What a word that belongs to no option is. */
+/* Whether an option takes operands, the arguments that belong to no option. */
 enum option_operand {
-	OPERAND = 1,	      /* the value of this option, which may not be given too; of a list one more of them */
-	OPERAND_UNLESS_GIVEN, /* the same; but if the option is given, ignored as the stock tools do, with a hint */
+	OPERAND = 1,	      /* takes one as its value, which excludes the option itself; a list takes any number */
+	OPERAND_UNLESS_GIVEN, /* as OPERAND; but if the option is given, operands are ignored with a hint */
 };
 
 struct option_word {
@@ -40,7 +40,7 @@ enum {
 	OPTION_LIST_MOST = 1024
 };
 
-/* Texts in their order, none of them empty. */
+/* The values in order, none of them empty. */
 struct option_list {
 	const char *texts[OPTION_LIST_MOST];
 	size_t count;
@@ -48,27 +48,27 @@ struct option_list {
 
 struct option {
 	const char *name;     /* the long name; NULL ends the table */
-	const char *argument; /* its name in the help: "PORT" */
+	const char *argument; /* the name of its value in the help: "PORT" */
 #if WITH_HELP
-	const char *help;	  /* one sentence without a full stop; the default is added from the row */
-	const char *initial_text; /* replaces the default in the help where a number would mislead ("none") */
+	const char *help;	  /* one sentence without a full stop; options_help() adds range and default */
+	const char *initial_text; /* replaces the default in the help ("none"), or NULL */
 #endif
 	union {
-		const struct option_word *words; /* of OPTION_WORD; ends with a NULL word */
-		const struct option *rest;	 /* of the row without a name: the table goes on there, or NULL */
-		const char *same_as;		 /* of OPTION_ALIAS: the row's name */
-		const char *replaces;		 /* of OPTION_FLAG: the flag that is off again, with a hint; or NULL */
+		const struct option_word *words; /* OPTION_WORD: ends with a NULL word */
+		const struct option *rest;	 /* row without a name: the table continues there, or NULL */
+		const char *same_as;		 /* OPTION_ALIAS: the row's name */
+		const char *replaces;		 /* OPTION_FLAG: clears this other flag, with a hint; or NULL */
 	};
 	int64_t minimum; /* of a number; nanoseconds for a duration */
 	int64_t maximum;
-	int64_t initial; /* the value without the option; texts start as NULL, lists empty */
+	int64_t initial; /* the default of a number or word; that of a text is NULL, of a list empty */
 	uint16_t offset; /* of the value in the command's options struct */
 	uint8_t type;	 /* enum option_type */
-	char letter;	 /* the classic letter, or 0 */
-	uint8_t operand; /* enum option_operand, of one text or list */
+	char letter;	 /* the short option, or 0 */
+	uint8_t operand; /* enum option_operand, in at most one text or list of a table; or 0 */
 };
 
-/* In a row: its help and, where there is one, the text for its default. The last of its fields. */
+/* The last fields of a row: its help and, optionally, the text of its default. */
 #if WITH_HELP
 #define OPTION_HELP(...)		   OPTION_HELP_OF(__VA_ARGS__, NULL, )
 #define OPTION_HELP_OF(text, initial, ...) .help = text, .initial_text = initial
@@ -84,29 +84,29 @@ struct option {
 	  .offset = offsetof(struct_type, member),                                                                     \
 	  __VA_ARGS__ }
 
-/* A row that says what another one says. */
+/* A row with another name of an option. */
 #define OPTION_ALIAS_ROW(long_name, other, ...)                                                                        \
 	{ .name = long_name, .type = OPTION_ALIAS, .same_as = other, __VA_ARGS__ }
 
-/* What a table ends with: nothing, or another table whose offsets are right in the same struct. */
+/* The end of a table: nothing, or another table whose offsets are into the same struct. */
 #define OPTION_END	   { .name = NULL }
 #define OPTION_REST(table) { .name = NULL, .rest = table }
 
 /* A relation between two options of one table, by long name. */
 enum option_relation {
-	OPTION_EXCLUDES = 1, /* both may not be given */
-	OPTION_NEEDS,	     /* the first makes sense only with the other */
-	OPTION_ONE_OF,	     /* at least one of the two must be given */
-	OPTION_MORE_RULES,   /* the table goes on elsewhere */
+	OPTION_EXCLUDES = 1, /* they are mutually exclusive */
+	OPTION_NEEDS,	     /* the first requires the second */
+	OPTION_ONE_OF,	     /* at least one of the two is required */
+	OPTION_MORE_RULES,   /* the rules continue in another table */
 };
 
 struct option_rule {
 	enum option_relation relation; /* 0 ends the table */
 	const char *first;
-	const void *second; /* a long name too; of OPTION_MORE_RULES the other table of rules */
+	const void *second; /* a long name; OPTION_MORE_RULES: the other table of rules */
 };
 
-/* The rows of a table and of those that it goes on in: the first, and the one behind row; NULL if there is none. */
+/* Iterate over the rows of a table and of those that continue it. Return NULL at the end. */
 const struct option *option_first(const struct option *table);
 const struct option *option_next(const struct option *row);
 
@@ -115,13 +115,13 @@ enum {
 };
 
 /*
- * Sets every option to its initial value, then reads the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
- * "--count=5", "--count 5", and "--" before operands. Operands are taken if a row wants them, after all options, more
- * than one only by a list. An option given twice takes the later value, unless it is a list.
- * Returns OUTCOME_OK, or OUTCOME_USAGE after one line on stderr that names the option and what it takes.
- * *given gets bit N for every row N that was on the command line.
- * "--help", "-h" and "--version" stop the parse at once (OUTCOME_OK) with the row's flag set, whatever else is wrong
- * behind them.
+ * Sets every option to its default, then parses the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV", "--count=5",
+ * "--count 5", and "--" before operands. Operands are assigned after all options. The later of two values of an option
+ * counts, unless it is a list.
+ * Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported the error. *given gets bit N for every row N that was on
+ * the command line.
+ * "--help", "-h" and "--version" stop the parser with OUTCOME_OK and the row's flag set; later arguments are not
+ * checked.
  */
 enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
 			   char *const *argv, void *options, uint64_t *given);
@@ -129,12 +129,12 @@ enum outcome options_parse(const struct option *table, const struct option_rule 
 /* True if the table has an option of that long name. */
 bool options_has(const struct option *table, const char *name);
 
-/* True if the option of that long name is among given. The name must be in the table. */
+/* True if the option of that long name is in given. The name must be in the table. */
 bool options_given(const struct option *table, uint64_t given, const char *name);
 
 /*
- * Prints the option section of the help: two columns, as "  -C, --count N    ...". The man pages' option sections and
- * the completions are made from this text (docs/options.awk), so that its form is an interface.
+ * Prints the option section of the help in two columns: "  -C, --count N    ...". docs/options.awk parses this text to
+ * make the man pages' option sections and the completions, so its form must not change.
  */
 void options_help(const struct option *table, FILE *stream);
 

@@ -42,19 +42,19 @@ bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, s
 }
 
 /*
- * The pattern is a sequence of 64-bit words in little-endian order: word N is mix(key + N x STRIDE), with the key mixed
- * from seed and number. mix() is the finisher of splitmix64: neighbours in any input have nothing in common. Both ends
- * of a connection may run different versions of this program, so that the pattern must not change.
+ * The pattern is a sequence of 64-bit words in little-endian order: word N is mix(key + N x STRIDE), with a key mixed
+ * from seed and number. mix() is the finalizer of splitmix64. The pattern must not change, because the two ends of a
+ * connection may run different versions of this program.
  */
 #define STRIDE UINT64_C(0x9e3779b97f4a7c15)
 
-/* Made and compared in pieces of this size: the words of a piece depend on nothing but their place. */
+/* The pattern is generated and compared in blocks of this size. */
 enum {
-	PIECE_WORDS = 64,
-	PIECE_SIZE = PIECE_WORDS * sizeof(uint64_t)
+	BLOCK_WORDS = 64,
+	BLOCK_SIZE = BLOCK_WORDS * sizeof(uint64_t)
 };
 
-/* A call for each word would cost more than the word. */
+/* Always inline: a function call per word would cost more than the word itself. */
 static inline __attribute__((always_inline)) uint64_t mix(uint64_t word)
 {
 	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -62,45 +62,45 @@ static inline __attribute__((always_inline)) uint64_t mix(uint64_t word)
 	return word ^ (word >> 31);
 }
 
-static uint64_t pattern_begin(uint32_t seed, uint32_t number)
+static uint64_t pattern_start(uint32_t seed, uint32_t number)
 {
 	return mix(((uint64_t)seed << 32 | number) + STRIDE);
 }
 
-static void pattern_next(uint64_t *state, uint8_t piece[PIECE_SIZE])
+static void pattern_next(uint64_t *state, uint8_t block[BLOCK_SIZE])
 {
 	uint64_t word = *state;
 
-	for (size_t index = 0; index < PIECE_WORDS; index++, word += STRIDE) {
+	for (size_t index = 0; index < BLOCK_WORDS; index++, word += STRIDE) {
 		uint64_t mixed = htole64(mix(word));
 
-		memcpy(piece + index * sizeof(mixed), &mixed, sizeof(mixed));
+		memcpy(block + index * sizeof(mixed), &mixed, sizeof(mixed));
 	}
 	*state = word;
 }
 
 void payload_pattern_fill(uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	uint64_t state = pattern_begin(seed, number);
-	uint8_t piece[PIECE_SIZE];
+	uint64_t state = pattern_start(seed, number);
+	uint8_t block[BLOCK_SIZE];
 
-	for (; size >= PIECE_SIZE; size -= PIECE_SIZE, memory += PIECE_SIZE)
+	for (; size >= BLOCK_SIZE; size -= BLOCK_SIZE, memory += BLOCK_SIZE)
 		pattern_next(&state, memory);
-	pattern_next(&state, piece);
-	memcpy(memory, piece, size);
+	pattern_next(&state, block);
+	memcpy(memory, block, size);
 }
 
 bool payload_pattern_check(const uint8_t *memory, size_t size, uint32_t seed, uint32_t number,
 			   struct payload_difference *difference)
 {
-	uint64_t state = pattern_begin(seed, number);
-	uint8_t piece[PIECE_SIZE];
+	uint64_t state = pattern_start(seed, number);
+	uint8_t block[BLOCK_SIZE];
 
-	for (size_t done = 0; done < size; done += PIECE_SIZE) {
+	for (size_t done = 0; done < size; done += BLOCK_SIZE) {
 		size_t rest = size - done;
 
-		pattern_next(&state, piece);
-		if (payload_equal(piece, memory + done, rest < PIECE_SIZE ? rest : PIECE_SIZE, difference))
+		pattern_next(&state, block);
+		if (payload_equal(block, memory + done, rest < BLOCK_SIZE ? rest : BLOCK_SIZE, difference))
 			continue;
 		difference->position += done;
 		return false;

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The C library has no functions for these. */
+/* The C library has no functions for capget(2) and capset(2). */
 void privileges_drop(const struct log *log, unsigned kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -37,7 +37,7 @@ bool report_in_list(const struct report *report)
 	return false;
 }
 
-static void begin(struct report *report, const char *name, enum report_nesting nesting)
+static void report_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
 	assert(report->depth + 1 < REPORT_DEPTH_MOST);
 	if (report->format->begin)
@@ -49,17 +49,17 @@ static void begin(struct report *report, const char *name, enum report_nesting n
 
 void report_object(struct report *report, const char *name)
 {
-	begin(report, name, REPORT_OBJECT);
+	report_begin(report, name, REPORT_OBJECT);
 }
 
 void report_detail(struct report *report, const char *name)
 {
-	begin(report, name, REPORT_DETAIL);
+	report_begin(report, name, REPORT_DETAIL);
 }
 
 void report_list(struct report *report, const char *name)
 {
-	begin(report, name, REPORT_LIST);
+	report_begin(report, name, REPORT_LIST);
 }
 
 void report_end(struct report *report)
@@ -70,7 +70,7 @@ void report_end(struct report *report)
 	report->depth--;
 }
 
-static void add(struct report *report, const char *name, const struct report_value *value)
+static void add_value(struct report *report, const char *name, const struct report_value *value)
 {
 	report->format->value(report, name, value);
 	report_top(report)->items++;
@@ -78,7 +78,7 @@ static void add(struct report *report, const char *name, const struct report_val
 
 static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number)
 {
-	add(report, name, &(struct report_value){ .kind = kind, .number = number });
+	add_value(report, name, &(struct report_value){ .kind = kind, .number = number });
 }
 
 void report_count(struct report *report, const char *name, uint64_t count)
@@ -94,7 +94,7 @@ void report_count_known(struct report *report, const char *name, uint64_t count,
 		add_number(report, name, REPORT_NONE, REPORT_COUNT);
 }
 
-void report_count_aside(struct report *report, const char *name, uint64_t count)
+void report_count_detail(struct report *report, const char *name, uint64_t count)
 {
 	if (!report->format->brief)
 		report_count(report, name, count);
@@ -102,7 +102,7 @@ void report_count_aside(struct report *report, const char *name, uint64_t count)
 
 void report_failed(struct report *report, uint64_t count)
 {
-	if (count || !report->format->sparing)
+	if (count || !report->format->omits_empty)
 		report_count(report, "failed", count);
 }
 
@@ -115,8 +115,8 @@ static void add_rate(struct report *report, const char *name, enum report_kind k
 		     int64_t nanoseconds)
 {
 	if (nanoseconds > 0 && !report->without_rates)
-		add(report, name,
-		    &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
+		add_value(report, name,
+			  &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
 	else
 		add_number(report, name, REPORT_NONE, kind);
 }
@@ -134,7 +134,7 @@ void report_bandwidth(struct report *report, const char *name, uint64_t bytes, i
 void report_text(struct report *report, const char *name, const char *text)
 {
 	if (text)
-		add(report, name, &(struct report_value){ .kind = REPORT_TEXT, .text = text });
+		add_value(report, name, &(struct report_value){ .kind = REPORT_TEXT, .text = text });
 	else
 		add_number(report, name, REPORT_NONE, REPORT_TEXT);
 }
@@ -174,11 +174,11 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
-	if (report->format->sparing && !histogram->count)
+	if (report->format->omits_empty && !histogram->count)
 		return;
 	report_object(report, name);
-	report_count_aside(report, "count", histogram->count);
-	if (report->format->sparing && histogram->count == 1) {
+	report_count_detail(report, "count", histogram->count);
+	if (report->format->omits_empty && histogram->count == 1) {
 		report_time(report, "time", histogram->minimum);
 		report_end(report);
 		return;
@@ -199,7 +199,7 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	if (report->buckets && report->format->lists)
 		add_buckets(report, histogram);
 	report_end(report);
-	if (report->buckets && report->format->draws && !report_in_list(report))
+	if (report->buckets && report->format->draws_buckets && !report_in_list(report))
 		histogram_draw(histogram, "    ", report->stream);
 }
 

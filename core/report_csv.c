@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report as two lines of CSV (RFC 4180): the names of the columns, each with those of the objects it is in, and the
- * values. Figures have the names and forms of JSON.
+ * A report as two lines of CSV (RFC 4180): the header and the values. A column name includes the names of its objects.
+ * Numbers have the names and forms of JSON.
  */
 #include <string.h>
 
 #include "core/report.h"
 
-/* A comma in front of everything but the first column of the line: lists have none, so items do not tell. */
-static void separate(struct report *report)
+/* Prints a comma before each column but the first. items would not do: it counts lists, which have no column. */
+static void csv_separate(struct report *report)
 {
 	if (report->entry[0])
 		fputc(',', report->stream);
@@ -27,11 +27,11 @@ static void print_text(FILE *stream, const char *text)
 	fputc('"', stream);
 }
 
-static void name_value(struct report *report, const char *name, const struct report_value *value)
+static void csv_name(struct report *report, const char *name, const struct report_value *value)
 {
 	if (report_in_list(report))
 		return;
-	separate(report);
+	csv_separate(report);
 	for (unsigned i = 1; i <= report->depth; i++)
 		fprintf(report->stream, "%s_", report->frames[i].name);
 	report_print_key(report->stream, name, value);
@@ -42,12 +42,12 @@ static void csv_value(struct report *report, const char *name, const struct repo
 	(void)name;
 	if (report_in_list(report))
 		return;
-	separate(report);
+	csv_separate(report);
 	if (value->kind == REPORT_TEXT)
 		print_text(report->stream, value->text);
 	else
 		report_print_number(report->stream, value);
 }
 
-const struct report_format report_csv_names = { .closing = "\n", .value = name_value };
+const struct report_format report_csv_names = { .closing = "\n", .value = csv_name };
 const struct report_format report_csv_values = { .closing = "\n", .value = csv_value };

@@ -4,7 +4,7 @@
 
 #include "core/report.h"
 
-/* The length of the valid UTF-8 sequence at text, 0 if there is none (RFC 3629: no surrogates, nothing overlong). */
+/* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
 static size_t sequence_length(const unsigned char *text)
 {
 	static const struct {
@@ -30,7 +30,7 @@ static size_t sequence_length(const unsigned char *text)
 	return 0;
 }
 
-/* What a peer or a user sent may be any bytes: what is not UTF-8 becomes the replacement character. */
+/* Text from peers and users may contain any bytes: those that are not UTF-8 become the replacement character. */
 static void print_string(FILE *stream, const char *string)
 {
 	const unsigned char *text = (const unsigned char *)string;
@@ -51,7 +51,7 @@ static void print_string(FILE *stream, const char *string)
 	fputc('"', stream);
 }
 
-static void separate(struct report *report)
+static void json_separate(struct report *report)
 {
 	if (report_top(report)->items)
 		fputc(',', report->stream);
@@ -59,7 +59,7 @@ static void separate(struct report *report)
 
 static void json_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	separate(report);
+	json_separate(report);
 	if (name)
 		fprintf(report->stream, "\"%s\":", name);
 	fputc(nesting == REPORT_LIST ? '[' : '{', report->stream);
@@ -72,7 +72,7 @@ static void json_end(struct report *report)
 
 static void json_value(struct report *report, const char *name, const struct report_value *value)
 {
-	separate(report);
+	json_separate(report);
 	fputc('"', report->stream);
 	report_print_key(report->stream, name, value);
 	fputs("\":", report->stream);

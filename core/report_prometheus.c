@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
- * Prometheus' base units. Texts of the whole (the target) are labels of all that follows, so that two runs on one host
- * differ, and those in a list's entry of its figures, unless the whole has a label of that name: a second one would
- * make the file no good. Texts in objects (the path) are left out.
+ * Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two runs on one
+ * host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that name: the
+ * format allows no duplicates. Texts in other objects (the path) are omitted.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum {
 	LABELS_SIZE = sizeof(((struct report *)0)->labels)
 };
 
-/* Appends name="text" to labels, or leaves it out where there is no more room. */
+/* Appends name="text" to labels, or nothing if it may not fit. */
 static void add_label(char labels[LABELS_SIZE], const char *name, const char *text)
 {
 	size_t length = strlen(labels);
@@ -39,7 +39,7 @@ static bool has_label(const char *labels, const char *name)
 {
 	size_t length = strlen(name);
 
-	/* No value has a quote without a backslash. */
+	/* Every quote within a value follows a backslash, so =" does not occur there. */
 	for (const char *at = labels; (at = strstr(at, name)); at++)
 		if ((at == labels || at[-1] == ',') && at[length] == '=' && at[length + 1] == '"')
 			return true;
@@ -59,7 +59,7 @@ static void prometheus_end(struct report *report)
 		report->entry[0] = 0;
 }
 
-static void print_name(struct report *report, const char *name, const struct report_value *value)
+static void prometheus_name(struct report *report, const char *name, const struct report_value *value)
 {
 	static const char *const units[REPORT_NONE] = {
 		[REPORT_COUNT] = "",
@@ -88,7 +88,7 @@ static void prometheus_value(struct report *report, const char *name, const stru
 		add_label(report->labels, name, value->text);
 	if (value->kind == REPORT_TEXT || value->kind == REPORT_NONE)
 		return;
-	print_name(report, name, value);
+	prometheus_name(report, name, value);
 	if (value->kind == REPORT_TIME)
 		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64 "\n", value->number / 1000000000,
 			value->number % 1000000000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report for a person.
+ * A report as text.
  *
  *   block, indented        pings: sent 3, answered 3
  *                          senders:
@@ -13,7 +13,7 @@
 #include "core/report.h"
 #include "core/units.h"
 
-static void print_name(FILE *stream, const char *name)
+static void text_name(FILE *stream, const char *name)
 {
 	for (; *name; name++)
 		fputc(*name == '_' ? ' ' : *name, stream);
@@ -47,25 +47,25 @@ static void print_value(FILE *stream, const struct report_value *value)
 	}
 }
 
-/* A text at the top (the command, the target) is for programs: a person finds it in the lines around. */
-static bool left_out(const struct report *report, const struct report_value *value)
+/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
+static bool is_omitted(const struct report *report, const struct report_value *value)
 {
 	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
 }
 
-/* What is begun gets its name with the first value in it that is shown: without one there is nothing to say. */
-static void name_what_is_begun(struct report *report, void (*name_one)(struct report *report, unsigned depth))
+/* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
+static void print_pending_names(struct report *report, void (*print_one)(struct report *report, unsigned depth))
 {
 	for (unsigned i = 1; i <= report->depth; i++) {
 		if (report->frames[i].shown)
 			continue;
-		name_one(report, i);
+		print_one(report, i);
 		report->frames[i - 1].shown++;
 	}
 }
 
-/* What stands in front of an item of the same line. */
-static void separate(struct report *report, unsigned depth)
+/* Prints the separator before an item. */
+static void text_separate(struct report *report, unsigned depth)
 {
 	if (report->frames[depth].shown)
 		fputs(", ", report->stream);
@@ -76,11 +76,11 @@ static void separate(struct report *report, unsigned depth)
 static void name_block(FILE *stream, const char *name)
 {
 	fputs("  ", stream);
-	print_name(stream, name);
+	text_name(stream, name);
 	fputc(':', stream);
 }
 
-/* A list is named with its first entry. */
+/* The name of a list is printed before its first entry. */
 static void block_name(struct report *report, unsigned depth)
 {
 	const struct report_frame *frame = &report->frames[depth];
@@ -91,8 +91,8 @@ static void block_name(struct report *report, unsigned depth)
 			name_block(report->stream, outer->name);
 		fputs("\n    ", report->stream);
 	} else if (depth > 1) {
-		separate(report, depth - 1);
-		print_name(report->stream, frame->name);
+		text_separate(report, depth - 1);
+		text_name(report->stream, frame->name);
 		fputs(" (", report->stream);
 	} else if (frame->nesting != REPORT_LIST) {
 		name_block(report->stream, frame->name);
@@ -113,14 +113,14 @@ static void block_end(struct report *report)
 
 static void block_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (left_out(report, value))
+	if (is_omitted(report, value))
 		return;
-	name_what_is_begun(report, block_name);
+	print_pending_names(report, block_name);
 	if (report->depth)
-		separate(report, report->depth);
+		text_separate(report, report->depth);
 	else
 		fputs("  ", report->stream);
-	print_name(report->stream, name);
+	text_name(report->stream, name);
 	fputs(report->depth ? " " : ": ", report->stream);
 	print_value(report->stream, value);
 	if (!report->depth)
@@ -131,11 +131,11 @@ static void block_value(struct report *report, const char *name, const struct re
 const struct report_format report_block = {
 	.end = block_end,
 	.value = block_value,
-	.sparing = true,
-	.draws = true,
+	.omits_empty = true,
+	.draws_buckets = true,
 };
 
-static void separate_in_line(struct report *report, unsigned depth)
+static void line_separate(struct report *report, unsigned depth)
 {
 	bool first = !report->frames[depth].shown;
 
@@ -147,13 +147,13 @@ static void separate_in_line(struct report *report, unsigned depth)
 
 static void line_name(struct report *report, unsigned depth)
 {
-	separate_in_line(report, depth - 1);
-	print_name(report->stream, report->frames[depth].name);
+	line_separate(report, depth - 1);
+	text_name(report->stream, report->frames[depth].name);
 	fputc(':', report->stream);
 }
 
-/* In something that is too much for one line. */
-static bool is_aside(const struct report *report)
+/* True inside a detail or a list. */
+static bool in_detail(const struct report *report)
 {
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (report->frames[i].nesting != REPORT_OBJECT)
@@ -163,11 +163,11 @@ static bool is_aside(const struct report *report)
 
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (left_out(report, value) || is_aside(report))
+	if (is_omitted(report, value) || in_detail(report))
 		return;
-	name_what_is_begun(report, line_name);
-	separate_in_line(report, report->depth);
-	print_name(report->stream, name);
+	print_pending_names(report, line_name);
+	line_separate(report, report->depth);
+	text_name(report->stream, name);
 	fputc(' ', report->stream);
 	print_value(report->stream, value);
 	report_top(report)->shown++;
@@ -175,6 +175,6 @@ static void line_value(struct report *report, const char *name, const struct rep
 
 const struct report_format report_line = {
 	.value = line_value,
-	.sparing = true,
+	.omits_empty = true,
 	.brief = true,
 };

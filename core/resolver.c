@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The look-up of a name in a child process:
+ * Looks up a name in a child process:
  *
  *   parent                                   child
- *   fork, watch the pipe and the clock       getaddrinfo
- *   end of the pipe: the answer is whole <-- write one struct, _exit
- *   time is up, or stop: SIGKILL
+ *   fork, watch the pipe, start the timer    getaddrinfo
+ *   read the struct                      <-- write one struct, _exit
+ *   timeout, or resolver_stop(): SIGKILL
  *   waitpid
  */
 #include "core/address.h"
@@ -24,20 +24,20 @@
 
 #include "core/clock.h"
 
-/* The answer goes through the pipe in one piece. */
-_Static_assert(sizeof(((struct resolver *)0)->answer) <= 512, "a pipe writes 512 bytes at once on every system");
+_Static_assert(sizeof(((struct resolver *)0)->result) <= 512,
+	       "POSIX guarantees atomic writes to a pipe up to 512 bytes");
 
-static bool is_known(const struct resolver *resolver, const struct address *address)
+static bool has_address(const struct resolver *resolver, const struct address *address)
 {
-	for (uint32_t i = 0; i < resolver->answer.count; i++)
-		if (address_same_host(&resolver->answer.addresses[i], address))
+	for (uint32_t i = 0; i < resolver->result.count; i++)
+		if (address_same_host(&resolver->result.addresses[i], address))
 			return true;
 	return false;
 }
 
-static void keep_addresses(struct resolver *resolver, const struct addrinfo *list)
+static void store_addresses(struct resolver *resolver, const struct addrinfo *list)
 {
-	for (; list && resolver->answer.count < ADDRESS_RESOLVE_MOST; list = list->ai_next) {
+	for (; list && resolver->result.count < ADDRESS_RESOLVE_MOST; list = list->ai_next) {
 		struct sockaddr_storage socket_address;
 		struct address address;
 
@@ -45,36 +45,36 @@ static void keep_addresses(struct resolver *resolver, const struct addrinfo *lis
 			continue;
 		memset(&socket_address, 0, sizeof(socket_address));
 		memcpy(&socket_address, list->ai_addr, list->ai_addrlen);
-		if (address_from_socket(&socket_address, &address) && !is_known(resolver, &address))
-			resolver->answer.addresses[resolver->answer.count++] = address;
+		if (address_from_socket(&socket_address, &address) && !has_address(resolver, &address))
+			resolver->result.addresses[resolver->result.count++] = address;
 	}
 }
 
-/* Not every C library has close_range(2), nor has every kernel. */
+/* Uses the system call because some C libraries have no close_range(); kernels before 5.9 have no close_range(2). */
 static void close_files(unsigned first, unsigned last)
 {
 	enum {
-		USUAL_LIMIT = 1024
+		DESCRIPTORS_MOST = 1024 /* the usual RLIMIT_NOFILE */
 	};
 
 	if (first > last || !syscall(SYS_close_range, first, last, 0))
 		return;
-	for (unsigned fd = first; fd <= last && fd < USUAL_LIMIT; fd++)
+	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MOST; fd++)
 		close((int)fd);
 }
 
 /*
- * Everything the child must not hold on to: the loop's signal handlers, which would wake the parent's loop; devices and
- * sockets; and the standard output, whose reader waits for its end.
+ * Drops what the child must not keep: the loop's signal handlers, which would wake the parent's loop; devices and
+ * sockets; and standard output, whose reader waits for end of file.
  */
-static void shed_parent(int pipe_end)
+static void drop_inherited(int pipe_end)
 {
 	sigset_t none;
 	int null;
 
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
-	/* Ctrl-C reaches the child too, but the parent decides what ends. */
+	/* The terminal sends Ctrl-C to the child, too, but the parent decides when the child ends. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	sigemptyset(&none);
@@ -93,28 +93,25 @@ static void __attribute__((noreturn)) run_child(struct resolver *resolver, int p
 	struct addrinfo *list;
 	ssize_t written;
 
-	shed_parent(pipe_end);
+	drop_inherited(pipe_end);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	resolver->answer.error = getaddrinfo(resolver->text, NULL, &hints, &list);
-	/* Its numbers are negative; the errno of a system error is told from them by its sign. */
-	if (resolver->answer.error == EAI_SYSTEM)
-		resolver->answer.error = errno;
-	else if (!resolver->answer.error)
-		keep_addresses(resolver, list);
-	written = write(pipe_end, &resolver->answer, sizeof(resolver->answer));
-	_exit(written != sizeof(resolver->answer));
+	resolver->result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
+	/* EAI_* codes are negative and errno values positive. */
+	if (resolver->result.error == EAI_SYSTEM)
+		resolver->result.error = errno;
+	else if (!resolver->result.error)
+		store_addresses(resolver, list);
+	written = write(pipe_end, &resolver->result, sizeof(resolver->result));
+	_exit(written != sizeof(resolver->result));
 }
 
-/* Ends the child, if there is one, and returns its wait status. */
+/* Returns the child's wait status. */
 static int reap_child(struct resolver *resolver)
 {
 	int status = 0;
 
-	if (resolver->child <= 0)
-		return 0;
-	kill(resolver->child, SIGKILL);
 	while (waitpid(resolver->child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	resolver->child = 0;
@@ -128,18 +125,19 @@ void resolver_stop(struct resolver *resolver)
 		return;
 	loop_io_stop(&resolver->readable);
 	close(resolver->pipe);
+	kill(resolver->child, SIGKILL);
 	reap_child(resolver);
 }
 
-static void finish(struct resolver *resolver, enum outcome outcome)
+static void resolver_finish(struct resolver *resolver, enum outcome outcome)
 {
 	resolver_stop(resolver);
 	if (outcome)
-		resolver->answer.count = 0;
-	resolver->callback(resolver->owner, outcome, resolver->answer.addresses, resolver->answer.count);
+		resolver->result.count = 0;
+	resolver->callback(resolver->owner, outcome, resolver->result.addresses, resolver->result.count);
 }
 
-static enum outcome explain(const struct resolver *resolver, int32_t error)
+static enum outcome report_error_code(const struct resolver *resolver, int32_t error)
 {
 	const struct log *log = resolver->log;
 	const struct failure failure = { .object = resolver->text, .code = error };
@@ -165,68 +163,66 @@ static enum outcome explain(const struct resolver *resolver, int32_t error)
 	}
 }
 
-static void answer_is_whole(struct resolver *resolver)
+static void result_complete(struct resolver *resolver)
 {
-	if (resolver->answer.error)
-		finish(resolver, explain(resolver, resolver->answer.error));
-	else if (resolver->answer.count && resolver->answer.count <= ADDRESS_RESOLVE_MOST)
-		finish(resolver, OUTCOME_OK);
+	if (resolver->result.error)
+		resolver_finish(resolver, report_error_code(resolver, resolver->result.error));
+	else if (resolver->result.count && resolver->result.count <= ADDRESS_RESOLVE_MOST)
+		resolver_finish(resolver, OUTCOME_OK);
 	else
-		finish(resolver, explain(resolver, EAI_NONAME));
+		resolver_finish(resolver, report_error_code(resolver, EAI_NONAME));
 }
 
-static void child_is_gone(struct resolver *resolver)
+static void child_exited(struct resolver *resolver)
 {
 	int status;
 
-	/* It has closed the pipe and exits by itself; its exit status says why. */
 	loop_io_stop(&resolver->readable);
 	close(resolver->pipe);
-	while (waitpid(resolver->child, &status, 0) < 0 && errno == EINTR)
-		continue;
-	resolver->child = 0;
+	/* No kill(2): the child has closed the pipe and exits. */
+	status = reap_child(resolver);
 	if (WIFSIGNALED(status))
-		log_failure(resolver->log,
-			    &(struct failure){
-				    .object = resolver->text, .code_name = "signal", .code = WTERMSIG(status) },
-			    "look-up failed: its process was killed: %s", strsignal(WTERMSIG(status)));
+		log_failure(
+			resolver->log,
+			&(struct failure){ .object = resolver->text, .code_name = "signal", .code = WTERMSIG(status) },
+			"look-up failed: its process was killed: %s", strsignal(WTERMSIG(status)));
 	else
 		log_failure(resolver->log,
 			    &(struct failure){
 				    .object = resolver->text, .code_name = "status", .code = WEXITSTATUS(status) },
 			    "look-up failed: its process gave no answer");
-	finish(resolver, OUTCOME_INTERNAL);
+	resolver_finish(resolver, OUTCOME_INTERNAL);
 }
 
 static void pipe_readable(void *owner)
 {
 	struct resolver *resolver = owner;
-	char *answer = (char *)&resolver->answer;
+	char *result = (char *)&resolver->result;
 	ssize_t length;
 
-	length = read(resolver->pipe, answer + resolver->received, sizeof(resolver->answer) - resolver->received);
+	length = read(resolver->pipe, result + resolver->received, sizeof(resolver->result) - resolver->received);
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (length <= 0) {
-		child_is_gone(resolver);
+		child_exited(resolver);
 		return;
 	}
 	resolver->received += (size_t)length;
-	if (resolver->received == sizeof(resolver->answer))
-		answer_is_whole(resolver);
+	if (resolver->received == sizeof(resolver->result))
+		result_complete(resolver);
 }
 
-static void time_is_up(void *owner)
+static void resolver_timeout(void *owner)
 {
 	struct resolver *resolver = owner;
 
 	log_failure(resolver->log, &(struct failure){ .object = resolver->text, .code = ETIMEDOUT },
 		    "look-up failed: no answer in time");
-	finish(resolver, OUTCOME_NO_CONNECTION);
+	resolver_finish(resolver, OUTCOME_NO_CONNECTION);
 }
 
-/* Forks with all signals blocked: none may meet the loop's handlers in the child. */
-static pid_t fork_quietly(void)
+/* Blocks all signals during fork(2), so that the child runs no handler of the loop. drop_inherited() unblocks them. */
+static pid_t fork_with_signals_blocked(void)
 {
 	sigset_t all;
 	sigset_t kept;
@@ -252,7 +248,7 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
-	resolver->child = fork_quietly();
+	resolver->child = fork_with_signals_blocked();
 	if (!resolver->child)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);
@@ -264,15 +260,15 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 	resolver->pipe = ends[0];
 	loop_io_start(resolver->loop, &resolver->readable, resolver->pipe, pipe_readable, resolver);
 	if (timeout)
-		loop_timer_start(resolver->loop, &resolver->deadline, timeout, time_is_up, resolver);
+		loop_timer_start(resolver->loop, &resolver->deadline, timeout, resolver_timeout, resolver);
 	return OUTCOME_OK;
 }
 
-static void answer_early(void *owner)
+static void finish_immediate(void *owner)
 {
 	struct resolver *resolver = owner;
 
-	finish(resolver, resolver->early);
+	resolver_finish(resolver, resolver->immediate);
 }
 
 static const char *format_text(enum address_format format)
@@ -292,8 +288,8 @@ static const char *format_text(enum address_format format)
 	return "an address";
 }
 
-/* Returns true if text can only be meant as a number that is wrong, and says so. */
-static bool refuse_number(const struct resolver *resolver, enum address_format format)
+/* Reports an error and returns true if text cannot be a name: its format is numeric, or it has colon and scope. */
+static bool reject_text(const struct resolver *resolver, enum address_format format)
 {
 	const char *scope = strchr(resolver->text, '%');
 
@@ -317,19 +313,19 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 	resolver->callback = callback;
 	resolver->owner = owner;
 	resolver->received = 0;
-	memset(&resolver->answer, 0, sizeof(resolver->answer));
-	if (address_parse(text, format, &resolver->answer.addresses[0])) {
-		resolver->answer.count = 1;
-		resolver->early = OUTCOME_OK;
-	} else if (refuse_number(resolver, format)) {
-		resolver->early = OUTCOME_USAGE;
+	memset(&resolver->result, 0, sizeof(resolver->result));
+	if (address_parse(text, format, &resolver->result.addresses[0])) {
+		resolver->result.count = 1;
+		resolver->immediate = OUTCOME_OK;
+	} else if (reject_text(resolver, format)) {
+		resolver->immediate = OUTCOME_USAGE;
 	} else if (!WITH_NAMES) {
 		log_error(log, text, "is not an address, and this program has no look-up of names");
-		resolver->early = OUTCOME_USAGE;
+		resolver->immediate = OUTCOME_USAGE;
 	} else {
-		resolver->early = start_child(resolver, timeout);
-		if (!resolver->early)
+		resolver->immediate = start_child(resolver, timeout);
+		if (!resolver->immediate)
 			return;
 	}
-	loop_timer_start(loop, &resolver->deadline, 0, answer_early, resolver);
+	loop_timer_start(loop, &resolver->deadline, 0, finish_immediate, resolver);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The filter is a list of rules that is gone through from its top for each system call: those of every ping stand
- * first. A system call has another number on each processor, and some are not there on all.
+ * The filter compares each system call with a list of rules, from the top: the calls of every ping come first. System
+ * call numbers differ between architectures, and some calls do not exist on all.
  */
 #include "core/sandbox.h"
 
@@ -38,7 +38,7 @@
 struct rule {
 	uint16_t call;
 	uint8_t needs;	  /* grants */
-	uint8_t argument; /* if mask is not 0: that of which the masked bits must have that value */
+	uint8_t argument; /* if mask is not 0: index of the argument whose masked bits must equal value */
 	uint32_t mask;
 	uint32_t value;
 };
@@ -52,9 +52,7 @@ enum {
 	INSTRUCTIONS_MOST = 6, /* of a rule */
 };
 
-/* TCGETS2, by which glibc 2.42 and later ask what TCGETS asked; its struct's header and <termios.h> are mutually
- * exclusive.
- */
+/* TCGETS2, which glibc 2.42 uses for TCGETS. <asm/termbits.h>, which has its struct, conflicts with <termios.h>. */
 #define GET_TERMINAL _IOC(_IOC_READ, 'T', 0x2a, 44)
 
 #define EVERY UINT32_MAX
@@ -66,7 +64,7 @@ enum {
 
 /* clang-format off */
 static const struct rule rules[] = {
-	/* what a ping takes */
+	/* each ping */
 	{ .call = SYS_sendmmsg }, { .call = SYS_recvmmsg },
 #ifdef SYS_epoll_wait
 	{ .call = SYS_epoll_wait },
@@ -83,7 +81,7 @@ static const struct rule rules[] = {
 	{ .call = SYS_timer_settime64 }, { .call = SYS_futex_time64 }, { .call = SYS_ppoll_time64 },
 	{ .call = SYS_clock_nanosleep_time64 },
 #endif
-	/* sockets: of packets, and those that tell of interfaces and devices; no other family */
+	/* sockets: UDP, and netlink for interfaces and devices; no other family */
 	{ .call = SYS_sendmsg }, { .call = SYS_recvmsg }, { .call = SYS_sendto }, { .call = SYS_recvfrom },
 	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET },
 	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET6 },
@@ -101,9 +99,9 @@ static const struct rule rules[] = {
 #ifdef SYS_poll
 	{ .call = SYS_poll },
 #endif
-	/* memory, never to be executed */
+	/* memory without PROT_EXEC */
 #if defined(__s390x__)
-	{ .call = SYS_mmap }, /* its arguments lie in memory, where no filter looks */
+	{ .call = SYS_mmap }, /* its arguments are in memory, which a filter cannot read */
 #elif defined(SYS_mmap)
 	{ .call = SYS_mmap, .argument = 2, .mask = PROT_EXEC },
 #endif
@@ -112,7 +110,7 @@ static const struct rule rules[] = {
 #endif
 	{ .call = SYS_mprotect, .argument = 2, .mask = PROT_EXEC },
 	{ .call = SYS_munmap }, { .call = SYS_mremap }, { .call = SYS_madvise }, { .call = SYS_brk },
-	/* files: reading, and what is open; libibverbs reads /sys, and opens the device of a listener's peer */
+	/* files: reading, and open descriptors; libibverbs reads /sys, and opens the device of a listener's peer */
 	OPENS(SYS_openat, 2),
 #ifdef SYS_open
 	OPENS(SYS_open, 1),
@@ -136,7 +134,7 @@ static const struct rule rules[] = {
 	{ .call = SYS_fcntl64 }, { .call = SYS__llseek }, { .call = SYS_fstat64 }, { .call = SYS_stat64 },
 	{ .call = SYS_fstatat64 },
 #endif
-	/* signals and the end */
+	/* signals and exit */
 	{ .call = SYS_rt_sigaction }, { .call = SYS_rt_sigprocmask }, { .call = SYS_rt_sigreturn },
 	{ .call = SYS_sigaltstack },
 #ifdef SYS_sigreturn
@@ -144,7 +142,7 @@ static const struct rule rules[] = {
 #endif
 	{ .call = SYS_restart_syscall }, { .call = SYS_getpid }, { .call = SYS_gettid },
 	{ .call = SYS_exit }, { .call = SYS_exit_group },
-	/* the rest of what libraries ask for */
+	/* other calls of libraries */
 	{ .call = SYS_getrandom }, { .call = SYS_prlimit64 }, { .call = SYS_sysinfo }, { .call = SYS_uname },
 	{ .call = SYS_sched_getaffinity }, { .call = SYS_getuid }, { .call = SYS_geteuid },
 };
@@ -155,8 +153,8 @@ struct program {
 	unsigned short length;
 };
 
-/* What does not fit any more makes a program without an end, which the kernel does not take. */
-static void put(struct program *program, unsigned code, uint32_t value, unsigned if_true, unsigned if_false)
+/* A program that does not fit lacks its final return: the kernel rejects it. */
+static void emit(struct program *program, unsigned code, uint32_t value, unsigned if_true, unsigned if_false)
 {
 	if (program->length < PROGRAM_MOST)
 		program->instructions[program->length++] = (struct sock_filter){
@@ -164,44 +162,44 @@ static void put(struct program *program, unsigned code, uint32_t value, unsigned
 		};
 }
 
-static void load(struct program *program, size_t offset)
+static void emit_load(struct program *program, size_t offset)
 {
-	put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void put_rule(struct program *program, const struct rule *rule)
+static void emit_rule(struct program *program, const struct rule *rule)
 {
 	size_t low_half = __BYTE_ORDER == __BIG_ENDIAN ? 4 : 0;
 
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, rule->mask ? INSTRUCTIONS_MOST - 1 : 1);
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, rule->mask ? INSTRUCTIONS_MOST - 1 : 1);
 	if (rule->mask) {
-		load(program, offsetof(struct seccomp_data, args) + rule->argument * sizeof(uint64_t) + low_half);
-		put(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
-		put(program, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
+		emit_load(program, offsetof(struct seccomp_data, args) + rule->argument * sizeof(uint64_t) + low_half);
+		emit(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		emit(program, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
 	}
-	put(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+	emit(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	if (rule->mask)
-		load(program, offsetof(struct seccomp_data, nr));
+		emit_load(program, offsetof(struct seccomp_data, nr));
 }
 
-static void write_program(struct program *program, unsigned grants)
+static void emit_program(struct program *program, unsigned grants)
 {
-	/* To itself alone: raise() and abort(). */
+	/* raise() and abort(): signals to this process only. */
 	const struct rule own_signals[] = {
 		{ .call = SYS_tgkill, .mask = EVERY, .value = (uint32_t)getpid() },
 		{ .call = SYS_tkill, .mask = EVERY, .value = (uint32_t)getpid() },
 	};
 
-	load(program, offsetof(struct seccomp_data, arch));
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0);
-	put(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	load(program, offsetof(struct seccomp_data, nr));
+	emit_load(program, offsetof(struct seccomp_data, arch));
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0);
+	emit(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+	emit_load(program, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if ((rules[i].needs & grants) == rules[i].needs)
-			put_rule(program, &rules[i]);
+			emit_rule(program, &rules[i]);
 	for (size_t i = 0; i < sizeof(own_signals) / sizeof(own_signals[0]); i++)
-		put_rule(program, &own_signals[i]);
-	put(program, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
+		emit_rule(program, &own_signals[i]);
+	emit(program, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
 }
 
 static const char label[] = "--sandbox";
@@ -223,7 +221,7 @@ enum outcome sandbox_enter(const struct log *log, unsigned grants, sandbox_refus
 	struct program program = { .length = 0 };
 	struct sock_fprog loaded = { .filter = program.instructions };
 
-	write_program(&program, grants);
+	emit_program(&program, grants);
 	loaded.len = program.length;
 	if (!sigaction(SIGSYS, &action, NULL) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	    !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the process may still ask the kernel for once a run is set up: a seccomp filter that can never be taken off
- * again, by a list of what is allowed. docs/security.md says why what is in it.
+ * A seccomp filter with a list of allowed system calls, installed once a run is set up. A process cannot remove it.
+ * docs/security.md gives the reason for each call.
  */
 #ifndef CORE_SANDBOX_H
 #define CORE_SANDBOX_H
@@ -14,18 +14,18 @@
 
 enum {
 	SANDBOX_FILES = 1,   /* create, overwrite, rename and remove files */
-	SANDBOX_DEVICES = 2, /* open what is there for reading and writing */
+	SANDBOX_DEVICES = 2, /* open existing files for reading and writing */
 };
 
-/* A system call was refused: information->si_syscall. A signal handler, which must not return. */
+/* The SIGSYS handler for a refused system call, information->si_syscall. It must not return. */
 typedef void sandbox_refused(int number, siginfo_t *information, void *context);
 
-/* True on a processor that the filter was written for, with a kernel that has filters; else says why not. */
+/* Returns true if the filter supports the architecture and the kernel has seccomp filters, else reports an error. */
 bool sandbox_is_possible(const struct log *log);
 
 /*
- * From here on only what the list and grants (of the above) allow; a call that is not is not carried out, and refused
- * hears of it. Needs no privileges, and gives up those that a file could still give (no_new_privs).
+ * Installs the filter: from now on the process may only make the system calls of the list and of grants (SANDBOX_*).
+ * Any other call is not executed, and refused is called. Needs no privileges. Sets no_new_privs.
  */
 enum outcome sandbox_enter(const struct log *log, unsigned grants, sandbox_refused *refused);
 

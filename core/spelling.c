@@ -8,12 +8,12 @@ enum {
 	WORD_MOST = 32
 };
 
-static unsigned least(unsigned one, unsigned other)
+static unsigned minimum(unsigned one, unsigned other)
 {
 	return one < other ? one : other;
 }
 
-/* The table of the optimal string alignment: cell (i, j) is the distance of the first i and j letters. */
+/* Optimal string alignment distance: table[i][j] is the distance between the first i and the first j letters. */
 unsigned spelling_distance(const char *typed, const char *meant)
 {
 	unsigned table[WORD_MOST + 1][WORD_MOST + 1];
@@ -31,12 +31,12 @@ unsigned spelling_distance(const char *typed, const char *meant)
 		for (size_t j = 1; j <= meant_length; j++) {
 			unsigned replaced = table[i - 1][j - 1] + (typed[i - 1] != meant[j - 1]);
 
-			table[i][j] = least(replaced, 1 + least(table[i - 1][j], table[i][j - 1]));
+			table[i][j] = minimum(replaced, 1 + minimum(table[i - 1][j], table[i][j - 1]));
 			if (i > 1 && j > 1 && typed[i - 1] == meant[j - 2] && typed[i - 2] == meant[j - 1])
-				table[i][j] = least(table[i][j], table[i - 2][j - 2] + 1);
+				table[i][j] = minimum(table[i][j], table[i - 2][j - 2] + 1);
 		}
 	}
 	distance = table[typed_length][meant_length];
-	/* One slip in three letters, and at most two. */
+	/* One edit per three letters, at most two. */
 	return distance <= 2 && distance * 3 <= meant_length ? distance : SPELLING_FAR;
 }

@@ -8,8 +8,8 @@ enum {
 };
 
 /*
- * How many letters must be added, dropped, replaced or swapped with their neighbour to get from one word to the other;
- * SPELLING_FAR if that is too many for a slip of the finger.
+ * Returns how many letters must be inserted, deleted, replaced or transposed to turn one word into the other, or
+ * SPELLING_FAR if that is too many for a typing error.
  */
 unsigned spelling_distance(const char *typed, const char *meant);
 

@@ -8,7 +8,7 @@ struct unit {
 	const char *text;
 };
 
-/* In the largest unit that fits; the last one otherwise. From 10,000 on, %.4g would turn to exponents. */
+/* Uses the largest unit that is not above value, or the last one. %.4g prints an exponent from 10,000 on. */
 static const char *scaled(double value, const struct unit *unit, char text[UNITS_TEXT_SIZE])
 {
 	while (value < unit->size && unit[1].text)
@@ -30,11 +30,11 @@ double units_seconds(int64_t nanoseconds)
 	return (double)nanoseconds / 1e9;
 }
 
-const char *units_rate(double each_second, char text[UNITS_TEXT_SIZE])
+const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
 
-	return scaled(each_second, units, text);
+	return scaled(per_second, units, text);
 }
 
 const char *units_plural(uint64_t count)
@@ -42,11 +42,11 @@ const char *units_plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-const char *units_bandwidth(double bytes_each_second, char text[UNITS_TEXT_SIZE])
+const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = {
 		{ 1e9, " GB/s" }, { 1e6, " MB/s" }, { 1e3, " kB/s" }, { 1, " B/s" }, { 0, NULL }
 	};
 
-	return scaled(bytes_each_second, units, text);
+	return scaled(bytes_per_second, units, text);
 }

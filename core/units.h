@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values with their unit, for people: four digits. */
+/* Formats values with their unit, in four digits. */
 #ifndef CORE_UNITS_H
 #define CORE_UNITS_H
 
@@ -12,16 +12,16 @@ enum {
 /* "512 ns", "38.21 us", "1.5 ms", "12 s". Returns text. */
 const char *units_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
 
-/* For "%g s". */
+/* Converts to seconds, for "%g s". */
 double units_seconds(int64_t nanoseconds);
 
-/* A count each second: "24310/s", "1.204 M/s", "0.5/s". Returns text. */
-const char *units_rate(double each_second, char text[UNITS_TEXT_SIZE]);
+/* A count per second: "24310/s", "1.204 M/s", "0.5/s". Returns text. */
+const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE]);
 
 /* Plural suffix: "" for 1, else "s". */
 const char *units_plural(uint64_t count);
 
-/* A rate in bytes: "1.204 GB/s", in powers of ten. Returns text. */
-const char *units_bandwidth(double bytes_each_second, char text[UNITS_TEXT_SIZE]);
+/* Bytes per second, in powers of ten: "1.204 GB/s". Returns text. */
+const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE]);
 
 #endif

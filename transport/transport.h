@@ -62,7 +62,7 @@ const struct unsupported_option *transport_unsupported_options(const char **name
 
 /*
  * Sets how long the loop polls after the last work before it sleeps, in nanoseconds. 0, the default, sleeps at once;
- * LOOP_SPIN_FOR_EVER never sleeps. Call it before the first channel_create().
+ * LOOP_SPIN_ALWAYS never sleeps. Call it before the first channel_create().
  */
 void transport_spin(struct transport *transport, int64_t nanoseconds);
 

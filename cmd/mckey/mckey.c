@@ -74,7 +74,7 @@ static const struct option options_table[] = {
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
 	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct mckey_options, 0),
-	OPTION_REST(end_option_table),
+	OPTION_REST(endpoint_option_table),
 };
 
 static const struct option_rule rules[] = {
@@ -98,7 +98,7 @@ static const struct option_rule rules[] = {
 	{ OPTION_EXCLUDES, "rate", "interval" },
 	{ OPTION_EXCLUDES, "duration", "count" },
 #endif
-	{ OPTION_MORE_RULES, NULL, end_rules },
+	{ OPTION_MORE_RULES, NULL, endpoint_rules },
 };
 /* clang-format on */
 

@@ -2,9 +2,9 @@
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
-/* Figures first: how it ended is known after them. */
-static void begin(struct reporting *reporting, FILE *stream, const struct report_format *format, const char *record,
-		  enum report_span span)
+/* Adds the figures of a row; csv_end() adds the verdict, which the last row gets later. */
+static void csv_begin(struct reporting *reporting, FILE *stream, const struct report_format *format, const char *record,
+		      enum report_span span)
 {
 	report_open(&reporting->report, stream, format);
 	report_text(&reporting->report, "record", record);
@@ -12,7 +12,7 @@ static void begin(struct reporting *reporting, FILE *stream, const struct report
 	reporting_add_figures(reporting, span);
 }
 
-static void end(struct reporting *reporting)
+static void csv_end(struct reporting *reporting)
 {
 	const struct kept_error *first = reporting->errors.first;
 	char text[ERROR_TEXT_SIZE];
@@ -23,31 +23,31 @@ static void end(struct reporting *reporting)
 	report_close(&reporting->report);
 }
 
-static void name_columns(struct reporting *reporting)
+static void csv_print_header(struct reporting *reporting)
 {
-	if (reporting->columns_named)
+	if (reporting->header_printed)
 		return;
-	reporting->columns_named = true;
-	begin(reporting, stdout, &report_csv_names, "", REPORT_TOTAL);
-	end(reporting);
+	reporting->header_printed = true;
+	csv_begin(reporting, stdout, &report_csv_names, "", REPORT_TOTAL);
+	csv_end(reporting);
 }
 
 static void interval(struct reporting *reporting)
 {
-	name_columns(reporting);
-	begin(reporting, stdout, &report_csv_values, "interval", REPORT_INTERVAL);
-	end(reporting);
+	csv_print_header(reporting);
+	csv_begin(reporting, stdout, &report_csv_values, "interval", REPORT_INTERVAL);
+	csv_end(reporting);
 	fflush(stdout);
 }
 
-static void finish(struct reporting *reporting)
+static void csv_finish(struct reporting *reporting)
 {
-	name_columns(reporting);
-	begin(reporting, reporting->last.stream, &report_csv_values, "summary", REPORT_TOTAL);
+	csv_print_header(reporting);
+	csv_begin(reporting, reporting->last.stream, &report_csv_values, "summary", REPORT_TOTAL);
 }
 
 const struct reporting_form reporting_csv = {
 	.interval = interval,
-	.finish = finish,
-	.conclude = end,
+	.finish = csv_finish,
+	.close = csv_end,
 };

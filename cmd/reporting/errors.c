@@ -45,7 +45,7 @@ void errors_free(struct errors *errors)
 	*errors = (struct errors){ 0 };
 }
 
-static void report_part(struct report *report, const char *name, const char *text)
+static void report_nonempty(struct report *report, const char *name, const char *text)
 {
 	report_text(report, name, *text ? text : NULL);
 }
@@ -54,10 +54,10 @@ void errors_report_one(struct report *report, const struct kept_error *kept)
 {
 	char text[ERROR_TEXT_SIZE];
 
-	report_part(report, "object", kept->error.object);
-	report_part(report, "phase", kept->error.phase);
+	report_nonempty(report, "object", kept->error.object);
+	report_nonempty(report, "phase", kept->error.phase);
 	report_text(report, "cause", kept->error.cause);
-	report_part(report, "code", kept->error.code);
+	report_nonempty(report, "code", kept->error.code);
 	report_text(report, "text", error_text(&kept->error, text));
 	report_text(report, "hint", kept->hint);
 	report_text(report, "part", kept->part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The errors of a run, kept for its report. */
+/* The list of errors in the report of a run. */
 #ifndef CMD_REPORTING_ERRORS_H
 #define CMD_REPORTING_ERRORS_H
 
@@ -15,22 +15,22 @@ struct kept_error {
 	char *hint;	  /* NULL for none */
 };
 
-/* Zeroed at first. */
+/* Zeroed before the first error. */
 struct errors {
 	struct kept_error *first, *last;
-	uint64_t count; /* of all errors; a limited number of them is kept */
-	uint64_t kept;
+	uint64_t count; /* all errors */
+	uint64_t kept;	/* errors in the list, at most KEPT_MOST */
 };
 
-/* Keeps a copy of an error, if there is room for it. part must outlive the list. */
+/* Counts an error and adds a copy to the list if there is room. part must outlive the list. */
 void errors_add(struct errors *errors, const char *part, const struct error *error);
-/* Keeps a hint with the error before it, which has none yet. */
+/* Adds a hint to the last error, if that is in the list and has none yet. */
 void errors_add_hint(struct errors *errors, const char *text);
 void errors_free(struct errors *errors);
 
 /* Adds the fields of one error to the report. */
 void errors_report_one(struct report *report, const struct kept_error *error);
-/* Adds how many there were, and a list of those that were kept. */
+/* Adds the count and the list of errors to the report. */
 void errors_report(struct report *report, const struct errors *errors);
 
 #endif

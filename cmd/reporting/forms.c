@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which form was asked for, in a program that has all of them (text_only.c stands in for this otherwise). */
+/* Selects the form of standard output. text_only.c replaces this file with WITH_JSON=0. */
 #include <string.h>
 
 #include "cmd/reporting/reporting.h"
 
-const struct reporting_form *reporting_asked_form(int argc, char *const *argv)
+const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json"))
@@ -17,7 +17,7 @@ const struct reporting_form *reporting_asked_form(int argc, char *const *argv)
 	return &reporting_text;
 }
 
-const struct reporting_form *reporting_chosen_form(const struct reporting_options *options)
+const struct reporting_form *reporting_form_of_options(const struct reporting_options *options)
 {
 	if (options->json)
 		return &reporting_json;

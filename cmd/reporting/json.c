@@ -8,7 +8,7 @@ static void open_record(struct reporting *reporting, FILE *stream, const char *t
 	report_text(&reporting->report, "type", type);
 }
 
-/* The first record, or the only one. */
+/* Opens the first record of a stream, or a summary. */
 static void open_first(struct reporting *reporting, FILE *stream, const char *type)
 {
 	open_record(reporting, stream, type);
@@ -72,7 +72,7 @@ static void stream_error(struct reporting *reporting, const struct kept_error *e
 
 const struct reporting_form reporting_json = {
 	.finish = begin_summary,
-	.conclude = end_summary,
+	.close = end_summary,
 	.json = true,
 };
 
@@ -81,6 +81,6 @@ const struct reporting_form reporting_json_stream = {
 	.interval = stream_interval,
 	.error = stream_error,
 	.finish = begin_summary,
-	.conclude = end_summary,
+	.close = end_summary,
 	.json = true,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of what `make WITH_REPORT=0` leaves out, which is all but the classic lines. What is left is --quiet. */
+/* Replaces cmd/reporting with WITH_REPORT=0, which leaves only the classic lines and --quiet. */
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
@@ -15,12 +15,12 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
 {
 	if (options->quiet)
-		reporting->nowhere = fopen("/dev/null", "we");
-	if (reporting->nowhere)
-		reporting->environment->output = reporting->nowhere;
+		reporting->null_output = fopen("/dev/null", "we");
+	if (reporting->null_output)
+		reporting->environment->output = reporting->null_output;
 }
 
-enum outcome reporting_announce(struct reporting *reporting)
+enum outcome reporting_open(struct reporting *reporting)
 {
 	return reporting->environment->outcome;
 }
@@ -59,13 +59,13 @@ void reporting_finish(struct reporting *reporting)
 	(void)reporting;
 }
 
-void reporting_conclude(struct reporting *reporting)
+void reporting_close(struct reporting *reporting)
 {
 	(void)reporting;
 }
 
 void reporting_free(struct reporting *reporting)
 {
-	if (reporting->nowhere)
-		fclose(reporting->nowhere);
+	if (reporting->null_output)
+		fclose(reporting->null_output);
 }

@@ -18,8 +18,8 @@ void reporting_clear(struct reporting *reporting)
 	fputs("\r\033[K", stderr);
 }
 
-/* Cut where the terminal ends: the next line could not take a second one away. */
-static void show(struct reporting *reporting, const char *text)
+/* Truncates the text to the width of the terminal: reporting_clear() clears one line only. */
+static void show_progress(struct reporting *reporting, const char *text)
 {
 	struct winsize window;
 	int width = WIDTH_USUAL;
@@ -42,7 +42,7 @@ static void progress(void *owner)
 		reporting_add_figures(reporting, REPORT_TOTAL);
 		report_close(&reporting->report);
 		fclose(stream);
-		show(reporting, text);
+		show_progress(reporting, text);
 	}
 	loop_timer_start(reporting->environment->loop, &reporting->progress, CLOCK_NS_PER_S, progress, reporting);
 }

@@ -9,16 +9,17 @@
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
-/* What has the name of the new file was left by a run that was killed, or put there to be written through. */
+/* Removes an existing file of that name first: a killed run left it, or it is a link to a file that must not be
+ * written. */
 static int open_new(const char *name)
 {
-	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open(name, how, 0666);
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = open(name, flags, 0666);
 
-	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, how, 0666) : fd;
+	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0666) : fd;
 }
 
-/* A pipe that nobody reads is an error, and nothing to wait for. */
+/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
 static FILE *open_file(const char *name, bool in_place)
 {
 	int fd = in_place ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
@@ -26,7 +27,7 @@ static FILE *open_file(const char *name, bool in_place)
 	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-static void add_all(struct reporting *reporting, FILE *stream)
+static void add_metrics(struct reporting *reporting, FILE *stream)
 {
 	const struct transport *transport = reporting->environment->transport;
 	char prefix[64];
@@ -42,24 +43,24 @@ static void add_all(struct reporting *reporting, FILE *stream)
 	report_close(&reporting->report);
 }
 
-/* NULL without the memory for it. */
-static char *compose(struct reporting *reporting, size_t *length)
+/* Returns the text of the file, to be freed, or NULL if memory is short. */
+static char *format_metrics(struct reporting *reporting, size_t *length)
 {
 	char *text = NULL;
 	FILE *stream = open_memstream(&text, length);
-	bool whole;
+	bool complete;
 
 	if (!stream)
 		return NULL;
-	add_all(reporting, stream);
-	whole = !ferror(stream);
-	if (!fclose(stream) && whole)
+	add_metrics(reporting, stream);
+	complete = !ferror(stream);
+	if (!fclose(stream) && complete)
 		return text;
 	free(text);
 	return NULL;
 }
 
-/* In one call, for of those that write a figure each none would say why the one that failed did. */
+/* Writes all text in one call: with a call per figure the errno value of a failed one would be lost. */
 static int write_text(FILE *stream, const char *text, size_t length)
 {
 	int error = fwrite(text, 1, length, stream) < length ? errno : 0;
@@ -71,7 +72,7 @@ static int write_text(FILE *stream, const char *text, size_t length)
 static int write_file(struct reporting *reporting, const char *name, bool in_place)
 {
 	size_t length;
-	char *text = compose(reporting, &length);
+	char *text = format_metrics(reporting, &length);
 	FILE *stream;
 	int error;
 
@@ -83,7 +84,7 @@ static int write_file(struct reporting *reporting, const char *name, bool in_pla
 	return error;
 }
 
-/* A device or pipe is written to: a file in its place would take it away from everybody. */
+/* Only regular files are replaced. A device or FIFO is written in place. */
 static bool is_replaceable(const char *file)
 {
 	struct stat status;
@@ -91,7 +92,10 @@ static bool is_replaceable(const char *file)
 	return stat(file, &status) || S_ISREG(status.st_mode);
 }
 
-/* A collector finds the old file or the new one, never a part: it does not read names without ".prom". */
+/*
+ * Writes FILE.new and renames it, so that a collector never reads a partial file: it ignores names that do not end in
+ * ".prom".
+ */
 void reporting_write_prometheus(struct reporting *reporting)
 {
 	const char *file = reporting->prometheus;

@@ -56,21 +56,21 @@ void reporting_record_hint(struct reporting *reporting, const char *text)
 		errors_add_hint(&reporting->errors, text);
 }
 
-static void report_error(const struct log *log, const struct error *error)
+static void reporting_print_error(const struct log *log, const struct error *error)
 {
 	reporting_clear(log->context);
 	reporting_record_error(log->context, log->part, error);
 	log_print_error(log, error);
 }
 
-static void report_hint(const struct log *log, const char *text)
+static void reporting_print_hint(const struct log *log, const char *text)
 {
 	reporting_clear(log->context);
 	reporting_record_hint(log->context, text);
 	log_print_hint(log, text);
 }
 
-static const struct log_sink sink = { .error = report_error, .hint = report_hint };
+static const struct log_sink sink = { .error = reporting_print_error, .hint = reporting_print_hint };
 
 static void use_form(struct reporting *reporting, const struct reporting_form *form)
 {
@@ -87,7 +87,7 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	environment->reporting = reporting;
 	environment->log.sink = &sink;
 	environment->log.context = reporting;
-	use_form(reporting, reporting_asked_form(argc, argv));
+	use_form(reporting, reporting_form_of_arguments(argc, argv));
 }
 
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
@@ -95,11 +95,11 @@ void reporting_choose(struct reporting *reporting, const struct reporting_option
 	reporting->options = options;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	use_form(reporting, reporting_chosen_form(options));
+	use_form(reporting, reporting_form_of_options(options));
 	if (reporting->form != &reporting_text || options->quiet)
-		reporting->nowhere = fopen("/dev/null", "we");
-	if (reporting->nowhere)
-		reporting->environment->output = reporting->nowhere;
+		reporting->null_output = fopen("/dev/null", "we");
+	if (reporting->null_output)
+		reporting->environment->output = reporting->null_output;
 }
 
 static int64_t interval_length(const struct reporting *reporting)
@@ -115,13 +115,13 @@ static void report_interval(struct reporting *reporting)
 		reporting->form->interval(reporting);
 }
 
-/* What was left of it when the run ended, so that the intervals make up the whole. */
+/* Reports the time from the last complete interval to the end of the run, so that the intervals add up to the run. */
 static void report_last_interval(struct reporting *reporting)
 {
-	/* It may be due in the same turn of the loop. */
+	/* The timer may expire in the same iteration of the loop. */
 	loop_timer_stop(&reporting->interval);
 	if (reporting->state && !reporting->last_reported) {
-		/* Of a moment behind the last beat a rate says nothing. */
+		/* A rate over less than 1/50 of an interval is meaningless. */
 		reporting->report.without_rates =
 			clock_now() - reporting->interval_started < reporting->options->interval / 50;
 		report_interval(reporting);
@@ -135,7 +135,7 @@ static void interval_over(void *owner)
 	struct reporting *reporting = owner;
 	int64_t length, now;
 
-	/* Due in the same turn of the loop as the end: what there is to say of it is said there. */
+	/* The run has ended in the same iteration of the loop: report_last_interval() reports this interval. */
 	if (reporting->environment->ended)
 		return;
 	report_interval(reporting);
@@ -144,10 +144,10 @@ static void interval_over(void *owner)
 	if (reporting->command->interval_over)
 		reporting->command->interval_over(reporting->state);
 	reporting->interval_started = now = clock_now();
-	/* The file was all that the intervals were for, and could not be written. */
+	/* Without --interval-report, intervals end when the file of --prometheus cannot be written. */
 	if (!length)
 		return;
-	/* On the same beat, unless one was missed. */
+	/* Intervals keep their schedule; missed ones are skipped. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
 		reporting->interval_due = now + length;
@@ -156,12 +156,12 @@ static void interval_over(void *owner)
 }
 
 /* Ctrl-\ on the terminal. */
-static void asked(void *owner)
+static void quit_received(void *owner)
 {
-	reporting_say_so_far(owner);
+	reporting_print_current(owner);
 }
 
-enum outcome reporting_announce(struct reporting *reporting)
+enum outcome reporting_open(struct reporting *reporting)
 {
 	if (reporting->form->start)
 		reporting->form->start(reporting);
@@ -177,7 +177,7 @@ void reporting_start(struct reporting *reporting, void *state)
 	reporting->state = state;
 	reporting->interval_started = clock_now();
 	reporting->interval_due = reporting->interval_started + length;
-	loop_signal_start(loop, &reporting->quit, SIGQUIT, asked, reporting);
+	loop_signal_start(loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	if (length)
 		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);
 	reporting_start_progress(reporting);
@@ -202,12 +202,12 @@ void reporting_finish(struct reporting *reporting)
 	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
 	reporting_clear(reporting);
-	/* For a person the verdict is the last line: who had anything to show has shown it before. */
+	/* In text the verdict is the last line: the command has printed its summary before it. */
 	if (reporting->form == &reporting_text)
 		loop_timer_stop(&reporting->interval);
 	else
 		report_last_interval(reporting);
-	/* A bad command line is no run, whose figures would take the place of another one's. */
+	/* A usage error must not replace the file of an earlier run. */
 	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
@@ -216,17 +216,17 @@ void reporting_finish(struct reporting *reporting)
 		reporting->last.stream = stream ? stream : stdout;
 		reporting->form->finish(reporting);
 	}
-	/* Errors may come yet, with records of their own. */
+	/* Saved, because errors until reporting_close() use reporting->report for their records. */
 	reporting->last = reporting->report;
 	reporting->state = NULL;
 }
 
-void reporting_conclude(struct reporting *reporting)
+void reporting_close(struct reporting *reporting)
 {
-	if (!reporting->finished || !reporting->form->conclude)
+	if (!reporting->finished || !reporting->form->close)
 		return;
 	reporting->report = reporting->last;
-	reporting->form->conclude(reporting);
+	reporting->form->close(reporting);
 	fatal_exit_prints_json(false);
 	if (reporting->last.stream == stdout)
 		return;
@@ -240,6 +240,6 @@ void reporting_free(struct reporting *reporting)
 {
 	reporting->environment->log.sink = NULL;
 	errors_free(&reporting->errors);
-	if (reporting->nowhere)
-		fclose(reporting->nowhere);
+	if (reporting->null_output)
+		fclose(reporting->null_output);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a run tells about itself besides its classic lines, in the form that was asked for. The figures come from the
- * command's report(); this adds what is the same for all commands, and decides when and where to write:
+ * The report of a run, besides its classic lines, in the selected form. The command's report() adds its figures. This
+ * adds the fields that all commands have, and decides when and where to write:
  *
- *   text.c        a block before the verdict, or after SIGQUIT what is known so far; a line each --interval-report
+ *   text.c        a block before the verdict and at SIGQUIT; a line each --interval-report
  *   json.c        --json: one object at the end
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
- *   csv.c         --csv: the names of the columns, a row each --interval-report, and one at the end
+ *   csv.c         --csv: the header, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
  *   progress.c    on a terminal, a line that is replaced each second
  *   errors.c      the errors of the run
- *   forms.c       which form was asked for (text_only.c: without the ones for programs)
+ *   forms.c       the selected form (text_only.c: with WITH_JSON=0)
+ *   none.c        with WITH_REPORT=0
  *
- * In all forms but text the classic lines go nowhere, so that standard output has one form only.
+ * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
 #ifndef CMD_REPORTING_REPORTING_H
 #define CMD_REPORTING_REPORTING_H
@@ -26,7 +27,7 @@
 #include "core/outcome.h"
 #include "core/report.h"
 
-/* Of the layout of the JSON that docs/json.md describes. */
+/* The version of the JSON that docs/json.md describes. */
 #define REPORTING_SCHEMA 1
 
 struct command;
@@ -44,20 +45,20 @@ struct reporting_options {
 	const char *prometheus;
 };
 
-/* Figures of the whole run so far, or since the last interval's end. */
+/* The time that figures cover: since the start of the run, or of the interval. */
 enum report_span {
 	REPORT_TOTAL = 1,
 	REPORT_INTERVAL,
 };
 
-/* What standard output has in it. Any of the functions may be NULL. */
+/* A form of standard output. Any of the functions may be NULL. */
 struct reporting_form {
 	void (*start)(struct reporting *reporting);
 	void (*interval)(struct reporting *reporting);
 	void (*error)(struct reporting *reporting, const struct kept_error *error);
-	void (*summary)(struct reporting *reporting);  /* before the command's verdict */
-	void (*finish)(struct reporting *reporting);   /* the last figures, into the report that is open */
-	void (*conclude)(struct reporting *reporting); /* and what only the end of the process knows */
+	void (*summary)(struct reporting *reporting); /* before the command's verdict */
+	void (*finish)(struct reporting *reporting);  /* opens the last report and adds the figures */
+	void (*close)(struct reporting *reporting);   /* adds verdict and errors to the last report and closes it */
 	bool json;
 };
 
@@ -68,17 +69,17 @@ struct reporting {
 	const struct command *command;
 	const struct reporting_options *options; /* NULL until they are parsed */
 	const struct reporting_form *form;
-	void *state; /* the command's, while it runs */
-	char *text;
+	void *state; /* the command's state while it runs, else NULL */
+	char *text;  /* the last report, from finish to close */
 	size_t text_length;
-	FILE *nowhere;
+	FILE *null_output;
 	int64_t started;
 	int64_t interval_started;
-	int64_t interval_due;	/* its end, on the beat */
-	const char *prometheus; /* NULL also once it could not be written */
-	bool columns_named;
+	int64_t interval_due;	/* the scheduled end of the interval */
+	const char *prometheus; /* the file; NULL also after a write error */
+	bool header_printed;	/* of CSV */
 	bool summarised;
-	bool last_reported; /* the interval that the end of the run cut short */
+	bool last_reported; /* the last, shorter interval */
 	bool finished;
 	bool progress_shown;
 	struct errors errors;
@@ -86,70 +87,72 @@ struct reporting {
 	struct loop_timer progress;
 	struct loop_signal quit;
 	struct report report;
-	struct report last; /* the report of the end, into text */
+	struct report last; /* the last report, from finish to close */
 };
 
-/* Before the options are parsed: the arguments tell in which form an error in them is to be reported. */
+/* Call it before the options are parsed: it selects the form in which an error in the arguments is reported. */
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
 		       int argc, char *const *argv);
 
-/* The options are known; sets the environment's output for them. */
+/* Call it when the options are parsed. Selects the form and sets the environment's output. */
 void reporting_choose(struct reporting *reporting, const struct reporting_options *options);
 
-/* The command is about to start. Fails where the figures could not be written. */
-enum outcome reporting_announce(struct reporting *reporting);
+/* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
+enum outcome reporting_open(struct reporting *reporting);
 
-/* The command has started: its figures may be asked for until reporting_finish(). */
+/* Call it when the command has started. Its report() is called until reporting_finish(). */
 void reporting_start(struct reporting *reporting, void *state);
 
-/* The verdict is about to be printed. NULL is fine. */
+/* Call it before the verdict is printed. reporting may be NULL. */
 void reporting_summary(struct reporting *reporting);
 
-/* The run is over, or could not begin; the state is about to go. Takes the last figures, but does not print them. */
+/* Call it when the run has ended or failed to start, before the state is freed. Collects the last figures. */
 void reporting_finish(struct reporting *reporting);
 
-/* Prints what finishes the output: nothing is left that could still fail. */
-void reporting_conclude(struct reporting *reporting);
+/* Prints the last report. Call it when nothing can fail any more. */
+void reporting_close(struct reporting *reporting);
 
-/* After the last error. */
+/* Call it after the last error. */
 void reporting_free(struct reporting *reporting);
 
 /*
- * Begins an object of that type in the JSON stream: the caller adds fields and ends it with reporting_end_record().
- * NULL in every other form; reporting may be NULL.
+ * Begins an object of that type in the JSON stream. The caller adds fields and ends it with reporting_end_record().
+ * Returns NULL in every other form. reporting may be NULL.
  */
 struct report *reporting_begin_record(struct reporting *reporting, const char *type);
 void reporting_end_record(struct reporting *reporting);
 
 /*
- * The form that the options say, and the one that the bare arguments do: whatever they mean otherwise, who asked for
- * JSON parses what comes.
+ * The form of the parsed options, and the form of arguments that are not parsed yet: a program that passes --json
+ * parses the output even if another argument is invalid.
  */
-const struct reporting_form *reporting_chosen_form(const struct reporting_options *options);
-const struct reporting_form *reporting_asked_form(int argc, char *const *argv);
+const struct reporting_form *reporting_form_of_options(const struct reporting_options *options);
+const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv);
 
 /*
- * Keeps an error that is printed elsewhere for the report, and a hint with the error before it. part as in struct log;
- * reporting may be NULL.
+ * Record an error for the report, and a hint with the error before it, without printing them. part is that of struct
+ * log. reporting may be NULL.
  */
 void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error);
 void reporting_record_hint(struct reporting *reporting, const char *text);
 
-/* Takes the line of progress off the terminal, before something else is printed. NULL is fine. */
+/* Clears the progress line from the terminal, before other output. reporting may be NULL. */
 void reporting_clear(struct reporting *reporting);
 
-/* What the forms share: what the run is, the command's figures, and how it ended. */
+/* ---- for the forms ---- */
+
+/* Add the fields of the run, the command's figures, and the verdict to the report. */
 void reporting_add_head(struct reporting *reporting);
 void reporting_add_figures(struct reporting *reporting, enum report_span span);
 void reporting_add_verdict(struct reporting *reporting);
 
-/* Prints the figures so far for a person: on stderr where standard output is for a program. */
-void reporting_say_so_far(struct reporting *reporting);
+/* Prints the current figures as text, on stderr if the form of standard output is for programs. */
+void reporting_print_current(struct reporting *reporting);
 
-/* Replaces the file, if one was asked for. */
+/* Replaces the file of --prometheus, if any. */
 void reporting_write_prometheus(struct reporting *reporting);
 
-/* Shows a line of progress from time to time, if a person looks on. */
+/* Shows a progress line each second if the output is a terminal. */
 void reporting_start_progress(struct reporting *reporting);
 
 #endif

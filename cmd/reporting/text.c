@@ -15,7 +15,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	fflush(stream);
 }
 
-void reporting_say_so_far(struct reporting *reporting)
+void reporting_print_current(struct reporting *reporting)
 {
 	bool for_program = reporting->form != &reporting_text;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of what `make WITH_JSON=0` leaves out: everything that only programs read. */
+/* Replaces the forms for programs with WITH_JSON=0. */
 #include <stddef.h>
 
 #include "cmd/reporting/reporting.h"
 
-const struct reporting_form *reporting_asked_form(int argc, char *const *argv)
+const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv)
 {
 	(void)argc;
 	(void)argv;
 	return &reporting_text;
 }
 
-const struct reporting_form *reporting_chosen_form(const struct reporting_options *options)
+const struct reporting_form *reporting_form_of_options(const struct reporting_options *options)
 {
 	(void)options;
 	return &reporting_text;

@@ -291,7 +291,7 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	struct connect_times times = longest_times(client);
 	bool alone = client->count == 1;
 	/* Prometheus needs different labels, and an address may be given twice. */
-	bool numbered = !alone && !report->format->lists && !report->format->sparing;
+	bool numbered = !alone && !report->format->lists && !report->format->omits_empty;
 	char place[24];
 
 	report_text(report, "role", "client");
@@ -300,7 +300,7 @@ void rping_client_report(struct rping_client *client, struct report *report, enu
 	ping_figures_report(&client->all.figures, longest_size(client), report, span);
 	connect_times_report(&times, report);
 	/* In text, the summary of a single target has everything. */
-	if (alone && report->format->draws)
+	if (alone && report->format->draws_buckets)
 		return;
 	report_list(report, "targets");
 	for (size_t i = 0; i < client->count && span == REPORT_TOTAL; i++) {

@@ -62,11 +62,11 @@ static int64_t time_of(const struct ping_counts *counts)
 static void report_counts(struct report *report, uint32_t size, const struct ping_counts *counts, int64_t time)
 {
 	report_object(report, "pings");
-	report_count_aside(report, "size", size);
-	report_count_aside(report, "warmup", counts->warmup);
+	report_count_detail(report, "size", size);
+	report_count_detail(report, "warmup", counts->warmup);
 	report_count(report, "sent", counts->sent);
 	report_count(report, "answered", counts->answered);
-	report_count_aside(report, "verified", counts->verified);
+	report_count_detail(report, "verified", counts->verified);
 	report_count(report, "lost", counts->lost);
 	report_rate(report, "rate", counts->answered, time);
 	report_end(report);
@@ -86,7 +86,7 @@ void ping_figures_report(const struct ping_figures *figures, uint32_t size, stru
 void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report)
 {
 	/* A person reads a line of each of many targets. */
-	if (report->format->sparing) {
+	if (report->format->omits_empty) {
 		report_count(report, "answered", record->counts.answered);
 		report_count(report, "lost", record->counts.lost);
 	} else {

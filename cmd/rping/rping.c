@@ -105,7 +105,7 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_NEEDS, "backlog", "server" },
 #endif
 	SERVER_RULES(OPTION_NEEDS, "server")
-	{ OPTION_MORE_RULES, NULL, end_rules },
+	{ OPTION_MORE_RULES, NULL, endpoint_rules },
 };
 /* clang-format on */
 

@@ -244,7 +244,7 @@ void target_report(const struct target *target, struct report *report)
 	/* Only the name comes before the figures: it is their label for Prometheus. */
 	report_text(report, "target", target_name(target));
 	ping_record_report(&target->record, target->size, report);
-	if (!report->format->sparing) {
+	if (!report->format->omits_empty) {
 		connect_times_report(&target->times, report);
 		report_flag(report, "failed", target->ended && target->outcome);
 		path_report(report, &target->path);

@@ -87,7 +87,7 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "retry", "server" },
 	{ OPTION_EXCLUDES, "backlog", "server" },
 #endif
-	{ OPTION_MORE_RULES, NULL, end_rules },
+	{ OPTION_MORE_RULES, NULL, endpoint_rules },
 };
 
 /* False after an error. The family of *address is ADDRESS_NONE if text is NULL or a name to be resolved later. */

@@ -282,7 +282,7 @@ bool bench_open(struct bench *bench, const char *transport, const char *address,
 	if (!bench->loop || transport_open(transport, bench->loop, &bench->log, &bench->transport))
 		return false;
 	if (spin)
-		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_FOR_EVER : atol(spin) * CLOCK_NS_PER_US);
+		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_ALWAYS : atol(spin) * CLOCK_NS_PER_US);
 	return address_parse(address, ADDRESS_FORMAT_IP, &bench->address) &&
 	       address_parse(bench->address.family == ADDRESS_IP6 ? "ff15::4791" : "239.1.2.3", ADDRESS_FORMAT_IP,
 			     &bench->group) &&

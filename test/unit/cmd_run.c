@@ -43,7 +43,7 @@ static const struct option table[] = {
 	OPTION_ROW(OPTION_FLAG, 0, "bad", struct settings, bad, .help = "Bad"),
 	TRANSPORT_OPTION(struct settings, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct settings, 0),
-	OPTION_REST(end_option_table),
+	OPTION_REST(endpoint_option_table),
 };
 /* clang-format on */
 

@@ -377,7 +377,7 @@ static void poller_spins(void **state)
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
 
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_poller_start(trace->loop, &one.poller, count_down, never_polled, &one);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "ppppp");
@@ -415,7 +415,7 @@ static void everything_goes_on_while_pollers_spin(void **state)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	reader.fd = ends[0];
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_poller_start(trace->loop, &idle.poller, find_nothing, NULL, &idle);
 	loop_poller_start(trace->loop, &busy.poller, count_down, NULL, &busy);
 	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
@@ -453,7 +453,7 @@ static void slow_pollers_do_not_starve_timers(void **state)
 	struct actor poller = { .trace = trace };
 	struct actor limit = { .trace = trace, .letter = 'l' };
 
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_poller_start(trace->loop, &poller.poller, work_slowly, NULL, &poller);
 	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
 	loop_run(trace->loop);
@@ -476,7 +476,7 @@ static void deferral_ends_the_spin(void **state)
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'd' };
 
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_poller_start(trace->loop, &one.poller, put_off, NULL, &one);
 	loop_run(trace->loop);
 	assert_int_equal(one.left, 1);
@@ -651,7 +651,7 @@ static void poller_starts_in_a_callback(void **state)
 	struct actor one = { .trace = trace, .letter = 'p', .left = 3 };
 	struct actor idle = { .trace = trace };
 
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_timer_start(trace->loop, &one.timer, 0, start_poller, &one);
 	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
 	loop_run(trace->loop);
@@ -681,7 +681,7 @@ static void poller_stops_another(void **state)
 	/* Called in the order c, b, a: c ends itself and b, and a goes on. */
 	actors[2].other = &actors[1];
 	actors[0].left = 2;
-	loop_spin(trace->loop, LOOP_SPIN_FOR_EVER);
+	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_poller_start(trace->loop, &actors[0].poller, count_down, NULL, &actors[0]);
 	loop_poller_start(trace->loop, &actors[1].poller, never_polled, NULL, &actors[1]);
 	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);

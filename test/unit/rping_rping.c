@@ -133,7 +133,7 @@ static void client_gives_up_privileges_before_its_first_ping(void **state)
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
-	fake->environment.confined = &fake->options.common;
+	fake->environment.to_confine = &fake->options.common;
 	fake->options.count = 1;
 	endpoint = connected_client(fake, NULL);
 	assert_true(fake->confined);

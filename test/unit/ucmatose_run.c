@@ -994,7 +994,7 @@ static void client_gives_up_privileges_when_all_are_connected(void **state)
 {
 	struct fake *fake = *state;
 
-	fake->environment.confined = &fake->options.common;
+	fake->environment.to_confine = &fake->options.common;
 	start_client(fake, 2);
 	reply(connect_one(fake, 0, true), 0);
 	assert_false(fake->confined);

@@ -148,7 +148,7 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
-		log_hint(&environment->log, "RDMATEST_TRANSPORT asks for it");
+		log_hint(&environment->log, "RDMATEST_TRANSPORT selects this transport");
 	if (WITH_SPIN && !outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);

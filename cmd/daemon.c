@@ -50,7 +50,7 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 		return OUTCOME_OK;
 	/* daemon_end() would remove a device (root: /dev/null), and open(2) of a FIFO blocks. */
 	if (exists && !S_ISREG(status.st_mode)) {
-		log_error(daemon->log, pidfile_label, "%s is no regular file", name);
+		log_error(daemon->log, pidfile_label, "%s is not a regular file", name);
 		return OUTCOME_INTERNAL;
 	}
 	stream = fopen(name, "r");
@@ -63,13 +63,13 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 	if (found == EOF)
 		return OUTCOME_OK;
 	if (found != 1 || process <= 0 || process > INT32_MAX) {
-		log_error(daemon->log, pidfile_label, "%s is there and holds no number of a process", name);
+		log_error(daemon->log, pidfile_label, "%s exists and contains no process ID", name);
 		return OUTCOME_INTERNAL;
 	}
 	/* In a restarted container this process may have the same ID as the one that wrote the file. */
 	if (process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
 		return OUTCOME_OK;
-	log_error(daemon->log, pidfile_label, "%s is that of process %ld, which is alive", name, process);
+	log_error(daemon->log, pidfile_label, "%s belongs to running process %ld", name, process);
 	return OUTCOME_INTERNAL;
 }
 
@@ -101,12 +101,12 @@ static enum outcome fork_daemon(struct daemon *daemon)
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC)) {
-		log_errno(daemon->log, "--daemon", errno, "no pipe");
+		log_errno(daemon->log, "--daemon", errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
 	child = fork();
 	if (child < 0) {
-		log_errno(daemon->log, "--daemon", errno, "no process");
+		log_errno(daemon->log, "--daemon", errno, "starting a process");
 		close(ends[0]);
 		close(ends[1]);
 		return OUTCOME_INTERNAL;
@@ -192,7 +192,7 @@ static enum outcome release_parent(struct daemon *daemon)
 		detach_terminal(daemon);
 		return OUTCOME_OK;
 	}
-	log_error(daemon->log, "--daemon", "the process that started this one is gone");
+	log_error(daemon->log, "--daemon", "the parent process has exited");
 	return OUTCOME_INTERNAL;
 }
 

@@ -11,9 +11,9 @@ static enum outcome check_name(const struct log *log, const char *option, const 
 
 	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
 		return OUTCOME_OK;
-	log_error(log, option, "%s is an address and a port", text);
+	log_error(log, option, "%s includes a port", text);
 	if (port_option)
-		log_hint(log, "the port is a word of its own: %s %s", port_option, colon + 1);
+		log_hint(log, "give the port separately: %s %s", port_option, colon + 1);
 	return OUTCOME_USAGE;
 }
 
@@ -23,8 +23,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	if (!address->family)
 		return check_name(log, option, text, port_option);
 	if (address_is_link_local(address) && !address->scope && !has_interface) {
-		log_error(log, option, "%s is a link-local address, and needs its interface: %s%%INTERFACE", text,
-			  text);
+		log_error(log, option, "%s is a link-local address and needs an interface: %s%%INTERFACE", text, text);
 		return OUTCOME_USAGE;
 	}
 	if (address_is_multicast(address)) {

@@ -63,10 +63,7 @@ bool path_allows(const struct family_options *options, enum address_family sourc
 enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
 			     const char *text)
 {
-	log_error(log, text, "no address of the family that %s asks for",
-		  source	 ? "--source"
-		  : options->ip4 ? "--ipv4"
-				 : "--ipv6");
+	log_error(log, text, "no address matches %s", source ? "--source" : options->ip4 ? "--ipv4" : "--ipv6");
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -61,7 +61,7 @@ static void abort_run(struct run *run)
 	struct environment *environment = &run->environment;
 
 	environment_summary(environment);
-	fprintf(environment_output(environment), "%s: FAILED: cut short\n", environment->log.name);
+	fprintf(environment_output(environment), "%s: FAILED: shutdown did not complete\n", environment->log.name);
 	environment_finish(environment, OUTCOME_FAILED);
 }
 
@@ -185,7 +185,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		environment->to_confine = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
-		log_errno(&environment->log, "event loop", errno, "cannot be made");
+		log_errno(&environment->log, NULL, errno, "creating the event loop");
 		return OUTCOME_INTERNAL;
 	}
 	if (WITH_PATH && !run->command->chooses_transport)
@@ -214,7 +214,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	enum outcome outcome;
 
 	if (!options) {
-		log_errno(&run.environment.log, NULL, ENOMEM, "start");
+		log_errno(&run.environment.log, NULL, ENOMEM, "starting");
 		return OUTCOME_INTERNAL;
 	}
 	run.common = options;

@@ -70,11 +70,11 @@ static const struct {
 	const char *line;
 	const char *summary;
 } rows[] = {
-	[FATAL_INTERRUPTED] = ROW(CODE_INTERRUPTED, "interrupted again", "ended at once"),
-	[FATAL_STUCK] = ROW(CODE_FAILED, "no end in time", "a system or library call does not return: ended at once"),
-	[FATAL_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: ended at once"),
-	[FATAL_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: ended at once"),
-	[FATAL_LOOP] = ROW(CODE_INTERNAL, "event loop", "the kernel refuses to wait for events: ended at once"),
+	[FATAL_INTERRUPTED] = ROW(CODE_INTERRUPTED, "second signal", "terminated"),
+	[FATAL_STUCK] = ROW(CODE_FAILED, "watchdog", "a system or library call does not return: terminated"),
+	[FATAL_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: terminated"),
+	[FATAL_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: terminated"),
+	[FATAL_LOOP] = ROW(CODE_INTERNAL, "event loop", "waiting for events failed: terminated"),
 };
 
 /* Does not block: a blocked write(2) to this descriptor may be why the process ends. */

@@ -47,7 +47,7 @@ static void clear_replaced(struct parse *parse, const struct option *row)
 	char one[OPTION_TEXT_SIZE], another[OPTION_TEXT_SIZE];
 
 	if (*flag)
-		log_hint(parse->log, "%s takes the place of %s: the last one counts", option_label(row, one),
+		log_hint(parse->log, "%s overrides the earlier %s", option_label(row, one),
 			 option_label(other, another));
 	*flag = false;
 	parse->given &= ~(UINT64_C(1) << position);

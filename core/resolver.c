@@ -185,12 +185,12 @@ static void child_exited(struct resolver *resolver)
 		log_failure(
 			resolver->log,
 			&(struct failure){ .object = resolver->text, .code_name = "signal", .code = WTERMSIG(status) },
-			"look-up failed: its process was killed: %s", strsignal(WTERMSIG(status)));
+			"look-up failed: the look-up process was killed: %s", strsignal(WTERMSIG(status)));
 	else
 		log_failure(resolver->log,
 			    &(struct failure){
 				    .object = resolver->text, .code_name = "status", .code = WEXITSTATUS(status) },
-			    "look-up failed: its process gave no answer");
+			    "look-up failed: the look-up process returned no result");
 	resolver_finish(resolver, OUTCOME_INTERNAL);
 }
 
@@ -296,7 +296,7 @@ static bool reject_text(const struct resolver *resolver, enum address_format for
 	if (format != ADDRESS_FORMAT_ANY)
 		log_error(resolver->log, resolver->text, "is not %s", format_text(format));
 	else if (scope && strchr(resolver->text, ':'))
-		log_error(resolver->log, resolver->text, "is no IPv6 address, or there is no interface %s here",
+		log_error(resolver->log, resolver->text, "is not an IPv6 address, or interface %s does not exist",
 			  scope + 1);
 	else
 		return false;
@@ -320,7 +320,7 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 	} else if (reject_text(resolver, format)) {
 		resolver->immediate = OUTCOME_USAGE;
 	} else if (!WITH_NAMES) {
-		log_error(log, text, "is not an address, and this program has no look-up of names");
+		log_error(log, text, "is not an address, and this build cannot look up names");
 		resolver->immediate = OUTCOME_USAGE;
 	} else {
 		resolver->immediate = start_child(resolver, timeout);

@@ -207,9 +207,9 @@ static const char label[] = "--sandbox";
 bool sandbox_is_possible(const struct log *log)
 {
 	if (!PROCESSOR)
-		log_error(log, label, "the system calls of this processor are not known");
+		log_error(log, label, "not supported on this processor architecture");
 	else if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
-		log_errno(log, label, errno, "this kernel has no system call filters");
+		log_errno(log, label, errno, "the kernel has no system call filters");
 	else
 		return true;
 	return false;
@@ -226,6 +226,6 @@ enum outcome sandbox_enter(const struct log *log, unsigned grants, sandbox_refus
 	if (!sigaction(SIGSYS, &action, NULL) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	    !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded))
 		return OUTCOME_OK;
-	log_errno(log, label, errno, "the system call filter cannot be put in place");
+	log_errno(log, label, errno, "installing the system call filter");
 	return OUTCOME_INTERNAL;
 }

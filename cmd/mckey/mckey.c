@@ -137,7 +137,7 @@ static enum outcome mckey_start(struct environment *environment, const void *own
 
 	*state = NULL;
 	if (!run) {
-		log_errno(&environment->log, NULL, ENOMEM, "start");
+		log_errno(&environment->log, NULL, ENOMEM, "starting");
 		return OUTCOME_INTERNAL;
 	}
 	run->environment = environment;
@@ -155,7 +155,7 @@ static enum outcome mckey_start(struct environment *environment, const void *own
 	run->sources.windows = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
 	if (!run->members) {
-		log_errno(&environment->log, NULL, ENOMEM, "start");
+		log_errno(&environment->log, NULL, ENOMEM, "starting");
 		free(run);
 		return OUTCOME_INTERNAL;
 	}

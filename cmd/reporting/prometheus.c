@@ -116,6 +116,6 @@ void reporting_write_prometheus(struct reporting *reporting)
 	reporting->prometheus = NULL;
 	if (replaced)
 		unlink(temporary);
-	log_errno(&reporting->environment->log, file, error, "--prometheus: the file cannot be written");
+	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
 	environment_note(reporting->environment, OUTCOME_INTERNAL);
 }

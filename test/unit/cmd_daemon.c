@@ -100,13 +100,13 @@ static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), "%ld\n", (long)getppid());
-	snprintf(words, sizeof(words), "is that of process %ld, which is alive", (long)getppid());
+	snprintf(words, sizeof(words), "belongs to running process %ld", (long)getppid());
 	write_file(text);
 	assert_begin_refused(&options, OUTCOME_INTERNAL, words);
 	assert_int_equal(number_in_file(), getppid());
 	/* Not ours to signal, but alive. */
 	write_file("1\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "is that of process 1, which is alive");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "belongs to running process 1");
 }
 
 static void pidfile_of_a_dead_process_is_replaced(void **state)
@@ -130,13 +130,13 @@ static void any_other_file_is_left_alone(void **state)
 
 	(void)state;
 	write_file("root:x:0:0\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("-1\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("99999999 bottles of beer\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("4294967297\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "holds no number of a process");
+	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
 	assert_int_equal(access(pidfile, F_OK), 0);
 }
 

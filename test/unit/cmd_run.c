@@ -475,11 +475,11 @@ static void end_that_takes_too_long_is_cut(void **state)
 		int number;
 	} rows[] = {
 		{ "--deadline 20ms", "tool: deadline of 0.02 s exceeded\n",
-		  "open\nstart\ndeadline\ntool: FAILED: cut short\nstop\nclose\n", 0 },
+		  "open\nstart\ndeadline\ntool: FAILED: shutdown did not complete\nstop\nclose\n", 0 },
 		{ "--timeout 30ms", "tool: shutdown exceeded --timeout (0.03 s)\n",
-		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGINT },
+		  "open\nstart\nsignal\ntool: FAILED: shutdown did not complete\nstop\nclose\n", SIGINT },
 		{ "--deadline 1s", "tool: deadline of 1 s exceeded\n",
-		  "open\nstart\nsignal\ntool: FAILED: cut short\nstop\nclose\n", SIGTERM },
+		  "open\nstart\nsignal\ntool: FAILED: shutdown did not complete\nstop\nclose\n", SIGTERM },
 	};
 
 	(void)state;
@@ -580,7 +580,7 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 		kill(child.pid, SIGTERM);
 	} while (!waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid);
 	finish(&child, &result);
-	assert_string_equal(result.err, "rdmatest: interrupted again: ended at once\n");
+	assert_string_equal(result.err, "rdmatest: second signal: terminated\n");
 	if (after)
 		assert_string_equal(strstr(result.out, before) + strlen(before), after);
 	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
@@ -626,7 +626,7 @@ static void deadline_holds_though_a_call_blocks(void **state)
 
 	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
-	       "rdmatest: no end in time: a system or library call does not return: ended at once\n");
+	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
 }
 
 /* Nothing is known of the run any more, but standard output has its one object. */
@@ -640,7 +640,7 @@ static void a_fatal_exit_prints_json_too(void **state)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
-	static const char again[] = FATAL_SUMMARY("130", "interrupted again", "ended at once");
+	static const char again[] = FATAL_SUMMARY("130", "second signal", "terminated");
 
 	(void)state;
 	second_signal_ends_at_once(&row, "--json", "hang\n", again);
@@ -649,9 +649,9 @@ static void a_fatal_exit_prints_json_too(void **state)
 	/* The summary of a run that went well is not out before its clean-up went well. */
 	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
-	       "open\nstart\nhang\n" FATAL_SUMMARY("1", "no end in time",
-						   "a system or library call does not return: ended at once"),
-	       "rdmatest: no end in time: a system or library call does not return: ended at once\n");
+	       "open\nstart\nhang\n" FATAL_SUMMARY("1", "watchdog",
+						   "a system or library call does not return: terminated"),
+	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
 }
 
 /* A failure of the very last step counts in the exit code, and so in the summary. */
@@ -901,7 +901,7 @@ static void no_interval_without_a_file_to_write(void **state)
 	snprintf(figures, sizeof(figures), "%s/figures", folder);
 	snprintf(arguments, sizeof(arguments), "--deadline 100 --prometheus %s", figures);
 	snprintf(err, sizeof(err),
-		 "tool: %s: --prometheus: the file cannot be written: No such file or directory (2)\n"
+		 "tool: %s: --prometheus: writing the file: No such file or directory (2)\n"
 		 "tool: deadline of 100 s exceeded\n",
 		 figures);
 	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\nstop\nclose\n", err);

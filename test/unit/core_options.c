@@ -487,10 +487,9 @@ static void classic_habits(void **state)
 	(void)state;
 	capture_begin(&capture);
 	assert_int_equal(options_parse(classic, NULL, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
-	assert_string_equal(capture_end(&capture),
-			    "tool: hint: -c, --client takes the place of -s, --server: the last one counts\n"
-			    "tool: hint: argument 'stray' ignored beside -t, --target\n"
-			    "tool: hint: argument 'other' ignored beside -t, --target\n");
+	assert_string_equal(capture_end(&capture), "tool: hint: -c, --client overrides the earlier -s, --server\n"
+						   "tool: hint: argument 'stray' ignored beside -t, --target\n"
+						   "tool: hint: argument 'other' ignored beside -t, --target\n");
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
 	assert_false(options_given(classic, given, "server"));

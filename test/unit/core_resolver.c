@@ -202,15 +202,15 @@ static void failures_in_words(void **state)
 		{ "system.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
 		  "tool: system.test: look-up failed: Too many open files (24)\n" },
 		{ "killed.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
-		  "tool: killed.test: look-up failed: its process was killed: Killed (signal 9)\n" },
+		  "tool: killed.test: look-up failed: the look-up process was killed: Killed (signal 9)\n" },
 		{ "exits.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
-		  "tool: exits.test: look-up failed: its process gave no answer (status 3)\n" },
+		  "tool: exits.test: look-up failed: the look-up process returned no result (status 3)\n" },
 		{ "two.test", ADDRESS_FORMAT_IP4, OUTCOME_USAGE, "tool: two.test: is not an IPv4 address\n" },
 		{ "10.0.0.1", ADDRESS_FORMAT_IP6, OUTCOME_USAGE, "tool: 10.0.0.1: is not an IPv6 address\n" },
 		{ "two.test", ADDRESS_FORMAT_IP, OUTCOME_USAGE, "tool: two.test: is not an IPv4 or IPv6 address\n" },
 		{ "10.0.0.1", ADDRESS_FORMAT_GID, OUTCOME_USAGE, "tool: 10.0.0.1: is not a GID\n" },
 		{ "fe80::1%nosuch", ADDRESS_FORMAT_ANY, OUTCOME_USAGE,
-		  "tool: fe80::1%nosuch: is no IPv6 address, or there is no interface nosuch here\n" },
+		  "tool: fe80::1%nosuch: is not an IPv6 address, or interface nosuch does not exist\n" },
 	};
 	struct question *question = *state;
 

@@ -364,10 +364,9 @@ static void refusal_is_told(void **state)
 		_exit(1);
 	}
 	waitpid(child, &status, 0);
-	snprintf(
-		expected, sizeof(expected),
-		"rdmatest: --sandbox: system call %6d\nrdmatest: --sandbox: a system call was refused: ended at once\n",
-		(int)SYS_socket);
+	snprintf(expected, sizeof(expected),
+		 "rdmatest: --sandbox: system call %6d\nrdmatest: --sandbox: a system call was refused: terminated\n",
+		 (int)SYS_socket);
 	assert_string_equal(capture_end(&capture), expected);
 	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERNAL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a server's process: its pidfile, who hears that it is ready, and the background. */
+/* --pidfile, --ready-fd and --daemon. */
 #include "test/unit/unit.h"
 
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 
 static const struct log tool_log = { .name = "tool" };
 static const struct address somewhere = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7174 };
-static char folder[] = "/tmp/life.XXXXXX";
+static char folder[] = "/tmp/daemon.XXXXXX";
 static char pidfile[sizeof(folder) + 4];
 
-static enum outcome be_ready(struct daemon *daemon)
+static enum outcome register_and_ready(struct daemon *daemon)
 {
 	enum outcome outcome = daemon_register(daemon);
 
@@ -29,7 +29,7 @@ static void write_file(const char *text)
 	fclose(stream);
 }
 
-static long number_in_file(void)
+static long pid_in_file(void)
 {
 	FILE *stream = fopen(pidfile, "r");
 	long number = 0;
@@ -47,7 +47,7 @@ static int remove_file(void **state)
 	return 0;
 }
 
-static void assert_begin_refused(const struct daemon_options *options, enum outcome outcome, const char *words)
+static void assert_begin_rejected(const struct daemon_options *options, enum outcome outcome, const char *words)
 {
 	struct daemon daemon = { 0 };
 	struct capture errors;
@@ -68,8 +68,8 @@ static int exit_status(pid_t process)
 	return WEXITSTATUS(status);
 }
 
-/* The process of a child that has ended. */
-static pid_t dead_process(void)
+/* Returns the ID of a child that has exited. */
+static pid_t exited_process(void)
 {
 	pid_t child = fork();
 
@@ -79,7 +79,7 @@ static pid_t dead_process(void)
 	return child;
 }
 
-static void pidfile_is_there_from_ready_to_the_end(void **state)
+static void pidfile_exists_from_ready_to_end(void **state)
 {
 	const struct daemon_options options = { .pidfile = pidfile };
 	struct daemon daemon = { 0 };
@@ -87,13 +87,13 @@ static void pidfile_is_there_from_ready_to_the_end(void **state)
 	(void)state;
 	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	assert_int_equal(access(pidfile, F_OK), -1);
-	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
-	assert_int_equal(number_in_file(), getpid());
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_OK);
+	assert_int_equal(pid_in_file(), getpid());
 	daemon_end(&daemon);
 	assert_int_equal(access(pidfile, F_OK), -1);
 }
 
-static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
+static void pidfile_of_running_process_is_rejected(void **state)
 {
 	const struct daemon_options options = { .pidfile = pidfile };
 	char text[32], words[64];
@@ -102,45 +102,45 @@ static void pidfile_of_a_living_process_is_refused_and_kept(void **state)
 	snprintf(text, sizeof(text), "%ld\n", (long)getppid());
 	snprintf(words, sizeof(words), "belongs to running process %ld", (long)getppid());
 	write_file(text);
-	assert_begin_refused(&options, OUTCOME_INTERNAL, words);
-	assert_int_equal(number_in_file(), getppid());
-	/* Not ours to signal, but alive. */
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, words);
+	assert_int_equal(pid_in_file(), getppid());
+	/* kill(2) fails with EPERM: the process exists. */
 	write_file("1\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "belongs to running process 1");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "belongs to running process 1");
 }
 
-static void pidfile_of_a_dead_process_is_replaced(void **state)
+static void pidfile_of_exited_process_is_replaced(void **state)
 {
 	const struct daemon_options options = { .pidfile = pidfile };
 	struct daemon daemon = { 0 };
 	char text[32];
 
 	(void)state;
-	snprintf(text, sizeof(text), "%ld\n", (long)dead_process());
+	snprintf(text, sizeof(text), "%ld\n", (long)exited_process());
 	write_file(text);
 	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
-	assert_int_equal(number_in_file(), getpid());
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_OK);
+	assert_int_equal(pid_in_file(), getpid());
 	daemon_end(&daemon);
 }
 
-static void any_other_file_is_left_alone(void **state)
+static void file_without_process_id_is_rejected(void **state)
 {
 	const struct daemon_options options = { .pidfile = pidfile };
 
 	(void)state;
 	write_file("root:x:0:0\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("-1\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("99999999 bottles of beer\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("4294967297\n");
-	assert_begin_refused(&options, OUTCOME_INTERNAL, "contains no process ID");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	assert_int_equal(access(pidfile, F_OK), 0);
 }
 
-static void pidfile_that_cannot_be_written_is_told(void **state)
+static void pidfile_write_error_is_reported(void **state)
 {
 	const struct daemon_options options = { .pidfile = "/nowhere/pid" };
 	struct daemon daemon = { 0 };
@@ -149,12 +149,12 @@ static void pidfile_that_cannot_be_written_is_told(void **state)
 	(void)state;
 	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	capture_begin(&errors);
-	assert_int_equal(be_ready(&daemon), OUTCOME_INTERNAL);
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --pidfile: /nowhere/pid: No such file or directory (2)\n");
 	daemon_end(&daemon);
 }
 
-static void descriptor_gets_one_line_and_its_end(void **state)
+static void ready_fd_gets_one_line_and_is_closed(void **state)
 {
 	struct daemon_options options = { 0 };
 	struct daemon daemon = { 0 };
@@ -166,7 +166,7 @@ static void descriptor_gets_one_line_and_its_end(void **state)
 	assert_int_equal(pipe(ends), 0);
 	options.ready_fd = ends[1];
 	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
-	assert_int_equal(be_ready(&daemon), OUTCOME_OK);
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_OK);
 	length = read(ends[0], text, sizeof(text) - 1);
 	assert_true(length > 0);
 	text[length] = 0;
@@ -175,16 +175,16 @@ static void descriptor_gets_one_line_and_its_end(void **state)
 	close(ends[0]);
 }
 
-static void descriptor_that_is_not_open_is_refused(void **state)
+static void closed_ready_fd_is_rejected(void **state)
 {
 	const struct daemon_options options = { .ready_fd = 999 };
 
 	(void)state;
-	assert_begin_refused(&options, OUTCOME_USAGE, "tool: --ready-fd: descriptor 999: Bad file descriptor (9)");
+	assert_begin_rejected(&options, OUTCOME_USAGE, "tool: --ready-fd: descriptor 999: Bad file descriptor (9)");
 }
 
-/* Nobody handed it over: it is not the one that is meant. */
-static void descriptor_of_our_own_is_refused(void **state)
+/* A descriptor with FD_CLOEXEC is not inherited. */
+static void ready_fd_with_cloexec_is_rejected(void **state)
 {
 	int own = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	const struct daemon_options options = { .ready_fd = own };
@@ -193,11 +193,11 @@ static void descriptor_of_our_own_is_refused(void **state)
 	(void)state;
 	assert_true(own >= 0);
 	snprintf(words, sizeof(words), "tool: --ready-fd: descriptor %d: Bad file descriptor (9)", own);
-	assert_begin_refused(&options, OUTCOME_USAGE, words);
+	assert_begin_rejected(&options, OUTCOME_USAGE, words);
 	close(own);
 }
 
-static void reader_that_is_gone_is_told(void **state)
+static void ready_fd_write_error_is_reported(void **state)
 {
 	struct daemon_options options = { 0 };
 	struct daemon daemon = { 0 };
@@ -211,15 +211,13 @@ static void reader_that_is_gone_is_told(void **state)
 	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
 	close(ends[0]);
 	capture_begin(&errors);
-	assert_int_equal(be_ready(&daemon), OUTCOME_INTERNAL);
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_INTERNAL);
 	assert_non_null(strstr(capture_end(&errors), "--ready-fd: writing: Broken pipe"));
 	close(ends[1]);
 }
 
-/*
- * Runs a daemon that ends with that code: as soon as hold, if it is not 0, ends, and then it has become ready. Returns
- * what the caller's process ends with.
- */
+/* Runs a daemon that ends with code: at once if hold is 0, else when it is ready and hold reads end of file. Returns
+ * the exit status of the parent. */
 static int daemon_status(int hold, int code)
 {
 	static const struct daemon_options options = { .daemon = true, .pidfile = pidfile };
@@ -231,7 +229,7 @@ static int daemon_status(int hold, int code)
 
 		if (daemon_begin(&daemon, &options, &tool_log))
 			_exit(99);
-		if (hold && (be_ready(&daemon) || read(hold, &byte, sizeof(byte))))
+		if (hold && (register_and_ready(&daemon) || read(hold, &byte, sizeof(byte))))
 			_exit(98);
 		daemon_end(&daemon);
 		_exit(code);
@@ -239,14 +237,14 @@ static int daemon_status(int hold, int code)
 	return exit_status(caller);
 }
 
-static void caller_of_a_daemon_ends_when_it_is_ready(void **state)
+static void parent_exits_when_daemon_is_ready(void **state)
 {
 	int hold[2], end[2];
 	pid_t process;
 	char byte;
 
 	(void)state;
-	/* The daemon's copy of the end to be read from is its hold; that of the other pipe's tells of its end. */
+	/* The daemon runs until hold[1] is closed. end reads end of file when it has exited. */
 	assert_int_equal(pipe(end), 0);
 	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
 	process = fork();
@@ -256,7 +254,7 @@ static void caller_of_a_daemon_ends_when_it_is_ready(void **state)
 	}
 	close(end[1]);
 	assert_int_equal(exit_status(process), 0);
-	process = (pid_t)number_in_file();
+	process = (pid_t)pid_in_file();
 	assert_int_not_equal(process, getpid());
 	assert_int_equal(getsid(process), process);
 	close(hold[1]);
@@ -266,15 +264,15 @@ static void caller_of_a_daemon_ends_when_it_is_ready(void **state)
 	close(end[0]);
 }
 
-static void caller_of_a_daemon_that_fails_has_its_exit_code(void **state)
+static void parent_returns_exit_code_of_failed_daemon(void **state)
 {
 	(void)state;
 	assert_int_equal(daemon_status(0, 3), 3);
 	assert_int_equal(daemon_status(0, 4), 4);
 }
 
-/* A process that is killed says nothing, so that its caller has to. */
-static void caller_of_a_daemon_that_is_killed_says_so(void **state)
+/* A killed process prints nothing: its parent reports the signal. */
+static void parent_reports_killed_daemon(void **state)
 {
 	static const struct daemon_options options = { .daemon = true };
 	struct capture errors;
@@ -314,18 +312,18 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(pidfile_is_there_from_ready_to_the_end, remove_file),
-		cmocka_unit_test_teardown(pidfile_of_a_living_process_is_refused_and_kept, remove_file),
-		cmocka_unit_test_teardown(pidfile_of_a_dead_process_is_replaced, remove_file),
-		cmocka_unit_test_teardown(any_other_file_is_left_alone, remove_file),
-		cmocka_unit_test(pidfile_that_cannot_be_written_is_told),
-		cmocka_unit_test(descriptor_gets_one_line_and_its_end),
-		cmocka_unit_test(descriptor_that_is_not_open_is_refused),
-		cmocka_unit_test(descriptor_of_our_own_is_refused),
-		cmocka_unit_test(reader_that_is_gone_is_told),
-		cmocka_unit_test_teardown(caller_of_a_daemon_ends_when_it_is_ready, remove_file),
-		cmocka_unit_test_teardown(caller_of_a_daemon_that_fails_has_its_exit_code, remove_file),
-		cmocka_unit_test(caller_of_a_daemon_that_is_killed_says_so),
+		cmocka_unit_test_teardown(pidfile_exists_from_ready_to_end, remove_file),
+		cmocka_unit_test_teardown(pidfile_of_running_process_is_rejected, remove_file),
+		cmocka_unit_test_teardown(pidfile_of_exited_process_is_replaced, remove_file),
+		cmocka_unit_test_teardown(file_without_process_id_is_rejected, remove_file),
+		cmocka_unit_test(pidfile_write_error_is_reported),
+		cmocka_unit_test(ready_fd_gets_one_line_and_is_closed),
+		cmocka_unit_test(closed_ready_fd_is_rejected),
+		cmocka_unit_test(ready_fd_with_cloexec_is_rejected),
+		cmocka_unit_test(ready_fd_write_error_is_reported),
+		cmocka_unit_test_teardown(parent_exits_when_daemon_is_ready, remove_file),
+		cmocka_unit_test_teardown(parent_returns_exit_code_of_failed_daemon, remove_file),
+		cmocka_unit_test(parent_reports_killed_daemon),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

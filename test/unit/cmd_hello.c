@@ -53,7 +53,7 @@ static void padding_is_ignored(void **state)
 	assert_int_equal(hello.count, sample.count);
 }
 
-static void others_are_no_hello(void **state)
+static void other_data_is_rejected(void **state)
 {
 	uint8_t bytes[56] = { 0 };
 	struct hello hello;
@@ -63,7 +63,7 @@ static void others_are_no_hello(void **state)
 	assert_false(hello_read(NULL, 56, HELLO_UCMATOSE, &hello));
 	assert_false(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
 	for (size_t length = 0; length < sizeof(on_the_wire); length++) {
-		/* Of that length in memory too, so that a sanitizer sees a read behind it. */
+		/* A copy of exactly that length, so that a sanitizer detects a read beyond it. */
 		uint8_t *cut = malloc(length + !length);
 
 		memcpy(cut, on_the_wire, length);
@@ -99,7 +99,7 @@ int main(void)
 		cmocka_unit_test(wire_form),
 		cmocka_unit_test(read_back),
 		cmocka_unit_test(padding_is_ignored),
-		cmocka_unit_test(others_are_no_hello),
+		cmocka_unit_test(other_data_is_rejected),
 		cmocka_unit_test(later_version_is_read),
 	};
 

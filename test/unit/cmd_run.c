@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=confinement_enter */
 /* link: -Wl,--wrap=timer_settime */
-/*
- * The run of a command from its arguments to its exit code: limits, signals, output that cannot be written. The
- * commands are made up and write a trace on stdout; each runs in a process of its own.
- */
+/* command_run() from arguments to exit code: limits, signals, output errors. Each fake command runs in its own process
+ * and prints a trace on stdout. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -26,13 +24,13 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
 int __real_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
 
-/* So much faster the kernel's own timers run, which a process that does not come back to the loop has left. */
-static int64_t haste = 1;
+/* Divides the times of kernel timers, for a process that is blocked outside the loop. */
+static int64_t timer_speedup = 1;
 
-/* What a command that raises signals sends itself when it starts, one behind the other. */
+/* Signals that start_and_raise() sends to its own process. */
 static int raised[2];
 
-/* An options struct that every made-up command shares. */
+/* The options of all fake commands. */
 struct settings {
 	struct common_options common;
 	bool bad;
@@ -56,7 +54,7 @@ struct state {
 static void trace(const char *word)
 {
 	printf("%s\n", word);
-	/* cmocka has used stdout before, so that setvbuf(3) comes too late. */
+	/* setvbuf(3) has no effect here: cmocka has used stdout before. */
 	fflush(stdout);
 }
 
@@ -67,7 +65,7 @@ enum outcome __wrap_transport_open(const char *name, struct loop *loop, const st
 	(void)loop;
 	*transport = NULL;
 	trace("open");
-	/* The only way from here to the options of the test. */
+	/* --debug makes the transport fail. */
 	if (log->debug) {
 		log_error(log, NULL, "no device");
 		return OUTCOME_NO_DEVICE;
@@ -89,15 +87,15 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 	return OUTCOME_OK;
 }
 
-static struct timespec hastened(struct timespec time)
+static struct timespec sped_up(struct timespec time)
 {
-	return clock_timespec((time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec) / haste);
+	return clock_timespec((time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec) / timer_speedup);
 }
 
 int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old)
 {
-	const struct itimerspec sooner = { .it_value = hastened(value->it_value),
-					   .it_interval = hastened(value->it_interval) };
+	const struct itimerspec sooner = { .it_value = sped_up(value->it_value),
+					   .it_interval = sped_up(value->it_interval) };
 
 	return __real_timer_settime(timer, flags, &sooner, old);
 }
@@ -138,7 +136,7 @@ static void stop(void *owner)
 	trace("stop");
 }
 
-/* Clean-up during which a signal comes, or that never returns. */
+/* Receives a signal during the clean-up. */
 static void stop_and_be_interrupted(void *owner)
 {
 	trace("stopping");
@@ -154,7 +152,7 @@ static void stop_never(void *owner)
 		pause();
 }
 
-/* What there is no option for is left open: zeros would forbid every retry. */
+/* Options that the program lacks must be PATH_UNSET: zeros would forbid every retry. */
 static enum outcome start_and_finish(struct environment *environment, const void *options, void **owner)
 {
 	const struct settings *settings = options;
@@ -197,7 +195,7 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	(void)options;
 	make_state(environment, owner);
 	environment_ready(environment, &nowhere, "ready");
-	/* Nothing is given up twice. */
+	/* The second call has no effect. */
 	environment_settled(environment);
 	environment_finish(environment, OUTCOME_OK);
 	return OUTCOME_OK;
@@ -210,13 +208,13 @@ static void finish_now(void *owner)
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
-static void finish_and_say(void *owner)
+static void finish_with_message(void *owner)
 {
 	fprintf(stderr, "finished\n");
 	finish_now(owner);
 }
 
-/* When the reader of standard output has gone. */
+/* Finishes after the reader of standard output has closed the pipe. */
 static enum outcome start_and_finish_later(struct environment *environment, const void *options, void **owner)
 {
 	struct state *state = make_state(environment, owner);
@@ -224,11 +222,11 @@ static enum outcome start_and_finish_later(struct environment *environment, cons
 
 	(void)options;
 	poll(&reader, 1, -1);
-	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_and_say, state);
+	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_with_message, state);
 	return OUTCOME_OK;
 }
 
-static void stand_still(void *owner)
+static void let_60_ms_pass(void *owner)
 {
 	(void)owner;
 	fake_clock_pass(60 * CLOCK_NS_PER_MS);
@@ -237,31 +235,31 @@ static void stand_still(void *owner)
 static enum outcome start_and_finish_with_the_deadline(struct environment *environment, const void *options,
 						       void **owner)
 {
-	static struct loop_timer standing;
+	static struct loop_timer busy;
 	struct state *state = make_state(environment, owner);
 
 	(void)options;
-	loop_timer_start(environment->loop, &standing, 0, stand_still, NULL);
+	loop_timer_start(environment->loop, &busy, 0, let_60_ms_pass, NULL);
 	loop_timer_start(environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, finish_now, state);
 	return OUTCOME_OK;
 }
 
-static void say_again(void *owner)
+static void print_line(void *owner)
 {
 	struct state *state = owner;
 
 	trace("again");
-	loop_timer_start(state->environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, say_again, state);
+	loop_timer_start(state->environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, print_line, state);
 }
 
-static enum outcome start_and_talk(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_print_lines(struct environment *environment, const void *options, void **owner)
 {
 	(void)options;
-	say_again(make_state(environment, owner));
+	print_line(make_state(environment, owner));
 	return OUTCOME_OK;
 }
 
-/* A library call that never returns, as seen from the loop. */
+/* A library call that never returns. */
 static void hang(void *owner)
 {
 	(void)owner;
@@ -279,7 +277,7 @@ static enum outcome start_and_hang(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
-static void end_in_order(void *owner, enum interruption reason)
+static void shut_down(void *owner, enum interruption reason)
 {
 	struct state *state = owner;
 
@@ -287,19 +285,19 @@ static void end_in_order(void *owner, enum interruption reason)
 	loop_timer_start(state->environment->loop, &state->timer, 50 * CLOCK_NS_PER_MS, finish_now, state);
 }
 
-static void end_without_reader(void *owner, enum interruption reason)
+static void finish_without_reader(void *owner, enum interruption reason)
 {
 	assert_int_equal(reason, INTERRUPTION_NO_READER);
-	finish_and_say(owner);
+	finish_with_message(owner);
 }
 
-static void end_never(void *owner, enum interruption reason)
+static void never_shut_down(void *owner, enum interruption reason)
 {
 	(void)owner;
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
 }
 
-static void limit_reached(void *owner)
+static void step_timed_out(void *owner)
 {
 	struct state *state = owner;
 
@@ -307,17 +305,17 @@ static void limit_reached(void *owner)
 	environment_finish(state->environment, OUTCOME_FAILED);
 }
 
-static void end_at_its_limit(void *owner, enum interruption reason)
+static void shutdown_step_times_out(void *owner, enum interruption reason)
 {
 	struct state *state = owner;
 
-	end_never(owner, reason);
-	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, limit_reached, state);
+	never_shut_down(owner, reason);
+	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, step_timed_out, state);
 }
 
-static void end_blocked(void *owner, enum interruption reason)
+static void block_in_shutdown(void *owner, enum interruption reason)
 {
-	end_never(owner, reason);
+	never_shut_down(owner, reason);
 	hang(owner);
 }
 
@@ -360,7 +358,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 		snprintf(words, sizeof(words), "%s", arguments);
 		for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 			argv[argc++] = word;
-		signal(SIGPIPE, SIG_IGN); /* as main does */
+		signal(SIGPIPE, SIG_IGN); /* as main() does */
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
 		close(out[0]);
@@ -373,7 +371,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 	return child;
 }
 
-/* Reads until word stands in the text, or the end. */
+/* Reads until the text contains word, or to the end if word is NULL. */
 static void read_until(int fd, char *text, size_t size, const char *word)
 {
 	size_t length = strlen(text);
@@ -412,7 +410,7 @@ static void expect(const struct command *row, const char *arguments, int status,
 	assert_int_equal(result.status, status);
 }
 
-static void ends_by_itself(void **state)
+static void command_finishes(void **state)
 {
 	const struct command at_once = { .start = start_and_finish };
 
@@ -428,8 +426,7 @@ static void start_fails(void **state)
 	expect(&fails, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "");
 }
 
-/* Who reads "ready" finds a process that has given its privileges up. */
-static void confined_before_ready(void **state)
+static void privileges_are_dropped_before_ready(void **state)
 {
 	const struct command serves = { .start = start_and_be_ready };
 
@@ -457,18 +454,17 @@ static void no_device(void **state)
 
 static void deadline_ends_the_run(void **state)
 {
-	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
+	const struct command waits = { .start = start_and_wait, .interrupt = shut_down };
 
 	(void)state;
 	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
 	       "tool: deadline of 0.02 s exceeded\n");
 }
 
-/* A deadline holds: the end in order gets a moment more, whatever --timeout is; and none that a signal began is left.
- */
-static void end_that_takes_too_long_is_cut(void **state)
+/* The shutdown gets 250 ms after a deadline, whatever --timeout is, or no time if a signal has started it before. */
+static void shutdown_timeout_aborts_run(void **state)
 {
-	const struct command raises = { .start = start_and_raise, .interrupt = end_never };
+	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
 	static const struct {
 		const char *arguments, *err;
 		const char *out;
@@ -489,28 +485,28 @@ static void end_that_takes_too_long_is_cut(void **state)
 	}
 }
 
-/* A step of the end that comes to its own limit, which is the same, says more than that there is a limit. */
-static void steps_of_the_end_come_first(void **state)
+/* A step of the shutdown with the same timeout reports its own error first. */
+static void steps_of_shutdown_time_out_first(void **state)
 {
-	const struct command raises = { .start = start_and_raise, .interrupt = end_at_its_limit };
+	const struct command raises = { .start = start_and_raise, .interrupt = shutdown_step_times_out };
 
 	(void)state;
 	raised[0] = SIGINT;
 	expect(&raises, "--timeout 30ms", OUTCOME_FAILED, "open\nstart\nsignal\nlimit\nstop\nclose\n", "");
 }
 
-/* The deadline and the end are both due when the loop gets to look. */
-static void what_is_done_is_not_overdue(void **state)
+/* The deadline and the end are due in the same iteration. */
+static void run_that_ends_at_its_deadline_passes(void **state)
 {
-	const struct command ends = { .start = start_and_finish_with_the_deadline, .interrupt = end_never };
+	const struct command ends = { .start = start_and_finish_with_the_deadline, .interrupt = never_shut_down };
 
 	(void)state;
 	expect(&ends, "--deadline 30ms", 0, "open\nstart\nstop\nclose\n", "");
 }
 
-static void signal_ends_the_run_in_order(void **state)
+static void signal_starts_orderly_shutdown(void **state)
 {
-	const struct command waits = { .start = start_and_wait, .interrupt = end_in_order };
+	const struct command waits = { .start = start_and_wait, .interrupt = shut_down };
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 	(void)state;
@@ -527,20 +523,20 @@ static void signal_ends_the_run_in_order(void **state)
 	}
 }
 
-/* As timeout(1) does it: to the child, then to its group. */
-static void one_request_in_two_signals(void **state)
+/* timeout(1) signals its child and then the process group. */
+static void two_signals_of_timeout_are_one_request(void **state)
 {
-	const struct command raises = { .start = start_and_raise, .interrupt = end_in_order };
+	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
 
 	(void)state;
 	raised[0] = raised[1] = SIGINT;
 	expect(&raises, "", OUTCOME_OK, "open\nstart\nsignal\nstop\nclose\n", "");
 }
 
-/* A process that had no processor for long gets two of the watchdog's signals before it can do anything. */
-static void watchdog_leaves_time_for_the_end(void **state)
+/* A process without processor time gets two signals of the watchdog before its loop runs. */
+static void watchdog_tolerates_two_expiries(void **state)
 {
-	const struct command raises = { .start = start_and_raise, .interrupt = end_in_order };
+	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
 
 	(void)state;
 	raised[0] = raised[1] = SIGRTMIN + 1;
@@ -548,18 +544,18 @@ static void watchdog_leaves_time_for_the_end(void **state)
 	       "tool: deadline of 1 s exceeded\n");
 }
 
-static int hasten(void **state)
+static int speed_up_timers(void **state)
 {
 	(void)state;
-	haste = 10;
+	timer_speedup = 10;
 	fake_clock.real = true;
 	return 0;
 }
 
-static int restore(void **state)
+static int restore_timers(void **state)
 {
 	(void)state;
-	haste = 1;
+	timer_speedup = 1;
 	fake_clock.real = false;
 	memset(raised, 0, sizeof(raised));
 	return 0;
@@ -574,7 +570,7 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 
 	read_until(child.out, result.out, sizeof(result.out), before);
 	kill(child.pid, SIGINT);
-	/* Some come within the grace; on a busy machine who knows how many. */
+	/* The first ones may come within GRACE_MS. */
 	do {
 		poll(NULL, 0, 10);
 		kill(child.pid, SIGTERM);
@@ -586,31 +582,31 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
 }
 
-static void second_signal_while_the_end_takes_long(void **state)
+static void second_signal_during_shutdown(void **state)
 {
-	const struct command row = { .start = start_and_wait, .interrupt = end_never };
+	const struct command row = { .start = start_and_wait, .interrupt = never_shut_down };
 
 	(void)state;
 	second_signal_ends_at_once(&row, "--timeout 1m", "start\n", NULL);
 }
 
-static void second_signal_while_the_end_blocks(void **state)
+static void second_signal_while_shutdown_blocks(void **state)
 {
-	const struct command row = { .start = start_and_wait, .interrupt = end_blocked };
+	const struct command row = { .start = start_and_wait, .interrupt = block_in_shutdown };
 
 	(void)state;
 	second_signal_ends_at_once(&row, "", "start\n", NULL);
 }
 
-static void second_signal_while_the_run_blocks(void **state)
+static void second_signal_while_run_blocks(void **state)
 {
-	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
 	(void)state;
 	second_signal_ends_at_once(&row, "", "hang\n", "");
 }
 
-static void signal_during_the_clean_up(void **state)
+static void signal_during_clean_up(void **state)
 {
 	const struct command once = { .start = start_and_finish, .stop = stop_and_be_interrupted };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
@@ -620,25 +616,25 @@ static void signal_during_the_clean_up(void **state)
 	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
-static void deadline_holds_though_a_call_blocks(void **state)
+static void watchdog_ends_run_while_call_blocks(void **state)
 {
-	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
 	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
 	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
 }
 
-/* Nothing is known of the run any more, but standard output has its one object. */
+/* The constant summary of a fatal exit. */
 #define FATAL_SUMMARY(code, phase, cause)                                                                              \
 	"{\"type\":\"summary\",\"schema\":1,\"command\":null,\"version\":\"" RDMATEST_VERSION                          \
 	"\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":" code                          \
 	",\"error_count\":1,\"errors\":[{\"object\":null,\"phase\":\"" phase "\",\"cause\":\"" cause                   \
 	"\",\"code\":null,\"text\":\"" phase ": " cause "\",\"hint\":null,\"part\":null}]}\n"
 
-static void a_fatal_exit_prints_json_too(void **state)
+static void fatal_exit_prints_json_summary(void **state)
 {
-	const struct command row = { .start = start_and_hang, .interrupt = end_in_order };
+	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
 	static const char again[] = FATAL_SUMMARY("130", "second signal", "terminated");
 
@@ -646,7 +642,7 @@ static void a_fatal_exit_prints_json_too(void **state)
 	second_signal_ends_at_once(&row, "--json", "hang\n", again);
 	second_signal_ends_at_once(&row, "--json-stream", "hang\n", again);
 	second_signal_ends_at_once(&row, "--csv", "hang\n", "");
-	/* The summary of a run that went well is not out before its clean-up went well. */
+	/* The summary of a successful run is printed after its clean-up. */
 	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
 	       "open\nstart\nhang\n" FATAL_SUMMARY("1", "watchdog",
@@ -654,7 +650,7 @@ static void a_fatal_exit_prints_json_too(void **state)
 	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
 }
 
-/* A failure of the very last step counts in the exit code, and so in the summary. */
+/* A failure in the last step sets the exit code and is in the summary. */
 static void stop_and_fail(void *owner)
 {
 	struct state *state = owner;
@@ -664,7 +660,7 @@ static void stop_and_fail(void *owner)
 	stop(owner);
 }
 
-static void the_summary_has_the_exit_code(void **state)
+static void summary_has_exit_code(void **state)
 {
 	const struct command fails = { .start = start_and_finish, .stop = stop_and_fail };
 	struct child child = spawn(&fails, "--json");
@@ -684,11 +680,11 @@ static bool always(const void *options)
 	return true;
 }
 
-static void open_ended_run_without_a_reader_ends(void **state)
+static void open_ended_run_ends_without_reader(void **state)
 {
 	const struct command row = {
-		.start = start_and_talk,
-		.interrupt = end_without_reader,
+		.start = start_and_print_lines,
+		.interrupt = finish_without_reader,
 		.is_open_ended = always,
 	};
 	struct child child = spawn(&row, "");
@@ -703,10 +699,10 @@ static void open_ended_run_without_a_reader_ends(void **state)
 	assert_int_equal(result.status, OUTCOME_OK);
 }
 
-/* Its reader waited for the first line only. */
-static void run_with_an_end_goes_on_without_a_reader(void **state)
+/* A run that is not open-ended. */
+static void other_run_continues_without_reader(void **state)
 {
-	const struct command row = { .start = start_and_finish_later, .interrupt = end_in_order };
+	const struct command row = { .start = start_and_finish_later, .interrupt = shut_down };
 	struct child child = spawn(&row, "");
 	struct result result = { 0 };
 
@@ -728,7 +724,7 @@ static void finish_with_summary(void *owner)
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
-/* Of a run that has nothing to show. */
+/* A run without figures. */
 static void finish_without_summary(void *owner)
 {
 	trace("verdict");
@@ -741,7 +737,7 @@ static void work(void *owner)
 	fake_clock_pass(50 * CLOCK_NS_PER_MS);
 }
 
-/* The end is due before the interval's, and the loop comes to both in the same turn. */
+/* The end is due before the interval, in the same iteration. */
 static void finish_with_the_interval(struct state *state, loop_callback *end)
 {
 	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, end, state);
@@ -756,14 +752,14 @@ static enum outcome start_and_finish_with_the_interval(struct environment *envir
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_achieve_nothing(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish_without_summary(struct environment *environment, const void *options, void **owner)
 {
 	(void)options;
 	finish_with_the_interval(make_state(environment, owner), finish_without_summary);
 	return OUTCOME_OK;
 }
 
-static void nothing_comes_behind_the_verdict(void **state)
+static void verdict_is_last_line(void **state)
 {
 	const struct command row = { .start = start_and_finish_with_the_interval, .report = report_nothing };
 	struct child child = spawn(&row, "--interval-report 40ms");
@@ -774,12 +770,12 @@ static void nothing_comes_behind_the_verdict(void **state)
 	assert_non_null(strstr(result.out, "verdict\nstop\nclose\n"));
 }
 
-static void nothing_comes_behind_a_verdict_without_figures(void **state)
+static void verdict_without_figures_is_last_line(void **state)
 {
-	const struct command row = { .start = start_and_achieve_nothing, .report = report_nothing };
+	const struct command row = { .start = start_and_finish_without_summary, .report = report_nothing };
 
 	(void)state;
-	/* Due in the same turn, and cut short. */
+	/* The interval is due in the same iteration, then later. */
 	expect(&row, "--interval-report 40ms", 0, "open\nstart\nverdict\nstop\nclose\n", "");
 	expect(&row, "--interval-report 1s", 0, "open\nstart\nverdict\nstop\nclose\n", "");
 }
@@ -792,9 +788,11 @@ static void finish_soon(void *owner)
 	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_with_summary, state);
 }
 
-/* 80 ms of rest, 70 ms of work, in which the first interval of 100 ms ends, and so long that the second one does. */
-static enum outcome start_and_keep_the_interval_waiting(struct environment *environment, const void *options,
-							void **owner)
+/*
+ * 80 ms of sleep, 70 ms of work in which the first interval of 100 ms ends, and 80 ms of sleep in which the second one
+ * ends.
+ */
+static enum outcome start_and_delay_interval(struct environment *environment, const void *options, void **owner)
 {
 	struct state *state = make_state(environment, owner);
 
@@ -805,7 +803,7 @@ static enum outcome start_and_keep_the_interval_waiting(struct environment *envi
 
 static void intervals_do_not_overlap(void **state)
 {
-	const struct command row = { .start = start_and_keep_the_interval_waiting, .report = report_nothing };
+	const struct command row = { .start = start_and_delay_interval, .report = report_nothing };
 	struct child child = spawn(&row, "--interval-report 100ms");
 	struct result result = { 0 };
 	double from, to, before = 0;
@@ -837,7 +835,7 @@ static void pass_a_day(void *owner)
 	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, finish_with_summary, state);
 }
 
-static enum outcome start_and_end_behind_the_beat(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish_after_interval(struct environment *environment, const void *options, void **owner)
 {
 	struct state *state = make_state(environment, owner);
 
@@ -846,9 +844,9 @@ static enum outcome start_and_end_behind_the_beat(struct environment *environmen
 	return OUTCOME_OK;
 }
 
-static void a_last_interval_of_no_time_has_no_rate(void **state)
+static void very_short_last_interval_has_no_rate(void **state)
 {
-	const struct command row = { .start = start_and_end_behind_the_beat, .report = report_rate_only };
+	const struct command row = { .start = start_and_finish_after_interval, .report = report_rate_only };
 	struct child child = spawn(&row, "--interval-report 24h");
 	struct result result = { 0 };
 	const char *first, *last;
@@ -861,24 +859,24 @@ static void a_last_interval_of_no_time_has_no_rate(void **state)
 	last = strstr(first + 1, "tool: 86400.");
 	assert_non_null(last);
 	assert_int_equal(strncmp(strstr(last, " s: ") + 4, "\n", 1), 0);
-	/* The whole has one. */
+	/* The summary has a rate. */
 	assert_non_null(strstr(last, "  rate: 5/s\n"));
 }
 
 static char folder[] = "/tmp/run.XXXXXX";
 static char figures[sizeof(folder) + 8];
 
-/* The figures have been written once by now. */
-static enum outcome start_and_lose_the_folder(struct environment *environment, const void *options, void **owner)
+/* Removes the file of --prometheus after it was first written. */
+static enum outcome start_and_remove_folder(struct environment *environment, const void *options, void **owner)
 {
 	if (unlink(figures) || rmdir(folder))
 		trace("there was no file");
 	return start_and_wait(environment, options, owner);
 }
 
-static void end_at_once(void *owner, enum interruption reason)
+static void finish_on_interrupt(void *owner, enum interruption reason)
 {
-	end_never(owner, reason);
+	never_shut_down(owner, reason);
 	finish_now(owner);
 }
 
@@ -888,10 +886,10 @@ static void trace_interval(void *owner)
 	trace("interval");
 }
 
-static void no_interval_without_a_file_to_write(void **state)
+static void intervals_end_when_prometheus_file_fails(void **state)
 {
-	const struct command row = { .start = start_and_lose_the_folder,
-				     .interrupt = end_at_once,
+	const struct command row = { .start = start_and_remove_folder,
+				     .interrupt = finish_on_interrupt,
 				     .interval_over = trace_interval };
 
 	char arguments[64], err[256];
@@ -910,32 +908,32 @@ static void no_interval_without_a_file_to_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ends_by_itself),
+		cmocka_unit_test(command_finishes),
 		cmocka_unit_test(start_fails),
-		cmocka_unit_test(confined_before_ready),
+		cmocka_unit_test(privileges_are_dropped_before_ready),
 		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
 		cmocka_unit_test(no_device),
 		cmocka_unit_test(deadline_ends_the_run),
-		cmocka_unit_test_teardown(end_that_takes_too_long_is_cut, restore),
-		cmocka_unit_test_teardown(steps_of_the_end_come_first, restore),
-		cmocka_unit_test(what_is_done_is_not_overdue),
-		cmocka_unit_test(signal_ends_the_run_in_order),
-		cmocka_unit_test_teardown(one_request_in_two_signals, restore),
-		cmocka_unit_test_teardown(watchdog_leaves_time_for_the_end, restore),
-		cmocka_unit_test_setup_teardown(second_signal_while_the_end_takes_long, hasten, restore),
-		cmocka_unit_test_setup_teardown(second_signal_while_the_end_blocks, hasten, restore),
-		cmocka_unit_test_setup_teardown(second_signal_while_the_run_blocks, hasten, restore),
-		cmocka_unit_test_setup_teardown(signal_during_the_clean_up, hasten, restore),
-		cmocka_unit_test_setup_teardown(deadline_holds_though_a_call_blocks, hasten, restore),
-		cmocka_unit_test_setup_teardown(a_fatal_exit_prints_json_too, hasten, restore),
-		cmocka_unit_test(the_summary_has_the_exit_code),
-		cmocka_unit_test(open_ended_run_without_a_reader_ends),
-		cmocka_unit_test(run_with_an_end_goes_on_without_a_reader),
-		cmocka_unit_test(nothing_comes_behind_the_verdict),
-		cmocka_unit_test(nothing_comes_behind_a_verdict_without_figures),
+		cmocka_unit_test_teardown(shutdown_timeout_aborts_run, restore_timers),
+		cmocka_unit_test_teardown(steps_of_shutdown_time_out_first, restore_timers),
+		cmocka_unit_test(run_that_ends_at_its_deadline_passes),
+		cmocka_unit_test(signal_starts_orderly_shutdown),
+		cmocka_unit_test_teardown(two_signals_of_timeout_are_one_request, restore_timers),
+		cmocka_unit_test_teardown(watchdog_tolerates_two_expiries, restore_timers),
+		cmocka_unit_test_setup_teardown(second_signal_during_shutdown, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(second_signal_while_shutdown_blocks, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(second_signal_while_run_blocks, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(signal_during_clean_up, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(watchdog_ends_run_while_call_blocks, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(fatal_exit_prints_json_summary, speed_up_timers, restore_timers),
+		cmocka_unit_test(summary_has_exit_code),
+		cmocka_unit_test(open_ended_run_ends_without_reader),
+		cmocka_unit_test(other_run_continues_without_reader),
+		cmocka_unit_test(verdict_is_last_line),
+		cmocka_unit_test(verdict_without_figures_is_last_line),
 		cmocka_unit_test(intervals_do_not_overlap),
-		cmocka_unit_test(a_last_interval_of_no_time_has_no_rate),
-		cmocka_unit_test(no_interval_without_a_file_to_write),
+		cmocka_unit_test(very_short_last_interval_has_no_rate),
+		cmocka_unit_test(intervals_end_when_prometheus_file_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "core/address.h"
 #include "core/interface.h"
 
-static struct address parse_fine(const char *text, enum address_format format)
+static struct address assert_parsed(const char *text, enum address_format format)
 {
 	struct address address;
 
@@ -17,7 +17,7 @@ static struct address parse_fine(const char *text, enum address_format format)
 	return address;
 }
 
-static void check_refused(const char *text, enum address_format format)
+static void assert_rejected(const char *text, enum address_format format)
 {
 	struct address address;
 	struct address before;
@@ -31,39 +31,39 @@ static void check_refused(const char *text, enum address_format format)
 static void ip4(void **state)
 {
 	static const uint8_t bytes[16] = { 10, 0, 0, 1 };
-	struct address address = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
+	struct address address = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
 
 	(void)state;
 	assert_int_equal(address.family, ADDRESS_IP4);
 	assert_int_equal(address.port, 0);
 	assert_int_equal(address.scope, 0);
 	assert_memory_equal(address.bytes, bytes, sizeof(bytes));
-	parse_fine("10.0.0.1", ADDRESS_FORMAT_IP);
-	parse_fine("10.0.0.1", ADDRESS_FORMAT_IP4);
-	check_refused("10.0.0.1", ADDRESS_FORMAT_IP6);
-	check_refused("10.0.0.1", ADDRESS_FORMAT_GID);
-	check_refused("10.0.0", ADDRESS_FORMAT_ANY);
-	check_refused("10.0.0.256", ADDRESS_FORMAT_ANY);
-	check_refused("10.0.0.1 ", ADDRESS_FORMAT_ANY);
-	check_refused("10.0.0.1:7174", ADDRESS_FORMAT_ANY);
-	check_refused("", ADDRESS_FORMAT_ANY);
-	check_refused("localhost", ADDRESS_FORMAT_ANY);
+	assert_parsed("10.0.0.1", ADDRESS_FORMAT_IP);
+	assert_parsed("10.0.0.1", ADDRESS_FORMAT_IP4);
+	assert_rejected("10.0.0.1", ADDRESS_FORMAT_IP6);
+	assert_rejected("10.0.0.1", ADDRESS_FORMAT_GID);
+	assert_rejected("10.0.0", ADDRESS_FORMAT_ANY);
+	assert_rejected("10.0.0.256", ADDRESS_FORMAT_ANY);
+	assert_rejected("10.0.0.1 ", ADDRESS_FORMAT_ANY);
+	assert_rejected("10.0.0.1:7174", ADDRESS_FORMAT_ANY);
+	assert_rejected("", ADDRESS_FORMAT_ANY);
+	assert_rejected("localhost", ADDRESS_FORMAT_ANY);
 }
 
 static void ip6(void **state)
 {
-	struct address address = parse_fine("fd00::1", ADDRESS_FORMAT_ANY);
+	struct address address = assert_parsed("fd00::1", ADDRESS_FORMAT_ANY);
 
 	(void)state;
 	assert_int_equal(address.family, ADDRESS_IP6);
 	assert_int_equal(address.bytes[0], 0xfd);
 	assert_int_equal(address.bytes[15], 1);
-	parse_fine("::0", ADDRESS_FORMAT_IP);
-	parse_fine("::ffff:10.0.0.1", ADDRESS_FORMAT_IP6);
-	check_refused("fd00::1", ADDRESS_FORMAT_IP4);
-	check_refused("fd00:::1", ADDRESS_FORMAT_ANY);
-	check_refused("[fd00::1]", ADDRESS_FORMAT_ANY);
-	check_refused("00000000000000000000000000000000000000000000000000001::", ADDRESS_FORMAT_ANY);
+	assert_parsed("::0", ADDRESS_FORMAT_IP);
+	assert_parsed("::ffff:10.0.0.1", ADDRESS_FORMAT_IP6);
+	assert_rejected("fd00::1", ADDRESS_FORMAT_IP4);
+	assert_rejected("fd00:::1", ADDRESS_FORMAT_ANY);
+	assert_rejected("[fd00::1]", ADDRESS_FORMAT_ANY);
+	assert_rejected("00000000000000000000000000000000000000000000000000001::", ADDRESS_FORMAT_ANY);
 }
 
 static void scopes(void **state)
@@ -74,26 +74,26 @@ static void scopes(void **state)
 
 	(void)state;
 	assert_true(index > 0);
-	address = parse_fine("fe80::1%lo", ADDRESS_FORMAT_ANY);
+	address = assert_parsed("fe80::1%lo", ADDRESS_FORMAT_ANY);
 	assert_int_equal(address.scope, index);
 	assert_string_equal(address_text(&address, text), "fe80::1%lo");
 	address.port = 7174;
 	assert_string_equal(address_text(&address, text), "[fe80::1%lo]:7174");
-	address = parse_fine("fe80::1%4000000", ADDRESS_FORMAT_ANY);
+	address = assert_parsed("fe80::1%4000000", ADDRESS_FORMAT_ANY);
 	assert_int_equal(address.scope, 4000000);
 	assert_string_equal(address_text(&address, text), "fe80::1%4000000");
-	check_refused("fe80::1%nosuch", ADDRESS_FORMAT_ANY);
-	check_refused("fe80::1%", ADDRESS_FORMAT_ANY);
-	check_refused("fe80::1%0", ADDRESS_FORMAT_ANY);
-	check_refused("fe80::1%-1", ADDRESS_FORMAT_ANY);
-	check_refused("fe80::1%4294967296", ADDRESS_FORMAT_ANY);
-	check_refused("fe80::1%1x", ADDRESS_FORMAT_ANY);
-	check_refused("10.0.0.1%lo", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%nosuch", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%0", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%-1", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%4294967296", ADDRESS_FORMAT_ANY);
+	assert_rejected("fe80::1%1x", ADDRESS_FORMAT_ANY);
+	assert_rejected("10.0.0.1%lo", ADDRESS_FORMAT_ANY);
 }
 
 static void gid(void **state)
 {
-	struct address address = parse_fine("fe80::1", ADDRESS_FORMAT_GID);
+	struct address address = assert_parsed("fe80::1", ADDRESS_FORMAT_GID);
 	struct sockaddr_storage socket_address;
 	char text[ADDRESS_TEXT_SIZE];
 
@@ -101,22 +101,22 @@ static void gid(void **state)
 	assert_int_equal(address.family, ADDRESS_GID);
 	assert_string_equal(address_text(&address, text), "fe80::1");
 	assert_int_equal(address_to_socket(&address, &socket_address), 0);
-	check_refused("fe80::1%lo", ADDRESS_FORMAT_GID);
+	assert_rejected("fe80::1%lo", ADDRESS_FORMAT_GID);
 }
 
-static void texts(void **state)
+static void formatting(void **state)
 {
 	struct address none = { .family = ADDRESS_NONE };
 	struct address address;
 	char text[ADDRESS_TEXT_SIZE];
 
 	(void)state;
-	address = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
+	address = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
 	assert_string_equal(address_text(&address, text), "10.0.0.1");
 	address.port = 7174;
 	assert_string_equal(address_text(&address, text), "10.0.0.1:7174");
 	assert_string_equal(address_host(&address, text), "10.0.0.1");
-	address = parse_fine("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", ADDRESS_FORMAT_ANY);
+	address = assert_parsed("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", ADDRESS_FORMAT_ANY);
 	address.port = 65535;
 	address.scope = UINT32_MAX;
 	assert_string_equal(address_text(&address, text), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%4294967295]:65535");
@@ -124,15 +124,15 @@ static void texts(void **state)
 	assert_string_equal(address_text(&none, text), "no address");
 }
 
-static void kinds(void **state)
+static void classification(void **state)
 {
-	struct address any4 = parse_fine("0.0.0.0", ADDRESS_FORMAT_ANY);
-	struct address any6 = parse_fine("::0", ADDRESS_FORMAT_ANY);
-	struct address group4 = parse_fine("239.1.1.1", ADDRESS_FORMAT_ANY);
-	struct address group6 = parse_fine("ff0e::1:1", ADDRESS_FORMAT_ANY);
-	struct address group_gid = parse_fine("ff0e::1:1", ADDRESS_FORMAT_GID);
-	struct address host4 = parse_fine("10.0.0.1", ADDRESS_FORMAT_ANY);
-	struct address host6 = parse_fine("fe80::1", ADDRESS_FORMAT_ANY);
+	struct address any4 = assert_parsed("0.0.0.0", ADDRESS_FORMAT_ANY);
+	struct address any6 = assert_parsed("::0", ADDRESS_FORMAT_ANY);
+	struct address group4 = assert_parsed("239.1.1.1", ADDRESS_FORMAT_ANY);
+	struct address group6 = assert_parsed("ff0e::1:1", ADDRESS_FORMAT_ANY);
+	struct address group_gid = assert_parsed("ff0e::1:1", ADDRESS_FORMAT_GID);
+	struct address host4 = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
+	struct address host6 = assert_parsed("fe80::1", ADDRESS_FORMAT_ANY);
 	struct address again = host6;
 
 	(void)state;
@@ -153,7 +153,7 @@ static void kinds(void **state)
 	assert_false(address_same_host(&any4, &any6));
 }
 
-/* The prefixes of RFC 4291 and RFC 5771: the first and last address of each, and what lies next to them. */
+/* The first and last address of each prefix of RFC 4291 and RFC 5771, and the addresses next to them. */
 static void prefixes(void **state)
 {
 	static const struct {
@@ -170,7 +170,7 @@ static void prefixes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct address address = parse_fine(rows[i].text, ADDRESS_FORMAT_ANY);
+		struct address address = assert_parsed(rows[i].text, ADDRESS_FORMAT_ANY);
 
 		assert_int_equal(address_is_multicast(&address), rows[i].multicast);
 		assert_int_equal(address_is_link_local(&address), rows[i].link_local);
@@ -186,7 +186,7 @@ static void socket_addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(hosts); i++) {
-		address = parse_fine(hosts[i], ADDRESS_FORMAT_ANY);
+		address = assert_parsed(hosts[i], ADDRESS_FORMAT_ANY);
 		address.port = 7174;
 		assert_int_equal(address_to_socket(&address, &socket_address), address.family == ADDRESS_IP4
 										       ? sizeof(struct sockaddr_in)
@@ -199,7 +199,7 @@ static void socket_addresses(void **state)
 	assert_false(address_from_socket(&socket_address, &back));
 }
 
-/* As the C library names them, which takes a socket of another family for that. */
+/* Compares with if_indextoname(3), which uses a socket of another family. */
 static void interface_names(void **state)
 {
 	struct if_nameindex *list = if_nameindex();
@@ -222,8 +222,8 @@ int main(void)
 		cmocka_unit_test(ip6),
 		cmocka_unit_test(scopes),
 		cmocka_unit_test(gid),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(kinds),
+		cmocka_unit_test(formatting),
+		cmocka_unit_test(classification),
 		cmocka_unit_test(prefixes),
 		cmocka_unit_test(socket_addresses),
 		cmocka_unit_test(interface_names),

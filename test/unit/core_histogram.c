@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The histogram against what the whole list of samples says. */
+/* Compares the histogram with statistics of the complete list of samples. */
 #include "test/unit/unit.h"
 
 #include "core/histogram.h"
@@ -8,7 +8,7 @@ enum {
 	SAMPLES = 20000,
 };
 
-/* As random as it needs to be, and the same each time. */
+/* A generator with reproducible numbers. */
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -22,7 +22,7 @@ static int64_t in_a_narrow_band(uint64_t *seed)
 	return 9000 + (int64_t)(next_random(seed) % 2000);
 }
 
-/* As many between 1 and 2 as between 2^42 and 2^43. */
+/* Uniform over octaves: as many samples between 1 and 2 as between 2^42 and 2^43. */
 static int64_t in_any_octave(uint64_t *seed)
 {
 	unsigned bits = (unsigned)(next_random(seed) % HISTOGRAM_BITS);
@@ -58,7 +58,7 @@ static double square_root(double number)
 	return root;
 }
 
-/* Straight from the definitions: twice over the list, and the sample at the rank. */
+/* Computes the statistics by their definitions, from the sorted list. */
 static void assert_describes(const struct histogram *histogram, int64_t *samples, size_t count)
 {
 	static const unsigned per_mille[] = { 1, 500, 900, 990, 999, 1000 };
@@ -83,12 +83,12 @@ static void assert_describes(const struct histogram *histogram, int64_t *samples
 		int64_t found = histogram_percentile(histogram, per_mille[i]);
 		int64_t distance = found > exact ? found - exact : exact - found;
 
-		/* The stated error. */
+		/* The documented error of a percentile. */
 		assert_true(distance * 64 <= exact);
 	}
 }
 
-static void percentiles_are_those_of_the_sorted_list(void **state)
+static void percentiles_match_sorted_list(void **state)
 {
 	static const size_t counts[] = { 1, 2, 3, 10, 999, 1000, 1001, SAMPLES };
 	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
@@ -109,7 +109,7 @@ static void percentiles_are_those_of_the_sorted_list(void **state)
 	free(samples);
 }
 
-static void an_empty_one_says_nothing(void **state)
+static void empty_histogram_is_zero(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	char *text;
@@ -127,8 +127,8 @@ static void an_empty_one_says_nothing(void **state)
 	free(histogram);
 }
 
-/* What does not belong to a time, and what is longer than the longest bucket. */
-static void odd_samples_count_at_the_ends(void **state)
+/* Negative samples, and samples beyond the last bucket. */
+static void samples_out_of_range_use_outer_buckets(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
@@ -144,8 +144,8 @@ static void odd_samples_count_at_the_ends(void **state)
 	free(histogram);
 }
 
-/* Every sample lies in the bucket whose range has it: one is put on each border. */
-static void buckets_begin_where_they_say(void **state)
+/* Adds the lowest and the highest sample of each bucket. */
+static void samples_at_bucket_borders(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
@@ -161,8 +161,8 @@ static void buckets_begin_where_they_say(void **state)
 	free(histogram);
 }
 
-/* The middle of a bucket may lie outside of what came: one sample is all percentiles. */
-static void percentiles_lie_between_the_samples(void **state)
+/* The middle of a bucket may lie outside minimum and maximum: a single sample is every percentile. */
+static void percentiles_are_within_samples(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i += 7)
@@ -178,8 +178,8 @@ static void percentiles_lie_between_the_samples(void **state)
 		}
 }
 
-/* Rounded to the nearest nanosecond: of 0 and 3 it is 1.5, of 0, 0 and 3 it is 1.414. */
-static void the_deviation_is_rounded(void **state)
+/* Rounds to the nearest nanosecond: the deviation of 0 and 3 is 1.5, that of 0, 0 and 3 is 1.414. */
+static void deviation_is_rounded(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
@@ -192,8 +192,8 @@ static void the_deviation_is_rounded(void **state)
 	free(histogram);
 }
 
-/* Wider buckets before a line too many: two samples as far apart as can be, and nearer and nearer. */
-static void the_drawing_is_not_too_long(void **state)
+/* Two samples at decreasing distance: lines cover more buckets if there would be too many lines. */
+static void drawing_has_limited_lines(void **state)
 {
 	(void)state;
 	for (unsigned last = 1; last < HISTOGRAM_BUCKETS; last += 5) {
@@ -214,8 +214,8 @@ static void the_drawing_is_not_too_long(void **state)
 	}
 }
 
-/* Every sample is in one of the lines, of which there are not too many. */
-static void the_drawing_has_all_samples(void **state)
+/* The lines add up to all samples, and their number is limited. */
+static void drawing_has_all_samples(void **state)
 {
 	uint64_t seed = 7;
 
@@ -239,7 +239,7 @@ static void the_drawing_has_all_samples(void **state)
 			assert_non_null(bar);
 			bar[-1] = 0;
 			count = strtoull(strrchr(line, ' ') + 1, NULL, 10);
-			/* A sample shows, however few it is among. */
+			/* A line with any sample has a bar. */
 			assert_int_equal(bar[1] == '#', count > 0);
 			assert_true(strlen(bar + 1) <= 50);
 			drawn += count;
@@ -255,14 +255,14 @@ static void the_drawing_has_all_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_are_those_of_the_sorted_list),
-		cmocka_unit_test(an_empty_one_says_nothing),
-		cmocka_unit_test(odd_samples_count_at_the_ends),
-		cmocka_unit_test(buckets_begin_where_they_say),
-		cmocka_unit_test(percentiles_lie_between_the_samples),
-		cmocka_unit_test(the_deviation_is_rounded),
-		cmocka_unit_test(the_drawing_is_not_too_long),
-		cmocka_unit_test(the_drawing_has_all_samples),
+		cmocka_unit_test(percentiles_match_sorted_list),
+		cmocka_unit_test(empty_histogram_is_zero),
+		cmocka_unit_test(samples_out_of_range_use_outer_buckets),
+		cmocka_unit_test(samples_at_bucket_borders),
+		cmocka_unit_test(percentiles_are_within_samples),
+		cmocka_unit_test(deviation_is_rounded),
+		cmocka_unit_test(drawing_has_limited_lines),
+		cmocka_unit_test(drawing_has_all_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

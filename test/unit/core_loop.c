@@ -12,7 +12,7 @@
 #include "core/loop.h"
 #include "test/unit/fake_clock.h"
 
-/* What a test's call-backs write down. */
+/* The record of callbacks. */
 struct trace {
 	struct loop *loop;
 	char letters[64];
@@ -20,12 +20,12 @@ struct trace {
 	int64_t time;
 };
 
-/* A watcher of every kind with a letter of its own. */
+/* One watcher of each kind. A callback records the letter. */
 struct actor {
 	struct trace *trace;
 	char letter;
 	int fd;
-	unsigned left; /* rounds before it stops the loop, or a count of them */
+	unsigned left; /* rounds until it stops the loop, or a count of rounds */
 	struct loop_io io;
 	struct loop_timer timer;
 	struct loop_signal signal;
@@ -55,7 +55,7 @@ static void note_and_stop(void *owner)
 	loop_stop(actor->trace->loop);
 }
 
-static void never(void *owner)
+static void unexpected_callback(void *owner)
 {
 	(void)owner;
 	fail_msg("a stopped watcher called back");
@@ -80,18 +80,18 @@ static int destroy(void **state)
 	return 0;
 }
 
-static bool watches_are_full;
+static bool epoll_is_full;
 
-/* In place of the C library's, for libev. */
+/* Replaces the C library's function for libev. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
-	if (!watches_are_full)
+	if (!epoll_is_full)
 		return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
 	errno = ENOSPC;
 	return -1;
 }
 
-static void burn(int64_t nanoseconds)
+static void busy_wait(int64_t nanoseconds)
 {
 	int64_t end = clock_now() + nanoseconds;
 
@@ -99,7 +99,7 @@ static void burn(int64_t nanoseconds)
 		continue;
 }
 
-static void timer_waits_its_time(void **state)
+static void timer_expires_after_its_time(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'a' };
@@ -115,12 +115,12 @@ static void start_timer_late(void *owner)
 {
 	struct actor *actor = owner;
 
-	burn(50 * CLOCK_NS_PER_MS);
+	busy_wait(50 * CLOCK_NS_PER_MS);
 	actor->trace->time = clock_now();
 	loop_timer_start(actor->trace->loop, &actor->other->timer, 30 * CLOCK_NS_PER_MS, note_and_stop, actor->other);
 }
 
-/* libev's own time stands still during a call-back: a timer started at the end of a slow one would come early. */
+/* libev's time does not advance during a callback: a timer started at the end of a slow one would expire early. */
 static void timer_counts_from_its_start(void **state)
 {
 	struct trace *trace = *state;
@@ -134,8 +134,8 @@ static void timer_counts_from_its_start(void **state)
 	assert_true(trace->time - started >= 30 * CLOCK_NS_PER_MS);
 }
 
-/* The best of many on a machine that has other work too: libev alone sleeps a whole millisecond. */
-static void wake_makes_a_timer_exact(void **state)
+/* Takes the best of 50 rounds, because the machine may be busy. libev alone sleeps a whole millisecond. */
+static void loop_wake_makes_timer_precise(void **state)
 {
 	struct trace *trace = *state;
 	int64_t best = INT64_MAX;
@@ -154,8 +154,8 @@ static void wake_makes_a_timer_exact(void **state)
 	assert_true(best < 900 * CLOCK_NS_PER_US);
 }
 
-/* A later one does not put off the one that is set, nor is a sooner one left out for it. */
-static void the_soonest_wake_counts(void **state)
+/* A later wake-up does not replace a sooner one, and a sooner one replaces a later one. */
+static void soonest_wake_up_is_kept(void **state)
 {
 	struct trace *trace = *state;
 
@@ -177,8 +177,8 @@ static void the_soonest_wake_counts(void **state)
 	}
 }
 
-/* It is no reason to go on by itself. */
-static void wake_alone_keeps_no_loop_running(void **state)
+/* The loop ends although a wake-up is pending. */
+static void wake_up_alone_does_not_keep_loop_running(void **state)
 {
 	struct trace *trace = *state;
 
@@ -188,7 +188,7 @@ static void wake_alone_keeps_no_loop_running(void **state)
 	assert_int_equal(trace->length, 0);
 }
 
-static void timers_in_order_of_time(void **state)
+static void timers_expire_in_order(void **state)
 {
 	struct trace *trace = *state;
 	struct actor actors[3] = { { .trace = trace, .letter = 'c' },
@@ -213,8 +213,8 @@ static void defer_other(void *owner)
 	note(actor);
 }
 
-/* A time of 0 puts an action off until the starter has returned, and keeps the order of several. */
-static void deferral(void **state)
+/* A timer of 0 expires after the starter has returned. Several keep their order. */
+static void timer_of_zero_defers_to_next_iteration(void **state)
 {
 	struct trace *trace = *state;
 	struct actor last = { .trace = trace, .letter = 'z' };
@@ -245,7 +245,7 @@ static void timer_restarts(void **state)
 	struct actor one = { .trace = trace, .letter = 'a', .left = 5 };
 	struct actor moved = { .trace = trace, .letter = 'm' };
 
-	loop_timer_start(trace->loop, &moved.timer, 0, never, &moved);
+	loop_timer_start(trace->loop, &moved.timer, 0, unexpected_callback, &moved);
 	loop_timer_start(trace->loop, &moved.timer, CLOCK_NS_PER_MS / 2, note_only, &moved);
 	loop_timer_start(trace->loop, &one.timer, CLOCK_NS_PER_MS, restart_itself, &one);
 	loop_run(trace->loop);
@@ -261,8 +261,8 @@ static void stop_other(void *owner)
 	loop_io_stop(&actor->other->io);
 }
 
-/* Also one that is already due in the same turn. */
-static void stopped_watchers_stay_silent(void **state)
+/* A watcher that is due in the same iteration makes no callback, either. */
+static void stopped_watchers_make_no_callback(void **state)
 {
 	struct trace *trace = *state;
 	struct actor end = { .trace = trace, .letter = 'z' };
@@ -277,9 +277,9 @@ static void stopped_watchers_stay_silent(void **state)
 	loop_signal_stop(&victim.signal);
 	loop_poller_stop(trace->loop, &victim.poller);
 	loop_timer_start(trace->loop, &one.timer, 0, stop_other, &one);
-	loop_timer_start(trace->loop, &victim.timer, 1, never, &victim);
+	loop_timer_start(trace->loop, &victim.timer, 1, unexpected_callback, &victim);
 	loop_timer_start(trace->loop, &end.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &end);
-	burn(CLOCK_NS_PER_MS);
+	busy_wait(CLOCK_NS_PER_MS);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "az");
 	close(ends[0]);
@@ -314,7 +314,7 @@ static void io_is_level_triggered(void **state)
 	close(ends[1]);
 }
 
-/* A limit that passed while the loop was busy must not win over data that is there. */
+/* Data that has arrived takes precedence over a timer that expired while the loop was busy. */
 static void io_comes_before_timers(void **state)
 {
 	struct trace *trace = *state;
@@ -326,7 +326,7 @@ static void io_comes_before_timers(void **state)
 	reader.fd = ends[0];
 	loop_timer_start(trace->loop, &limit.timer, CLOCK_NS_PER_MS, note_and_stop, &limit);
 	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
-	burn(3 * CLOCK_NS_PER_MS);
+	busy_wait(3 * CLOCK_NS_PER_MS);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "rl");
@@ -347,8 +347,8 @@ static void signal_is_caught(void **state)
 	loop_signal_stop(&one.signal);
 }
 
-/* Finds work each time. */
-static bool count_down(void *owner)
+/* Reports work each time. */
+static bool poll_busy(void *owner)
 {
 	struct actor *actor = owner;
 
@@ -358,7 +358,7 @@ static bool count_down(void *owner)
 	return true;
 }
 
-static bool find_nothing(void *owner)
+static bool poll_idle(void *owner)
 {
 	struct actor *actor = owner;
 
@@ -366,9 +366,9 @@ static bool find_nothing(void *owner)
 	return false;
 }
 
-static bool never_polled(void *owner)
+static bool unexpected_poll(void *owner)
 {
-	never(owner);
+	unexpected_callback(owner);
 	return false;
 }
 
@@ -378,20 +378,19 @@ static void poller_spins(void **state)
 	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
 
 	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &one.poller, count_down, never_polled, &one);
+	loop_poller_start(trace->loop, &one.poller, poll_busy, unexpected_poll, &one);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "ppppp");
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-/* Unless it was asked to, the loop does not spin. */
-static void pollers_rest_by_default(void **state)
+static void loop_does_not_spin_by_default(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
 	struct actor end = { .trace = trace, .letter = 'z' };
 
-	loop_poller_start(trace->loop, &one.poller, never_polled, never_polled, &one);
+	loop_poller_start(trace->loop, &one.poller, unexpected_poll, unexpected_poll, &one);
 	loop_timer_start(trace->loop, &end.timer, CLOCK_NS_PER_MS, note_and_stop, &end);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "z");
@@ -399,8 +398,8 @@ static void pollers_rest_by_default(void **state)
 	loop_run(trace->loop);
 }
 
-/* Also while every one of them finds work. */
-static void everything_goes_on_while_pollers_spin(void **state)
+/* Even if a poller has work in each round. */
+static void watchers_are_served_while_pollers_spin(void **state)
 {
 	struct trace *trace = *state;
 	struct actor idle = { .trace = trace };
@@ -416,12 +415,12 @@ static void everything_goes_on_while_pollers_spin(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	reader.fd = ends[0];
 	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &idle.poller, find_nothing, NULL, &idle);
-	loop_poller_start(trace->loop, &busy.poller, count_down, NULL, &busy);
+	loop_poller_start(trace->loop, &idle.poller, poll_idle, NULL, &idle);
+	loop_poller_start(trace->loop, &busy.poller, poll_busy, NULL, &busy);
 	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
 	loop_signal_start(trace->loop, &caught.signal, SIGUSR1, note_only, &caught);
 	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
-	/* What the pollers note is no news. */
+	/* Further letters are dropped. */
 	trace->length = sizeof(trace->letters) - 1;
 	raise(SIGUSR1);
 	loop_run(trace->loop);
@@ -442,11 +441,11 @@ static bool work_slowly(void *owner)
 	struct actor *actor = owner;
 
 	actor->left++;
-	burn(CLOCK_NS_PER_MS);
+	busy_wait(CLOCK_NS_PER_MS);
 	return true;
 }
 
-/* Rounds that find work take long; the timers must not wait for many of them. */
+/* Rounds with work take long; timers must not wait for many of them. */
 static void slow_pollers_do_not_starve_timers(void **state)
 {
 	struct trace *trace = *state;
@@ -461,7 +460,7 @@ static void slow_pollers_do_not_starve_timers(void **state)
 	loop_poller_stop(trace->loop, &poller.poller);
 }
 
-static bool put_off(void *owner)
+static bool defer_once(void *owner)
 {
 	struct actor *actor = owner;
 
@@ -470,45 +469,45 @@ static bool put_off(void *owner)
 	return false;
 }
 
-/* What was put off to the next turn is not kept waiting for hundreds of rounds. */
-static void deferral_ends_the_spin(void **state)
+/* A deferred action does not wait for hundreds of rounds. */
+static void deferred_action_ends_spinning(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'd' };
 
 	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &one.poller, put_off, NULL, &one);
+	loop_poller_start(trace->loop, &one.poller, defer_once, NULL, &one);
 	loop_run(trace->loop);
 	assert_int_equal(one.left, 1);
 	assert_string_equal(trace->letters, "d");
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-/* A source of work that has to be armed before it wakes the loop: a byte in a pipe stands for the event. */
+/* A source of work that must be armed before it wakes the loop. A byte in a pipe is the event. */
 struct source {
 	struct actor actor;
-	int event; /* written to when work comes while it is armed */
-	bool work; /* to be found */
+	int event; /* the pipe to write to when work arrives while it is armed */
+	bool work; /* is pending */
 	bool armed;
-	bool late; /* some comes between the last look and the arming */
-	unsigned looks;
-	unsigned rests;
-	struct actor *end; /* of the run */
+	bool late; /* work arrives between the last poll and the arming */
+	unsigned polls;
+	unsigned arms;
+	struct actor *end; /* stops the loop */
 };
 
-static bool look(void *owner)
+static bool poll_source(void *owner)
 {
 	struct source *source = owner;
 	bool found = source->work;
 
-	source->looks++;
+	source->polls++;
 	source->work = false;
 	if (found)
 		note(&source->actor);
 	return found;
 }
 
-static void work_comes(void *owner)
+static void work_arrives(void *owner)
 {
 	struct source *source = owner;
 
@@ -516,35 +515,35 @@ static void work_comes(void *owner)
 	assert_int_equal(write(source->event, "x", 1), 1);
 }
 
-/* Work comes while it rests for the second time, and the end while it rests once more, however slow the machine is. */
-static bool arm(void *owner)
+/* Work arrives after the second arming, and the end after the third, however slow the machine is. */
+static bool arm_source(void *owner)
 {
 	struct source *source = owner;
 	struct loop *loop = source->actor.trace->loop;
 
-	source->rests++;
+	source->arms++;
 	source->work |= source->late;
 	source->late = false;
 	source->armed = true;
-	if (source->rests == 2)
-		loop_timer_start(loop, &source->actor.timer, CLOCK_NS_PER_MS, work_comes, source);
-	else if (source->rests == 3)
+	if (source->arms == 2)
+		loop_timer_start(loop, &source->actor.timer, CLOCK_NS_PER_MS, work_arrives, source);
+	else if (source->arms == 3)
 		loop_timer_start(loop, &source->end->timer, CLOCK_NS_PER_MS, note_and_stop, source->end);
-	return look(source);
+	return poll_source(source);
 }
 
-static void woken(void *owner)
+static void source_readable(void *owner)
 {
 	struct source *source = owner;
 	char byte;
 
 	assert_int_equal(read(source->actor.fd, &byte, 1), 1);
 	source->armed = false;
-	look(source);
+	poll_source(source);
 }
 
-/* With a limit it spins, arms, looks again, sleeps, and is woken: nothing is lost between. */
-static void spinning_ends_after_a_while(void **state)
+/* The loop spins, arms, polls once more, sleeps and is woken. No work is lost in between. */
+static void pollers_are_armed_before_loop_sleeps(void **state)
 {
 	struct trace *trace = *state;
 	struct actor end = { .trace = trace, .letter = 'z' };
@@ -555,13 +554,13 @@ static void spinning_ends_after_a_while(void **state)
 	source.actor.fd = ends[0];
 	source.event = ends[1];
 	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &source.actor.poller, look, arm, &source);
-	loop_io_start(trace->loop, &source.actor.io, ends[0], woken, &source);
+	loop_poller_start(trace->loop, &source.actor.poller, poll_source, arm_source, &source);
+	loop_io_start(trace->loop, &source.actor.io, ends[0], source_readable, &source);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "wwz");
-	/* At the start, where it finds the late one; after that; after the wake-up, which may be two. */
-	assert_true(source.rests >= 3 && source.rests <= 4);
-	assert_true(source.looks > source.rests);
+	/* Armed at the start, where it finds the late work; after that; and after one or two wake-ups. */
+	assert_true(source.arms >= 3 && source.arms <= 4);
+	assert_true(source.polls > source.arms);
 	loop_io_stop(&source.actor.io);
 	loop_poller_stop(trace->loop, &source.actor.poller);
 	close(ends[0]);
@@ -576,8 +575,7 @@ static int64_t processor_time(void)
 	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
 
-/* It really sleeps: processor time is not spent. */
-static void spinning_leaves_the_processor(void **state)
+static void sleeping_loop_uses_no_processor_time(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -585,21 +583,21 @@ static void spinning_leaves_the_processor(void **state)
 	int64_t spent = processor_time();
 
 	loop_spin(trace->loop, 100 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &one.poller, find_nothing, NULL, &one);
+	loop_poller_start(trace->loop, &one.poller, poll_idle, NULL, &one);
 	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
 	loop_run(trace->loop);
 	assert_true(processor_time() - spent < 20 * CLOCK_NS_PER_MS);
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static bool look_slowly(void *owner)
+static bool poll_idle_slowly(void *owner)
 {
 	fake_clock_pass(10 * CLOCK_NS_PER_US);
-	return find_nothing(owner);
+	return poll_idle(owner);
 }
 
-/* After it was woken it looks for as long as it was told to, which takes twenty looks here, and few of them more. */
-static void spinning_lasts_as_long_as_it_was_told_to(void **state)
+/* After a wake-up it spins for 200 us, which is 20 polls here, and a few more. */
+static void loop_spins_for_configured_time(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -608,7 +606,7 @@ static void spinning_lasts_as_long_as_it_was_told_to(void **state)
 
 	fake_clock.real = false;
 	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &one.poller, look_slowly, NULL, &one);
+	loop_poller_start(trace->loop, &one.poller, poll_idle_slowly, NULL, &one);
 	loop_timer_start(trace->loop, &wake.timer, CLOCK_NS_PER_MS, note_only, &wake);
 	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
 	loop_run(trace->loop);
@@ -617,8 +615,8 @@ static void spinning_lasts_as_long_as_it_was_told_to(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-/* libev gives a descriptor up that the kernel refuses to watch: who waits for it would wait for ever. */
-static void a_descriptor_that_is_not_watched(void **state)
+/* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait for ever. */
+static void descriptor_rejected_by_kernel_ends_loop(void **state)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -626,11 +624,11 @@ static void a_descriptor_that_is_not_watched(void **state)
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	fake_clock.real = false; /* it looks at what it gave up when it wakes */
-	watches_are_full = true;
-	loop_io_start(trace->loop, &one.io, ends[0], never, &one);
+	fake_clock.real = false; /* libev reports the descriptor when it wakes */
+	epoll_is_full = true;
+	loop_io_start(trace->loop, &one.io, ends[0], unexpected_callback, &one);
 	complete = loop_run(trace->loop);
-	watches_are_full = false;
+	epoll_is_full = false;
 	assert_false(complete);
 	loop_io_stop(&one.io);
 	close(ends[0]);
@@ -641,10 +639,10 @@ static void start_poller(void *owner)
 {
 	struct actor *actor = owner;
 
-	loop_poller_start(actor->trace->loop, &actor->poller, count_down, NULL, actor);
+	loop_poller_start(actor->trace->loop, &actor->poller, poll_busy, NULL, actor);
 }
 
-/* libev sleeps at that moment, with nothing else to wait for. */
+/* libev sleeps at that time, with a timer of an hour. */
 static void poller_starts_in_a_callback(void **state)
 {
 	struct trace *trace = *state;
@@ -653,7 +651,7 @@ static void poller_starts_in_a_callback(void **state)
 
 	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
 	loop_timer_start(trace->loop, &one.timer, 0, start_poller, &one);
-	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
+	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "ppp");
 	loop_timer_stop(&idle.timer);
@@ -678,26 +676,26 @@ static void poller_stops_another(void **state)
 				   { .trace = trace, .letter = 'c' } };
 	struct actor end = { .trace = trace, .letter = 'z' };
 
-	/* Called in the order c, b, a: c ends itself and b, and a goes on. */
+	/* Called in the order c, b, a: c stops itself and b, and a continues. */
 	actors[2].other = &actors[1];
 	actors[0].left = 2;
 	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &actors[0].poller, count_down, NULL, &actors[0]);
-	loop_poller_start(trace->loop, &actors[1].poller, never_polled, NULL, &actors[1]);
+	loop_poller_start(trace->loop, &actors[0].poller, poll_busy, NULL, &actors[0]);
+	loop_poller_start(trace->loop, &actors[1].poller, unexpected_poll, NULL, &actors[1]);
 	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);
-	loop_timer_start(trace->loop, &end.timer, 3600 * CLOCK_NS_PER_S, never, &end);
+	loop_timer_start(trace->loop, &end.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &end);
 	loop_run(trace->loop);
 	assert_string_equal(trace->letters, "caa");
 	loop_timer_stop(&end.timer);
 	loop_poller_stop(trace->loop, &actors[0].poller);
 }
 
-static void stop_before_the_run_is_kept(void **state)
+static void loop_stop_before_loop_run_is_not_lost(void **state)
 {
 	struct trace *trace = *state;
 	struct actor idle = { .trace = trace };
 
-	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, never, &idle);
+	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
 	loop_stop(trace->loop);
 	loop_run(trace->loop);
 	loop_timer_stop(&idle.timer);
@@ -715,7 +713,7 @@ static void loop_runs_again(void **state)
 	assert_string_equal(trace->letters, "aaa");
 }
 
-/* Nothing could ever stop it. */
+/* Without a watcher nothing could stop the loop. */
 static void empty_loop_ends(void **state)
 {
 	struct trace *trace = *state;
@@ -723,8 +721,8 @@ static void empty_loop_ends(void **state)
 	loop_run(trace->loop);
 }
 
-/* With any number of descriptors there is a loop that can do everything, or none and the reason. */
-static void descriptors_run_short(void **state)
+/* With any number of free descriptors, loop_create() either returns a working loop or fails with EMFILE. */
+static void loop_create_without_descriptors(void **state)
 {
 	struct trace *trace = *state;
 	struct rlimit kept, few;
@@ -761,33 +759,33 @@ static void descriptors_run_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LOOP_TEST(timer_waits_its_time),
+		LOOP_TEST(timer_expires_after_its_time),
 		LOOP_TEST(timer_counts_from_its_start),
-		LOOP_TEST(wake_makes_a_timer_exact),
-		LOOP_TEST(the_soonest_wake_counts),
-		LOOP_TEST(wake_alone_keeps_no_loop_running),
-		LOOP_TEST(timers_in_order_of_time),
-		LOOP_TEST(deferral),
+		LOOP_TEST(loop_wake_makes_timer_precise),
+		LOOP_TEST(soonest_wake_up_is_kept),
+		LOOP_TEST(wake_up_alone_does_not_keep_loop_running),
+		LOOP_TEST(timers_expire_in_order),
+		LOOP_TEST(timer_of_zero_defers_to_next_iteration),
 		LOOP_TEST(timer_restarts),
-		LOOP_TEST(stopped_watchers_stay_silent),
+		LOOP_TEST(stopped_watchers_make_no_callback),
 		LOOP_TEST(io_is_level_triggered),
 		LOOP_TEST(io_comes_before_timers),
 		LOOP_TEST(signal_is_caught),
 		LOOP_TEST(poller_spins),
-		LOOP_TEST(pollers_rest_by_default),
-		LOOP_TEST(everything_goes_on_while_pollers_spin),
+		LOOP_TEST(loop_does_not_spin_by_default),
+		LOOP_TEST(watchers_are_served_while_pollers_spin),
 		LOOP_TEST(slow_pollers_do_not_starve_timers),
-		LOOP_TEST(deferral_ends_the_spin),
-		LOOP_TEST(spinning_ends_after_a_while),
-		LOOP_TEST(spinning_leaves_the_processor),
-		LOOP_TEST(spinning_lasts_as_long_as_it_was_told_to),
-		LOOP_TEST(a_descriptor_that_is_not_watched),
+		LOOP_TEST(deferred_action_ends_spinning),
+		LOOP_TEST(pollers_are_armed_before_loop_sleeps),
+		LOOP_TEST(sleeping_loop_uses_no_processor_time),
+		LOOP_TEST(loop_spins_for_configured_time),
+		LOOP_TEST(descriptor_rejected_by_kernel_ends_loop),
 		LOOP_TEST(poller_starts_in_a_callback),
 		LOOP_TEST(poller_stops_another),
-		LOOP_TEST(stop_before_the_run_is_kept),
+		LOOP_TEST(loop_stop_before_loop_run_is_not_lost),
 		LOOP_TEST(loop_runs_again),
 		LOOP_TEST(empty_loop_ends),
-		LOOP_TEST(descriptors_run_short),
+		LOOP_TEST(loop_create_without_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

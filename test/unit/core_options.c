@@ -34,7 +34,7 @@ static const struct option behind[] = {
 	OPTION_END,
 };
 
-/* An empty table may stand between. */
+/* A table without rows of its own. */
 static const struct option between[] = {
 	OPTION_REST(behind),
 };
@@ -73,7 +73,7 @@ static const struct option_rule rules[] = {
 
 static const struct log tool_log = { .name = "tool" };
 
-/* Parses a line, cut at its spaces; "''" stands for an empty argument. Returns what was printed on stderr. */
+/* Parses a line, split at spaces; "''" is an empty argument. *capture gets the text on stderr. */
 static enum outcome parse(const char *line, const struct option_rule *with_rules, struct settings *settings,
 			  uint64_t *given, struct capture *capture)
 {
@@ -106,7 +106,7 @@ static struct settings parse_fine(const char *line)
 	return settings;
 }
 
-static void check_refused(const char *line, const struct option_rule *with_rules, const char *message)
+static void assert_rejected(const char *line, const struct option_rule *with_rules, const char *message)
 {
 	struct settings settings;
 	struct capture capture;
@@ -211,11 +211,11 @@ static void lists(void **state)
 	assert_string_equal(settings.targets.texts[1], "two");
 	assert_string_equal(settings.targets.texts[2], "three");
 	assert_true(settings.verbose);
-	check_refused("-t ''", NULL, "tool: -t, --target: HOST is empty\n");
-	check_refused("-t", NULL, "tool: -t, --target: HOST is missing\n");
+	assert_rejected("-t ''", NULL, "tool: -t, --target: HOST is empty\n");
+	assert_rejected("-t", NULL, "tool: -t, --target: HOST is missing\n");
 }
 
-static void list_has_an_end(void **state)
+static void list_is_limited(void **state)
 {
 	char *argv[2 * OPTION_LIST_MOST + 4];
 	char name[] = "tool", option[] = "-t", value[] = "host";
@@ -277,7 +277,7 @@ static void help_ends_the_parse(void **state)
 	assert_int_equal(parse("-p banana -h", rules, &settings, &given, &capture), OUTCOME_USAGE);
 }
 
-static void refusals(void **state)
+static void invalid_values(void **state)
 {
 	static const struct {
 		const char *line;
@@ -311,7 +311,7 @@ static void refusals(void **state)
 		{ "--wait 0.1ns", "tool: --wait: 0.1ns is out of range: 1us to 24h\n" },
 		{ "--wait 25h", "tool: --wait: 25h is out of range: 1us to 24h\n" },
 		{ "--wait 9999999999h", "tool: --wait: 9999999999h is out of range: 1us to 24h\n" },
-		/* The hours fit into 63 bits of nanoseconds, and what is behind the point does no more. */
+		/* The hours fit into 63 bits of nanoseconds; with the fraction they do not. */
 		{ "--wait 2562047.9h", "tool: --wait: 2562047.9h is out of range: 1us to 24h\n" },
 		{ "--wait 99999999999999999999.5",
 		  "tool: --wait: 99999999999999999999.5 is out of range: 1us to 24h\n" },
@@ -349,7 +349,7 @@ static void refusals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++)
-		check_refused(cases[i].line, NULL, cases[i].message);
+		assert_rejected(cases[i].line, NULL, cases[i].message);
 }
 
 static void relations(void **state)
@@ -359,10 +359,10 @@ static void relations(void **state)
 	uint64_t given;
 
 	(void)state;
-	check_refused("-s -c", rules, "tool: -s, --server and -c, --client are mutually exclusive\n");
-	check_refused("-v", rules,
-		      "tool: -s, --server or -c, --client is needed\ntool: hint: tool --help lists the options\n");
-	check_refused("-s -a x", rules, "tool: -a, --address needs -c, --client\n");
+	assert_rejected("-s -c", rules, "tool: -s, --server and -c, --client are mutually exclusive\n");
+	assert_rejected("-v", rules,
+			"tool: -s, --server or -c, --client is needed\ntool: hint: tool --help lists the options\n");
+	assert_rejected("-s -a x", rules, "tool: -a, --address needs -c, --client\n");
 	assert_int_equal(parse("-c -a x", rules, &settings, &given, &capture), OUTCOME_OK);
 	assert_int_equal(parse("-s", rules, &settings, &given, &capture), OUTCOME_OK);
 }
@@ -370,7 +370,7 @@ static void relations(void **state)
 static void first_error_ends_the_parse(void **state)
 {
 	(void)state;
-	check_refused("-p 0 -S banana --nonsense", rules, "tool: -p, --port: 0 is out of range: 1 to 65535\n");
+	assert_rejected("-p 0 -S banana --nonsense", rules, "tool: -p, --port: 0 is out of range: 1 to 65535\n");
 }
 
 static void help_text(void **state)
@@ -401,8 +401,8 @@ static void help_text(void **state)
 	free(text);
 }
 
-/* Of as many rows as a table may have each is noted by itself. */
-static void the_last_row_is_given(void **state)
+/* Each row of the largest table has its own bit. */
+static void every_row_has_a_given_bit(void **state)
 {
 	struct option many[OPTION_ROWS_MOST + 1] = { { .name = NULL } };
 	static char names[OPTION_ROWS_MOST][8], word[16], tool[] = "tool";
@@ -426,8 +426,8 @@ static void the_last_row_is_given(void **state)
 	}
 }
 
-/* Help of one column less than there is, of just as many, and of one more; and the same for the options before it. */
-static void help_fills_its_columns(void **state)
+/* Help texts and option names of one column less than fit, of just as many, and of one more. */
+static void help_wraps_at_its_width(void **state)
 {
 	static const char blanks[] = "                                ";
 	char words[128], name[40];
@@ -455,7 +455,7 @@ static void help_fills_its_columns(void **state)
 			 more > 0 ? "\n" : " ", more > 0 ? 14 : 0, blanks);
 		assert_string_equal(text, expected);
 		free(text);
-		/* Beside an option of up to 30 columns, and else below it. */
+		/* On the line of an option of up to 30 columns, else on the next line. */
 		stream = open_memstream(&text, &length);
 		snprintf(name, sizeof(name), "%.*s", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn");
 		options_help(wide, stream);
@@ -466,8 +466,8 @@ static void help_fills_its_columns(void **state)
 	}
 }
 
-/* As stock tools do: a word beside the option is ignored, wherever it stands, and of two flags the last one counts. */
-static void classic_habits(void **state)
+/* As the stock tools: an operand is ignored beside the option, and the last one of two flags counts. */
+static void stock_tool_behaviour(void **state)
 {
 	static const struct option classic[] = {
 		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST",
@@ -493,14 +493,14 @@ static void classic_habits(void **state)
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
 	assert_false(options_given(classic, given, "server"));
-	/* Without the option they are its values. */
+	/* Without the option the operands are its values. */
 	capture_begin(&capture);
 	assert_int_equal(options_parse(classic, NULL, &tool_log, 3, argv, &settings, &given), OUTCOME_OK);
 	assert_string_equal(capture_end(&capture), "");
 	assert_int_equal(settings.targets.count, 1);
 }
 
-/* One row takes a word that belongs to no option, once, wherever it stands. */
+/* One row takes one operand, at any position. */
 static void operand(void **state)
 {
 	static const struct option with_operand[] = {
@@ -511,7 +511,7 @@ static void operand(void **state)
 	};
 	static const struct {
 		const char *words[4];
-		const char *address; /* NULL if refused */
+		const char *address; /* NULL: rejected */
 	} lines[] = {
 		{ { "tool", "host" }, "host" },
 		{ { "tool", "-v", "host" }, "host" },
@@ -553,7 +553,7 @@ static void operand(void **state)
 	}
 }
 
-/* Another name sets the same value, counts as the same option, and errors have the name of the row. */
+/* An alias sets the same value and the same bit. Errors show the name of the row. */
 static void aliases(void **state)
 {
 	static const struct option with_alias[] = {
@@ -580,7 +580,7 @@ static void aliases(void **state)
 	assert_string_equal(capture_end(&capture), "tool: -p, --port: 10 is out of range: 1 to 9\n");
 }
 
-/* A list takes every one of them, mixed with what its option brings. */
+/* A list takes operands and values of its option. */
 static void operands_of_a_list(void **state)
 {
 	static const struct option with_list[] = {
@@ -610,17 +610,17 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(lists),
-		cmocka_unit_test(list_has_an_end),
+		cmocka_unit_test(list_is_limited),
 		cmocka_unit_test(words),
 		cmocka_unit_test(given_options),
 		cmocka_unit_test(help_ends_the_parse),
-		cmocka_unit_test(refusals),
+		cmocka_unit_test(invalid_values),
 		cmocka_unit_test(relations),
 		cmocka_unit_test(first_error_ends_the_parse),
 		cmocka_unit_test(help_text),
-		cmocka_unit_test(the_last_row_is_given),
-		cmocka_unit_test(help_fills_its_columns),
-		cmocka_unit_test(classic_habits),
+		cmocka_unit_test(every_row_has_a_given_bit),
+		cmocka_unit_test(help_wraps_at_its_width),
+		cmocka_unit_test(stock_tool_behaviour),
 		cmocka_unit_test(operand),
 		cmocka_unit_test(operands_of_a_list),
 		cmocka_unit_test(aliases),

@@ -3,8 +3,8 @@
 
 #include "core/payload.h"
 
-/* The bytes that the stock tool sends for its first and second ping of 40 bytes. */
-static void ping_as_the_stock_tool_makes_it(void **state)
+/* The bytes of the first and second ping of the stock tool, of 40 bytes. */
+static void ping_matches_stock_rping(void **state)
 {
 	uint8_t memory[40];
 
@@ -15,7 +15,7 @@ static void ping_as_the_stock_tool_makes_it(void **state)
 	assert_memory_equal(memory, "rdma-ping-1: BCDEFGHIJKLMNOPQRSTUVWXYZ[", sizeof(memory));
 }
 
-static void ping_ramp_turns_around(void **state)
+static void ping_ramp_wraps(void **state)
 {
 	uint8_t memory[100];
 
@@ -84,7 +84,7 @@ static void pattern_is_verified(void **state)
 	}
 }
 
-static void pattern_tells_messages_apart(void **state)
+static void pattern_differs_between_messages(void **state)
 {
 	uint8_t memory[64];
 	struct payload_difference difference;
@@ -97,7 +97,7 @@ static void pattern_tells_messages_apart(void **state)
 	assert_false(payload_pattern_check(memory + 8, 56, 3, 4, &difference));
 }
 
-/* Two versions of the program must agree. The bytes were made by another implementation of the description. */
+/* The pattern must not change between versions. Another implementation has made these bytes. */
 static void pattern_never_changes(void **state)
 {
 	static const uint8_t first[] = { 0xbf, 0xd4, 0x3c, 0xff, 0x26, 0x82, 0x21, 0x48 };
@@ -115,12 +115,9 @@ static void pattern_never_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ping_as_the_stock_tool_makes_it),
-		cmocka_unit_test(ping_ramp_turns_around),
-		cmocka_unit_test(ping_of_any_size),
-		cmocka_unit_test(difference_is_found),
-		cmocka_unit_test(pattern_is_verified),
-		cmocka_unit_test(pattern_tells_messages_apart),
+		cmocka_unit_test(ping_matches_stock_rping), cmocka_unit_test(ping_ramp_wraps),
+		cmocka_unit_test(ping_of_any_size),	    cmocka_unit_test(difference_is_found),
+		cmocka_unit_test(pattern_is_verified),	    cmocka_unit_test(pattern_differs_between_messages),
 		cmocka_unit_test(pattern_never_changes),
 	};
 

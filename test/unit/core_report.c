@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One report in every format. */
+/* The same report in every format. */
 #include "test/unit/unit.h"
 
 #include "core/report.h"
 
-/* Begins with a report of the format into memory; written() ends it. */
-struct paper {
+/* A report into memory, from begin() to assert_written(). */
+struct output {
 	struct report report;
 	char *text;
 	size_t length;
 };
 
-static struct report *begin(struct paper *paper, const struct report_format *format)
+static struct report *begin(struct output *output, const struct report_format *format)
 {
-	memset(paper, 0, sizeof(*paper));
-	paper->report.prefix = "rdmatest_test";
-	report_open(&paper->report, open_memstream(&paper->text, &paper->length), format);
-	return &paper->report;
+	memset(output, 0, sizeof(*output));
+	output->report.prefix = "rdmatest_test";
+	report_open(&output->report, open_memstream(&output->text, &output->length), format);
+	return &output->report;
 }
 
-static void assert_written(struct paper *paper, const char *expected)
+static void assert_written(struct output *output, const char *expected)
 {
-	report_close(&paper->report);
-	fclose(paper->report.stream);
-	assert_string_equal(paper->text, expected);
-	free(paper->text);
+	report_close(&output->report);
+	fclose(output->report.stream);
+	assert_string_equal(output->text, expected);
+	free(output->text);
 }
 
-/* Everything that a report may have in it. */
+/* Adds values of every kind. */
 static void fill(struct report *report)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
@@ -70,11 +70,11 @@ static void fill(struct report *report)
 
 static void as_json(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill(begin(&paper, &report_json));
-	assert_written(&paper,
+	fill(begin(&output, &report_json));
+	assert_written(&output,
 		       "{\"role\":\"client\",\"device\":null,\"clients\":2,\"pings\":{\"sent\":18446744073709551615,"
 		       "\"wait_ns\":1500,\"rate_per_second\":1.500,\"speed_per_second\":null,"
 		       "\"payload_per_second\":1500000.000,\"good\":true,\"word\":\"yes\",\"inside\":{\"deep\":1}},"
@@ -88,92 +88,92 @@ static void as_json(void **state)
 
 static void as_a_line(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill(begin(&paper, &report_line));
-	assert_written(&paper, "clients 2; pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload "
-			       "1.5 MB/s, good yes, word yes, inside: deep 1; round trip: min 1 us, avg 2 us, "
-			       "max 3 us, p99 2.975 us; late 0");
+	fill(begin(&output, &report_line));
+	assert_written(&output, "clients 2; pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload "
+				"1.5 MB/s, good yes, word yes, inside: deep 1; round trip: min 1 us, avg 2 us, "
+				"max 3 us, p99 2.975 us; late 0");
 }
 
 static void as_a_block(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill(begin(&paper, &report_block));
-	assert_written(&paper, "  clients: 2\n"
-			       "  pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload 1.5 MB/s, good "
-			       "yes, word yes, inside (deep 1)\n"
-			       "  senders:\n"
-			       "    address 10.0.0.1, received 7\n"
-			       "    address 10.0.0.2, received 8\n"
-			       "  round trip: count 2, min 1 us, avg 2 us, max 3 us, mdev 1 us, p50 1 us, p90 2.975 "
-			       "us, p99 2.975 us, p99.9 2.975 us\n"
-			       "  late: 0\n");
+	fill(begin(&output, &report_block));
+	assert_written(&output, "  clients: 2\n"
+				"  pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload 1.5 MB/s, good "
+				"yes, word yes, inside (deep 1)\n"
+				"  senders:\n"
+				"    address 10.0.0.1, received 7\n"
+				"    address 10.0.0.2, received 8\n"
+				"  round trip: count 2, min 1 us, avg 2 us, max 3 us, mdev 1 us, p50 1 us, p90 2.975 "
+				"us, p99 2.975 us, p99.9 2.975 us\n"
+				"  late: 0\n");
 }
 
 static void as_csv(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill(begin(&paper, &report_csv_names));
-	assert_written(&paper,
+	fill(begin(&output, &report_csv_names));
+	assert_written(&output,
 		       "role,device,clients,pings_sent,pings_wait_ns,pings_rate_per_second,pings_speed_per_second,"
 		       "pings_payload_per_second,pings_good,pings_word,pings_inside_deep,round_trip_count,"
 		       "round_trip_min_ns,round_trip_avg_ns,round_trip_max_ns,round_trip_mdev_ns,round_trip_p50_ns,"
 		       "round_trip_p90_ns,round_trip_p99_ns,round_trip_p99_9_ns,reply_count,reply_min_ns,reply_avg_ns,"
 		       "reply_max_ns,reply_mdev_ns,reply_p50_ns,reply_p90_ns,reply_p99_ns,reply_p99_9_ns,late\n");
-	fill(begin(&paper, &report_csv_values));
-	assert_written(&paper, "client,,2,18446744073709551615,1500,1.500,,1500000.000,true,yes,1,"
-			       "2,1000,2000,3000,1000,1000,2975,2975,2975,0,,,,,,,,,0\n");
+	fill(begin(&output, &report_csv_values));
+	assert_written(&output, "client,,2,18446744073709551615,1500,1.500,,1500000.000,true,yes,1,"
+				"2,1000,2000,3000,1000,1000,2975,2975,2975,0,,,,,,,,,0\n");
 }
 
 static void as_prometheus(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill(begin(&paper, &report_prometheus));
-	assert_written(&paper, "rdmatest_test_clients{role=\"client\"} 2\n"
-			       "rdmatest_test_pings_sent{role=\"client\"} 18446744073709551615\n"
-			       "rdmatest_test_pings_wait_seconds{role=\"client\"} 0.000001500\n"
-			       "rdmatest_test_pings_rate_per_second{role=\"client\"} 1.500\n"
-			       "rdmatest_test_pings_payload_per_second{role=\"client\"} 1500000.000\n"
-			       "rdmatest_test_pings_good{role=\"client\"} 1\n"
-			       "rdmatest_test_pings_inside_deep{role=\"client\"} 1\n"
-			       "rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.1\"} 7\n"
-			       "rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.2\"} 8\n"
-			       "rdmatest_test_round_trip_count{role=\"client\"} 2\n"
-			       "rdmatest_test_round_trip_min_seconds{role=\"client\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_avg_seconds{role=\"client\"} 0.000002000\n"
-			       "rdmatest_test_round_trip_max_seconds{role=\"client\"} 0.000003000\n"
-			       "rdmatest_test_round_trip_mdev_seconds{role=\"client\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_p50_seconds{role=\"client\"} 0.000001000\n"
-			       "rdmatest_test_round_trip_p90_seconds{role=\"client\"} 0.000002975\n"
-			       "rdmatest_test_round_trip_p99_seconds{role=\"client\"} 0.000002975\n"
-			       "rdmatest_test_round_trip_p99_9_seconds{role=\"client\"} 0.000002975\n"
-			       "rdmatest_test_reply_count{role=\"client\"} 0\n"
-			       "rdmatest_test_late{role=\"client\"} 0\n");
+	fill(begin(&output, &report_prometheus));
+	assert_written(&output, "rdmatest_test_clients{role=\"client\"} 2\n"
+				"rdmatest_test_pings_sent{role=\"client\"} 18446744073709551615\n"
+				"rdmatest_test_pings_wait_seconds{role=\"client\"} 0.000001500\n"
+				"rdmatest_test_pings_rate_per_second{role=\"client\"} 1.500\n"
+				"rdmatest_test_pings_payload_per_second{role=\"client\"} 1500000.000\n"
+				"rdmatest_test_pings_good{role=\"client\"} 1\n"
+				"rdmatest_test_pings_inside_deep{role=\"client\"} 1\n"
+				"rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.1\"} 7\n"
+				"rdmatest_test_senders_received{role=\"client\",address=\"10.0.0.2\"} 8\n"
+				"rdmatest_test_round_trip_count{role=\"client\"} 2\n"
+				"rdmatest_test_round_trip_min_seconds{role=\"client\"} 0.000001000\n"
+				"rdmatest_test_round_trip_avg_seconds{role=\"client\"} 0.000002000\n"
+				"rdmatest_test_round_trip_max_seconds{role=\"client\"} 0.000003000\n"
+				"rdmatest_test_round_trip_mdev_seconds{role=\"client\"} 0.000001000\n"
+				"rdmatest_test_round_trip_p50_seconds{role=\"client\"} 0.000001000\n"
+				"rdmatest_test_round_trip_p90_seconds{role=\"client\"} 0.000002975\n"
+				"rdmatest_test_round_trip_p99_seconds{role=\"client\"} 0.000002975\n"
+				"rdmatest_test_round_trip_p99_9_seconds{role=\"client\"} 0.000002975\n"
+				"rdmatest_test_reply_count{role=\"client\"} 0\n"
+				"rdmatest_test_late{role=\"client\"} 0\n");
 }
 
-/* A thousand times of which no two percentiles are the same. */
-static void each_percentile_by_its_name(void **state)
+/* A thousand different times. */
+static void percentiles_by_name(void **state)
 {
 	static const unsigned per_mille[] = { 500, 900, 990, 999 };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	unsigned long long found[LENGTH(per_mille)];
 	const char *place;
-	struct paper paper;
+	struct output output;
 
 	(void)state;
 	for (int i = 1; i <= 1000; i++)
 		histogram_add(histogram, INT64_C(1000) * i * i * i);
-	report_histogram(begin(&paper, &report_json), "time", histogram);
-	fflush(paper.report.stream);
-	place = strstr(paper.text, "\"p50_ns\":");
+	report_histogram(begin(&output, &report_json), "time", histogram);
+	fflush(output.report.stream);
+	place = strstr(output.text, "\"p50_ns\":");
 	assert_non_null(place);
 	assert_int_equal(sscanf(place, "\"p50_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu,\"p99_9_ns\":%llu", &found[0],
 				&found[1], &found[2], &found[3]),
@@ -182,42 +182,42 @@ static void each_percentile_by_its_name(void **state)
 		assert_int_equal(found[i], histogram_percentile(histogram, per_mille[i]));
 		assert_true(!i || found[i] > found[i - 1]);
 	}
-	fclose(paper.report.stream);
-	free(paper.text);
+	fclose(output.report.stream);
+	free(output.text);
 	free(histogram);
 }
 
-/* A clock that is set back, or a run that has not begun: no program is shown 2^64 less that. */
-static void no_time_is_negative(void **state)
+/* A negative time must not be printed as an unsigned number. */
+static void negative_time_is_zero(void **state)
 {
-	struct paper paper;
-	struct report *report = begin(&paper, &report_json);
+	struct output output;
+	struct report *report = begin(&output, &report_json);
 
 	(void)state;
 	report_time(report, "wait", -1);
 	report_rate(report, "rate", 3, -1);
-	assert_written(&paper, "{\"wait_ns\":0,\"rate_per_second\":null}\n");
+	assert_written(&output, "{\"wait_ns\":0,\"rate_per_second\":null}\n");
 }
 
-static void nothing(void **state)
+static void empty_report(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	begin(&paper, &report_json);
-	assert_written(&paper, "{}\n");
-	begin(&paper, &report_line);
-	assert_written(&paper, "");
-	begin(&paper, &report_block);
-	assert_written(&paper, "");
-	begin(&paper, &report_csv_names);
-	assert_written(&paper, "\n");
-	begin(&paper, &report_prometheus);
-	assert_written(&paper, "");
+	begin(&output, &report_json);
+	assert_written(&output, "{}\n");
+	begin(&output, &report_line);
+	assert_written(&output, "");
+	begin(&output, &report_block);
+	assert_written(&output, "");
+	begin(&output, &report_csv_names);
+	assert_written(&output, "\n");
+	begin(&output, &report_prometheus);
+	assert_written(&output, "");
 }
 
-/* What a person is not shown leaves no name behind. */
-static void fill_with_nothing_to_show(struct report *report)
+/* Text omits unknown values, and the names of objects and lists that have no others. */
+static void fill_with_unknown_values(struct report *report)
 {
 	report_object(report, "path");
 	report_text(report, "device", NULL);
@@ -244,17 +244,17 @@ static void fill_with_nothing_to_show(struct report *report)
 	report_end(report);
 }
 
-static void nothing_to_show(void **state)
+static void unknown_values_in_text(void **state)
 {
-	struct paper paper;
+	struct output output;
 
 	(void)state;
-	fill_with_nothing_to_show(begin(&paper, &report_block));
-	assert_written(&paper, "  pings: sent 1\n"
-			       "  targets:\n"
-			       "    answered 2\n");
-	fill_with_nothing_to_show(begin(&paper, &report_line));
-	assert_written(&paper, "pings: sent 1");
+	fill_with_unknown_values(begin(&output, &report_block));
+	assert_written(&output, "  pings: sent 1\n"
+				"  targets:\n"
+				"    answered 2\n");
+	fill_with_unknown_values(begin(&output, &report_line));
+	assert_written(&output, "pings: sent 1");
 }
 
 static void texts_in_json(void **state)
@@ -271,7 +271,7 @@ static void texts_in_json(void **state)
 		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f" },
 		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\xe2\x82\xac \xf0\x9f\x98\x80" },
 		{ "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf" },
-		/* Not UTF-8: alone, cut short, overlong, a surrogate, beyond the last character. */
+		/* Not UTF-8: a single byte, a truncated sequence, overlong, a surrogate, beyond the last character. */
 		{ "\x80|\xff", "\\ufffd|\\ufffd" },
 		{ "\xc3", "\\ufffd" },
 		{ "\xe2\x82", "\\ufffd\\ufffd" },
@@ -282,14 +282,14 @@ static void texts_in_json(void **state)
 		{ "\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd" },
 		{ "\xc3(", "\\ufffd(" },
 	};
-	struct paper paper;
+	struct output output;
 	char expected[128];
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		report_text(begin(&paper, &report_json), "text", rows[i].text);
+		report_text(begin(&output, &report_json), "text", rows[i].text);
 		snprintf(expected, sizeof(expected), "{\"text\":\"%s\"}\n", rows[i].json);
-		assert_written(&paper, expected);
+		assert_written(&output, expected);
 	}
 }
 
@@ -299,20 +299,20 @@ static void texts_in_csv(void **state)
 		{ "plain text", "plain text\n" }, { "a, b", "\"a, b\"\n" }, { "a \"b\"", "\"a \"\"b\"\"\"\n" },
 		{ "a\nb", "\"a\nb\"\n" },	  { "a\rb", "\"a\rb\"\n" },
 	};
-	struct paper paper;
+	struct output output;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		report_text(begin(&paper, &report_csv_values), "text", rows[i][0]);
-		assert_written(&paper, rows[i][1]);
+		report_text(begin(&output, &report_csv_values), "text", rows[i][0]);
+		assert_written(&output, rows[i][1]);
 	}
 }
 
-/* What has no room in a label is left out whole; what would break it is made harmless. */
+/* A label that does not fit is omitted. Special characters are escaped or replaced. */
 static void labels_in_prometheus(void **state)
 {
-	struct paper paper;
-	struct report *report = begin(&paper, &report_prometheus);
+	struct output output;
+	struct report *report = begin(&output, &report_prometheus);
 	char longest[300];
 
 	(void)state;
@@ -334,20 +334,20 @@ static void labels_in_prometheus(void **state)
 	report_end(report);
 	report_end(report);
 	report_count(report, "count", 2);
-	assert_written(&paper, "rdmatest_test_list_count{transport=\"soft\",port=\"1\",name=\"a \\\"b\\\" \\\\ "
-			       "c?d?\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
+	assert_written(&output, "rdmatest_test_list_count{transport=\"soft\",port=\"1\",name=\"a \\\"b\\\" \\\\ "
+				"c?d?\",last=\"z\"} 1\nrdmatest_test_count{transport=\"soft\"} 2\n");
 }
 
-/* Each text takes two bytes where each of its letters is escaped: the longest that fits, and those around it. */
-static void labels_at_their_limit(void **state)
+/* Each letter is escaped and takes two bytes. Texts around the longest that fits. */
+static void labels_at_size_limit(void **state)
 {
 	char text[400], escaped[800], expected[1000];
 	size_t longest = 0, shown = 0;
 
 	(void)state;
 	for (size_t length = 1; length < sizeof(text); length++) {
-		struct paper paper;
-		struct report *report = begin(&paper, &report_prometheus);
+		struct output output;
+		struct report *report = begin(&output, &report_prometheus);
 		size_t most = sizeof(report->labels);
 
 		memset(text, '"', length);
@@ -356,52 +356,52 @@ static void labels_at_their_limit(void **state)
 			memcpy(escaped + 2 * i, "\\\"", 3);
 		report_text(report, "t", text);
 		report_count(report, "n", 1);
-		/* t="..." and the end of the text */
+		/* t="..." and the final 0 */
 		if (2 * length + 5 <= most)
 			snprintf(expected, sizeof(expected), "rdmatest_test_n{t=\"%s\"} 1\n", escaped);
 		else
 			snprintf(expected, sizeof(expected), "rdmatest_test_n{} 1\n");
-		assert_written(&paper, expected);
+		assert_written(&output, expected);
 		longest = length;
 		shown += 2 * length + 5 <= most;
 	}
 	assert_true(shown > 0 && shown < longest);
 }
 
-/* A histogram whole: its buckets in JSON, drawn in a block, and neither elsewhere. */
+/* JSON lists the buckets, a block draws them, and the other formats omit them. */
 static void buckets(void **state)
 {
 	static const struct report_format *const others[] = { &report_line, &report_csv_names, &report_csv_values,
 							      &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	struct paper paper;
+	struct output output;
 
 	(void)state;
 	histogram_add(histogram, 5);
 	histogram_add(histogram, 5);
 	histogram_add(histogram, 70);
-	begin(&paper, &report_json)->buckets = true;
-	report_histogram(&paper.report, "times", histogram);
-	assert_written(&paper,
+	begin(&output, &report_json)->buckets = true;
+	report_histogram(&output.report, "times", histogram);
+	assert_written(&output,
 		       "{\"times\":{\"count\":3,\"min_ns\":5,\"avg_ns\":26,\"max_ns\":70,\"mdev_ns\":31,"
 		       "\"p50_ns\":5,\"p90_ns\":70,\"p99_ns\":70,\"p99_9_ns\":70,\"buckets\":["
 		       "{\"from_ns\":5,\"below_ns\":6,\"count\":2},{\"from_ns\":70,\"below_ns\":72,\"count\":1}]"
 		       "}}\n");
-	begin(&paper, &report_block)->buckets = true;
-	report_histogram(&paper.report, "times", histogram);
-	fflush(paper.report.stream);
-	assert_non_null(strstr(paper.text, "p99.9 70 ns\n    "));
-	assert_non_null(strstr(paper.text, " 2 |####"));
-	fclose(paper.report.stream);
-	free(paper.text);
+	begin(&output, &report_block)->buckets = true;
+	report_histogram(&output.report, "times", histogram);
+	fflush(output.report.stream);
+	assert_non_null(strstr(output.text, "p99.9 70 ns\n    "));
+	assert_non_null(strstr(output.text, " 2 |####"));
+	fclose(output.report.stream);
+	free(output.text);
 	for (size_t i = 0; i < LENGTH(others); i++) {
-		begin(&paper, others[i])->buckets = true;
-		report_histogram(&paper.report, "times", histogram);
-		fflush(paper.report.stream);
-		assert_null(strstr(paper.text, "bucket"));
-		assert_null(strchr(paper.text, '#'));
-		fclose(paper.report.stream);
-		free(paper.text);
+		begin(&output, others[i])->buckets = true;
+		report_histogram(&output.report, "times", histogram);
+		fflush(output.report.stream);
+		assert_null(strstr(output.text, "bucket"));
+		assert_null(strchr(output.text, '#'));
+		fclose(output.report.stream);
+		free(output.text);
 	}
 	free(histogram);
 }
@@ -414,15 +414,15 @@ int main(void)
 		cmocka_unit_test(as_a_block),
 		cmocka_unit_test(as_csv),
 		cmocka_unit_test(as_prometheus),
-		cmocka_unit_test(nothing),
-		cmocka_unit_test(nothing_to_show),
+		cmocka_unit_test(empty_report),
+		cmocka_unit_test(unknown_values_in_text),
 		cmocka_unit_test(texts_in_json),
 		cmocka_unit_test(texts_in_csv),
 		cmocka_unit_test(labels_in_prometheus),
 		cmocka_unit_test(buckets),
-		cmocka_unit_test(each_percentile_by_its_name),
-		cmocka_unit_test(no_time_is_negative),
-		cmocka_unit_test(labels_at_their_limit),
+		cmocka_unit_test(percentiles_by_name),
+		cmocka_unit_test(negative_time_is_zero),
+		cmocka_unit_test(labels_at_size_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

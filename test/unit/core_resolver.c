@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=getaddrinfo */
-/* The resolver with a getaddrinfo(3) of our own: its stand-in runs in the child, and answers by the name. */
+/* The resolver with a fake getaddrinfo(3), which runs in the child and returns a result by name. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "core/clock.h"
 
 enum {
-	PARENTS_FILE = 77 /* a descriptor of the parent that the child must not keep */
+	PARENT_DESCRIPTOR = 77 /* a descriptor of the parent that the child must not keep */
 };
 
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list);
@@ -33,14 +33,14 @@ static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 	return info;
 }
 
-static bool child_has_shed_its_parent(void)
+static bool child_dropped_inherited(void)
 {
 	struct sigaction interrupt;
 	struct sigaction user;
 
 	sigaction(SIGINT, NULL, &interrupt);
 	sigaction(SIGUSR1, NULL, &user);
-	return fcntl(PARENTS_FILE, F_GETFD) < 0 && interrupt.sa_handler == SIG_IGN && user.sa_handler == SIG_DFL;
+	return fcntl(PARENT_DESCRIPTOR, F_GETFD) < 0 && interrupt.sa_handler == SIG_IGN && user.sa_handler == SIG_DFL;
 }
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list)
@@ -57,8 +57,8 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 		*list = made;
 		return 0;
 	}
-	if (!strcmp(name, "shed.test")) {
-		*list = prepend(NULL, child_has_shed_its_parent());
+	if (!strcmp(name, "inherited.test")) {
+		*list = prepend(NULL, child_dropped_inherited());
 		return 0;
 	}
 	if (!strcmp(name, "unknown.test"))
@@ -78,12 +78,12 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 	return __real_getaddrinfo(name, service, hints, list);
 }
 
-struct question {
+struct lookup {
 	struct loop *loop;
 	struct log log;
 	struct resolver resolver;
 	struct loop_timer timer;
-	unsigned answers;
+	unsigned results;
 	enum outcome outcome;
 	size_t count;
 	struct address addresses[ADDRESS_RESOLVE_MOST];
@@ -92,102 +92,102 @@ struct question {
 
 static int create(void **state)
 {
-	struct question *question = calloc(1, sizeof(*question));
+	struct lookup *lookup = calloc(1, sizeof(*lookup));
 
-	question->loop = loop_create();
-	question->log.name = "tool";
-	*state = question;
-	return question->loop ? 0 : -1;
+	lookup->loop = loop_create();
+	lookup->log.name = "tool";
+	*state = lookup;
+	return lookup->loop ? 0 : -1;
 }
 
-/* No test may leave a child behind. */
+/* Fails if a child is left. */
 static int destroy(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	resolver_stop(&question->resolver);
-	loop_destroy(question->loop);
-	free(question);
+	resolver_stop(&lookup->resolver);
+	loop_destroy(lookup->loop);
+	free(lookup);
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
 }
 
-static void answered(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void result_received(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct question *question = owner;
+	struct lookup *lookup = owner;
 
-	question->answers++;
-	question->outcome = outcome;
-	question->count = count;
-	memcpy(question->addresses, addresses, count * sizeof(*addresses));
-	loop_stop(question->loop);
+	lookup->results++;
+	lookup->outcome = outcome;
+	lookup->count = count;
+	memcpy(lookup->addresses, addresses, count * sizeof(*addresses));
+	loop_stop(lookup->loop);
 }
 
-static enum outcome ask(struct question *question, const char *text, enum address_format format, int64_t timeout)
+static enum outcome look_up(struct lookup *lookup, const char *text, enum address_format format, int64_t timeout)
 {
-	question->answers = 0;
-	capture_begin(&question->capture);
-	resolver_start(&question->resolver, question->loop, &question->log, text, format, timeout, answered, question);
-	if (!question->answers)
-		loop_run(question->loop);
-	capture_end(&question->capture);
-	assert_int_equal(question->answers, 1);
-	return question->outcome;
+	lookup->results = 0;
+	capture_begin(&lookup->capture);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, text, format, timeout, result_received, lookup);
+	if (!lookup->results)
+		loop_run(lookup->loop);
+	capture_end(&lookup->capture);
+	assert_int_equal(lookup->results, 1);
+	return lookup->outcome;
 }
 
-static void numeric_address_comes_later_too(void **state)
+static void numeric_address_is_returned_from_the_loop(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	resolver_start(&question->resolver, question->loop, &question->log, "fd00::1", ADDRESS_FORMAT_ANY, 0, answered,
-		       question);
-	assert_int_equal(question->answers, 0);
-	loop_run(question->loop);
-	assert_int_equal(question->answers, 1);
-	assert_int_equal(question->outcome, OUTCOME_OK);
-	assert_int_equal(question->count, 1);
-	assert_int_equal(question->addresses[0].family, ADDRESS_IP6);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, "fd00::1", ADDRESS_FORMAT_ANY, 0, result_received,
+		       lookup);
+	assert_int_equal(lookup->results, 0);
+	loop_run(lookup->loop);
+	assert_int_equal(lookup->results, 1);
+	assert_int_equal(lookup->outcome, OUTCOME_OK);
+	assert_int_equal(lookup->count, 1);
+	assert_int_equal(lookup->addresses[0].family, ADDRESS_IP6);
 }
 
-static void name_of_this_host(void **state)
+static void localhost_resolves(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	assert_int_equal(ask(question, "localhost", ADDRESS_FORMAT_ANY, 10 * CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_true(question->count >= 1);
-	assert_string_equal(question->capture.text, "");
+	assert_int_equal(look_up(lookup, "localhost", ADDRESS_FORMAT_ANY, 10 * CLOCK_NS_PER_S), OUTCOME_OK);
+	assert_true(lookup->count >= 1);
+	assert_string_equal(lookup->capture.text, "");
 }
 
-static void addresses_in_order_and_once(void **state)
+static void addresses_keep_order_without_duplicates(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 	char text[ADDRESS_TEXT_SIZE];
 
-	assert_int_equal(ask(question, "two.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_int_equal(question->count, 2);
-	assert_string_equal(address_text(&question->addresses[0], text), "10.0.0.1");
-	assert_string_equal(address_text(&question->addresses[1], text), "10.0.0.2");
+	assert_int_equal(look_up(lookup, "two.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
+	assert_int_equal(lookup->count, 2);
+	assert_string_equal(address_text(&lookup->addresses[0], text), "10.0.0.1");
+	assert_string_equal(address_text(&lookup->addresses[1], text), "10.0.0.2");
 }
 
 static void too_many_addresses(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	assert_int_equal(ask(question, "many.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_int_equal(question->count, ADDRESS_RESOLVE_MOST);
-	assert_int_equal(question->addresses[0].bytes[3], 99);
+	assert_int_equal(look_up(lookup, "many.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
+	assert_int_equal(lookup->count, ADDRESS_RESOLVE_MOST);
+	assert_int_equal(lookup->addresses[0].bytes[3], 99);
 }
 
-static void child_keeps_nothing_of_its_parent(void **state)
+static void child_drops_descriptors_and_handlers(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	dup2(STDERR_FILENO, PARENTS_FILE);
-	assert_int_equal(ask(question, "shed.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_int_equal(question->addresses[0].bytes[3], 1);
-	close(PARENTS_FILE);
+	dup2(STDERR_FILENO, PARENT_DESCRIPTOR);
+	assert_int_equal(look_up(lookup, "inherited.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
+	assert_int_equal(lookup->addresses[0].bytes[3], 1);
+	close(PARENT_DESCRIPTOR);
 }
 
-static void failures_in_words(void **state)
+static void errors_are_reported(void **state)
 {
 	static const struct {
 		const char *text;
@@ -212,78 +212,79 @@ static void failures_in_words(void **state)
 		{ "fe80::1%nosuch", ADDRESS_FORMAT_ANY, OUTCOME_USAGE,
 		  "tool: fe80::1%nosuch: is not an IPv6 address, or interface nosuch does not exist\n" },
 	};
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		assert_int_equal(ask(question, cases[i].text, cases[i].format, 10 * CLOCK_NS_PER_S), cases[i].outcome);
-		assert_string_equal(question->capture.text, cases[i].message);
-		assert_int_equal(question->count, 0);
+		assert_int_equal(look_up(lookup, cases[i].text, cases[i].format, 10 * CLOCK_NS_PER_S),
+				 cases[i].outcome);
+		assert_string_equal(lookup->capture.text, cases[i].message);
+		assert_int_equal(lookup->count, 0);
 	}
 }
 
-static void time_limit_ends_the_child(void **state)
+static void timeout_kills_child(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 	int64_t start = clock_now();
 
-	assert_int_equal(ask(question, "slow.test", ADDRESS_FORMAT_ANY, 30 * CLOCK_NS_PER_MS), OUTCOME_NO_CONNECTION);
+	assert_int_equal(look_up(lookup, "slow.test", ADDRESS_FORMAT_ANY, 30 * CLOCK_NS_PER_MS), OUTCOME_NO_CONNECTION);
 	assert_true(clock_now() - start >= 30 * CLOCK_NS_PER_MS);
-	assert_string_equal(question->capture.text, "tool: slow.test: look-up failed: no answer in time (110)\n");
+	assert_string_equal(lookup->capture.text, "tool: slow.test: look-up failed: no answer in time (110)\n");
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 static void stop_loop(void *owner)
 {
-	struct question *question = owner;
+	struct lookup *lookup = owner;
 
-	resolver_stop(&question->resolver);
-	loop_stop(question->loop);
+	resolver_stop(&lookup->resolver);
+	loop_stop(lookup->loop);
 }
 
-static void stop_ends_the_child_silently(void **state)
+static void stop_kills_child_without_callback(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	capture_begin(&question->capture);
-	resolver_start(&question->resolver, question->loop, &question->log, "slow.test", ADDRESS_FORMAT_ANY, 0,
-		       answered, question);
-	loop_timer_start(question->loop, &question->timer, 20 * CLOCK_NS_PER_MS, stop_loop, question);
-	loop_run(question->loop);
-	assert_string_equal(capture_end(&question->capture), "");
-	assert_int_equal(question->answers, 0);
+	capture_begin(&lookup->capture);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, "slow.test", ADDRESS_FORMAT_ANY, 0,
+		       result_received, lookup);
+	loop_timer_start(lookup->loop, &lookup->timer, 20 * CLOCK_NS_PER_MS, stop_loop, lookup);
+	loop_run(lookup->loop);
+	assert_string_equal(capture_end(&lookup->capture), "");
+	assert_int_equal(lookup->results, 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	resolver_stop(&question->resolver);
+	resolver_stop(&lookup->resolver);
 }
 
-static void ask_again(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void restart_lookup(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct question *question = owner;
+	struct lookup *lookup = owner;
 
 	(void)addresses;
 	(void)count;
 	assert_int_equal(outcome, OUTCOME_OK);
-	resolver_start(&question->resolver, question->loop, &question->log, "localhost", ADDRESS_FORMAT_ANY,
-		       10 * CLOCK_NS_PER_S, answered, question);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, "localhost", ADDRESS_FORMAT_ANY,
+		       10 * CLOCK_NS_PER_S, result_received, lookup);
 }
 
-static void callback_may_start_anew(void **state)
+static void callback_may_restart_resolver(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	resolver_start(&question->resolver, question->loop, &question->log, "two.test", ADDRESS_FORMAT_ANY, 0,
-		       ask_again, question);
-	loop_run(question->loop);
-	assert_int_equal(question->answers, 1);
-	assert_int_equal(question->outcome, OUTCOME_OK);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, "two.test", ADDRESS_FORMAT_ANY, 0, restart_lookup,
+		       lookup);
+	loop_run(lookup->loop);
+	assert_int_equal(lookup->results, 1);
+	assert_int_equal(lookup->outcome, OUTCOME_OK);
 }
 
-static void restart_drops_the_first_question(void **state)
+static void restart_drops_first_lookup(void **state)
 {
-	struct question *question = *state;
+	struct lookup *lookup = *state;
 
-	resolver_start(&question->resolver, question->loop, &question->log, "slow.test", ADDRESS_FORMAT_ANY, 0,
-		       answered, question);
-	assert_int_equal(ask(question, "10.0.0.1", ADDRESS_FORMAT_ANY, 0), OUTCOME_OK);
+	resolver_start(&lookup->resolver, lookup->loop, &lookup->log, "slow.test", ADDRESS_FORMAT_ANY, 0,
+		       result_received, lookup);
+	assert_int_equal(look_up(lookup, "10.0.0.1", ADDRESS_FORMAT_ANY, 0), OUTCOME_OK);
 }
 
 #define RESOLVER_TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
@@ -291,11 +292,16 @@ static void restart_drops_the_first_question(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RESOLVER_TEST(numeric_address_comes_later_too),	  RESOLVER_TEST(name_of_this_host),
-		RESOLVER_TEST(addresses_in_order_and_once),	  RESOLVER_TEST(too_many_addresses),
-		RESOLVER_TEST(child_keeps_nothing_of_its_parent), RESOLVER_TEST(failures_in_words),
-		RESOLVER_TEST(time_limit_ends_the_child),	  RESOLVER_TEST(stop_ends_the_child_silently),
-		RESOLVER_TEST(callback_may_start_anew),		  RESOLVER_TEST(restart_drops_the_first_question),
+		RESOLVER_TEST(numeric_address_is_returned_from_the_loop),
+		RESOLVER_TEST(localhost_resolves),
+		RESOLVER_TEST(addresses_keep_order_without_duplicates),
+		RESOLVER_TEST(too_many_addresses),
+		RESOLVER_TEST(child_drops_descriptors_and_handlers),
+		RESOLVER_TEST(errors_are_reported),
+		RESOLVER_TEST(timeout_kills_child),
+		RESOLVER_TEST(stop_kills_child_without_callback),
+		RESOLVER_TEST(callback_may_restart_resolver),
+		RESOLVER_TEST(restart_drops_first_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the filter of --sandbox lets through and what it does not, call by call, each in a process of its own. */
+/* Calls that the filter of --sandbox refuses and allows, each in its own process. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "core/sandbox.h"
 
 #ifdef __SANITIZE_ADDRESS__
-/* The search for leaks when a process ends needs another one, which no sandbox allows. */
+/* LeakSanitizer starts another process at exit, which the sandbox forbids. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -39,7 +39,7 @@ enum {
 static const struct log log_ = { .name = "test" };
 static char file[] = "/tmp/sandbox.XXXXXX";
 static char other[sizeof(file) + 4];
-static pid_t parent; /* getppid(2) is refused itself */
+static pid_t parent; /* the sandbox forbids getppid(2) */
 
 static void refused(int number, siginfo_t *information, void *context)
 {
@@ -48,8 +48,8 @@ static void refused(int number, siginfo_t *information, void *context)
 	_exit(information->si_syscall > 0 ? REFUSED : 1);
 }
 
-/* How a process ends that does it in the sandbox: 0, or REFUSED. */
-static int try(unsigned grants, void (*act)(void))
+/* Calls act in a sandboxed process. Returns its exit code: 0, or REFUSED. */
+static int run_in_sandbox(unsigned grants, void (*act)(void))
 {
 	pid_t child;
 	int status;
@@ -75,7 +75,7 @@ static void execute(void)
 	execl("/bin/true", "true", (char *)NULL);
 }
 
-static void split(void)
+static void clone_process(void)
 {
 	syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
@@ -90,7 +90,7 @@ static void packet_socket(void)
 	socket(AF_PACKET, SOCK_RAW, 0);
 }
 
-static void listen_for_others(void)
+static void listen_tcp(void)
 {
 	listen(socket(AF_INET, SOCK_STREAM, 0), 1);
 }
@@ -115,7 +115,7 @@ static void signal_another_thread(void)
 	syscall(SYS_tkill, parent, 0);
 }
 
-static void memory_to_execute(void)
+static void map_executable(void)
 {
 	mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -173,18 +173,18 @@ static void remove_it(void)
 static const struct {
 	const char *name;
 	void (*act)(void);
-	unsigned grants; /* with which it is allowed; 0: with none */
+	unsigned grants; /* any of these allows it; 0: always refused */
 } forbidden[] = {
 	{ "execve", execute, 0 },
-	{ "clone", split, 0 },
+	{ "clone", clone_process, 0 },
 	{ "a local socket", local_socket, 0 },
 	{ "a packet socket", packet_socket, 0 },
-	{ "listen", listen_for_others, 0 },
+	{ "listen", listen_tcp, 0 },
 	{ "ptrace", trace, 0 },
 	{ "kill", kill_another, 0 },
 	{ "tgkill", signal_another, 0 },
 	{ "tkill", signal_another_thread, 0 },
-	{ "memory to execute", memory_to_execute, 0 },
+	{ "memory to execute", map_executable, 0 },
 	{ "to make memory executable", make_executable, 0 },
 	{ "to type into the terminal", type_into_terminal, 0 },
 	{ "prctl", change_process, 0 },
@@ -196,20 +196,20 @@ static const struct {
 	{ "to open a device", open_device, SANDBOX_DEVICES },
 };
 
-static void what_is_refused(void **state)
+static void forbidden_calls_are_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(forbidden); i++)
 		for (unsigned grants = 0; grants <= (SANDBOX_FILES | SANDBOX_DEVICES); grants++) {
 			bool granted = forbidden[i].grants && (forbidden[i].grants & grants);
-			int status = try(grants, forbidden[i].act);
+			int status = run_in_sandbox(grants, forbidden[i].act);
 
 			if (status != (granted ? 0 : REFUSED))
 				fail_msg("%s, with the grants %u: status %d", forbidden[i].name, grants, status);
 		}
 }
 
-static void what_a_run_takes(void)
+static void calls_of_a_run(void)
 {
 	struct timespec moment = { .tv_nsec = 1 };
 	void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -222,21 +222,21 @@ static void what_a_run_takes(void)
 	    sigprocmask(SIG_SETMASK, &none, NULL) || signal(SIGUSR1, SIG_IGN) == SIG_ERR || raise(SIGUSR1) ||
 	    fprintf(stderr, "%s", "") < 0)
 		_exit(1);
-	/* Refused by the kernel, not by the filter: there is no such request, device or descriptor. */
+	/* The kernel rejects this call, not the filter: EBADF. */
 	if (!ioctl(-1, 0x1b01, NULL) || errno != EBADF)
 		_exit(2);
-	/* What isatty() asks: TCGETS, and TCGETS2 with newer libraries. */
+	/* isatty(3): TCGETS, and TCGETS2 with newer libraries. */
 	if (!ioctl(-1, TCGETS, NULL) || errno != EBADF || !ioctl(-1, 0x802c542a, NULL) || errno != EBADF)
 		_exit(3);
 }
 
-static void what_is_allowed(void **state)
+static void allowed_calls_succeed(void **state)
 {
 	(void)state;
-	assert_int_equal(try(0, what_a_run_takes), 0);
+	assert_int_equal(run_in_sandbox(0, calls_of_a_run), 0);
 }
 
-static void prctl_says(void)
+static void exit_with_no_new_privs(void)
 {
 	char line[256];
 	FILE *status = fopen("/proc/self/status", "r");
@@ -248,8 +248,8 @@ static void prctl_says(void)
 }
 
 #if defined(__x86_64__)
-/* The numbers of another processor's calls mean something else: 20 is getpid there, and writev here. */
-static void call_as_another_processor(void **state)
+/* System call 20 is getpid on i386 and writev on x86-64. */
+static void call_of_another_architecture_is_killed(void **state)
 {
 	pid_t child;
 	int status;
@@ -272,10 +272,10 @@ static void call_as_another_processor(void **state)
 }
 #endif
 
-static void nothing_new_can_be_gained(void **state)
+static void no_new_privs_is_set(void **state)
 {
 	(void)state;
-	assert_int_equal(try(0, prctl_says), 0);
+	assert_int_equal(run_in_sandbox(0, exit_with_no_new_privs), 0);
 }
 
 static uint64_t capabilities(void)
@@ -302,7 +302,7 @@ static bool has_inheritable(void)
 	return syscall(SYS_capget, &header, data) || data[0].inheritable || data[1].inheritable;
 }
 
-/* As a container's runtime may start us. */
+/* Makes all capabilities inheritable, as some container runtimes do. */
 static void make_inheritable(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -316,8 +316,8 @@ static void make_inheritable(void)
 		_exit(3);
 }
 
-/* As root: all but a few go, and none is left to what would be executed. Else there are none before and after. */
-static void privileges_go(void **state)
+/* Root keeps only a few capabilities, none of them inheritable. Other users have none before and after. */
+static void privileges_are_dropped(void **state)
 {
 	enum {
 		IPC_LOCK = 1 << 14,
@@ -344,8 +344,8 @@ static void privileges_go(void **state)
 	}
 }
 
-/* The whole way, as a run goes it: words on stderr, and an exit code that says that it is our own fault. */
-static void refusal_is_told(void **state)
+/* A refused call prints two lines on stderr and ends the process with OUTCOME_INTERNAL. */
+static void refused_call_is_reported(void **state)
 {
 	const struct common_options options = { .transport = "soft", .sandbox = true };
 	struct capture capture;
@@ -389,11 +389,13 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_refused),	     cmocka_unit_test(what_is_allowed),
-		cmocka_unit_test(nothing_new_can_be_gained), cmocka_unit_test(privileges_go),
-		cmocka_unit_test(refusal_is_told),
+		cmocka_unit_test(forbidden_calls_are_refused),
+		cmocka_unit_test(allowed_calls_succeed),
+		cmocka_unit_test(no_new_privs_is_set),
+		cmocka_unit_test(privileges_are_dropped),
+		cmocka_unit_test(refused_call_is_reported),
 #if defined(__x86_64__)
-		cmocka_unit_test(call_as_another_processor),
+		cmocka_unit_test(call_of_another_architecture_is_killed),
 #endif
 	};
 

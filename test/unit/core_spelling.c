@@ -3,7 +3,7 @@
 
 #include "core/spelling.h"
 
-static void slips_are_counted(void **state)
+static void edits_are_counted(void **state)
 {
 	(void)state;
 	assert_int_equal(spelling_distance("count", "count"), 0);
@@ -14,7 +14,7 @@ static void slips_are_counted(void **state)
 	assert_int_equal(spelling_distance("perssitant", "persistent"), 2);
 }
 
-static void strangers_are_far(void **state)
+static void different_words_are_far(void **state)
 {
 	char word[200];
 
@@ -28,8 +28,7 @@ static void strangers_are_far(void **state)
 	assert_int_equal(spelling_distance("count", word), SPELLING_FAR);
 }
 
-/* One slip in three letters, and at most two. */
-static void as_many_slips_as_the_word_is_long(void **state)
+static void one_edit_per_three_letters(void **state)
 {
 	(void)state;
 	assert_int_equal(spelling_distance("tp", "to"), SPELLING_FAR);
@@ -39,8 +38,8 @@ static void as_many_slips_as_the_word_is_long(void **state)
 	assert_int_equal(spelling_distance("perszstxnty", "persistent"), SPELLING_FAR);
 }
 
-/* The longest word that is compared, and one letter more, on either side. */
-static void words_have_an_end(void **state)
+/* Words of the maximum length and of one letter less or more. */
+static void longest_word(void **state)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefg";
 	char one[40], other[40];
@@ -60,10 +59,10 @@ static void words_have_an_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slips_are_counted),
-		cmocka_unit_test(strangers_are_far),
-		cmocka_unit_test(as_many_slips_as_the_word_is_long),
-		cmocka_unit_test(words_have_an_end),
+		cmocka_unit_test(edits_are_counted),
+		cmocka_unit_test(different_words_are_far),
+		cmocka_unit_test(one_edit_per_three_letters),
+		cmocka_unit_test(longest_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void bandwidths(void **state)
 	assert_string_equal(units_bandwidth(1000, text), "1 kB/s");
 	assert_string_equal(units_bandwidth(1.5e6, text), "1.5 MB/s");
 	assert_string_equal(units_bandwidth(12.345e9, text), "12.35 GB/s");
-	/* Everything there is room for. */
+	/* The largest value. */
 	assert_true(strlen(units_bandwidth(1e24, text)) < UNITS_TEXT_SIZE);
 }
 

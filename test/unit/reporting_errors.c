@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The errors of a run: kept, bounded, and reported for programs. */
+/* The list of errors in the report of a run. */
 #include "test/unit/unit.h"
 
 #include "cmd/reporting/errors.h"
@@ -26,7 +26,7 @@ static void add(struct errors *errors, const char *part, const char *cause)
 	errors_add(errors, part, &error);
 }
 
-static void every_part_is_a_field(void **state)
+static void every_member_is_a_field(void **state)
 {
 	const struct error error = {
 		.object = "10.0.0.1:9",
@@ -45,7 +45,7 @@ static void every_part_is_a_field(void **state)
 	errors_free(&errors);
 }
 
-static void a_hint_stays_with_its_error_and_a_part_with_its_own(void **state)
+static void hint_belongs_to_last_error(void **state)
 {
 	struct errors errors = { 0 };
 
@@ -67,7 +67,7 @@ static void a_hint_stays_with_its_error_and_a_part_with_its_own(void **state)
 	assert_report(&errors, "{\"error_count\":0,\"errors\":[]}\n");
 }
 
-/* A run of days with an error a second keeps the first ones, and counts all. */
+/* The list keeps the first 64 errors and counts all. */
 static void memory_is_bounded(void **state)
 {
 	struct errors errors = { 0 };
@@ -85,7 +85,7 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(kept, 64);
 	assert_string_equal(errors.first->error.cause, "first");
 	assert_string_equal(errors.first->hint, "of the first");
-	/* Not the hint of an error that was not kept. */
+	/* The last error in the list keeps its own hint. */
 	assert_string_equal(errors.last->hint, "later");
 	errors_free(&errors);
 	for (int i = 0; i < 65; i++)
@@ -98,8 +98,8 @@ static void memory_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_part_is_a_field),
-		cmocka_unit_test(a_hint_stays_with_its_error_and_a_part_with_its_own),
+		cmocka_unit_test(every_member_is_a_field),
+		cmocka_unit_test(hint_belongs_to_last_error),
 		cmocka_unit_test(memory_is_bounded),
 	};
 

@@ -131,11 +131,11 @@ static bool run_pollers(struct loop *loop, bool arming)
 	loop->next_poller = loop->pollers;
 	while (loop->next_poller) {
 		struct loop_poller *poller = loop->next_poller;
-		loop_poll *poll = arming ? poller->arm : poller->poll;
+		loop_poll *callback = arming ? poller->arm : poller->poll;
 
 		loop->next_poller = poller->next;
-		if (poll)
-			busy |= poll(poller->owner);
+		if (callback)
+			busy |= callback(poller->owner);
 	}
 	return busy;
 }

@@ -110,9 +110,9 @@ void environment_finish(struct environment *environment, enum outcome outcome);
 void environment_ready(struct environment *environment, const struct address *address, const char *line);
 
 /*
- * Call it when the run is set up: from now on it looks up no name, and opens devices only for connecting peers. Drops
- * privileges, and with --sandbox installs the filter. Only the first call has an effect, here or by
- * environment_ready().
+ * Call it when the run is set up: from now on it looks up no name, connects to no address, and opens devices only for
+ * connecting peers. Drops privileges, and with --sandbox installs the filter. Only the first call has an effect, here
+ * or by environment_ready().
  */
 void environment_settled(struct environment *environment);
 

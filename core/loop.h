@@ -95,7 +95,7 @@ enum {
 /*
  * Sets how long loop_run() spins after the last work before it sleeps, in nanoseconds: LOOP_SPIN_ALWAYS, or 0 (the
  * default) for not at all. While it spins, it calls every active poller repeatedly, and checks descriptors, timers and
- * signals once per SPIN_ROUNDS rounds (loop.c).
+ * signals after each SPIN_ROUNDS rounds or SPIN_LONGEST (loop.c).
  */
 void loop_spin(struct loop *loop, int64_t nanoseconds);
 

@@ -110,7 +110,7 @@ static void __attribute__((format(printf, 3, 0))) report(const struct log *log, 
 							 const char *format, va_list list)
 {
 	const char *name = failure->code_name;
-	struct error error = { .code = "" };
+	struct error error = { .kind = failure->kind };
 
 	set(error.object, sizeof(error.object), "%s", failure->object ? failure->object : "");
 	set(error.phase, sizeof(error.phase), "%s", failure->phase ? failure->phase : "");

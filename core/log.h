@@ -17,12 +17,20 @@ enum {
 	ERROR_TEXT_SIZE = ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE + 8,
 };
 
+/* For a caller that decides by it; the cause is for people. */
+enum error_kind {
+	ERROR_OTHER,
+	ERROR_NO_LISTENER, /* the peer's host replies that nobody listens there */
+	ERROR_NO_REPLY,	   /* the peer does not reply */
+};
+
 /* A failure. Control characters in it are replaced; a text that does not fit ends in "...". */
 struct error {
 	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run itself */
 	char phase[ERROR_PHASE_SIZE];	/* what was being done, "connecting"; "" where the cause says it */
 	char cause[ERROR_CAUSE_SIZE];	/* in words */
 	char code[ERROR_CODE_SIZE];	/* the raw code, "111" or "status 12"; "" for none */
+	enum error_kind kind;
 };
 
 /* What a caller knows of a failure besides its cause. All may be left out. */
@@ -31,6 +39,7 @@ struct failure {
 	const char *phase;
 	const char *code_name; /* "status"; NULL for an errno value */
 	int code;	       /* 0 for none, but with a name */
+	enum error_kind kind;
 };
 
 struct log;

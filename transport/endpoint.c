@@ -67,12 +67,14 @@ static void state_timed_out(void *owner)
 	struct endpoint *endpoint = owner;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
+	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	if (endpoint_may_log(endpoint))
 		log_failure(endpoint->log,
-			    &(struct failure){ .object = endpoint->name, .phase = states[endpoint->state].text },
+			    &(struct failure){ .object = endpoint->name,
+					       .phase = states[endpoint->state].text,
+					       .kind = endpoint->absent ? ERROR_NO_REPLY : ERROR_OTHER },
 			    "timed out after %g s%s", units_seconds(endpoint->options.timeout),
 			    endpoint_timeout_cause(endpoint, cause));
-	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
@@ -208,7 +210,8 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 		return;
 	if (completion->status != COMPLETION_OK)
 		log_failure(endpoint->log,
-			    &(struct failure){ .object = endpoint->name, .code_name = "completion status", .code = (int)raw },
+			    &(struct failure){
+				    .object = endpoint->name, .code_name = "completion status", .code = (int)raw },
 			    "%s failed: %s", work_kind_text(completion->kind),
 			    words ? words : completion_status_text(completion->status));
 	endpoint->handlers->completion(endpoint->owner, endpoint, completion);

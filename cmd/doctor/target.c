@@ -16,23 +16,13 @@ static void no_route(struct doctor *doctor)
 	doctor->next(doctor);
 }
 
-/* The host is reachable, but runs no server. */
-static bool is_without_server(const struct error *error)
-{
-	return strstr(error->cause, "nobody listens there") || strstr(error->cause, "nothing holds UDP port");
-}
-
 /* NULL if the host has answered. A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
 static const char *no_reply_remedy(struct doctor *doctor)
 {
-	static const char *const causes[] = { "timed out", "no answer in time", "does not answer" };
-	const struct error *error = &doctor->findings.probe.error;
-	bool silent = false;
-
-	for (size_t i = 0; !strcmp(error->phase, "connecting") && i < sizeof(causes) / sizeof(causes[0]); i++)
-		silent = silent || strstr(error->cause, causes[i]);
-	if (!silent || doctor->fabric == FABRIC_INFINIBAND)
-		return silent ? "check that the host is up, then run there: rdmatest doctor" : NULL;
+	if (doctor->findings.probe.error.kind != ERROR_NO_REPLY)
+		return NULL;
+	if (doctor->fabric == FABRIC_INFINIBAND)
+		return "check that the host is up, then run there: rdmatest doctor";
 	if (doctor->fabric == FABRIC_IWARP)
 		return finding_remedy(&doctor->findings,
 				      "check that the host is up and that firewalls accept TCP port %" PRId64,
@@ -49,7 +39,7 @@ static void ping_ended(struct child_run *ping)
 
 	if (!ping->environment.outcome)
 		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
-	else if (is_without_server(&findings->probe.error))
+	else if (findings->probe.error.kind == ERROR_NO_LISTENER) /* such a host can be reached */
 		finding_add_probe(findings, FINDING_WARN, "ping",
 				  finding_remedy(findings, "run there: rdmatest rping -s -p %" PRId64 "%s",
 						 doctor->options->port, doctor->soft ? " --transport soft" : ""));

@@ -105,11 +105,12 @@ void reporting_write_prometheus(struct reporting *reporting)
 
 	if (!file)
 		return;
-	error = snprintf(temporary, sizeof(temporary), replaced ? "%s.new" : "%s", file) < (int)sizeof(temporary)
-			? 0
-			: ENAMETOOLONG;
-	if (!error)
+	if (snprintf(temporary, sizeof(temporary), replaced ? "%s.new" : "%s", file) < (int)sizeof(temporary)) {
 		error = write_file(reporting, temporary, !replaced);
+	} else {
+		error = ENAMETOOLONG;
+		replaced = false; /* there is no such file to remove */
+	}
 	if (!error && (!replaced || !rename(temporary, file)))
 		return;
 	error = error ? error : errno;

@@ -22,7 +22,7 @@ enum {
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
-/* A code_name; is_absent() compares the pointer. */
+/* A code_name; error_kind() compares the pointer. */
 static const char reject_reason[] = "reject reason";
 
 struct event {
@@ -251,29 +251,33 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 	}
 }
 
-/* No listener, UDP port closed, or no answer. */
-static bool is_absent(const struct event *event)
+/* ECONNREFUSED: the UDP port is closed. */
+static enum error_kind error_kind(const struct event *event)
 {
 	if (event->code_name == reject_reason)
-		return event->code == REJECTED_NO_LISTENER;
-	return event->code == ECONNREFUSED || event->code == ETIMEDOUT || event->code == EHOSTUNREACH;
+		return event->code == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
+	if (event->code == ECONNREFUSED)
+		return ERROR_NO_LISTENER;
+	return event->code == ETIMEDOUT || event->code == EHOSTUNREACH ? ERROR_NO_REPLY : ERROR_OTHER;
 }
 
 static void deliver_failed(struct soft_endpoint *endpoint, const struct event *event)
 {
 	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	enum error_kind kind = endpoint->base.state <= ENDPOINT_CONNECTING ? error_kind(event) : ERROR_OTHER;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
+	endpoint->base.absent = kind != ERROR_OTHER;
 	if (event->code_name && endpoint_may_log(&endpoint->base))
 		log_failure(endpoint->base.log,
 			    &(struct failure){ .object = endpoint->base.name,
 					       .phase = endpoint_state_text(endpoint->base.state),
 					       .code_name = event->code_name,
-					       .code = event->code },
+					       .code = event->code,
+					       .kind = kind },
 			    "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
 			    endpoint_timeout_cause(&endpoint->base, timeout_cause));
-	endpoint->base.absent = endpoint->base.state <= ENDPOINT_CONNECTING && is_absent(event);
 	if (event->length)
 		endpoint_rejected(&endpoint->base, event->data, event->length);
 	else

@@ -17,10 +17,12 @@ static uint8_t option_or(int64_t option, uint8_t preset)
 
 static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
-	endpoint->base.absent = verbs_error_absent(error);
+	enum error_kind kind = verbs_error_kind(error);
+
+	endpoint->base.absent = kind != ERROR_OTHER;
 	log_failure(endpoint->base.log,
-		    &(struct failure){ .object = endpoint->base.name, .phase = what, .code = error }, "%s",
-		    verbs_error_cause(error));
+		    &(struct failure){ .object = endpoint->base.name, .phase = what, .code = error, .kind = kind },
+		    "%s", verbs_error_cause(error));
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -190,14 +190,16 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	return "the connection manager gave up";
 }
 
-bool verbs_error_absent(int error)
+enum error_kind verbs_error_kind(int error)
 {
-	return error == ECONNREFUSED || error == ETIMEDOUT || error == EHOSTUNREACH;
+	if (error == ECONNREFUSED)
+		return ERROR_NO_LISTENER;
+	return error == ETIMEDOUT || error == EHOSTUNREACH ? ERROR_NO_REPLY : ERROR_OTHER;
 }
 
-bool verbs_event_absent(const struct rdma_cm_event *event)
+enum error_kind verbs_event_kind(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
-		return event->status == REJECTED_NO_LISTENER;
-	return verbs_error_absent(-event->status);
+		return event->status == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
+	return verbs_error_kind(-event->status);
 }

@@ -259,7 +259,8 @@ static void report_event(const struct verbs_endpoint *endpoint, const struct rdm
 		    &(struct failure){ .object = endpoint->base.name,
 				       .phase = endpoint_state_text(endpoint->base.state),
 				       .code_name = code_name,
-				       .code = event->status },
+				       .code = event->status,
+				       .kind = verbs_event_kind(event) },
 		    "%s%s%s", verbs_event_cause(event),
 		    rejected ? endpoint_reject_text(event->param.conn.private_data, event->param.conn.private_data_len,
 						    reject_text)
@@ -284,7 +285,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	}
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_may_log(&endpoint->base))
 		report_event(endpoint, event);
-	endpoint->base.absent = verbs_event_absent(event);
+	endpoint->base.absent = verbs_event_kind(event) != ERROR_OTHER;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, data, event->param.conn.private_data_len);
 	else

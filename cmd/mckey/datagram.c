@@ -112,7 +112,7 @@ bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address 
 	memset(source, 0, sizeof(*source));
 	/*
 	 * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH: then the IPv4 checksum
-	 * decides. Without that doubt it is not checked, as soft-RoCE does not fill it in for packets that it loops
+	 * decides. If they cannot be one, it is not checked: soft-RoCE does not fill it in for packets that it loops
 	 * back.
 	 */
 	if (ip4[0] == IP4_VERSION_AND_LENGTH && (!is_version_6 || ip4_checksum_fits(ip4))) {

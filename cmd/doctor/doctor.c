@@ -228,7 +228,7 @@ static enum outcome set_failure_statuses(struct doctor *doctor)
 
 	if (outcome)
 		return outcome;
-	soft = !strcmp(transport_name(transport), "soft");
+	soft = !transport_opens_devices(transport_name(transport));
 	transport_close(transport);
 	doctor->verbs_failure = soft ? FINDING_WARN : FINDING_FAIL;
 	doctor->soft_failure = soft ? FINDING_FAIL : FINDING_WARN;

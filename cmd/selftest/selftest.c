@@ -180,7 +180,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 {
 	const struct domain *domain = &selftest->testbed.domain;
 	const struct address *address = &selftest->testbed.address;
-	bool verbs = !strcmp(transport_name(selftest->environment->transport), "verbs");
+	bool kernel_cm = transport_opens_devices(transport_name(selftest->environment->transport));
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
 	if (!row->multicast)
@@ -188,7 +188,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	if (!domain->multicast)
 		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP"
 						      : "the device does not support multicast";
-	if (verbs && domain->fabric == FABRIC_ROCE && address->family == ADDRESS_IP6)
+	if (kernel_cm && domain->fabric == FABRIC_ROCE && address->family == ADDRESS_IP6)
 		return "Linux's RDMA CM does not support IPv6 groups on RoCE v2";
 	if (address_same_host(address, &loopback))
 		return "Linux does not support IPv6 multicast on the loopback interface";
@@ -308,7 +308,7 @@ static void print_testbed(const struct environment *environment, const struct te
 	const char *reason = "";
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (testbed->automatic && !strcmp(transport, "verbs"))
+	if (testbed->automatic && transport_opens_devices(transport))
 		reason = ": usable RDMA device found";
 	else if (testbed->automatic)
 		reason = ": no usable RDMA device found (--transport verbs shows why)";

@@ -37,9 +37,9 @@ enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port)
 	return outcome;
 }
 
-static bool is_soft(const struct environment *environment)
+static bool needs_no_device(const struct environment *environment)
 {
-	return !strcmp(transport_name(environment->transport), "soft");
+	return !transport_opens_devices(transport_name(environment->transport));
 }
 
 static void add_loopback(struct candidates *candidates)
@@ -57,7 +57,7 @@ static void find_candidates(struct environment *environment, const struct selfte
 	if (options->address) {
 		address_parse(options->address, ADDRESS_FORMAT_IP, &candidates->addresses[0]);
 		candidates->count = 1;
-	} else if (is_soft(environment)) {
+	} else if (needs_no_device(environment)) {
 		add_loopback(candidates);
 	} else {
 		size_t count = interface_addresses(list);
@@ -92,7 +92,7 @@ static enum outcome find_address(struct environment *environment, const struct s
 	if (!outcome)
 		return OUTCOME_OK;
 	/* The error at the requested or first address is the cause: try it again with the log on. */
-	if (options->address || is_soft(environment))
+	if (options->address || needs_no_device(environment))
 		return try_address(testbed, &candidates.addresses[0]);
 	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
 	log_hint(&environment->log, "the interface of the device must be up and have an address");

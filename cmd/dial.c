@@ -137,7 +137,7 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 	if (!outcome)
 		return;
-	if (pause_before_next_try(dial)) {
+	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial)) {
 		if (handlers->paused)
 			handlers->paused(dial->options.owner);
 		return;

@@ -138,8 +138,7 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 	if (!outcome)
 		return;
 	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial)) {
-		if (handlers->paused)
-			handlers->paused(dial->options.owner);
+		handlers->paused(dial->options.owner);
 		return;
 	}
 	dial_give_up(dial);

@@ -26,7 +26,7 @@ struct dial_handlers {
 	void (*resolved)(void *owner, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *owner);
-	/* No server was there, and there will be another try. May be NULL. */
+	/* No server was there, and there will be another try. */
 	void (*paused)(void *owner);
 	/* It is time for that: dial_begin() is next. */
 	void (*resumed)(void *owner);

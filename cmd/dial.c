@@ -11,7 +11,6 @@
 struct held_message {
 	struct error error; /* a hint is its cause */
 	bool is_hint;
-	bool absent; /* the error says that no server was there */
 };
 
 /* ---- held messages ---- */
@@ -78,18 +77,18 @@ static void release(struct dial *dial, bool as_hints)
 	forget(dial);
 }
 
-/* The error that says that no server was there, else the last one; NULL for none. */
+/* The last error that no server was there, else the last error; NULL for none. */
 static const struct error *decisive_error(const struct dial *dial)
 {
-	const struct held_message *found = NULL;
+	const struct error *found = NULL;
 
 	for (size_t i = 0; i < dial->held_count; i++) {
-		const struct held_message *message = &dial->held[i];
+		const struct error *error = &dial->held[i].error;
 
-		if (!message->is_hint && (!found || !found->absent || message->absent))
-			found = message;
+		if (!dial->held[i].is_hint && (!found || found->kind == ERROR_OTHER || error->kind != ERROR_OTHER))
+			found = error;
 	}
-	return found ? &found->error : NULL;
+	return found;
 }
 
 /* ---- attempts ---- */
@@ -157,11 +156,6 @@ void dial_begin(struct dial *dial)
 void dial_failed(struct dial *dial, enum outcome outcome, bool absent)
 {
 	dial->absent = dial->absent || absent;
-	for (size_t i = dial->held_count; absent && i; i--)
-		if (!dial->held[i - 1].is_hint) {
-			dial->held[i - 1].absent = true;
-			break;
-		}
 	if (dial->address_next < dial->address_count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);
@@ -211,7 +205,7 @@ static void addresses_found(void *owner, enum outcome outcome, const struct addr
 
 	if (!outcome)
 		outcome = path_filter(options->family, dial->source, options->log, options->host, addresses, count,
-				    dial->addresses, &dial->address_count);
+				      dial->addresses, &dial->address_count);
 	for (size_t i = 0; i < dial->address_count; i++)
 		dial->addresses[i].port = options->port;
 	options->handlers->resolved(options->owner, outcome);

@@ -369,8 +369,13 @@ static inline void disconnect(struct endpoint *endpoint)
 
 static inline void absent(struct endpoint *endpoint)
 {
-	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = "connecting" },
-		    "nobody listens there");
+	const struct failure failure = {
+		.object = endpoint->name,
+		.phase = "connecting",
+		.kind = ERROR_NO_LISTENER,
+	};
+
+	log_failure(endpoint->log, &failure, "nobody listens there");
 	endpoint->absent = true;
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }

@@ -14,7 +14,7 @@
 #include "core/units.h"
 
 enum {
-	CONNECTING_MOST = 48 /* at a time: each lookup is a process, and a server's backlog is limited */
+	CONNECTING_MOST = 48 /* targets at once: each lookup forks a process, and the backlog of a server is limited */
 };
 
 struct rping_client {
@@ -26,16 +26,16 @@ struct rping_client {
 	size_t count;
 	struct target *first, **last; /* waiting to connect, in order */
 	size_t connecting;
-	size_t pausing; /* targets that will be retried */
+	size_t retrying; /* targets that wait for a retry */
 	size_t ended;
 	size_t failed;
-	bool ending;		     /* start no more targets */
-	struct loop_timer beginning; /* starts the first targets from the loop */
+	bool ending;		       /* start no more targets */
+	struct loop_timer start_timer; /* starts the first targets from the loop */
 	struct resolver source_lookup;
 	struct targets all;
 };
 
-static void queue(struct rping_client *client, struct target *target)
+static void enqueue(struct rping_client *client, struct target *target)
 {
 	target->next = NULL;
 	*client->last = target;
@@ -52,13 +52,13 @@ static void start_some(struct rping_client *client)
 			client->last = &client->first;
 		if (target->ended)
 			continue;
-		target->has_slot = true;
+		target->is_connecting = true;
 		client->connecting++;
 		target_start(target);
 	}
 }
 
-static uint32_t longest_size(const struct rping_client *client)
+static uint32_t max_size(const struct rping_client *client)
 {
 	uint32_t longest = 0;
 
@@ -68,43 +68,40 @@ static uint32_t longest_size(const struct rping_client *client)
 	return longest;
 }
 
-/* Prints the last line of a target. */
-static void say_verdict(const struct rping_client *client, const struct target *target)
+/* Prints the verdict line of a target. */
+static void print_target(const struct rping_client *client, const struct target *target)
 {
-	const char *transport = transport_name(client->environment->transport);
 	const struct ping_counts *counts = &target->record.counts;
-	FILE *output = environment_output(client->environment);
 	bool validate = client->options->validate;
-	char pings[PINGS_TEXT_SIZE];
+	char pings[PINGS_TEXT_SIZE], warmup[48] = "";
 
 	if (target->outcome) {
-		fprintf(output, "%s: FAILED: %s to %s answered (%s%s%s)\n", client->log->name,
-			rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
-			target_name(target), transport, target->device ? ", " : "",
-			target->device ? target->device : "");
+		rping_print_verdict(client->environment, true, target->device, "", "%s to %s answered",
+				    rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
+				    target_name(target));
 		return;
 	}
-	fprintf(output, "%s: %s of %" PRIu32 " byte%s to %s answered%s", client->log->name,
-		rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size),
-		target_name(target), validate ? " and verified" : "");
 	if (counts->warmup)
-		fprintf(output, " after %" PRIu64 " to warm up", counts->warmup);
-	fprintf(output, " (%s, %s%s)\n", transport, target->device, validate ? "" : RPING_NOT_COMPARED);
+		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
+	rping_print_verdict(client->environment, false, target->device, validate ? "" : RPING_NOT_CHECKED,
+			    "%s of %" PRIu32 " byte%s to %s answered%s%s", rping_pings_text(counts->answered, 0, pings),
+			    target->size, units_plural(target->size), target_name(target),
+			    validate ? " and verified" : "", warmup);
 }
 
-static void say_total(const struct rping_client *client)
+static void print_total(const struct rping_client *client)
 {
 	const struct ping_counts *counts = &client->all.figures.total.counts;
 	bool verified = client->options->validate && counts->verified == counts->answered;
 	char pings[PINGS_TEXT_SIZE];
 
-	fprintf(environment_output(client->environment), "%s: %stotal: %s answered%s, %zu of %zu targets passed (%s)\n",
-		client->log->name, client->failed ? "FAILED: " : "", rping_pings_text(counts->answered, 0, pings),
-		verified ? " and verified" : "", client->count - client->failed, client->count,
-		transport_name(client->environment->transport));
+	rping_print_verdict(client->environment, client->failed, NULL, "",
+			    "total: %s answered%s, %zu of %zu targets passed",
+			    rping_pings_text(counts->answered, 0, pings), verified ? " and verified" : "",
+			    client->count - client->failed, client->count);
 }
 
-static void stream(struct rping_client *client, const struct target *target)
+static void stream_target(struct rping_client *client, const struct target *target)
 {
 	struct report *record = environment_begin_record(client->environment, "target");
 
@@ -120,51 +117,50 @@ static void target_ended(struct rping_client *client, struct target *target)
 
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_note(client->environment, target->outcome);
-	stream(client, target);
-	/* The summary comes before the last line; without a ping there is none. */
+	stream_target(client, target);
+	/* The summary precedes the verdict. Without an answered ping there is none. */
 	if (all && client->count == 1 && target->record.counts.answered)
 		environment_summary(client->environment);
-	say_verdict(client, target);
+	print_target(client, target);
 	if (!all)
 		return;
 	if (client->count > 1) {
 		environment_summary(client->environment);
-		say_total(client);
+		print_total(client);
 	}
 	environment_finish(client->environment, OUTCOME_OK);
 }
 
-static void count_pause(struct rping_client *client, struct target *target, bool pauses)
+static void count_retrying(struct rping_client *client, struct target *target, bool retrying)
 {
-	if (target->pauses)
-		client->pausing--;
-	target->pauses = pauses;
-	if (pauses)
-		client->pausing++;
+	if (target->retrying)
+		client->retrying--;
+	target->retrying = retrying;
+	if (retrying)
+		client->retrying++;
 }
 
-static void target_news(void *owner, struct target *target, enum target_news news)
+static void client_target_event(void *owner, struct target *target, enum target_event event)
 {
 	struct rping_client *client = owner;
 
-	if (target->has_slot && news != TARGET_TRIES) {
-		target->has_slot = false;
+	if (target->is_connecting && event != TARGET_RETRY) {
+		target->is_connecting = false;
 		client->connecting--;
 	}
-	count_pause(client, target, news == TARGET_PAUSES);
-	if (news == TARGET_TRIES)
-		queue(client, target);
-	if (news == TARGET_ENDED)
+	count_retrying(client, target, event == TARGET_RETRY_WAIT);
+	if (event == TARGET_RETRY)
+		enqueue(client, target);
+	if (event == TARGET_ENDED)
 		target_ended(client, target);
 	if (client->ended < client->count)
 		start_some(client);
-	/* Every target is connected or has ended, and none will be retried. */
-	if (!client->connecting && !client->first && !client->pausing)
+	/* Every target is connected or has ended, and none waits for a retry. */
+	if (!client->connecting && !client->first && !client->retrying)
 		environment_settled(client->environment);
 }
 
-/* The lookup of -I, which all targets need. */
-
+/* The address of -I is resolved: connects the targets. */
 static void source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct rping_client *client = owner;
@@ -173,16 +169,15 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
 				      client->options->source, addresses, count, &client->all.source);
 	if (outcome) {
-		fprintf(environment_output(client->environment), "%s: FAILED: no ping was sent (%s)\n",
-			client->log->name, transport_name(client->environment->transport));
+		rping_print_verdict(client->environment, true, NULL, "", "no ping was sent");
 		environment_finish(client->environment, outcome);
 		return;
 	}
 	start_some(client);
 }
 
-/* Without -I: the first turn of the loop. */
-static void begin(void *owner)
+/* The first callback of the loop without -I. */
+static void start_first(void *owner)
 {
 	start_some(owner);
 }
@@ -214,7 +209,7 @@ static enum outcome make_targets(struct rping_client *client)
 			       client->file.lines[i].port);
 	client->all.several = client->count > 1;
 	for (size_t i = 0; i < client->count; i++)
-		queue(client, &client->targets[i]);
+		enqueue(client, &client->targets[i]);
 	return OUTCOME_OK;
 }
 
@@ -235,7 +230,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	client->all = (struct targets){
 		.environment = environment,
 		.options = options,
-		.news = target_news,
+		.event = client_target_event,
 		.owner = client,
 	};
 	ping_figures_next_interval(&client->all.figures);
@@ -250,7 +245,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		resolver_start(&client->source_lookup, environment->loop, client->log, options->source,
 			       ADDRESS_FORMAT_ANY, options->common.timeout, source_found, client);
 	else
-		loop_timer_start(environment->loop, &client->beginning, 0, begin, client);
+		loop_timer_start(environment->loop, &client->start_timer, 0, start_first, client);
 	*result = client;
 	return OUTCOME_OK;
 }
@@ -267,8 +262,8 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 		target_interrupt(&client->targets[i], reason);
 }
 
-/* The maximum of each step over all targets. */
-static struct connect_times longest_times(const struct rping_client *client)
+/* Returns the maximum of each step over all targets. */
+static struct connect_times max_times(const struct rping_client *client)
 {
 	struct connect_times longest = { 0 };
 
@@ -288,26 +283,26 @@ static struct connect_times longest_times(const struct rping_client *client)
 void rping_client_report(struct rping_client *client, struct report *report, enum report_span span)
 {
 	static const struct path several = { 0 };
-	struct connect_times times = longest_times(client);
+	struct connect_times times = max_times(client);
 	bool alone = client->count == 1;
-	/* Prometheus needs different labels, and an address may be given twice. */
+	/* Prometheus needs unique labels, and an address may be given twice. */
 	bool numbered = !alone && !report->format->lists && !report->format->omits_empty;
-	char place[24];
+	char index[24];
 
 	report_text(report, "role", "client");
 	report_text(report, "target", alone ? client->targets[0].address : NULL);
 	path_report(report, alone ? &client->targets[0].path : &several);
-	ping_figures_report(&client->all.figures, longest_size(client), report, span);
+	ping_figures_report(&client->all.figures, max_size(client), report, span);
 	connect_times_report(&times, report);
-	/* In text, the summary of a single target has everything. */
+	/* In text, a single target has no entry of its own. */
 	if (alone && report->format->draws_buckets)
 		return;
 	report_list(report, "targets");
 	for (size_t i = 0; i < client->count && span == REPORT_TOTAL; i++) {
 		report_object(report, NULL);
-		snprintf(place, sizeof(place), "%zu", i);
+		snprintf(index, sizeof(index), "%zu", i);
 		if (numbered)
-			report_text(report, "index", place);
+			report_text(report, "index", index);
 		target_report(&client->targets[i], report);
 		report_end(report);
 	}
@@ -323,7 +318,7 @@ void rping_client_stop(struct rping_client *client)
 {
 	if (!client)
 		return;
-	loop_timer_stop(&client->beginning);
+	loop_timer_stop(&client->start_timer);
 	resolver_stop(&client->source_lookup);
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);

@@ -22,7 +22,7 @@ void control_destroy(struct control *control)
 	control->region = NULL;
 }
 
-static struct work receive(const struct control *control, uint32_t index)
+static struct work control_receive_work(const struct control *control, uint32_t index)
 {
 	return (struct work){
 		.kind = WORK_RECEIVE,
@@ -33,27 +33,27 @@ static struct work receive(const struct control *control, uint32_t index)
 	};
 }
 
-enum outcome control_open(struct control *control, struct endpoint *endpoint)
+enum outcome control_post_receives(struct control *control, struct endpoint *endpoint)
 {
 	struct work works[CONTROL_RECEIVES];
 
 	for (uint32_t index = 0; index < CONTROL_RECEIVES; index++)
-		works[index] = receive(control, index);
+		works[index] = control_receive_work(control, index);
 	return endpoint_post(endpoint, works, CONTROL_RECEIVES);
 }
 
-enum outcome control_take(struct control *control, struct endpoint *endpoint, const struct completion *completion,
-			  struct advertisement *advertisement)
+enum outcome control_receive(struct control *control, struct endpoint *endpoint, const struct completion *completion,
+			     struct advertisement *advertisement)
 {
-	struct work again = receive(control, completion->tag);
+	struct work repost = control_receive_work(control, completion->tag);
 
 	if (completion->length != ADVERTISEMENT_SIZE) {
 		log_error(endpoint->transport->log, endpoint->name, "receive: a message of %u bytes instead of %d",
 			  completion->length, ADVERTISEMENT_SIZE);
 		return OUTCOME_FAILED;
 	}
-	advertisement_read(control->region->memory + again.offset, advertisement);
-	return endpoint_post(endpoint, &again, 1);
+	advertisement_read(control->region->memory + repost.offset, advertisement);
+	return endpoint_post(endpoint, &repost, 1);
 }
 
 void control_write(struct control *control, uint32_t index, const struct advertisement *advertisement)

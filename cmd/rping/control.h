@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The 16-byte control messages of one connection, in registered memory. Receives are posted before the connection is
- * established and reposted as soon as a message was read, so that the peer never meets receiver-not-ready.
+ * The 16-byte control messages of one connection, in registered memory. The receives are posted before the connection
+ * is established, and each is reposted when its message has been read: the peer gets no receiver-not-ready NAK.
  */
 #ifndef CMD_RPING_CONTROL_H
 #define CMD_RPING_CONTROL_H
@@ -12,8 +12,8 @@
 #include "transport/transport.h"
 
 enum {
-	CONTROL_SENDS = 2,    /* different messages: a client's two advertisements */
-	CONTROL_RECEIVES = 4, /* two would do for a peer that keeps to the protocol */
+	CONTROL_SENDS = 2,    /* send buffers: the client has two advertisements */
+	CONTROL_RECEIVES = 4, /* the protocol needs two */
 };
 
 struct control {
@@ -21,20 +21,20 @@ struct control {
 };
 
 enum outcome control_create(struct control *control, struct domain *domain);
-/* Harmless on a mailbox that was not created. */
+/* Does nothing if control_create() was not called. */
 void control_destroy(struct control *control);
 
-/* Posts all the receives. */
-enum outcome control_open(struct control *control, struct endpoint *endpoint);
+/* Posts all receives. */
+enum outcome control_post_receives(struct control *control, struct endpoint *endpoint);
 
-/* Takes the message of a completed receive, and posts the receive again. Any length but the right one is a failure. */
-enum outcome control_take(struct control *control, struct endpoint *endpoint, const struct completion *completion,
-			  struct advertisement *advertisement);
+/* Reads the message of a completed receive and reposts the receive. Fails if the length is not ADVERTISEMENT_SIZE. */
+enum outcome control_receive(struct control *control, struct endpoint *endpoint, const struct completion *completion,
+			     struct advertisement *advertisement);
 
-/* Sets what a later send of that index sends. It may not be under way. Until then it is all zeros. */
+/* Sets the contents of send buffer index, initially all zeros. No send of it may be outstanding. */
 void control_write(struct control *control, uint32_t index, const struct advertisement *advertisement);
 
-/* The send of that message, for endpoint_post(). */
+/* Returns the work request that sends buffer index. */
 struct work control_send(const struct control *control, uint32_t index);
 
 #endif

@@ -3,18 +3,18 @@
 
 #include <string.h>
 
-static void count_sent(struct ping_counts *counts, const struct ping_turn *turn)
+static void count_sent(struct ping_counts *counts, const struct ping_slot *slot)
 {
 	if (!counts->started)
-		counts->started = turn->from;
+		counts->started = slot->from;
 	counts->sent++;
 }
 
-void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn)
+void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot)
 {
-	count_sent(&figures->total.counts, turn);
-	count_sent(&figures->interval.counts, turn);
-	count_sent(&record->counts, turn);
+	count_sent(&figures->total.counts, slot);
+	count_sent(&figures->interval.counts, slot);
+	count_sent(&record->counts, slot);
 }
 
 static void count_answered(struct ping_counts *counts, int64_t ended, bool verified)
@@ -25,19 +25,19 @@ static void count_answered(struct ping_counts *counts, int64_t ended, bool verif
 	counts->verified += verified;
 }
 
-void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn,
+void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot,
 		   int64_t round_trip, bool verified)
 {
-	count_answered(&figures->total.counts, turn->to, verified);
+	count_answered(&figures->total.counts, slot->to, verified);
 	histogram_add(&figures->total.round_trip, round_trip);
-	count_answered(&figures->interval.counts, turn->to, verified);
+	count_answered(&figures->interval.counts, slot->to, verified);
 	histogram_add(&figures->interval.round_trip, round_trip);
 	if (!record->counts.answered || round_trip < record->shortest)
 		record->shortest = round_trip;
 	if (round_trip > record->longest)
 		record->longest = round_trip;
 	record->sum += round_trip;
-	count_answered(&record->counts, turn->to, verified);
+	count_answered(&record->counts, slot->to, verified);
 }
 
 void ping_lost(struct ping_figures *figures, struct ping_record *record)
@@ -54,7 +54,7 @@ void ping_warmed_up(struct ping_figures *figures, struct ping_record *record)
 	record->counts.warmup++;
 }
 
-static int64_t time_of(const struct ping_counts *counts)
+static int64_t elapsed(const struct ping_counts *counts)
 {
 	return counts->ended - counts->started;
 }
@@ -75,22 +75,22 @@ static void report_counts(struct report *report, uint32_t size, const struct pin
 void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
 			 enum report_span span)
 {
-	bool in_interval = span == REPORT_INTERVAL;
-	const struct ping_span *found = in_interval ? &figures->interval : &figures->total;
+	bool is_interval = span == REPORT_INTERVAL;
+	const struct ping_span *source = is_interval ? &figures->interval : &figures->total;
 
-	report_counts(report, size, &found->counts,
-		      in_interval ? clock_now() - figures->interval_began : time_of(&found->counts));
-	report_histogram(report, "round_trip", &found->round_trip);
+	report_counts(report, size, &source->counts,
+		      is_interval ? clock_now() - figures->interval_began : elapsed(&source->counts));
+	report_histogram(report, "round_trip", &source->round_trip);
 }
 
 void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report)
 {
-	/* A person reads a line of each of many targets. */
+	/* Text has one short line for each target. */
 	if (report->format->omits_empty) {
 		report_count(report, "answered", record->counts.answered);
 		report_count(report, "lost", record->counts.lost);
 	} else {
-		report_counts(report, size, &record->counts, time_of(&record->counts));
+		report_counts(report, size, &record->counts, elapsed(&record->counts));
 	}
 	if (!record->counts.answered)
 		return;

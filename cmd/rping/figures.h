@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The figures of pings. A round trip is the time from posting the advertisement of the source to the go-ahead that
- * says that the server has written: three messages there and three back. Comparing and printing are not in it. Pings to
- * warm up are not counted, but how many they were.
+ * Statistics of pings. A round trip is the time from posting the source advertisement to receiving the go-ahead after
+ * the WRITE: three messages in each direction, without verifying and printing. Of warm-up pings only the number is
+ * recorded.
  *
- * A run has one distribution for all its targets, so that a thousand of them do not need a thousand.
+ * All targets of a run share one histogram, because a thousand histograms would need too much memory.
  */
 #ifndef CMD_RPING_FIGURES_H
 #define CMD_RPING_FIGURES_H
@@ -14,26 +14,27 @@
 #include "cmd/command.h"
 
 /*
- * The time that a ping takes up: with a pace from its beat to the next one, or to its answer if that comes later; else
- * its round trip. So n paced pings take n beats, and a rate is never above the one that was asked for.
+ * The time slot of a ping, for the rate. With --interval or --rate it lasts from the scheduled time to the next one, or
+ * to the answer if that is later; else it is the round trip. So n paced pings take n periods, and the reported rate
+ * does not exceed --rate.
  */
-struct ping_turn {
+struct ping_slot {
 	int64_t from;
-	int64_t to; /* known once the answer has come */
+	int64_t to; /* set when the ping is answered */
 };
 
-/* Zeroed at first. */
+/* Initially all zeros. */
 struct ping_counts {
 	uint64_t warmup;
 	uint64_t sent;
 	uint64_t answered;
-	uint64_t verified; /* of the answered: every byte was compared */
-	uint64_t lost;	   /* sent, and given up or cut off before the answer */
-	int64_t started;   /* the turn of the first one; 0 before that */
-	int64_t ended;	   /* that of the last one answered */
+	uint64_t verified; /* answered pings whose payload was verified */
+	uint64_t lost;	   /* sent, and not answered when the connection ended */
+	int64_t started;   /* start of the first slot; 0: no ping sent */
+	int64_t ended;	   /* end of the last answered slot */
 };
 
-/* Of one target. */
+/* Statistics of one target. */
 struct ping_record {
 	struct ping_counts counts;
 	int64_t shortest; /* round trips, in nanoseconds */
@@ -41,7 +42,7 @@ struct ping_record {
 	int64_t sum;
 };
 
-/* Of all. Zeroed at first, and then ping_figures_next_interval() begins the first interval. */
+/* Statistics of all targets. Initially all zeros; then ping_figures_next_interval() starts the first interval. */
 struct ping_figures {
 	struct ping_span {
 		struct ping_counts counts;
@@ -50,18 +51,18 @@ struct ping_figures {
 	int64_t interval_began;
 };
 
-void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn);
-void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_turn *turn,
+void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot);
+void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot,
 		   int64_t round_trip, bool verified);
 void ping_lost(struct ping_figures *figures, struct ping_record *record);
 void ping_warmed_up(struct ping_figures *figures, struct ping_record *record);
 
-/* Adds "pings", of size bytes, and "round_trip" to a report. */
+/* Adds "pings" and "round_trip" to a report. size is the ping length in bytes. */
 void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
 			 enum report_span span);
-/* The same of one target, without percentiles, and for a person without what all of them have alike. */
+/* Adds those of one target, without percentiles. Text has only the answered and lost ones. */
 void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report);
-/* Forgets the interval's, and begins the next one now. */
+/* Clears the statistics of the interval and starts the next interval. */
 void ping_figures_next_interval(struct ping_figures *figures);
 
 #endif

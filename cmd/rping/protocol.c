@@ -35,28 +35,28 @@ void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertis
 	};
 }
 
-const char *advertisement_fault(const struct advertisement *advertisement, uint32_t least, uint32_t most)
+const char *advertisement_fault(const struct advertisement *advertisement, uint32_t minimum, uint32_t maximum)
 {
 	if (!advertisement->size)
 		return "it is empty";
-	if (advertisement->size < least)
+	if (advertisement->size < minimum)
 		return "it is smaller than the ping";
-	if (advertisement->size > most)
+	if (advertisement->size > maximum)
 		return "it is longer than a ping may be";
 	if (advertisement->address > UINT64_MAX - advertisement->size)
 		return "it goes beyond the last address";
 	return NULL;
 }
 
-uint32_t ping_size(uint32_t asked, const struct hello *server)
+uint32_t ping_size(uint32_t requested, const struct hello *server)
 {
-	uint32_t most = server ? server->capacity : PING_SIZE_MOST;
+	uint32_t maximum = server ? server->capacity : PING_SIZE_MOST;
 
-	if (asked)
-		return asked <= most ? asked : 0;
+	if (requested)
+		return requested <= maximum ? requested : 0;
 	if (!server)
 		return PING_SIZE_STOCK;
-	return most < PING_SIZE ? most : PING_SIZE;
+	return maximum < PING_SIZE ? maximum : PING_SIZE;
 }
 
 uint32_t ping_number(uint64_t answered)
@@ -64,7 +64,7 @@ uint32_t ping_number(uint64_t answered)
 	return (uint32_t)(answered & INT32_MAX);
 }
 
-static bool plain(uint8_t byte)
+static bool is_printable(uint8_t byte)
 {
 	return byte >= ' ' && byte <= '~';
 }
@@ -79,10 +79,10 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 	while (done < length) {
 		size_t run = done;
 
-		while (run < length && plain(ping[run]))
+		while (run < length && is_printable(ping[run]))
 			run++;
 		fwrite(ping + done, 1, run - done, stream);
-		for (; run < length && !plain(ping[run]); run++)
+		for (; run < length && !is_printable(ping[run]); run++)
 			putc('?', stream);
 		done = run;
 	}

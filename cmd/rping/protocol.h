@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two ends of rping say to each other. One ping is this cycle:
+ * The rping protocol. One ping is this cycle:
  *
  *        client                                     server
  *          |  advertises its source     ---------->   |
  *          |  <== RDMA READ of the source =========   |
  *          |  <----------                  go-ahead   |
  *          |  advertises its sink       ---------->   |
- *          |  === RDMA WRITE of what was read ====>   |
+ *          |  === RDMA WRITE of the same bytes ===>   |
  *          |  <----------                  go-ahead   |
  *
- * Nobody waits for the news that these have arrived (a client asks for it once in sixteen pings, so that its send queue
- * never fills): what the other end does next is the proof. Only the last go-ahead may be followed by nothing for long.
- * After half of --timeout, and before it leaves by itself, a server therefore sends a WRITE of no byte, of which the
- * client learns nothing, and whose acknowledgement tells that all before it is there.
+ * Sends are unsignalled; the peer's next message proves delivery. The client signals one advertisement in 16 pings,
+ * which frees its send queue. After the last go-ahead the client may send nothing for long. Half of --timeout later,
+ * and before it disconnects, the server posts a signalled WRITE of length 0. The client does not see it; its
+ * acknowledgement confirms delivery of everything before it.
  *
- * An advertisement is a message of 16 bytes, numbers in network order; a go-ahead is one whose bytes mean nothing:
+ * An advertisement has 16 bytes, in network byte order. A go-ahead has the same size, and its contents are ignored:
  *
  *   0         8     12     16 bytes
  *   | address | key | size |
  *
- * The ping is text with a final 0. Stock servers write back no more than that text, ours all that was advertised: the
- * same, because a ping has only one 0. What our tools add to the stock protocol is the hello in the private data of the
- * connection (cmd/hello.h), from which a client learns how long a ping may be.
+ * The payload is text that ends in its only 0 byte. A stock server writes back the text up to the 0, ours the
+ * advertised size: the same bytes. Our tools add a hello to the stock protocol, in the private data of the connection
+ * (cmd/hello.h). It has the maximum ping size of the server.
  */
 #ifndef CMD_RPING_PROTOCOL_H
 #define CMD_RPING_PROTOCOL_H
@@ -37,11 +37,11 @@
 enum {
 	PING_PORT = 7174,
 	PING_SIZE_MOST = 65535,
-	PING_SIZE = 100,      /* without -S, as the man page says */
-	PING_SIZE_STOCK = 64, /* without -S, as the stock program does: its server fails on more */
+	PING_SIZE = 100,      /* without -S, as in the stock manual page */
+	PING_SIZE_STOCK = 64, /* without -S, with a stock server: it fails on more */
 };
 
-/* What a server refuses with that serves one client at a time and has one: it may be asked again. */
+/* The reject reason of a server without a free place. A client with --wait-server retries after it. */
 #define PING_BUSY "busy with another client"
 
 enum {
@@ -57,21 +57,21 @@ struct advertisement {
 void advertisement_write(const struct advertisement *advertisement, uint8_t bytes[ADVERTISEMENT_SIZE]);
 void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertisement *advertisement);
 
-/* Says in words why memory so advertised cannot be used for least to most bytes, or returns NULL if it can. */
-const char *advertisement_fault(const struct advertisement *advertisement, uint32_t least, uint32_t most);
+/* Returns the reason why advertised memory cannot be used for minimum to maximum bytes, or NULL if it can. */
+const char *advertisement_fault(const struct advertisement *advertisement, uint32_t minimum, uint32_t maximum);
 
 /*
- * The size of a client's pings: asked for with -S (0 if it was not given), with a server that said that hello, or
- * none (NULL). Returns 0 if the server takes no pings of the size asked for.
+ * Returns the ping size of a client. requested is -S, or 0 without it; server is the hello of the server, or NULL for a
+ * stock server. Returns 0 if the server accepts no pings of the requested size.
  */
-uint32_t ping_size(uint32_t asked, const struct hello *server);
+uint32_t ping_size(uint32_t requested, const struct hello *server);
 
-/* The number in the text of the ping that follows so many others. The text has a signed number; this one never is. */
+/* Returns the number in the text of the next ping. Stock tools print an int: after INT32_MAX comes 0. */
 uint32_t ping_number(uint64_t answered);
 
 /*
- * Prints "<label>: <text>" as one line: the ping up to its 0, or up to size without one. The memory was written by the
- * peer, so that bytes outside plain ASCII come out as '?'.
+ * Prints "<label>: <text>" as one line: the ping up to its 0, or all of size if there is none. The peer wrote the
+ * bytes: those that are not printable ASCII are printed as '?'.
  */
 void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t size);
 

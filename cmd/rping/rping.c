@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rping: pings a server with RDMA. The server READs each ping out of the client's memory and WRITEs it back into
- * another place there (protocol.h draws it); the client compares. This file has what both ends share: the options and
- * the way in; the ends are client.c and server.c.
+ * rping: pings a server with RDMA. The server READs each ping from a source buffer of the client and WRITEs it to a
+ * sink buffer there (see protocol.h); the client verifies it. This file has the options, the command row and helpers;
+ * the roles are client.c and server.c.
  */
 #include "cmd/rping/rping.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ static const struct option rping_option_table[] = {
 #endif
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
-			    "Server: fail a client that sends nothing so long, and end when there is no client so long"),
+			    "Server: fail a client that sends nothing for TIME; end after TIME without a client"),
 	OPTION_ROW(OPTION_INTEGER, 0, "max-clients", struct rping_options, max_clients, .argument = "N",
 		   .minimum = 1, .maximum = INT64_MAX, .initial = 0,
 		   OPTION_HELP("Server: end after N clients, one at a time, or at once with -P", "none")),
@@ -109,21 +110,21 @@ static const struct option_rule rping_rules[] = {
 };
 /* clang-format on */
 
-const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE])
+const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE])
 {
-	if (asked)
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, asked);
+	if (requested)
+		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, requested);
 	else
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
 	return text;
 }
 
-/* -d takes no word, but many scripts give it the name of a device, which a stock server ignores. */
-static bool is_device(const char *word)
+/* -d has no argument, but many scripts write a device name after it, which a stock server ignores. */
+static bool is_device(const char *name)
 {
 	char file[128];
 
-	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", word);
+	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
 	return !access(file, F_OK);
 }
 
@@ -140,11 +141,11 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		.port_space = PORT_SPACE_TCP,
 		.timeout = options->common.timeout,
 		/*
-		 * A server has at most five under way: a go-ahead, a WRITE and its go-ahead, a WRITE of nothing for
-		 * their proof, and the next ping's READ. With soft-RoCE, which adds one and rounds up, seven fit a page
-		 * of memory. A client has two for each ping since the report before the last.
+		 * A server has at most five outstanding: a go-ahead, a WRITE and its go-ahead, a WRITE of length 0, and
+		 * the READ of the next ping. With soft-RoCE, which adds one and rounds up, seven fit in a page. A
+		 * client has two for each ping, and at most two signalled ones outstanding.
 		 */
-		.send_depth = options->server ? 7 : 4 * RPING_REPORT_EVERY,
+		.send_depth = options->server ? 7 : 4 * RPING_SIGNAL_EVERY,
 		.receive_depth = CONTROL_RECEIVES,
 		.path = &options->common.path,
 		.own_queue = options->own_queue,
@@ -179,13 +180,27 @@ void rping_classic_completion(const struct environment *environment, const char 
 		fprintf(environment_output(environment), "%s completion\n", name);
 }
 
+void rping_print_verdict(const struct environment *environment, bool failed, const char *device, const char *note,
+			 const char *format, ...)
+{
+	FILE *output = environment_output(environment);
+	va_list arguments;
+
+	fprintf(output, "%s: %s", environment->log.name, failed ? "FAILED: " : "");
+	va_start(arguments, format);
+	vfprintf(output, format, arguments);
+	va_end(arguments);
+	fprintf(output, " (%s%s%s%s)\n", transport_name(environment->transport), device ? ", " : "",
+		device ? device : "", note);
+}
+
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
 				 const struct address *source, const struct log *log)
 {
 	struct address address = { 0 };
 
 	address_parse(text, ADDRESS_FORMAT_IP, &address);
-	/* In a file it follows the address as it is. */
+	/* In a --targets file the port follows the address. */
 	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
 		       options->source || options->common.path.interface))
 		return OUTCOME_USAGE;
@@ -196,7 +211,7 @@ enum outcome rping_check_address(const struct rping_options *options, const char
 	return OUTCOME_OK;
 }
 
-/* Of addresses that need no look-up what cannot work is said before a device is touched. */
+/* Checks addresses that need no look-up before a device is opened. */
 static enum outcome rping_check(struct environment *environment, const void *command_options)
 {
 	const struct rping_options *options = command_options;
@@ -225,14 +240,13 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
 	if (options->server && options->addresses.count && rping_listen_address(options) != options->addresses.texts[0])
-		log_hint(log, "'%s' is a device, no address: ignored (--device chooses one)",
-			 options->addresses.texts[0]);
+		log_hint(log, "'%s' is a device, not an address: ignored (use --device)", options->addresses.texts[0]);
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = rping_check_address(options, "-a", options->addresses.texts[i], &source, log);
 	return outcome;
 }
 
-/* One of the two. */
+/* The role that is not used is NULL. */
 struct rping {
 	struct rping_client *client;
 	struct rping_server *server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of rping share: its options and its two roles. */
+/* The options of rping, the interfaces of its client and server, and helpers for both. */
 #ifndef CMD_RPING_RPING_H
 #define CMD_RPING_RPING_H
 
@@ -13,21 +13,21 @@ struct rping_options {
 	bool server;
 	bool client;
 	struct option_list addresses;
-	const char *targets; /* a file with more of them */
+	const char *targets; /* a file with more addresses */
 	const char *source;
 	int64_t port;
 	bool verbose;
 	bool validate;
-	int64_t count; /* 0 for no end */
-	int64_t size;  /* 0 if not given */
+	int64_t count; /* 0: unlimited */
+	int64_t size;  /* 0: default */
 	int64_t warmup;
-	int64_t interval; /* nanoseconds between two pings; 0: each follows the one before */
-	int64_t rate;	  /* pings each second, in place of an interval; 0 if not given */
-	int64_t duration; /* nanoseconds; 0 for no end */
-	int64_t wait_server;
-	int64_t idle_timeout;  /* nanoseconds; 0 for none */
-	int64_t max_clients;   /* 0 for no end */
-	int64_t max_connected; /* at once */
+	int64_t interval;      /* nanoseconds between the starts of two pings; 0: no pause */
+	int64_t rate;	       /* pings per second, an alternative to interval; 0: unlimited */
+	int64_t duration;      /* nanoseconds; 0: unlimited */
+	int64_t wait_server;   /* nanoseconds; 0: one attempt */
+	int64_t idle_timeout;  /* nanoseconds; 0: unlimited */
+	int64_t max_clients;   /* 0: unlimited */
+	int64_t max_connected; /* maximum number of clients connected at once, with -P */
 	bool one_off;
 	bool persistent;
 	bool own_queue;
@@ -36,43 +36,47 @@ struct rping_options {
 enum {
 	PINGS_TEXT_SIZE = 64,
 	/*
-	 * A client wants to know of one ping in so many that its messages have gone, so that the send queue never
-	 * fills: such news is a wake-up of its own.
+	 * The client signals one advertisement in this many pings, which frees its send queue. More would cost a
+	 * wake-up each.
 	 */
-	RPING_REPORT_EVERY = 16,
+	RPING_SIGNAL_EVERY = 16,
 };
 
-/* What a verdict without -V adds, so that nobody takes it for more than it is. */
-#define RPING_NOT_COMPARED "; payload not checked, use -V"
+/* The note of a verdict without -V. */
+#define RPING_NOT_CHECKED "; payload not checked, use -V"
 
-/* Writes "1 ping", "3 pings", or with a count asked for "3 of 10 pings". Returns text. */
-const char *rping_pings_text(uint64_t answered, uint64_t asked, char text[PINGS_TEXT_SIZE]);
+/* Writes "1 ping", "3 pings", or if requested is not 0, "3 of 10 pings". Returns text. */
+const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE]);
 
-/* Where a server listens, as it was given: anywhere, if what was given names a device instead. */
+/* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);
 
-/* What every connection of a run is made with. */
+/* Returns the options of each endpoint of the run. */
 struct endpoint_options rping_endpoint_options(const struct rping_options *options);
 
 /*
- * Of an address that option gave and that needs no look-up, says what cannot work: OUTCOME_USAGE. source is
- * ADDRESS_NONE unless it is known.
+ * Checks the address text, the argument of option, without a name look-up. Reports an error and returns OUTCOME_USAGE
+ * if it cannot work. source is ADDRESS_NONE if it is not known.
  */
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
 				 const struct address *source, const struct log *log);
 
 /*
- * The lines of the stock tool's -d that scripts look for, and with -v the one of a disconnect. A completion is printed
- * when its work is known to be done: most are not reported, but proved by what the peer does next.
+ * Prints the -d lines of the stock tool that scripts look for, and with -v the line of a disconnect. A completion is
+ * printed when delivery is confirmed: most sends are unsignalled, and the peer's next message confirms them.
  */
 void rping_classic_event(const struct environment *environment, const struct rping_options *options,
 			 const struct endpoint *endpoint, enum event_kind kind);
 void rping_classic_completion(const struct environment *environment, const char *name);
 
+/* Prints "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])". device may be NULL. */
+void rping_print_verdict(const struct environment *environment, bool failed, const char *device, const char *note,
+			 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
 struct rping_client;
 struct rping_server;
 
-/* As start, interrupt and stop of struct command; stop and interrupt are harmless on NULL. */
+/* The functions of struct command for each role. interrupt and stop do nothing on NULL. */
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options,
 				struct rping_client **client);
 void rping_client_interrupt(struct rping_client *client, enum interruption reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server: one listener, and a session (session.h) for each connection request. Without -P it serves one client at a
- * time; a one-shot server ends with its first client, whose outcome is its own.
+ * time. A one-shot server ends with its first client and has the outcome of that session.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "core/units.h"
 
 enum {
-	RECORDS_MOST = 32 /* the last sessions that ended, for the report */
+	RECORDS_MOST = 32 /* number of ended sessions that the report lists */
 };
 
-/* A session that has ended. */
+/* The report's record of an ended session. */
 struct record {
 	char peer[ADDRESS_TEXT_SIZE];
 	uint64_t pings;
@@ -27,11 +27,11 @@ struct record {
 struct totals {
 	uint64_t served;
 	uint64_t failed;
-	uint64_t pings; /* including established sessions */
+	uint64_t pings; /* includes those of established sessions */
 	uint64_t connected;
 };
 
-static const char enough[] = "has had all its clients";
+static const char limit_reached[] = "client limit reached";
 static const char out_of_resources[] = "out of resources";
 
 struct rping_server {
@@ -39,29 +39,29 @@ struct rping_server {
 	const struct rping_options *options;
 	const struct log *log;
 	struct channel *channel;
-	struct endpoint *listener; /* NULL before the lookup, and once the server stops listening */
+	struct endpoint *listener; /* NULL before the lookup and after stop_listening() */
 	struct session *sessions;
 	uint64_t limit;			/* clients to serve; 0: any number */
 	uint64_t connected;		/* established sessions */
-	bool one_shot;			/* ends with its first client */
-	bool idled;			/* ends by --idle-timeout */
-	enum interruption interruption; /* or by a signal or deadline; 0 if not */
+	bool one_shot;			/* ends with the first client */
+	bool idle_expired;		/* ends because of --idle-timeout */
+	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool ending;
 	bool finished;
 
-	/* Of sessions that have ended; requests that were never established are not counted. */
+	/* Totals of ended sessions that were established. */
 	uint64_t served;
 	uint64_t failed;
 	uint64_t pings;
-	uint64_t unconfirmed; /* pings whose answers may have been delivered */
-	struct totals before_interval;
-	struct loop_timer idle; /* runs while there is no session */
+	uint64_t unconfirmed;	      /* answers whose delivery was not confirmed */
+	struct totals interval_start; /* the totals when the interval began */
+	struct loop_timer idle;	      /* --idle-timeout, while there is no session */
 	struct resolver lookup;
-	struct log_limit silent;	     /* of lines about clients without a ping */
-	struct record records[RECORDS_MOST]; /* in a ring */
+	struct log_limit no_ping_limit;	     /* limits lines about clients without a ping */
+	struct record records[RECORDS_MOST]; /* ring of the last ended sessions */
 };
 
-static uint64_t ended(const struct rping_server *server)
+static uint64_t ended_sessions(const struct rping_server *server)
 {
 	return server->served + server->failed;
 }
@@ -75,56 +75,55 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	environment_finish(server->environment, outcome);
 }
 
-/* The outcome of a server that has no sessions left. */
-static enum outcome verdict(const struct rping_server *server)
+/* Returns the outcome of a server without sessions, and reports an early end. */
+static enum outcome server_verdict(const struct rping_server *server)
 {
-	uint64_t wanted = server->limit ? server->limit : server->one_shot || server->idled;
+	uint64_t required = server->limit ? server->limit : server->one_shot || server->idle_expired;
 	const char *interrupted = server->interruption ? ": interrupted" : "";
 
-	if (ended(server) >= wanted)
+	if (ended_sessions(server) >= required)
 		return server->failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->interruption == INTERRUPTION_DEADLINE)
-		return OUTCOME_FAILED; /* already reported */
-	if (server->idled)
+		return OUTCOME_FAILED; /* run.c has reported the deadline */
+	if (server->idle_expired)
 		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
 			  units_seconds(server->options->idle_timeout));
 	else if (server->one_shot)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
-		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients%s", ended(server),
-			  server->limit, interrupted);
+		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients%s",
+			  ended_sessions(server), server->limit, interrupted);
 	return OUTCOME_FAILED;
 }
 
-/* Prints the last line. */
-static void print_verdict(const struct rping_server *server, bool failed)
+static void server_print_verdict(const struct rping_server *server, bool failed)
 {
-	FILE *output = environment_output(server->environment);
-	char pings[PINGS_TEXT_SIZE];
+	char pings[PINGS_TEXT_SIZE], unconfirmed[48] = "", failures[48] = "";
 
-	fprintf(output, "%s: %sserved %" PRIu64 " client%s, %s", server->log->name, failed ? "FAILED: " : "",
-		server->served, units_plural(server->served), rping_pings_text(server->pings, 0, pings));
 	if (server->unconfirmed)
-		fprintf(output, ", %" PRIu64 " unconfirmed", server->unconfirmed);
+		snprintf(unconfirmed, sizeof(unconfirmed), ", %" PRIu64 " unconfirmed", server->unconfirmed);
 	if (server->failed)
-		fprintf(output, ", %" PRIu64 " client%s failed", server->failed, units_plural(server->failed));
-	fprintf(output, " (%s)\n", transport_name(server->environment->transport));
+		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->failed,
+			 units_plural(server->failed));
+	rping_print_verdict(server->environment, failed, NULL, "", "served %" PRIu64 " client%s, %s%s%s",
+			    server->served, units_plural(server->served), rping_pings_text(server->pings, 0, pings),
+			    unconfirmed, failures);
 }
 
 static void finish_with_verdict(struct rping_server *server, enum outcome outcome)
 {
-	print_verdict(server, outcome || server->environment->outcome);
+	server_print_verdict(server, outcome || server->environment->outcome);
 	server_finish(server, outcome);
 }
 
-/* Ends the run after an interruption, when no session is left. */
-static void server_ended(struct rping_server *server)
+/* Ends the run when the server listens no more and has no sessions. */
+static void server_shut_down(struct rping_server *server)
 {
 	enum outcome outcome;
 
 	if (server->finished)
 		return;
-	outcome = verdict(server);
+	outcome = server_verdict(server);
 	if (!server->one_shot)
 		environment_summary(server->environment);
 	finish_with_verdict(server, outcome);
@@ -140,20 +139,20 @@ static void stop_listening(struct rping_server *server)
 }
 
 /* No client connected for --idle-timeout. */
-static void idle_too_long(void *owner)
+static void server_idle_expired(void *owner)
 {
 	struct rping_server *server = owner;
 
-	server->idled = true;
+	server->idle_expired = true;
 	stop_listening(server);
-	server_ended(server);
+	server_shut_down(server);
 }
 
-static void mind_idle_time(struct rping_server *server)
+static void server_update_idle_timer(struct rping_server *server)
 {
 	if (server->options->idle_timeout && !server->sessions && !server->ending)
-		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout, idle_too_long,
-				 server);
+		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout,
+				 server_idle_expired, server);
 	else
 		loop_timer_stop(&server->idle);
 }
@@ -165,10 +164,10 @@ static void report_record(const struct record *record, struct report *report)
 	report_text(report, "verdict", record->outcome ? "fail" : "pass");
 }
 
-/* Adds an established session that has ended to the totals and the records. */
+/* Adds an ended session that was established to the totals and the records. */
 static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
-	struct record *record = &server->records[ended(server) % RECORDS_MOST];
+	struct record *record = &server->records[ended_sessions(server) % RECORDS_MOST];
 	struct report *report;
 
 	*record = (struct record){ .pings = session->answered, .outcome = outcome };
@@ -187,8 +186,8 @@ static void count_session(struct rping_server *server, const struct session *ses
 	environment_end_record(server->environment);
 }
 
-/* Resources for a client are missing. That ends a one-shot server, which nothing else would end. */
-static void cannot_serve(struct rping_server *server, enum outcome outcome)
+/* Records that resources for a client are missing. A one-shot server ends, because it would wait for ever. */
+static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
 	if (server->one_shot)
 		finish_with_verdict(server, outcome);
@@ -196,7 +195,7 @@ static void cannot_serve(struct rping_server *server, enum outcome outcome)
 		environment_note(server->environment, outcome);
 }
 
-/* A request that was never established is no failure of the server, unless resources were missing here. */
+/* A request that was not established is a failure of the server only if resources were missing here. */
 static void session_ended(void *owner, struct session *session, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = owner;
@@ -214,51 +213,51 @@ static void session_ended(void *owner, struct session *session, enum outcome out
 		return;
 	}
 	if (!connected && outcome == OUTCOME_INTERNAL)
-		cannot_serve(server, outcome);
-	if (server->limit && ended(server) >= server->limit)
+		note_resource_failure(server, outcome);
+	if (server->limit && ended_sessions(server) >= server->limit)
 		stop_listening(server);
 	if (server->ending && !server->sessions)
-		server_ended(server);
+		server_shut_down(server);
 	else
-		mind_idle_time(server);
+		server_update_idle_timer(server);
 }
 
-/* Why another client is rejected now; NULL if it is accepted. */
-static const char *reason_to_refuse(const struct rping_server *server)
+/* Returns the reason to reject a new client, or NULL to accept it. */
+static const char *reject_reason(const struct rping_server *server)
 {
-	uint64_t taken = ended(server), asking = 0;
+	uint64_t taken = ended_sessions(server), pending = 0;
 
 	if (server->sessions && !server->options->persistent)
 		return PING_BUSY;
-	/* Pending requests do not count: forged ones would shut out clients. The backlog limits them. */
+	/* Pending requests do not count, because forged ones would block clients. The backlog limits them. */
 	if (server->connected >= (uint64_t)server->options->max_connected)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
 	for (const struct session *session = server->sessions; session; session = session->next)
-		*(session_is_connected(session) ? &taken : &asking) += 1;
+		*(session_is_connected(session) ? &taken : &pending) += 1;
 	if (taken >= server->limit)
-		return enough;
-	return taken + asking >= server->limit ? PING_BUSY : NULL;
+		return limit_reached;
+	return taken + pending >= server->limit ? PING_BUSY : NULL;
 }
 
-/* The transport rejected a client because resources are missing. It does not matter if the server would have, too. */
-static void could_not_ask(struct rping_server *server, enum outcome outcome)
+/* The transport rejected a client for lack of resources. Ignored if the server would have rejected the client, too. */
+static void request_failed(struct rping_server *server, enum outcome outcome)
 {
-	if (!reason_to_refuse(server))
-		cannot_serve(server, outcome);
+	if (!reject_reason(server))
+		note_resource_failure(server, outcome);
 }
 
-static void client_asks(struct rping_server *server, const struct endpoint_event *event)
+static void connection_requested(struct rping_server *server, const struct endpoint_event *event)
 {
 	struct endpoint *request = event->request;
-	const char *reason = reason_to_refuse(server);
+	const char *reason = reject_reason(server);
 	struct session *session;
 	enum outcome outcome;
 
 	rping_classic_event(server->environment, server->options, request, event->kind);
 	if (reason) {
-		log_debug(server->log, "%s: refused: %s", request->name, reason);
+		log_debug(server->log, "%s: rejected: %s", request->name, reason);
 		endpoint_reject(request, reason, strlen(reason) + 1);
 		return;
 	}
@@ -267,10 +266,10 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 	if (!session) {
 		log_error(server->log, request->name, "out of memory");
 		endpoint_reject(request, out_of_resources, sizeof(out_of_resources));
-		cannot_serve(server, OUTCOME_INTERNAL);
+		note_resource_failure(server, OUTCOME_INTERNAL);
 		return;
 	}
-	session->silent = &server->silent;
+	session->no_ping_limit = &server->no_ping_limit;
 	session->connected = &server->connected;
 	outcome = session_prepare(session);
 	if (outcome)
@@ -279,13 +278,13 @@ static void client_asks(struct rping_server *server, const struct endpoint_event
 		outcome = session_accept(session, session_ended, server);
 	if (outcome)
 		session_destroy(session);
-	mind_idle_time(server);
-	/* A request that its client withdrew is no failure here. */
+	server_update_idle_timer(server);
+	/* OUTCOME_NO_CONNECTION: the client withdrew the request. */
 	if (outcome && outcome != OUTCOME_NO_CONNECTION)
-		cannot_serve(server, outcome);
+		note_resource_failure(server, outcome);
 }
 
-/* For example, its device was removed. Sessions of that device get their own event; those of others may finish. */
+/* For example its device was removed: sessions of that device get their own events, sessions of others may finish. */
 static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
@@ -302,9 +301,9 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST)
-		client_asks(server, event);
+		connection_requested(server, event);
 	else if (event->kind == EVENT_REQUEST_FAILED)
-		could_not_ask(server, event->outcome);
+		request_failed(server, event->outcome);
 	else if (event->kind == EVENT_FAILED)
 		listener_failed(server, event->outcome);
 }
@@ -326,7 +325,7 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
-	mind_idle_time(server);
+	server_update_idle_timer(server);
 	snprintf(line, sizeof(line), "%s: ready on %s%s", server->log->name,
 		 address_text(&server->listener->local, text), endpoint_local_addresses(server->listener, served));
 	environment_ready(server->environment, &server->listener->local, line);
@@ -385,13 +384,13 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 	stop_listening(server);
 	for (struct session *session = server->sessions; session; session = next) {
 		next = session->next;
-		session_dismiss(session, reason);
+		session_interrupt(session, reason);
 	}
 	if (!server->sessions)
-		server_ended(server);
+		server_shut_down(server);
 }
 
-static struct totals totals_so_far(const struct rping_server *server)
+static struct totals current_totals(const struct rping_server *server)
 {
 	struct totals totals = { .served = server->served, .failed = server->failed, .pings = server->pings };
 
@@ -406,13 +405,13 @@ static struct totals totals_so_far(const struct rping_server *server)
 
 void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
 {
-	struct totals totals = totals_so_far(server);
-	uint64_t last = ended(server);
+	struct totals totals = current_totals(server);
+	uint64_t last = ended_sessions(server);
 
 	if (span == REPORT_INTERVAL) {
-		totals.served -= server->before_interval.served;
-		totals.failed -= server->before_interval.failed;
-		totals.pings -= server->before_interval.pings;
+		totals.served -= server->interval_start.served;
+		totals.failed -= server->interval_start.failed;
+		totals.pings -= server->interval_start.pings;
 		last = 0;
 	}
 	report_text(report, "role", "server");
@@ -426,7 +425,7 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 	report_count(report, "answered", totals.pings);
 	report_count(report, "verified", server->options->validate ? totals.pings : 0);
 	report_end(report);
-	/* Text output has had a line for each. */
+	/* In text each client already has a line. */
 	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
@@ -440,10 +439,10 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 
 void rping_server_interval_over(struct rping_server *server)
 {
-	server->before_interval = totals_so_far(server);
+	server->interval_start = current_totals(server);
 }
 
-/* Endpoints that are being destroyed still use the channel: transport_close() frees it after them. */
+/* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
 void rping_server_stop(struct rping_server *server)
 {
 	if (!server)

@@ -19,49 +19,50 @@ enum session_state {
 	SESSION_CONFIRMING,
 	SESSION_READING,
 	SESSION_AWAITING_SINK,
-	SESSION_SETTLING,
+	SESSION_DRAINING,
 	SESSION_DISCONNECTING,
 };
 
 /*
- * A client may pause between two pings, but not within one, nor before the first: a client that connects and sends
- * nothing would block a server without -P for ever. The transport has the deadlines of accepting and disconnecting.
+ * A client may pause between two pings, but not within one and not before the first: a client that connects and sends
+ * nothing would block a server without -P for ever. The transport limits the time of accepting and disconnecting.
  */
 static const struct state_row session_states[] = {
 	[SESSION_REQUESTED] = { "requested", STATE_BIT(SESSION_ACCEPTING) },
 	[SESSION_ACCEPTING] = { "accepting", STATE_BIT(SESSION_ESTABLISHED) },
-	[SESSION_ESTABLISHED] = { "waiting for it to begin",
+	[SESSION_ESTABLISHED] = { "waiting for the first ping",
 				  STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING), true },
 	[SESSION_IDLE] = { "waiting for the next ping", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING) },
-	[SESSION_ANSWERED] = { "waiting for the next ping, which proves that its answer arrived",
+	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer",
 			       STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_CONFIRMING) |
-				       STATE_BIT(SESSION_SETTLING) | STATE_BIT(SESSION_DISCONNECTING) },
-	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of its answer",
-				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_SETTLING) |
+				       STATE_BIT(SESSION_DRAINING) | STATE_BIT(SESSION_DISCONNECTING) },
+	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of the answer",
+				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DRAINING) |
 					 STATE_BIT(SESSION_DISCONNECTING) },
-	[SESSION_READING] = { "reading it", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_DISCONNECTING), true },
+	[SESSION_READING] = { "reading the ping", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_DISCONNECTING),
+			      true },
 	[SESSION_AWAITING_SINK] = { "waiting for the client's sink",
 				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_DISCONNECTING), true },
-	[SESSION_SETTLING] = { "waiting for the acknowledgement of its answer", STATE_BIT(SESSION_DISCONNECTING),
+	[SESSION_DRAINING] = { "waiting for the acknowledgement of the answer", STATE_BIT(SESSION_DISCONNECTING),
 			       true },
 	[SESSION_DISCONNECTING] = { "disconnecting", 0 },
 };
 
-/* The one message of a server, in its mailbox: a go-ahead is all zeros. */
+/* The send buffer of the only message of a server, which is all zeros. */
 enum {
 	GO_AHEAD
 };
 
-static void idle_too_long(void *owner);
-static void confirm(void *owner);
-static void timed_out(void *owner);
-static void unconfirmed(void *owner);
+static void session_idle_expired(void *owner);
+static void confirmation_due(void *owner);
+static void session_timed_out(void *owner);
+static void confirmation_expired(void *owner);
 
 /*
- * Delivery of the last answer may be confirmed by the client's next message for half of --timeout, then by an
- * acknowledgement that the server requests, for the other half: a client that vanished is detected within --timeout,
- * also between pings that are further apart. A persistent server that shuts down waits for one half only, as --timeout
- * limits the whole shutdown.
+ * After an answer the server waits for the client's next message for half of --timeout. Then it requests an
+ * acknowledgement and waits for the other half: it detects a client that vanished within --timeout, even if the pings
+ * are further apart. A persistent server that shuts down waits for one half only, because --timeout limits the whole
+ * shutdown.
  */
 static void enter(struct session *session, enum session_state state)
 {
@@ -71,24 +72,24 @@ static void enter(struct session *session, enum session_state state)
 
 	state_enter(&session->state, state, session->endpoint->name);
 	if (idle && ((state == SESSION_ANSWERED && idle <= half) || (state == SESSION_ESTABLISHED && idle < 2 * half)))
-		loop_timer_start(loop, deadline, idle, idle_too_long, session);
+		loop_timer_start(loop, deadline, idle, session_idle_expired, session);
 	else if (state == SESSION_ANSWERED)
-		loop_timer_start(loop, deadline, half, confirm, session);
-	else if (state == SESSION_CONFIRMING || (state == SESSION_SETTLING && session->options->persistent))
-		loop_timer_start(loop, deadline, half, unconfirmed, session);
+		loop_timer_start(loop, deadline, half, confirmation_due, session);
+	else if (state == SESSION_CONFIRMING || (state == SESSION_DRAINING && session->options->persistent))
+		loop_timer_start(loop, deadline, half, confirmation_expired, session);
 	else if (state == SESSION_IDLE && idle)
-		loop_timer_start(loop, deadline, idle - half, idle_too_long, session);
+		loop_timer_start(loop, deadline, idle - half, session_idle_expired, session);
 }
 
-/* Limits the lines about clients that connect and never ping: they could fill the log. */
-static bool is_worth_telling(struct session *session)
+/* Limits the lines about clients that connect and send no ping: they could fill the log. */
+static bool may_log(struct session *session)
 {
-	if (session->answered || session->is_reported)
+	if (session->answered || session->log_allowed)
 		return true;
-	if (!session->is_suppressed)
-		session->is_reported = log_allows(session->silent);
-	session->is_suppressed = !session->is_reported;
-	return session->is_reported;
+	if (!session->log_suppressed)
+		session->log_allowed = log_allows(session->no_ping_limit);
+	session->log_suppressed = !session->log_allowed;
+	return session->log_allowed;
 }
 
 bool session_is_connected(const struct session *session)
@@ -96,79 +97,69 @@ bool session_is_connected(const struct session *session)
 	return session->state.now >= SESSION_ESTABLISHED;
 }
 
-/* The owner frees the session: do not touch it afterwards. */
+/* The owner frees the session: the caller must not use it afterwards. */
 static void end(struct session *session, enum outcome outcome)
 {
 	session->ended(session->owner, session, outcome, session_is_connected(session));
 }
 
-/* The outcome of a session that ended with a disconnect. */
-static enum outcome verdict(struct session *session)
+/* Returns the outcome of a session that ended with a disconnect, and reports an early end. */
+static enum outcome session_verdict(struct session *session)
 {
 	const struct endpoint *endpoint = session->endpoint;
-	bool dismissed = session->state.now == SESSION_DISCONNECTING;
-	/* A persistent server ends by a signal only, and its sessions with it. */
-	bool by_nature = dismissed && session->options->persistent;
-	bool cut_off = session->overdue || (dismissed && !by_nature && !session->answered);
-	/* Without a ping the only client has tested nothing. */
-	bool alone = !session->options->persistent || session->options->one_off;
-	uint64_t wanted = session->promised ? session->promised : alone;
+	bool interrupted = session->state.now == SESSION_DISCONNECTING;
+	/* A signal is the regular end of a persistent server and its sessions. */
+	bool open_ended = interrupted && session->options->persistent;
+	bool interrupted_early = session->deadline_passed || (interrupted && !open_ended && !session->answered);
+	/* The only client must have been answered at least once: else nothing was tested. */
+	uint64_t minimum = !session->options->persistent || session->options->one_off;
+	uint64_t required = session->expected_pings ? session->expected_pings : minimum;
 	char pings[PINGS_TEXT_SIZE];
 
-	if (!cut_off && (session->answered >= wanted || by_nature))
+	if (!interrupted_early && (session->answered >= required || open_ended))
 		return OUTCOME_OK;
-	/* A passed deadline is already reported. */
-	if (!session->overdue && is_worth_telling(session))
-		log_error(session->log, endpoint->name, "%s ended early, after %s%s", dismissed ? "we" : "the client",
-			  rping_pings_text(session->answered, session->promised, pings),
-			  dismissed ? ": interrupted" : "");
+	/* run.c has reported a passed deadline. */
+	if (!session->deadline_passed && may_log(session))
+		log_error(session->log, endpoint->name, "%s ended early, after %s%s", interrupted ? "we" : "the client",
+			  rping_pings_text(session->answered, session->expected_pings, pings),
+			  interrupted ? ": interrupted" : "");
 	return OUTCOME_FAILED;
 }
 
 void session_print_verdict(struct session *session, enum outcome outcome)
 {
-	const struct endpoint *endpoint = session->endpoint;
+	const struct environment *environment = session->environment;
+	const char *peer = session->endpoint->name, *device = session->endpoint->domain->device;
+	bool validate = session->options->validate;
 	char pings[PINGS_TEXT_SIZE];
 	char sizes[48];
 
-	if (!is_worth_telling(session))
+	if (!may_log(session))
 		return;
-	if (outcome) {
-		fprintf(environment_output(session->environment), "%s: FAILED: %s from %s answered (%s, %s)\n",
-			session->log->name, rping_pings_text(session->answered, session->promised, pings),
-			endpoint->name, transport_name(endpoint->transport), endpoint->domain->device);
-		return;
-	}
-	if (session->unconfirmed_answer) {
-		fprintf(environment_output(session->environment),
-			"%s: %s from %s answered, and one whose answer is unconfirmed (%s, %s)\n", session->log->name,
-			rping_pings_text(session->answered, 0, pings), endpoint->name,
-			transport_name(endpoint->transport), endpoint->domain->device);
-		return;
-	}
-	if (!session->answered) {
-		fprintf(environment_output(session->environment), "%s: %s came and went without a ping (%s, %s)\n",
-			session->log->name, endpoint->name, transport_name(endpoint->transport),
-			endpoint->domain->device);
-		return;
-	}
+	rping_pings_text(session->answered, outcome ? session->expected_pings : 0, pings);
 	if (session->shortest == session->longest)
 		snprintf(sizes, sizeof(sizes), "%" PRIu32, session->longest);
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, session->shortest, session->longest);
-	fprintf(environment_output(session->environment), "%s: %s of %s byte%s from %s %sanswered (%s, %s%s)\n",
-		session->log->name, rping_pings_text(session->answered, 0, pings), sizes,
-		units_plural(session->longest), endpoint->name, session->options->validate ? "verified and " : "",
-		transport_name(endpoint->transport), endpoint->domain->device,
-		session->options->validate ? "" : RPING_NOT_COMPARED);
+	if (outcome)
+		rping_print_verdict(environment, true, device, "", "%s from %s answered", pings, peer);
+	else if (session->unconfirmed_answer)
+		rping_print_verdict(environment, false, device, "",
+				    "%s from %s answered, and one whose answer is unconfirmed", pings, peer);
+	else if (!session->answered)
+		rping_print_verdict(environment, false, device, "", "%s disconnected without a ping", peer);
+	else
+		rping_print_verdict(environment, false, device, validate ? "" : RPING_NOT_CHECKED,
+				    "%s of %s byte%s from %s %sanswered", pings, sizes, units_plural(session->longest),
+				    peer, validate ? "verified and " : "");
 }
 
-static void timed_out(void *owner)
+static void session_timed_out(void *owner)
 {
 	struct session *session = owner;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (is_worth_telling(session))
+	if (may_log(session))
 		log_failure(
 			session->log,
 			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
@@ -178,22 +169,21 @@ static void timed_out(void *owner)
 }
 
 /*
- * Delivery of the last answer is neither confirmed nor refuted. A client that has all answers may have destroyed its
- * queue pair while its DREQ is late: no failure for a persistent server. The client of a one-shot server must
- * disconnect.
+ * No acknowledgement of the last answer arrived. A client that has all answers may have destroyed its queue pair while
+ * its DREQ is delayed: no failure for a persistent server. The client of a one-shot server must disconnect.
  */
-static void unconfirmed(void *owner)
+static void confirmation_expired(void *owner)
 {
 	struct session *session = owner;
-	bool may_be_all = session->answered + 1 >= session->promised || session->state.now == SESSION_SETTLING;
+	bool may_be_all = session->answered + 1 >= session->expected_pings || session->state.now == SESSION_DRAINING;
 
 	if (session->options->persistent && may_be_all)
 		end(session, OUTCOME_OK);
 	else
-		timed_out(session);
+		session_timed_out(session);
 }
 
-/* Counts the last answer once its delivery is confirmed, or no failure of it was reported until the end. */
+/* Counts the last answer when its delivery is confirmed, or when the client was idle and no failure was reported. */
 static void answer_delivered(struct session *session)
 {
 	if (!session->unconfirmed_answer)
@@ -206,16 +196,17 @@ static void answer_delivered(struct session *session)
 	session->answered++;
 }
 
-static void idle_too_long(void *owner)
+static void session_idle_expired(void *owner)
 {
 	struct session *session = owner;
 	char pings[PINGS_TEXT_SIZE];
 
 	answer_delivered(session);
-	if (is_worth_telling(session))
-		log_error(session->log, session->endpoint->name, "nothing came for %g s after %s (--idle-timeout)",
+	if (may_log(session))
+		log_error(session->log, session->endpoint->name,
+			  "the client sent nothing for %g s after %s (--idle-timeout)",
 			  units_seconds(session->options->idle_timeout),
-			  rping_pings_text(session->answered, session->promised, pings));
+			  rping_pings_text(session->answered, session->expected_pings, pings));
 	end(session, OUTCOME_FAILED);
 }
 
@@ -229,9 +220,9 @@ static enum outcome out_of_order(struct session *session)
 }
 
 static enum outcome check_advertisement(struct session *session, const char *what, const struct advertisement *memory,
-					uint32_t least)
+					uint32_t minimum)
 {
-	const char *fault = advertisement_fault(memory, least, PING_SIZE_MOST);
+	const char *fault = advertisement_fault(memory, minimum, PING_SIZE_MOST);
 
 	if (!fault)
 		return OUTCOME_OK;
@@ -241,32 +232,32 @@ static enum outcome check_advertisement(struct session *session, const char *wha
 	return OUTCOME_FAILED;
 }
 
-/* Grows the buffer by doubling, so that a client with ever longer pings does not cost a registration for each. */
+/* Grows the buffer by doubling, so that longer and longer pings do not need a registration each. */
 static enum outcome reserve(struct session *session, uint32_t length)
 {
-	size_t room = session->buffer ? session->buffer->length : 0;
+	size_t capacity = session->buffer ? session->buffer->length : 0;
 
-	if (room >= length)
+	if (capacity >= length)
 		return OUTCOME_OK;
-	room *= 2;
-	if (room < length)
-		room = length;
-	if (room > PING_SIZE_MOST)
-		room = PING_SIZE_MOST;
-	/* The last WRITE may not be acknowledged yet. It is when the next READ completes. */
-	region_destroy(session->outgrown);
-	session->outgrown = session->buffer;
+	capacity *= 2;
+	if (capacity < length)
+		capacity = length;
+	if (capacity > PING_SIZE_MOST)
+		capacity = PING_SIZE_MOST;
+	/* The last WRITE may use the old buffer until the next READ completes. */
+	region_destroy(session->old_buffer);
+	session->old_buffer = session->buffer;
 	session->buffer = NULL;
 	free(session->expected);
 	session->expected = NULL;
 	if (session->options->validate) {
-		session->expected = malloc(room);
+		session->expected = malloc(capacity);
 		if (!session->expected) {
 			log_error(session->log, session->endpoint->name, "out of memory");
 			return OUTCOME_INTERNAL;
 		}
 	}
-	return region_create(session->endpoint->domain, room, REGION_READ_SINK, &session->buffer);
+	return region_create(session->endpoint->domain, capacity, REGION_READ_SINK, &session->buffer);
 }
 
 static enum outcome read_source(struct session *session, const struct advertisement *source)
@@ -290,7 +281,7 @@ static enum outcome read_source(struct session *session, const struct advertisem
 			     1);
 }
 
-/* The payload of a ping depends on its number only, for stock clients, too. */
+/* The payload of a ping depends only on its number, also with stock clients. */
 static enum outcome compare(struct session *session)
 {
 	struct payload_difference difference;
@@ -299,7 +290,7 @@ static enum outcome compare(struct session *session)
 	if (payload_equal(session->expected, session->buffer->memory, session->length, &difference))
 		return OUTCOME_OK;
 	log_error(session->log, session->endpoint->name,
-		  "ping %" PRIu64 ": what was read differs at byte %zu of %" PRIu32 ": expected 0x%02x, found 0x%02x",
+		  "ping %" PRIu64 ": payload differs at byte %zu of %" PRIu32 ": expected 0x%02x, found 0x%02x",
 		  session->answered, difference.position, session->length, difference.expected, difference.found);
 	return OUTCOME_FAILED;
 }
@@ -310,22 +301,22 @@ static enum outcome source_read(struct session *session)
 	struct work go_ahead = control_send(&session->control, GO_AHEAD);
 
 	rping_classic_completion(session->environment, "rdma read");
-	region_destroy(session->outgrown);
-	session->outgrown = NULL;
+	region_destroy(session->old_buffer);
+	session->old_buffer = NULL;
 	if (options->validate && compare(session))
 		return OUTCOME_FAILED;
 	if (options->verbose)
 		ping_print(environment_output(session->environment), "server ping data", session->buffer->memory,
 			   session->length);
-	/* Unsignalled: the completion of the next ping's READ on the same send queue covers it. */
+	/* Unsignalled: the completion of the next READ on the same send queue covers it. */
 	go_ahead.silent = true;
 	enter(session, SESSION_AWAITING_SINK);
 	return endpoint_post(session->endpoint, &go_ahead, 1);
 }
 
 /*
- * RC keeps the order of WRITE and SEND, so the go-ahead is posted right behind the WRITE, which saves a round trip.
- * Both are unsignalled: the client's next message proves delivery.
+ * Posts the go-ahead together with the WRITE, which saves a round trip: RC delivers them in order. Both are
+ * unsignalled: the client's next message proves delivery.
  */
 static enum outcome write_sink(struct session *session, const struct advertisement *sink)
 {
@@ -356,14 +347,14 @@ static enum outcome disconnect(struct session *session)
 	return endpoint_disconnect(session->endpoint);
 }
 
-/* A WRITE of no bytes touches no memory; it completes when everything posted before it has been delivered. */
+/* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
 static enum outcome request_confirmation(struct session *session, enum session_state state)
 {
 	enter(session, state);
 	return endpoint_post(session->endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer }, 1);
 }
 
-static void confirm(void *owner)
+static void confirmation_due(void *owner)
 {
 	struct session *session = owner;
 	enum outcome outcome = request_confirmation(session, SESSION_CONFIRMING);
@@ -372,15 +363,15 @@ static void confirm(void *owner)
 		end(session, outcome);
 }
 
-/* The completion may come after the client's next message, or its disconnect, has confirmed delivery. */
+/* The completion may arrive after the client's next message, which has confirmed delivery. */
 static enum outcome confirmed(struct session *session)
 {
-	bool settles = session->state.now == SESSION_SETTLING;
+	bool draining = session->state.now == SESSION_DRAINING;
 
-	if (!settles && session->state.now != SESSION_CONFIRMING)
+	if (!draining && session->state.now != SESSION_CONFIRMING)
 		return OUTCOME_OK;
 	answer_delivered(session);
-	if (settles)
+	if (draining)
 		return disconnect(session);
 	enter(session, SESSION_IDLE);
 	return OUTCOME_OK;
@@ -389,7 +380,7 @@ static enum outcome confirmed(struct session *session)
 static enum outcome message_received(struct session *session, const struct completion *completion)
 {
 	struct advertisement memory;
-	enum outcome outcome = control_take(&session->control, session->endpoint, completion, &memory);
+	enum outcome outcome = control_receive(&session->control, session->endpoint, completion, &memory);
 
 	if (outcome)
 		return outcome;
@@ -407,7 +398,7 @@ static enum outcome message_received(struct session *session, const struct compl
 		return read_source(session, &memory);
 	case SESSION_AWAITING_SINK:
 		return write_sink(session, &memory);
-	case SESSION_SETTLING:
+	case SESSION_DRAINING:
 		return confirmed(session);
 	default:
 		return out_of_order(session);
@@ -441,13 +432,13 @@ static void client_disconnected(struct session *session)
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
 	case SESSION_CONFIRMING:
-	case SESSION_SETTLING:
-		/* A disconnect between pings confirms delivery, too. */
+	case SESSION_DRAINING:
+		/* A disconnect between two pings confirms delivery. */
 		answer_delivered(session);
-		end(session, verdict(session));
+		end(session, session_verdict(session));
 		break;
 	case SESSION_DISCONNECTING:
-		end(session, verdict(session));
+		end(session, session_verdict(session));
 		break;
 	default:
 		log_failure(
@@ -503,10 +494,10 @@ struct session *session_create(struct session **list, struct environment *enviro
 		.loop = environment->loop,
 		.log = &environment->log,
 		.timeout = options->common.timeout,
-		.expired = timed_out,
+		.expired = session_timed_out,
 		.owner = session,
 	};
-	session->promised =
+	session->expected_pings =
 		hello_read(private_data, length, HELLO_RPING, &hello) ? hello.count : (uint64_t)options->count;
 	session->link = list;
 	session->next = *list;
@@ -518,7 +509,7 @@ struct session *session_create(struct session **list, struct environment *enviro
 	return session;
 }
 
-/* Called before accepting: the client's first message may arrive together with EVENT_ESTABLISHED. */
+/* The receives must be posted before accepting: the first message may arrive together with EVENT_ESTABLISHED. */
 enum outcome session_prepare(struct session *session)
 {
 	enum outcome outcome = control_create(&session->control, session->endpoint->domain);
@@ -526,7 +517,7 @@ enum outcome session_prepare(struct session *session)
 	if (!outcome)
 		outcome = endpoint_open_queue(session->endpoint);
 	if (!outcome)
-		outcome = control_open(&session->control, session->endpoint);
+		outcome = control_post_receives(&session->control, session->endpoint);
 	return outcome;
 }
 
@@ -548,19 +539,20 @@ enum outcome session_accept(struct session *session, session_callback *ended, vo
 	return endpoint_accept(session->endpoint, bytes, sizeof(bytes));
 }
 
-void session_dismiss(struct session *session, enum interruption reason)
+void session_interrupt(struct session *session, enum interruption reason)
 {
 	enum outcome outcome;
 
-	if (session->state.now >= SESSION_SETTLING)
+	if (session->state.now >= SESSION_DRAINING)
 		return;
 	if (!session_is_connected(session)) {
 		end(session, OUTCOME_FAILED);
 		return;
 	}
-	session->overdue = reason == INTERRUPTION_DEADLINE;
-	outcome = session->unconfirmed_answer && !session->overdue ? request_confirmation(session, SESSION_SETTLING)
-								   : disconnect(session);
+	session->deadline_passed = reason == INTERRUPTION_DEADLINE;
+	outcome = session->unconfirmed_answer && !session->deadline_passed
+			  ? request_confirmation(session, SESSION_DRAINING)
+			  : disconnect(session);
 	if (outcome)
 		end(session, outcome);
 }
@@ -573,7 +565,7 @@ void session_destroy(struct session *session)
 	endpoint_destroy(session->endpoint);
 	control_destroy(&session->control);
 	region_destroy(session->buffer);
-	region_destroy(session->outgrown);
+	region_destroy(session->old_buffer);
 	free(session->expected);
 	*session->link = session->next;
 	if (session->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session: one client of the server, from its connection request through the cycles of protocol.h to its disconnect.
- * A client's error ends its own session only.
+ * A session: one accepted connection of the server, from the request through the cycles of protocol.h to the
+ * disconnect. An error ends this session only.
  */
 #ifndef CMD_RPING_SESSION_H
 #define CMD_RPING_SESSION_H
@@ -19,7 +19,7 @@
 struct session;
 
 /*
- * The session has ended; the cause of a failure is reported. The owner calls session_print_verdict() and destroys it.
+ * The session has ended, and a failure has been reported. The owner calls session_print_verdict() and destroys it.
  * connected is false if the connection was never established.
  */
 typedef void session_callback(void *owner, struct session *session, enum outcome outcome, bool connected);
@@ -37,46 +37,46 @@ struct session {
 	struct endpoint *endpoint;
 	struct control control;
 
-	struct region *buffer;	 /* at least as long as the longest ping so far */
-	struct region *outgrown; /* the previous buffer, while the send queue may still use it */
-	uint8_t *expected;	 /* with -V, as long as the buffer */
-	uint32_t length;	 /* of the ping under way */
+	struct region *buffer;	   /* at least as long as the longest ping so far */
+	struct region *old_buffer; /* the previous buffer, while the send queue may still use it */
+	uint8_t *expected;	   /* with -V: the expected payload, as long as the buffer */
+	uint32_t length;	   /* of the current ping */
 	uint32_t shortest;
 	uint32_t longest;
 	uint64_t answered;
-	bool unconfirmed_answer;  /* one more answer is sent, and its delivery not confirmed */
-	uint64_t promised;	  /* pings, by the client's hello, or -C for a stock client; 0: open-ended */
-	bool counted;		  /* for the owner: it is in the totals */
-	uint64_t *connected;	  /* the owner's number of established sessions */
-	bool is_reported;	  /* the end of a client without a ping is printed, */
-	bool is_suppressed;	  /* or not, because too many others were */
-	struct log_limit *silent; /* the owner's limit of these lines */
-	bool overdue;		  /* dismissed because of --deadline */
+	bool unconfirmed_answer;	 /* one more answer was sent; its delivery is not confirmed */
+	uint64_t expected_pings;	 /* from the client's hello, or -C with a stock client; 0: unknown */
+	bool counted;			 /* for the owner: included in the totals */
+	uint64_t *connected;		 /* the owner's number of established sessions */
+	struct log_limit *no_ping_limit; /* the owner's limit of lines about clients without a ping */
+	bool log_allowed;		 /* the limit allowed lines about this client, */
+	bool log_suppressed;		 /* or did not */
+	bool deadline_passed;		 /* --deadline */
 	struct state state;
 };
 
 /*
- * Takes over a request and puts the session at the head of a list. Returns NULL, and leaves the request alone, if
- * memory is short. private_data came with the request.
+ * Creates a session that owns the request, and inserts it at the head of the list. Returns NULL if there is no memory;
+ * then the caller still owns the request. private_data is that of the request.
  */
 struct session *session_create(struct session **list, struct environment *environment,
 			       const struct rping_options *options, struct endpoint *request,
 			       const uint8_t *private_data, size_t length);
 
-/* Allocates what serving needs. If it fails, call session_reject() and session_destroy(). */
+/* Allocates queue pair and memory. On failure call session_reject() and session_destroy(). */
 enum outcome session_prepare(struct session *session);
 void session_reject(struct session *session, const char *reason);
 
-/* Accepts the request. The callback comes when the session ends, but not if this fails. */
+/* Accepts the request. The callback is called when the session ends, but not if this function fails. */
 enum outcome session_accept(struct session *session, session_callback *ended, void *owner);
 
-/* False for a request: anybody can send one in another host's name. */
+/* False for a pending request: its source address may be forged. */
 bool session_is_connected(const struct session *session);
 
-/* Ends the session because the run ends, by a disconnect if established. The callback may come before this returns. */
-void session_dismiss(struct session *session, enum interruption reason);
+/* Ends the session, by a disconnect if established. The callback may be called before this function returns. */
+void session_interrupt(struct session *session, enum interruption reason);
 
-/* Prints the result of a session that has ended. */
+/* Prints the verdict line of a session that has ended. */
 void session_print_verdict(struct session *session, enum outcome outcome);
 
 /* Removes the session from its list and frees it, in any state. */

@@ -7,30 +7,31 @@
 #include "cmd/rping/target_state.h"
 #include "core/units.h"
 
-/* The resolver and the transport have the deadlines of lookup, connecting and disconnecting. */
+/* The resolver limits the time of a lookup, the transport those of connecting and disconnecting. */
 static const struct state_row target_states[] = {
 	[TARGET_WAITING] = { "waiting to connect",
-			     STATE_BIT(TARGET_LOOKING_UP) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
-	[TARGET_LOOKING_UP] = { "looking up", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
+			     STATE_BIT(TARGET_RESOLVING) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_RESOLVING] = { "looking up", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
-						      STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_LEAVING) |
-						      STATE_BIT(TARGET_DONE) },
-	[TARGET_OFFERING_SOURCE] = { "waiting for the server to read it",
-				     STATE_BIT(TARGET_OFFERING_SINK) | STATE_BIT(TARGET_LEAVING) |
+						      STATE_BIT(TARGET_SOURCE_ADVERTISED) |
+						      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_SOURCE_ADVERTISED] = { "waiting for the server to read the ping",
+				       STATE_BIT(TARGET_SINK_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
+					       STATE_BIT(TARGET_DONE),
+				       true },
+	[TARGET_SINK_ADVERTISED] = { "waiting for the server to write the ping back",
+				     STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DRAINING) |
+					     STATE_BIT(TARGET_PACING) | STATE_BIT(TARGET_DISCONNECTING) |
 					     STATE_BIT(TARGET_DONE),
 				     true },
-	[TARGET_OFFERING_SINK] = { "waiting for the server to write it back",
-				   STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_SETTLING) |
-					   STATE_BIT(TARGET_RESTING) | STATE_BIT(TARGET_LEAVING) |
-					   STATE_BIT(TARGET_DONE),
-				   true },
-	[TARGET_SETTLING] = { "waiting for the acknowledgement of what it sent",
-			      STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_RESTING) |
-				      STATE_BIT(TARGET_LEAVING) | STATE_BIT(TARGET_DONE),
+	[TARGET_DRAINING] = { "waiting for send completions",
+			      STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_PACING) |
+				      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE),
 			      true },
-	[TARGET_RESTING] = { "waiting for its time", STATE_BIT(TARGET_OFFERING_SOURCE) | STATE_BIT(TARGET_SETTLING) |
-							     STATE_BIT(TARGET_LEAVING) | STATE_BIT(TARGET_DONE) },
-	[TARGET_LEAVING] = { "disconnecting", STATE_BIT(TARGET_DONE) },
+	[TARGET_PACING] = { "waiting for the next slot",
+			    STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DRAINING) |
+				    STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_DISCONNECTING] = { "disconnecting", STATE_BIT(TARGET_DONE) },
 	[TARGET_DONE] = { "done", 0 },
 };
 
@@ -44,14 +45,14 @@ void target_enter(struct target *target, enum target_state state)
 	state_enter(&target->state, state, target->endpoint ? target->endpoint->name : target->address);
 }
 
-void target_tell(struct target *target, enum target_news news)
+void target_notify(struct target *target, enum target_event event)
 {
-	target->all->news(target->all->owner, target, news);
+	target->all->event(target->all->owner, target, event);
 }
 
 /* ---- errors ---- */
 
-static void keep_error(struct target *target, const char *text)
+static void record_error(struct target *target, const char *text)
 {
 	if (!target->error)
 		target->error = strdup(text);
@@ -63,7 +64,7 @@ static void error_reported(const struct log *log, const struct error *error)
 	char text[ERROR_TEXT_SIZE];
 
 	if (!target->ended)
-		keep_error(target, error_text(error, text));
+		record_error(target, error_text(error, text));
 	log_report(&target->all->environment->log, error);
 }
 
@@ -76,7 +77,7 @@ static void hint_reported(const struct log *log, const char *text)
 
 static const struct log_sink sink = { .error = error_reported, .hint = hint_reported };
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 void target_finish(struct target *target, enum outcome outcome)
 {
@@ -89,10 +90,10 @@ void target_finish(struct target *target, enum outcome outcome)
 	target_connection_drop(target);
 	target->outcome = outcome;
 	target->ended = true;
-	target_tell(target, TARGET_ENDED);
+	target_notify(target, TARGET_ENDED);
 }
 
-static uint64_t count_asked(const struct target *target)
+static uint64_t requested_count(const struct target *target)
 {
 	return (uint64_t)target->all->options->count;
 }
@@ -102,31 +103,31 @@ static uint64_t answered(const struct target *target)
 	return target->record.counts.answered;
 }
 
-bool target_more_asked(const struct target *target)
+bool target_has_more(const struct target *target)
 {
-	return !count_asked(target) || answered(target) < count_asked(target);
+	return !requested_count(target) || answered(target) < requested_count(target);
 }
 
 const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
 {
-	return rping_pings_text(answered(target), count_asked(target), text);
+	return rping_pings_text(answered(target), requested_count(target), text);
 }
 
-/* text: the progress. A passed deadline is already reported, for all targets. */
-static void cut_off(struct target *target, const char *text)
+/* Reports an interruption at that progress. run.c has reported a passed deadline, once for all targets. */
+static void report_interrupted(struct target *target, const char *text)
 {
-	if (target->overdue)
-		keep_error(target, text);
+	if (target->deadline_passed)
+		record_error(target, text);
 	else
 		log_error(target->state.log, target_name(target), "%s: interrupted", text);
 }
 
-/* True if all pings that were requested are done; an open-ended run may stop at any time. */
+/* True if all requested pings are done. An open-ended run is always complete. */
 static bool is_complete(const struct target *target)
 {
-	if (count_asked(target) && !target_more_asked(target))
+	if (requested_count(target) && !target_has_more(target))
 		return true;
-	return target->timed || (!count_asked(target) && !target->all->options->duration);
+	return target->duration_passed || (!requested_count(target) && !target->all->options->duration);
 }
 
 enum outcome target_verdict(struct target *target)
@@ -136,24 +137,24 @@ enum outcome target_verdict(struct target *target)
 
 	if (target->outcome)
 		return target->outcome;
-	if (!target->overdue && answered(target) && is_complete(target))
+	if (!target->deadline_passed && answered(target) && is_complete(target))
 		return OUTCOME_OK;
 	snprintf(text, sizeof(text), "ended early, after %s", target_pings_text(target, pings));
-	cut_off(target, text);
+	report_interrupted(target, text);
 	return OUTCOME_FAILED;
 }
 
-void target_leave(struct target *target, enum outcome outcome)
+void target_disconnect(struct target *target, enum outcome outcome)
 {
 	target->outcome = outcome;
-	loop_timer_stop(&target->beat);
-	target_enter(target, TARGET_LEAVING);
+	loop_timer_stop(&target->pace_timer);
+	target_enter(target, TARGET_DISCONNECTING);
 	outcome = endpoint_disconnect(target->endpoint);
 	if (outcome)
 		target_finish(target, target->outcome ? target->outcome : outcome);
 }
 
-static void step_timed_out(void *owner)
+static void target_timed_out(void *owner)
 {
 	struct target *target = owner;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
@@ -192,18 +193,18 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 		.loop = all->environment->loop,
 		.log = &target->log,
 		.timeout = all->options->common.timeout,
-		.expired = step_timed_out,
+		.expired = target_timed_out,
 		.owner = target,
 	};
 }
 
-static void cut_off_without_ping(struct target *target)
+static void interrupt_before_ping(struct target *target)
 {
 	char text[96];
 
 	dial_interrupt(&target->dial);
 	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", state_text(&target->state));
-	cut_off(target, text);
+	report_interrupted(target, text);
 	if (!target->all->several)
 		dial_hint(&target->dial);
 	dial_stop(&target->dial);
@@ -211,29 +212,31 @@ static void cut_off_without_ping(struct target *target)
 
 void target_interrupt(struct target *target, enum interruption reason)
 {
-	target->overdue = reason == INTERRUPTION_DEADLINE;
+	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
-	if (reason == INTERRUPTION_NO_READER && target->state.now != TARGET_RESTING)
+	if (reason == INTERRUPTION_NO_READER && target->state.now != TARGET_PACING)
 		return;
 	switch ((enum target_state)target->state.now) {
 	case TARGET_WAITING:
-	case TARGET_LOOKING_UP:
+	case TARGET_RESOLVING:
 	case TARGET_CONNECTING:
-		cut_off_without_ping(target);
+		interrupt_before_ping(target);
 		target_finish(target, OUTCOME_FAILED);
 		break;
-	case TARGET_OFFERING_SOURCE:
-	case TARGET_OFFERING_SINK:
-	case TARGET_SETTLING:
-		/* Over soft, a server that waits for the rest of a ping does not answer the DREQ in the time that is
-		 * left. */
-		if (target->overdue)
+	case TARGET_SOURCE_ADVERTISED:
+	case TARGET_SINK_ADVERTISED:
+	case TARGET_DRAINING:
+		/*
+		 * A signal: the ping is completed first. A deadline: over soft, a server that waits for the rest of a
+		 * ping would not answer a DREQ in the remaining time.
+		 */
+		if (target->deadline_passed)
 			target_finish(target, target_verdict(target));
 		break;
-	case TARGET_RESTING:
-		target_cycle_go_on(target);
+	case TARGET_PACING:
+		target_cycle_continue(target);
 		break;
-	case TARGET_LEAVING:
+	case TARGET_DISCONNECTING:
 	case TARGET_DONE:
 		break;
 	}
@@ -241,7 +244,7 @@ void target_interrupt(struct target *target, enum interruption reason)
 
 void target_report(const struct target *target, struct report *report)
 {
-	/* Only the name comes before the figures: it is their label for Prometheus. */
+	/* The name must be the only field before the figures: it is their label for Prometheus. */
 	report_text(report, "target", target_name(target));
 	ping_record_report(&target->record, target->size, report);
 	if (!report->format->omits_empty) {
@@ -253,7 +256,7 @@ void target_report(const struct target *target, struct report *report)
 	report_text(report, "error", target->error);
 }
 
-/* Endpoints that are being destroyed still use the channel: transport_close() frees it after them. */
+/* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
 void target_release(struct target *target)
 {
 	dial_stop(&target->dial);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target: one server that the client pings. It resolves the name, connects to the first address that answers, takes
- * the maximum ping size from the server's hello and runs the cycle of protocol.h until it is done or interrupted. An
+ * A target: one server that the client pings. It resolves the name, connects to the first address that answers, reads
+ * the maximum ping size from the server's hello and repeats the cycle of protocol.h until it is done or interrupted. An
  * error ends this target only.
  */
 #ifndef CMD_RPING_TARGET_H
@@ -22,11 +22,11 @@
 struct target;
 
 /* Called from the loop, or by target_interrupt(). */
-enum target_news {
-	TARGET_CONNECTED, /* pings start */
-	TARGET_PAUSES,	  /* no server answered: it will retry */
-	TARGET_TRIES,	  /* time to retry: call target_start() */
-	TARGET_ENDED,	  /* with target->outcome */
+enum target_event {
+	TARGET_CONNECTED,  /* pings start */
+	TARGET_RETRY_WAIT, /* no server answered: TARGET_RETRY follows */
+	TARGET_RETRY,	   /* time to retry: call target_start() */
+	TARGET_ENDED,	   /* with target->outcome */
 };
 
 /* Shared by the targets of a run. */
@@ -37,7 +37,7 @@ struct targets {
 	struct address source; /* ADDRESS_NONE without -I */
 	bool several;
 	struct ping_figures figures;
-	void (*news)(void *owner, struct target *target, enum target_news news);
+	void (*event)(void *owner, struct target *target, enum target_event event);
 	void *owner;
 };
 
@@ -62,47 +62,47 @@ struct target {
 
 	bool stock; /* the server sent no hello */
 	uint32_t size;
-	uint64_t done;	  /* pings answered, including warm-up */
-	int64_t sent_at;  /* of the current ping; 0: none, or not measured */
-	unsigned sending; /* signalled advertisements not yet completed, see RPING_REPORT_EVERY */
-	bool last;	  /* end after this ping */
-	bool timed;	  /* because --duration has passed */
-	bool overdue;	  /* --deadline has passed */
-	bool pauses;	  /* for the client: will be retried */
-	bool has_slot;	  /* for the owner: counts as connecting */
+	uint64_t done;	      /* pings answered, including warm-up */
+	int64_t sent_at;      /* clock time of the current ping; 0: none, or a warm-up ping */
+	unsigned uncompleted; /* signalled advertisements without a completion, see RPING_SIGNAL_EVERY */
+	bool last;	      /* end after this ping */
+	bool duration_passed; /* --duration */
+	bool deadline_passed; /* --deadline */
+	bool retrying;	      /* for the owner: between TARGET_RETRY_WAIT and TARGET_RETRY */
+	bool is_connecting;   /* for the owner: one of CONNECTING_MOST */
 	bool ended;
 	enum outcome outcome;
-	char *error;	/* the first, for the report; NULL: none */
-	struct log log; /* keeps the first error */
+	char *error;	/* the first error, for the report; NULL: none */
+	struct log log; /* records the first error */
 	struct state state;
 	struct dial dial;
 	struct connect_times times;
 	struct path path; /* of the last connection */
 	struct ping_record record;
 	struct pace pace;
-	struct ping_turn turn;
-	struct loop_timer beat;
+	struct ping_slot slot;
+	struct loop_timer pace_timer;
 	struct loop_timer duration;
 };
 
 /* address must outlive the target. Does nothing before target_start(). */
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
 
-/* Starts, or retries after TARGET_TRIES. */
+/* Starts, or retries after TARGET_RETRY. */
 void target_start(struct target *target);
 
 /* Ends the target by a disconnect, after the current ping unless --deadline has passed. */
 void target_interrupt(struct target *target, enum interruption reason);
 
-/* Its address and port; before they are resolved, the address as given. */
+/* Returns the address and port; before the name is resolved, the address as given. */
 const char *target_name(const struct target *target);
 
-/* Adds its fields to an entry of the report's list of targets. */
+/* Adds the fields of the target to a report. */
 void target_report(const struct target *target, struct report *report);
-/* Adds "connect". */
+/* Adds "connect" to a report. */
 void connect_times_report(const struct connect_times *times, struct report *report);
 
-/* Releases everything, in any state, without a callback. */
+/* Frees all resources, in any state, without an event. */
 void target_release(struct target *target);
 
 #endif

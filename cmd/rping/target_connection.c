@@ -8,7 +8,7 @@
 void target_connection_drop(struct target *target)
 {
 	state_stop(&target->state);
-	loop_timer_stop(&target->beat);
+	loop_timer_stop(&target->pace_timer);
 	loop_timer_stop(&target->duration);
 	if (target->sent_at)
 		ping_lost(&target->all->figures, &target->record);
@@ -22,7 +22,7 @@ void target_connection_drop(struct target *target)
 	target->sink_region = NULL;
 }
 
-static void step_over(struct target *target, int64_t *time)
+static void step_finished(struct target *target, int64_t *time)
 {
 	int64_t now = clock_now();
 
@@ -30,31 +30,31 @@ static void step_over(struct target *target, int64_t *time)
 	target->times.begun = now;
 }
 
-/* The ping size is known now: the server's hello came with its REP. */
+/* The ping size depends on the server's hello, which arrives with the REP. */
 static void established(struct target *target, const struct endpoint_event *event)
 {
-	int64_t asked = target->all->options->size;
+	int64_t requested = target->all->options->size;
 	struct hello hello;
 
-	step_over(target, &target->times.connect);
+	step_finished(target, &target->times.connect);
 	endpoint_path(target->endpoint, &target->path);
 	dial_connected(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
-	target->size = ping_size((uint32_t)asked, target->stock ? NULL : &hello);
+	target->size = ping_size((uint32_t)requested, target->stock ? NULL : &hello);
 	if (!target->size) {
 		log_error(target->state.log, target->endpoint->name,
-			  "the server takes pings of at most %" PRIu32 " bytes, and -S asks for %" PRId64,
-			  hello.capacity, asked ? asked : PING_SIZE);
-		target_leave(target, OUTCOME_FAILED);
+			  "the server accepts pings of at most %" PRIu32 " bytes, not %" PRId64, hello.capacity,
+			  requested ? requested : PING_SIZE);
+		target_disconnect(target, OUTCOME_FAILED);
 		return;
 	}
 	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
-	target_tell(target, TARGET_CONNECTED);
+	target_notify(target, TARGET_CONNECTED);
 	target_cycle_begin(target);
 }
 
-static void server_left(struct target *target)
+static void server_disconnected(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE];
 
@@ -68,34 +68,34 @@ static void server_left(struct target *target)
 	target_finish(target, OUTCOME_FAILED);
 }
 
-/* The address is resolved: allocates what does not depend on the server while the route is resolved. */
+/* The address is resolved. Allocates what does not depend on the server while the route is being resolved. */
 static enum outcome prepare(struct target *target)
 {
 	enum outcome outcome;
 
-	step_over(target, &target->times.resolve_address);
+	step_finished(target, &target->times.resolve_address);
 	target->device = target->endpoint->domain->device;
 	outcome = control_create(&target->control, target->endpoint->domain);
 	if (!outcome)
 		outcome = endpoint_open_queue(target->endpoint);
 	if (!outcome)
-		outcome = control_open(&target->control, target->endpoint);
+		outcome = control_post_receives(&target->control, target->endpoint);
 	return outcome;
 }
 
-static enum outcome ask_to_connect(struct target *target)
+static enum outcome send_request(struct target *target)
 {
 	const struct rping_options *options = target->all->options;
 	struct hello hello = {
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MOST,
-		/* With --duration there may be fewer pings, which is no failure for the server. */
+		/* With --duration the number is unknown: the server must not expect -C pings. */
 		.count =
 			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
 
-	step_over(target, &target->times.resolve_route);
+	step_finished(target, &target->times.resolve_route);
 	hello_write(&hello, bytes);
 	return endpoint_connect(target->endpoint, bytes, sizeof(bytes));
 }
@@ -105,7 +105,7 @@ static bool is_busy(const struct endpoint_event *event)
 	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
 }
 
-static void target_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void target_endpoint_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct target *target = owner;
 	enum outcome outcome = OUTCOME_OK;
@@ -116,7 +116,7 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		outcome = prepare(target);
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		outcome = ask_to_connect(target);
+		outcome = send_request(target);
 		if (outcome)
 			dial_failed(&target->dial, outcome, endpoint->absent);
 		return;
@@ -124,10 +124,10 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 		established(target, event);
 		break;
 	case EVENT_DISCONNECTED:
-		if (target->state.now == TARGET_LEAVING)
+		if (target->state.now == TARGET_DISCONNECTING)
 			target_finish(target, target_verdict(target));
 		else
-			server_left(target);
+			server_disconnected(target);
 		break;
 	case EVENT_FAILED:
 		if (target->state.now == TARGET_CONNECTING)
@@ -143,13 +143,13 @@ static void target_event(void *owner, struct endpoint *endpoint, const struct en
 }
 
 static const struct endpoint_handlers target_handlers = {
-	.event = target_event,
+	.event = target_endpoint_event,
 	.completion = target_cycle_completed,
 };
 
-/* ---- the dial ---- */
+/* ---- callbacks of the dial ---- */
 
-static void resolved(void *owner, enum outcome outcome)
+static void target_dial_resolved(void *owner, enum outcome outcome)
 {
 	struct target *target = owner;
 
@@ -159,7 +159,7 @@ static void resolved(void *owner, enum outcome outcome)
 		dial_begin(&target->dial);
 }
 
-static enum outcome begin_attempt(void *owner)
+static enum outcome target_dial_connect(void *owner)
 {
 	struct target *target = owner;
 	struct endpoint_options options = rping_endpoint_options(target->all->options);
@@ -177,31 +177,31 @@ static enum outcome begin_attempt(void *owner)
 	return outcome;
 }
 
-static void paused(void *owner)
+static void target_dial_paused(void *owner)
 {
 	struct target *target = owner;
 
 	target_enter(target, TARGET_WAITING);
 	target_connection_drop(target);
-	target_tell(target, TARGET_PAUSES);
+	target_notify(target, TARGET_RETRY_WAIT);
 }
 
-static void resumed(void *owner)
+static void target_dial_resumed(void *owner)
 {
-	target_tell(owner, TARGET_TRIES);
+	target_notify(owner, TARGET_RETRY);
 }
 
-static void dial_over(void *owner, enum outcome outcome)
+static void target_dial_failed(void *owner, enum outcome outcome)
 {
 	target_finish(owner, outcome);
 }
 
 const struct dial_handlers target_dial_handlers = {
-	.resolved = resolved,
-	.connect = begin_attempt,
-	.paused = paused,
-	.resumed = resumed,
-	.failed = dial_over,
+	.resolved = target_dial_resolved,
+	.connect = target_dial_connect,
+	.paused = target_dial_paused,
+	.resumed = target_dial_resumed,
+	.failed = target_dial_failed,
 };
 
 void target_start(struct target *target)
@@ -210,11 +210,11 @@ void target_start(struct target *target)
 		dial_begin(&target->dial);
 		return;
 	}
-	target_enter(target, TARGET_LOOKING_UP);
+	target_enter(target, TARGET_RESOLVING);
 	dial_resolve(&target->dial, target->all->source.family);
 }
 
-/* 0 is a step that was not reached. */
+/* time is 0 if the step was not reached. */
 static void report_step(struct report *report, const char *name, int64_t time)
 {
 	if (time)

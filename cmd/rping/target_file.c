@@ -14,7 +14,7 @@ enum {
 static const char label[] = "--targets";
 static const char blank[] = " \t\r\n";
 
-/* Returns false if text is no port. */
+/* Returns false if text is not a port. */
 static bool read_port(const char *text, uint16_t *port)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -26,7 +26,7 @@ static bool read_port(const char *text, uint16_t *port)
 	return true;
 }
 
-static enum outcome add(struct target_file *file, const char *address, uint16_t port, const struct log *log)
+static enum outcome add_target(struct target_file *file, const char *address, uint16_t port, const struct log *log)
 {
 	struct target_line *lines = realloc(file->lines, (file->count + 1) * sizeof(*lines));
 	char *copy = strdup(address);
@@ -42,7 +42,8 @@ static enum outcome add(struct target_file *file, const char *address, uint16_t 
 	return OUTCOME_OK;
 }
 
-/* Behind a # there may be anything. The rest is shown to people when it does not work, so it has to be fit for that. */
+/* Accepts printable ASCII and blanks up to a #, because error messages quote the words. A comment may have any bytes.
+ */
 static bool is_text(const char *line, size_t length)
 {
 	for (size_t i = 0; i < length && line[i] != '#'; i++)
@@ -58,7 +59,7 @@ static enum outcome read_line(struct target_file *file, char *line, size_t lengt
 	const char *address, *number;
 
 	if (!is_text(line, length)) {
-		log_error(log, place, "this is no line of text");
+		log_error(log, place, "not a line of text");
 		return OUTCOME_USAGE;
 	}
 	line[strcspn(line, "#")] = 0;
@@ -78,7 +79,7 @@ static enum outcome read_line(struct target_file *file, char *line, size_t lengt
 		log_error(log, place, "more than %d targets", TARGETS_MOST);
 		return OUTCOME_USAGE;
 	}
-	return add(file, address, port, log);
+	return add_target(file, address, port, log);
 }
 
 static enum outcome read_lines(struct target_file *file, FILE *stream, const char *name, uint16_t port,
@@ -95,14 +96,14 @@ static enum outcome read_lines(struct target_file *file, FILE *stream, const cha
 		snprintf(place, sizeof(place), "%s:%u", name, ++number);
 		outcome = read_line(file, line, (size_t)length, port, place, log);
 	}
-	/* Memory may have run out too, which is no error of the stream. */
+	/* getline() can also fail for lack of memory: then ferror() may be false. */
 	if (!outcome && !feof(stream)) {
 		log_errno(log, label, errno, "%s: reading", name);
 		outcome = OUTCOME_INTERNAL;
 	}
 	free(line);
 	if (!outcome && !file->count) {
-		log_error(log, label, "%s: there is no target in it", name);
+		log_error(log, label, "%s: no targets", name);
 		return OUTCOME_USAGE;
 	}
 	return outcome;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file of --targets: one server a line. */
+/* The file of --targets, with one server per line. */
 #ifndef CMD_RPING_TARGET_FILE_H
 #define CMD_RPING_TARGET_FILE_H
 
@@ -14,16 +14,15 @@ struct target_line {
 	uint16_t port;
 };
 
-/* Zeroed at first. */
+/* Initially all zeros. */
 struct target_file {
 	struct target_line *lines;
 	size_t count;
 };
 
 /*
- * Reads "ADDRESS [PORT]" from each line of the file, or of standard input for "-". Empty lines do not count, nor does
- * what follows a '#'. port is that of lines without one. On failure the cause is told; what was read stays either way
- * until target_file_free().
+ * Reads "ADDRESS [PORT]" from each line of the file, or of standard input for "-". Empty lines and comments after '#'
+ * are skipped. port is the default. On failure the error has been reported. Call target_file_free() in either case.
  */
 enum outcome target_file_read(struct target_file *file, const char *name, uint16_t port, const struct log *log);
 void target_file_free(struct target_file *file);

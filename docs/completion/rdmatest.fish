@@ -54,7 +54,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -l interval -x -d 'Client: time fr
 complete -c rdmatest -n '__rdmatest_is rping' -l rate -x -d 'Client: maximum pings per second to each target [1 to 1000000; default no limit]'
 complete -c rdmatest -n '__rdmatest_is rping' -l duration -x -d 'Client: stop this long after the first measured ping [1ms to 8784h; default no end]'
 complete -c rdmatest -n '__rdmatest_is rping' -l wait-server -x -d 'Client: keep trying this long while no server answers [0 to 24h; default 0]'
-complete -c rdmatest -n '__rdmatest_is rping' -l idle-timeout -x -d 'Server: fail a client that sends nothing so long, and end when there is no client so long [1ms to 8784h; default none]'
+complete -c rdmatest -n '__rdmatest_is rping' -l idle-timeout -x -d 'Server: fail a client that sends nothing for TIME; end after TIME without a client [1ms to 8784h; default none]'
 complete -c rdmatest -n '__rdmatest_is rping' -l max-clients -x -d 'Server: end after N clients, one at a time, or at once with -P [1 or more; default none]'
 complete -c rdmatest -n '__rdmatest_is rping' -l max-connected -x -d 'Server with -P: maximum number of clients connected at once [1 to 65536; default 16384]'
 complete -c rdmatest -n '__rdmatest_is rping' -l one-off -d 'Server: end after one client, the default'

@@ -17,12 +17,12 @@ static void beats_do_not_drift(void **state)
 	struct pace pace = { .period = 100 };
 
 	(void)state;
-	pace_go(&pace, 5000);
+	pace_start(&pace, 5000);
 	for (int64_t beat = 5100; beat < 9000; beat += 100) {
 		/* The answer came after 30, and the loop woke up 7 late. */
 		assert_int_equal(pace_wait(&pace, beat - 70), 70);
 		assert_int_equal(pace_wait(&pace, beat + 7), 0);
-		pace_go(&pace, beat + 7);
+		pace_start(&pace, beat + 7);
 	}
 }
 
@@ -31,12 +31,12 @@ static void late_ping_goes_at_once_and_alone(void **state)
 	struct pace pace = { .period = 100 };
 
 	(void)state;
-	pace_go(&pace, 5000);
+	pace_start(&pace, 5000);
 	/* A stall of almost ten beats: one ping at once, and the next on its beat. */
 	assert_int_equal(pace_wait(&pace, 5970), 0);
-	pace_go(&pace, 5970);
+	pace_start(&pace, 5970);
 	assert_int_equal(pace_wait(&pace, 5980), 20);
-	pace_go(&pace, 6000);
+	pace_start(&pace, 6000);
 	assert_int_equal(pace_wait(&pace, 6001), 99);
 }
 
@@ -47,7 +47,7 @@ static void without_a_period_pings_follow_each_other(void **state)
 	(void)state;
 	for (int64_t now = 5000; now < 5010; now++) {
 		assert_int_equal(pace_wait(&pace, now), 0);
-		pace_go(&pace, now);
+		pace_start(&pace, now);
 	}
 }
 
@@ -58,16 +58,16 @@ static void pings_take_their_beats(void **state)
 	struct pace none = { 0 };
 
 	(void)state;
-	pace_go(&pace, 5000);
-	assert_int_equal(pace_beat(&pace, 5000), 5000);
-	assert_int_equal(pace_end(&pace, 5030), 5100);
-	pace_go(&pace, 5107);
-	assert_int_equal(pace_beat(&pace, 5107), 5100);
-	assert_int_equal(pace_end(&pace, 5137), 5200);
-	assert_int_equal(pace_end(&pace, 5950), 5950);
-	pace_go(&none, 5000);
-	assert_int_equal(pace_beat(&none, 5000), 5000);
-	assert_int_equal(pace_end(&none, 5030), 5030);
+	pace_start(&pace, 5000);
+	assert_int_equal(pace_slot(&pace, 5000), 5000);
+	assert_int_equal(pace_slot_end(&pace, 5030), 5100);
+	pace_start(&pace, 5107);
+	assert_int_equal(pace_slot(&pace, 5107), 5100);
+	assert_int_equal(pace_slot_end(&pace, 5137), 5200);
+	assert_int_equal(pace_slot_end(&pace, 5950), 5950);
+	pace_start(&none, 5000);
+	assert_int_equal(pace_slot(&none, 5000), 5000);
+	assert_int_equal(pace_slot_end(&none, 5030), 5030);
 }
 
 int main(void)

@@ -21,11 +21,11 @@ static void advertisement_is_as_stock_tools_write_it(void **state)
 	assert_int_equal(read.size, advertisement.size);
 }
 
-static const char *fault(uint64_t address, uint32_t size, uint32_t least)
+static const char *fault(uint64_t address, uint32_t size, uint32_t minimum)
 {
 	struct advertisement advertisement = { .address = address, .key = 1, .size = size };
 
-	return advertisement_fault(&advertisement, least, PING_SIZE_MOST);
+	return advertisement_fault(&advertisement, minimum, PING_SIZE_MOST);
 }
 
 static void memory_is_judged_before_use(void **state)

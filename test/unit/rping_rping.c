@@ -118,9 +118,9 @@ static void client_is_done_after_its_last_news(void **state)
 	struct endpoint *endpoint;
 
 	fake->options.validate = true;
-	fake->options.count = RPING_REPORT_EVERY;
+	fake->options.count = RPING_SIGNAL_EVERY;
 	endpoint = connected_client(fake, NULL);
-	assert_true(pings(endpoint, RPING_REPORT_EVERY));
+	assert_true(pings(endpoint, RPING_SIGNAL_EVERY));
 	assert_false(of(endpoint)->disconnected);
 	sink_sent(endpoint);
 	assert_true(of(endpoint)->disconnected);
@@ -155,7 +155,7 @@ static void client_finds_the_wrong_byte(void **state)
 	go_ahead(endpoint);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20 of 32: sent 0x48, found 0x23");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: sent 0x48, found 0x23");
 }
 
 static void client_notices_that_nothing_was_written(void **state)
@@ -186,12 +186,12 @@ static void client_refuses_a_go_ahead_too_many(void **state)
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
-	fake->options.count = RPING_REPORT_EVERY;
+	fake->options.count = RPING_SIGNAL_EVERY;
 	endpoint = connected_client(fake, NULL);
-	pings(endpoint, RPING_REPORT_EVERY);
+	pings(endpoint, RPING_SIGNAL_EVERY);
 	go_ahead(endpoint);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 16: a message out of order, while waiting for the acknowledgement of what it sent");
+		     "ping 16: a message out of order, while waiting for send completions");
 }
 
 /* The news may be late until there is more of it, but no longer: the queue would run over. */
@@ -201,10 +201,10 @@ static void client_goes_on_ahead_of_the_news(void **state)
 	struct endpoint *endpoint;
 
 	fake->options.validate = true;
-	fake->options.count = 2 * RPING_REPORT_EVERY + 1;
+	fake->options.count = 2 * RPING_SIGNAL_EVERY + 1;
 	endpoint = connected_client(fake, NULL);
-	assert_true(pings(endpoint, RPING_REPORT_EVERY));
-	assert_false(pings(endpoint, RPING_REPORT_EVERY - 1));
+	assert_true(pings(endpoint, RPING_SIGNAL_EVERY));
+	assert_false(pings(endpoint, RPING_SIGNAL_EVERY - 1));
 	answer_ping(endpoint, 32, SIZE_MAX);
 	assert_false(of(endpoint)->sends[0].silent);
 	of(endpoint)->send_count = 0;
@@ -226,7 +226,7 @@ static void client_does_not_wait_for_ever(void **state)
 
 	connected_client(fake, NULL);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read it: timed out after 0.4 s in ping 0");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read the ping: timed out after 0.4 s in ping 0");
 }
 
 static void client_obeys_the_servers_limit(void **state)
@@ -238,7 +238,7 @@ static void client_obeys_the_servers_limit(void **state)
 	assert_int_equal(of(endpoint)->send_count, 0);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "the server takes pings of at most 31 bytes, and -S asks for 32");
+	assert_ended(fake, OUTCOME_FAILED, "the server accepts pings of at most 31 bytes, not 32");
 }
 
 static void client_says_that_the_server_went_away(void **state)
@@ -331,7 +331,7 @@ static void client_fails_if_a_ping_to_warm_up_does(void **state)
 	answer_ping(endpoint, 32, 20);
 	go_ahead(endpoint);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20");
 }
 
 static void client_counts_the_lost_ping(void **state)
@@ -343,8 +343,8 @@ static void client_counts_the_lost_ping(void **state)
 	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
 	assert_reports(
 		fake,
-		"\"verdict\":\"fail\",\"error\":\"waiting for the server to read it: timed out after 0.4 s in ping 1");
-	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read it: timed out after 0.4 s in ping 1");
+		"\"verdict\":\"fail\",\"error\":\"waiting for the server to read the ping: timed out after 0.4 s in ping 1");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read the ping: timed out after 0.4 s in ping 1");
 }
 
 static void client_keeps_its_interval(void **state)
@@ -500,7 +500,7 @@ static void total_claims_no_more_than_was_verified(void **state)
 	answer_ping(endpoint, 32, 20);
 	go_ahead(endpoint);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: what came back differs at byte 20");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20");
 	fclose(fake->environment.output);
 	assert_non_null(strstr(text, "rping: FAILED: total: 2 pings answered, 1 of 2 targets passed (fake)\n"));
 	free(text);
@@ -751,7 +751,7 @@ static void server_ended_from_outside_does_not_settle_for_ever(void **state)
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "waiting for the acknowledgement of its answer: timed out after 0.4 s in ping 0");
+		     "waiting for the acknowledgement of the answer: timed out after 0.4 s in ping 0");
 }
 
 /* No longer than that: on a machine that stands still the next limit is not far. */
@@ -793,7 +793,7 @@ static void server_does_not_wait_for_ever_for_that_news(void **state)
 	ping(connected_guest(fake, 2), 32, 0);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "waiting for the acknowledgement of its answer: timed out after 0.4 s in ping 0");
+		     "waiting for the acknowledgement of the answer: timed out after 0.4 s in ping 0");
 }
 
 /* A client whose queue pair is gone acknowledges nothing, and its disconnect may be late. It may want more, too. */
@@ -820,7 +820,7 @@ static void persistent_server_leaves_a_last_answer_unconfirmed(void **state)
 		assert_true(!strstr(text, "served 1 client, 0 pings, 1 unconfirmed (fake)") == rows[row].fails);
 		free(text);
 		if (rows[row].fails)
-			assert_ended(fake, OUTCOME_FAILED, "waiting for the acknowledgement of its answer: timed out");
+			assert_ended(fake, OUTCOME_FAILED, "waiting for the acknowledgement of the answer: timed out");
 		else
 			assert_ended(fake, OUTCOME_OK, "");
 		tear_down(state);
@@ -855,7 +855,7 @@ static void server_refuses_a_message_while_it_reads(void **state)
 
 	offer(endpoint, fake->source, 32);
 	offer(endpoint, fake->sink, 32);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order, while reading it");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order, while reading the ping");
 }
 
 static void server_refuses_an_empty_source(void **state)
@@ -904,7 +904,7 @@ static void server_finds_the_wrong_byte(void **state)
 	fake->source[31] = 'x';
 	offer(endpoint, fake->source, 32);
 	read_done(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: what was read differs at byte 31 of 32: expected 0x00, found 0x78");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
 static void server_expects_what_was_promised(void **state)
@@ -967,7 +967,7 @@ static void server_does_not_wait_for_ever_for_a_beginning(void **state)
 
 	connected_guest(fake, 0);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "waiting for it to begin: timed out after 0.4 s");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
 static void server_does_not_wait_for_ever_for_a_source(void **state)
@@ -977,7 +977,7 @@ static void server_does_not_wait_for_ever_for_a_source(void **state)
 
 	offer(endpoint, fake->source, 32);
 	loop_run(fake->environment.loop);
-	assert_ended(fake, OUTCOME_FAILED, "reading it: timed out after 0.4 s in ping 0");
+	assert_ended(fake, OUTCOME_FAILED, "reading the ping: timed out after 0.4 s in ping 0");
 }
 
 static void server_takes_no_failed_work_for_done(void **state)
@@ -1147,7 +1147,7 @@ static void server_takes_no_more_clients_than_it_is_to(void **state)
 	first = connected_guest(fake, 0);
 	connected_guest(fake, 0);
 	third = ask(fake, 0);
-	assert_string_equal(of(third)->rejection, "has had all its clients");
+	assert_string_equal(of(third)->rejection, "client limit reached");
 	ping(first, 32, 0);
 	write_done(first);
 	disconnect(first);
@@ -1297,7 +1297,7 @@ static void idle_client_is_failed_and_dismissed(void **state)
 	loop_run(fake->environment.loop);
 	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: nothing came for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
+		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
 static void silent_client_is_failed_before_its_first_ping(void **state)
@@ -1311,7 +1311,7 @@ static void silent_client_is_failed_before_its_first_ping(void **state)
 	loop_run(fake->environment.loop);
 	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: nothing came for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
+		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
 }
 
 /* Doubled, so that longer and longer pings do not take memory each; no longer than the longest ping. */
@@ -1344,7 +1344,7 @@ static void server_releases_what_a_client_leaves_behind(void **state)
 	ping(endpoint, 32, 0);
 	offer(endpoint, fake->source, 64);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "reading it: the client went away in the middle of ping 1");
+	assert_ended(fake, OUTCOME_FAILED, "reading the ping: the client went away in the middle of ping 1");
 }
 
 static void server_says_the_sizes_that_came(void **state)
@@ -1409,7 +1409,7 @@ static void idle_time_begins_with_the_answer(void **state)
 	run_for(fake, 750 * CLOCK_NS_PER_MS);
 	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
 	run_for(fake, 100 * CLOCK_NS_PER_MS);
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: nothing came for 1 s after 1 of 5 pings (--idle-timeout)\n");
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client sent nothing for 1 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
 /* Before the first ping the shorter of the two limits counts. */
@@ -1420,7 +1420,7 @@ static void a_long_idle_time_does_not_extend_the_beginning(void **state)
 	fake->options.idle_timeout = 10 * CLOCK_NS_PER_S;
 	connected_guest(fake, 5);
 	run_for(fake, 500 * CLOCK_NS_PER_MS);
-	assert_ended(fake, OUTCOME_FAILED, "waiting for it to begin: timed out after 0.4 s");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
 /* The server's own idle time is that without a client. */

@@ -64,10 +64,10 @@ static void what_makes_no_sense_is_refused_with_its_line(void **state)
 	assert_refused("10.0.0.1 7174x\n", "'7174x' is not a port");
 	assert_refused("10.0.0.1 -1\n", "'-1' is not a port");
 	assert_refused("10.0.0.1 7174 10.0.0.2\n", ":1: more than an address and a port");
-	assert_refused("# nothing\n\n", "there is no target in it");
-	assert_refused("", "there is no target in it");
-	assert_refused("10.0.0.1\n\x80\xff\n", ":2: this is no line of text");
-	assert_refused("10.0.0.1 \x1b[2J\n", ":1: this is no line of text");
+	assert_refused("# nothing\n\n", "no targets");
+	assert_refused("", "no targets");
+	assert_refused("10.0.0.1\n\x80\xff\n", ":2: not a line of text");
+	assert_refused("10.0.0.1 \x1b[2J\n", ":1: not a line of text");
 }
 
 static void file_that_is_not_there_is_refused(void **state)

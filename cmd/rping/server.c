@@ -242,7 +242,7 @@ static const char *reject_reason(const struct rping_server *server)
 }
 
 /* The transport rejected a client for lack of resources. Ignored if the server would have rejected the client, too. */
-static void request_failed(struct rping_server *server, enum outcome outcome)
+static void server_request_failed(struct rping_server *server, enum outcome outcome)
 {
 	if (!reject_reason(server))
 		note_resource_failure(server, outcome);
@@ -303,7 +303,7 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 	if (event->kind == EVENT_REQUEST)
 		connection_requested(server, event);
 	else if (event->kind == EVENT_REQUEST_FAILED)
-		request_failed(server, event->outcome);
+		server_request_failed(server, event->outcome);
 	else if (event->kind == EVENT_FAILED)
 		listener_failed(server, event->outcome);
 }

@@ -80,12 +80,12 @@ struct target {
 	struct path path; /* of the last connection */
 	struct ping_record record;
 	struct pace pace;
-	struct ping_slot slot;
+	struct ping_slot slot; /* of the current ping */
 	struct loop_timer pace_timer;
 	struct loop_timer duration;
 };
 
-/* address must outlive the target. Does nothing before target_start(). */
+/* Initialises a target. It is idle until target_start(). address must outlive it. */
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
 
 /* Starts, or retries after TARGET_RETRY. */

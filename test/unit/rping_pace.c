@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The beat of pings: no drift, and nothing made up for. */
+/* The schedule of --interval and --rate: slots do not drift, and missed ones are skipped. */
 #include "test/unit/unit.h"
 
 #include "cmd/rping/pace.h"
 
-static void first_ping_is_due_at_once(void **state)
+static void first_ping_starts_immediately(void **state)
 {
 	struct pace pace = { .period = 100 };
 
@@ -12,27 +12,27 @@ static void first_ping_is_due_at_once(void **state)
 	assert_int_equal(pace_wait(&pace, 5000), 0);
 }
 
-static void beats_do_not_drift(void **state)
+static void slots_do_not_drift(void **state)
 {
 	struct pace pace = { .period = 100 };
 
 	(void)state;
 	pace_start(&pace, 5000);
-	for (int64_t beat = 5100; beat < 9000; beat += 100) {
-		/* The answer came after 30, and the loop woke up 7 late. */
-		assert_int_equal(pace_wait(&pace, beat - 70), 70);
-		assert_int_equal(pace_wait(&pace, beat + 7), 0);
-		pace_start(&pace, beat + 7);
+	for (int64_t slot = 5100; slot < 9000; slot += 100) {
+		/* The answer arrived after 30, and the loop woke up 7 late. */
+		assert_int_equal(pace_wait(&pace, slot - 70), 70);
+		assert_int_equal(pace_wait(&pace, slot + 7), 0);
+		pace_start(&pace, slot + 7);
 	}
 }
 
-static void late_ping_goes_at_once_and_alone(void **state)
+static void missed_slots_are_skipped(void **state)
 {
 	struct pace pace = { .period = 100 };
 
 	(void)state;
 	pace_start(&pace, 5000);
-	/* A stall of almost ten beats: one ping at once, and the next on its beat. */
+	/* A stall of almost ten slots: one ping starts immediately, the next in its slot. */
 	assert_int_equal(pace_wait(&pace, 5970), 0);
 	pace_start(&pace, 5970);
 	assert_int_equal(pace_wait(&pace, 5980), 20);
@@ -40,7 +40,7 @@ static void late_ping_goes_at_once_and_alone(void **state)
 	assert_int_equal(pace_wait(&pace, 6001), 99);
 }
 
-static void without_a_period_pings_follow_each_other(void **state)
+static void pings_without_a_period_do_not_wait(void **state)
 {
 	struct pace pace = { .period = 0 };
 
@@ -51,8 +51,8 @@ static void without_a_period_pings_follow_each_other(void **state)
 	}
 }
 
-/* What a rate counts: n pings take n beats, also where the loop wakes up late, and a long one takes what it takes. */
-static void pings_take_their_beats(void **state)
+/* n pings take n periods, even if the loop wakes up late. A ping longer than a period takes its round trip. */
+static void paced_pings_take_their_slots(void **state)
 {
 	struct pace pace = { .period = 100 };
 	struct pace none = { 0 };
@@ -73,11 +73,9 @@ static void pings_take_their_beats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_ping_is_due_at_once),
-		cmocka_unit_test(beats_do_not_drift),
-		cmocka_unit_test(late_ping_goes_at_once_and_alone),
-		cmocka_unit_test(without_a_period_pings_follow_each_other),
-		cmocka_unit_test(pings_take_their_beats),
+		cmocka_unit_test(first_ping_starts_immediately), cmocka_unit_test(slots_do_not_drift),
+		cmocka_unit_test(missed_slots_are_skipped),	 cmocka_unit_test(pings_without_a_period_do_not_wait),
+		cmocka_unit_test(paced_pings_take_their_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

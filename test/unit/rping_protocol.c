@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The wire format of rping, the choice of the size, and what is shown of a peer's bytes. */
+/* rping's wire format, the choice of the ping size, and printing of received bytes. */
 #include "cmd/rping/protocol.h"
 #include "core/payload.h"
 #include "test/unit/unit.h"
 
-static void advertisement_is_as_stock_tools_write_it(void **state)
+static void advertisement_has_the_stock_format(void **state)
 {
 	static const uint8_t wire[ADVERTISEMENT_SIZE] = { 0x00, 0x00, 0x7f, 0x12, 0x34, 0x56, 0x78, 0x9a,
 							  0x00, 0x00, 0x0b, 0xcd, 0x00, 0x00, 0x00, 0x40 };
@@ -28,7 +28,7 @@ static const char *fault(uint64_t address, uint32_t size, uint32_t minimum)
 	return advertisement_fault(&advertisement, minimum, PING_SIZE_MOST);
 }
 
-static void memory_is_judged_before_use(void **state)
+static void advertisement_is_checked_before_use(void **state)
 {
 	(void)state;
 	assert_null(fault(0x1000, 1, 1));
@@ -44,7 +44,7 @@ static void memory_is_judged_before_use(void **state)
 	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
 }
 
-static void size_depends_on_what_the_server_said(void **state)
+static void size_depends_on_the_hello(void **state)
 {
 	struct hello ours = { .tool = HELLO_RPING, .capacity = PING_SIZE_MOST };
 	struct hello small = { .tool = HELLO_RPING, .capacity = 50 };
@@ -88,7 +88,7 @@ static void assert_prints(const void *ping, size_t size, const char *wanted)
 	free(text);
 }
 
-static void ping_is_printed_as_stock_tools_do(void **state)
+static void ping_is_printed_like_stock_tools(void **state)
 {
 	uint8_t ping[64];
 
@@ -100,7 +100,7 @@ static void ping_is_printed_as_stock_tools_do(void **state)
 	assert_prints(ping, 32, "ping data: rdma-ping-2: CDEFGHIJKLMNOPQRST\n");
 }
 
-static void hostile_bytes_are_harmless(void **state)
+static void unprintable_bytes_are_replaced(void **state)
 {
 	(void)state;
 	assert_prints("", 1, "ping data: \n");
@@ -115,12 +115,12 @@ static void hostile_bytes_are_harmless(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(advertisement_is_as_stock_tools_write_it),
-		cmocka_unit_test(memory_is_judged_before_use),
-		cmocka_unit_test(size_depends_on_what_the_server_said),
+		cmocka_unit_test(advertisement_has_the_stock_format),
+		cmocka_unit_test(advertisement_is_checked_before_use),
+		cmocka_unit_test(size_depends_on_the_hello),
 		cmocka_unit_test(number_is_never_negative),
-		cmocka_unit_test(ping_is_printed_as_stock_tools_do),
-		cmocka_unit_test(hostile_bytes_are_harmless),
+		cmocka_unit_test(ping_is_printed_like_stock_tools),
+		cmocka_unit_test(unprintable_bytes_are_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

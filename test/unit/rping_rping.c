@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=confinement_enter */
-/* Both ends of rping against peers that break the rules, which no stock tool does. */
+/* The client and the server of rping against peers that violate the protocol, which stock tools do not. */
 #include "test/unit/unit.h"
 
 #include "cmd/rping/protocol.h"
@@ -8,7 +8,7 @@
 #include "cmd/table.h"
 #include "core/payload.h"
 
-/* A server's peer has memory to be read, and to be written. */
+/* The source and the sink of the client that a server accesses. */
 #define FAKE_FIELDS                                                                                                    \
 	struct rping_options options;                                                                                  \
 	uint8_t source[256], sink[256];
@@ -26,8 +26,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* A message from the peer lands in the receive that was posted first. */
-static void message_of(struct endpoint *endpoint, const struct advertisement *advertisement, uint32_t length)
+/* Delivers a message of the peer to the receive that was posted first. */
+static void receive_message(struct endpoint *endpoint, const struct advertisement *advertisement, uint32_t length)
 {
 	struct work receive = next_receive(endpoint);
 
@@ -35,7 +35,7 @@ static void message_of(struct endpoint *endpoint, const struct advertisement *ad
 	complete(endpoint, WORK_RECEIVE, receive.tag, length);
 }
 
-/* The server as a client sees it. */
+/* ---- the client; the test plays the server ---- */
 
 static struct endpoint *connected_client(struct fake *fake, const struct hello *server)
 {
@@ -47,11 +47,11 @@ static struct endpoint *connected_client(struct fake *fake, const struct hello *
 
 static void go_ahead(struct endpoint *endpoint)
 {
-	message_of(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE);
+	receive_message(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE);
 }
 
-/* The memory that the client's message under way advertises. */
-static uint8_t *advertised(struct endpoint *endpoint, uint32_t size)
+/* Returns the memory that the client's current message advertises. */
+static uint8_t *advertised_memory(struct endpoint *endpoint, uint32_t size)
 {
 	const struct work *send = &of(endpoint)->sends[0];
 	struct advertisement advertisement;
@@ -64,39 +64,39 @@ static uint8_t *advertised(struct endpoint *endpoint, uint32_t size)
 	return (uint8_t *)(uintptr_t)advertisement.address;
 }
 
-/* The news that a ping's messages have gone, which a client asks for now and then. */
-static void sink_sent(struct endpoint *endpoint)
+/* Completes the signalled send of a sink advertisement. */
+static void complete_sink_send(struct endpoint *endpoint)
 {
 	complete(endpoint, WORK_SEND, 1, 0);
 }
 
-/* As far as the go-ahead that ends the ping; the server writes back what it read, but for the byte at wrong. */
+/* Plays the server up to the last go-ahead. It writes back what it read, except the byte at wrong. */
 static void answer_ping(struct endpoint *endpoint, uint32_t size, size_t wrong)
 {
 	uint8_t ping[256];
 	uint8_t *sink;
 
-	memcpy(ping, advertised(endpoint, size), size);
+	memcpy(ping, advertised_memory(endpoint, size), size);
 	go_ahead(endpoint);
-	sink = advertised(endpoint, size);
+	sink = advertised_memory(endpoint, size);
 	for (size_t i = 0; i < size; i++)
 		sink[i] = i == wrong ? '#' : ping[i];
 }
 
-/* Whole pings; returns whether news of the last one is to come. */
+/* Plays whole pings. Returns true if the last advertisement is signalled. */
 static bool pings(struct endpoint *endpoint, unsigned count)
 {
-	bool news = false;
+	bool signalled = false;
 
 	while (count--) {
 		answer_ping(endpoint, 32, SIZE_MAX);
-		news = !of(endpoint)->sends[0].silent;
+		signalled = !of(endpoint)->sends[0].silent;
 		go_ahead(endpoint);
 	}
-	return news;
+	return signalled;
 }
 
-static void client_is_done_after_its_last_answer(void **state)
+static void client_disconnects_after_the_last_answer(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -112,7 +112,7 @@ static void client_is_done_after_its_last_answer(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_is_done_after_its_last_news(void **state)
+static void client_disconnects_after_the_last_send_completion(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -122,13 +122,13 @@ static void client_is_done_after_its_last_news(void **state)
 	endpoint = connected_client(fake, NULL);
 	assert_true(pings(endpoint, RPING_SIGNAL_EVERY));
 	assert_false(of(endpoint)->disconnected);
-	sink_sent(endpoint);
+	complete_sink_send(endpoint);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_gives_up_privileges_before_its_first_ping(void **state)
+static void client_drops_privileges_before_the_first_ping(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -144,7 +144,7 @@ static void client_gives_up_privileges_before_its_first_ping(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_finds_the_wrong_byte(void **state)
+static void client_reports_a_wrong_byte(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -158,7 +158,7 @@ static void client_finds_the_wrong_byte(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: sent 0x48, found 0x23");
 }
 
-static void client_notices_that_nothing_was_written(void **state)
+static void client_detects_a_missing_write(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -172,16 +172,16 @@ static void client_notices_that_nothing_was_written(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "differs at byte 0 of 1: sent 0x00, found 0xff");
 }
 
-static void client_refuses_a_message_of_another_length(void **state)
+static void client_rejects_a_message_of_wrong_length(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_client(fake, NULL);
 
-	message_of(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE - 1);
+	receive_message(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE - 1);
 	assert_ended(fake, OUTCOME_FAILED, "a message of 15 bytes instead of 16");
 }
 
-static void client_refuses_a_go_ahead_too_many(void **state)
+static void client_rejects_an_unexpected_go_ahead(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -190,12 +190,11 @@ static void client_refuses_a_go_ahead_too_many(void **state)
 	endpoint = connected_client(fake, NULL);
 	pings(endpoint, RPING_SIGNAL_EVERY);
 	go_ahead(endpoint);
-	assert_ended(fake, OUTCOME_FAILED,
-		     "ping 16: a message out of order, while waiting for send completions");
+	assert_ended(fake, OUTCOME_FAILED, "ping 16: a message out of order, while waiting for send completions");
 }
 
-/* The news may be late until there is more of it, but no longer: the queue would run over. */
-static void client_goes_on_ahead_of_the_news(void **state)
+/* The client waits when the next signalled send is outstanding too: else the send queue would overflow. */
+static void client_pings_with_one_send_completion_outstanding(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -210,17 +209,17 @@ static void client_goes_on_ahead_of_the_news(void **state)
 	of(endpoint)->send_count = 0;
 	go_ahead(endpoint);
 	assert_int_equal(of(endpoint)->send_count, 0);
-	sink_sent(endpoint);
+	complete_sink_send(endpoint);
 	assert_int_equal(of(endpoint)->send_count, 1);
 	assert_false(pings(endpoint, 1));
 	assert_false(of(endpoint)->disconnected);
-	sink_sent(endpoint);
+	complete_sink_send(endpoint);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_does_not_wait_for_ever(void **state)
+static void client_times_out(void **state)
 {
 	struct fake *fake = *state;
 
@@ -229,7 +228,7 @@ static void client_does_not_wait_for_ever(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read the ping: timed out after 0.4 s in ping 0");
 }
 
-static void client_obeys_the_servers_limit(void **state)
+static void client_respects_the_size_limit_of_the_server(void **state)
 {
 	struct fake *fake = *state;
 	struct hello hello = { .tool = HELLO_RPING, .capacity = 31 };
@@ -241,7 +240,7 @@ static void client_obeys_the_servers_limit(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server accepts pings of at most 31 bytes, not 32");
 }
 
-static void client_says_that_the_server_went_away(void **state)
+static void client_reports_that_the_server_disconnected(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -253,8 +252,8 @@ static void client_says_that_the_server_went_away(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
 }
 
-/* A stock one that is no longer there: at its default it takes what a client without -S sends. */
-static void client_hints_at_the_size_that_a_stock_server_may_not_take(void **state)
+/* A stock server without -S accepts the pings of a client without -S. */
+static void client_hints_at_the_size_limit_of_a_stock_server(void **state)
 {
 	static const struct {
 		int64_t size;
@@ -288,7 +287,7 @@ static unsigned reported_times(struct fake *fake, const char *words)
 	return times;
 }
 
-static void client_does_not_count_pings_to_warm_up(void **state)
+static void client_does_not_count_warm_up_pings(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -307,7 +306,7 @@ static void client_does_not_count_pings_to_warm_up(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_promises_the_pings_to_warm_up_too(void **state)
+static void client_hello_includes_warm_up_pings(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -320,7 +319,7 @@ static void client_promises_the_pings_to_warm_up_too(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 of 9223372036854775807 pings");
 }
 
-static void client_fails_if_a_ping_to_warm_up_does(void **state)
+static void client_fails_if_a_warm_up_ping_fails(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -334,20 +333,19 @@ static void client_fails_if_a_ping_to_warm_up_does(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20");
 }
 
-static void client_counts_the_lost_ping(void **state)
+static void client_counts_a_lost_ping(void **state)
 {
 	struct fake *fake = *state;
 
 	pings(connected_client(fake, NULL), 1);
 	loop_run(fake->environment.loop);
 	assert_reports(fake, "\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
-	assert_reports(
-		fake,
-		"\"verdict\":\"fail\",\"error\":\"waiting for the server to read the ping: timed out after 0.4 s in ping 1");
+	assert_reports(fake, "\"verdict\":\"fail\",\"error\":\"waiting for the server to read the ping: timed out "
+			     "after 0.4 s in ping 1");
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the server to read the ping: timed out after 0.4 s in ping 1");
 }
 
-static void client_keeps_its_interval(void **state)
+static void client_keeps_the_interval(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -368,7 +366,7 @@ static void client_keeps_its_interval(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_ends_in_order_after_its_duration(void **state)
+static void client_disconnects_after_its_duration(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -385,8 +383,8 @@ static void client_ends_in_order_after_its_duration(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* Whatever the pings take, n of them take n beats, and their rate is that of the beats. */
-static void client_pings_at_its_pace_for_its_duration(void **state)
+/* n pings take n periods, and their reported rate is that of the schedule. */
+static void client_pings_at_its_rate_for_its_duration(void **state)
 {
 	static const struct {
 		int64_t interval, duration, count;
@@ -415,7 +413,7 @@ static void client_pings_at_its_pace_for_its_duration(void **state)
 			count++;
 			if (!of(endpoint)->disconnected)
 				run_for(fake, 3 * rows[i].interval / 4);
-			/* An interval that ends between two beats has the whole ones. */
+			/* An interval that ends within a slot has the rate of the completed slots. */
 			if (count % 4 == 0) {
 				assert_reports_of(fake, REPORT_INTERVAL, rows[i].rate);
 				rping_command.interval_over(fake->state);
@@ -440,18 +438,18 @@ static void start_targets(struct fake *fake, const char *first, const char *seco
 	assert_int_equal(fake->endpoint_count, 2);
 }
 
-static void two_targets(struct fake *fake)
+static void start_two_targets(struct fake *fake)
 {
 	start_targets(fake, "10.0.0.1", "10.0.0.3");
 }
 
-static void bad_target_disturbs_no_other(void **state)
+static void failed_target_does_not_affect_others(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *good;
 
 	fake->options.count = 1;
-	two_targets(fake);
+	start_two_targets(fake);
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
 	good = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
 	pings(good, 1);
@@ -463,8 +461,8 @@ static void bad_target_disturbs_no_other(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
 }
 
-/* Also where two go to one address. */
-static void error_is_of_the_target_that_had_it(void **state)
+/* Two targets may have the same address. */
+static void error_belongs_to_its_target(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *good, *bad;
@@ -482,7 +480,7 @@ static void error_is_of_the_target_that_had_it(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
-static void total_claims_no_more_than_was_verified(void **state)
+static void total_is_verified_only_if_all_pings_are(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -492,7 +490,7 @@ static void total_claims_no_more_than_was_verified(void **state)
 	fake->environment.output = open_memstream(&text, &length);
 	fake->options.validate = true;
 	fake->options.count = 1;
-	two_targets(fake);
+	start_two_targets(fake);
 	endpoint = connect_endpoint(fake, &fake->endpoints[0]->base, NULL);
 	pings(endpoint, 1);
 	disconnect(endpoint);
@@ -506,7 +504,7 @@ static void total_claims_no_more_than_was_verified(void **state)
 	free(text);
 }
 
-static void client_waits_for_its_server(void **state)
+static void client_waits_for_the_server(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -527,7 +525,7 @@ static void client_waits_for_its_server(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_waits_as_long_as_it_was_told(void **state)
+static void client_waits_for_the_time_of_wait_server(void **state)
 {
 	struct fake *fake = *state;
 	int64_t began = clock_now();
@@ -536,7 +534,7 @@ static void client_waits_as_long_as_it_was_told(void **state)
 	fake->options.wait_server = 150 * CLOCK_NS_PER_MS;
 	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
 	start(fake);
-	/* At once, after a pause, and when the time is over. */
+	/* Attempts: immediately, after a pause, and when the time has passed. */
 	for (size_t i = 0; !fake->environment.outcome; i++) {
 		absent(&fake->endpoints[i]->base);
 		loop_run(fake->environment.loop);
@@ -548,7 +546,7 @@ static void client_waits_as_long_as_it_was_told(void **state)
 		     "rping: hint: the server was waited for 0.15 s (--wait-server)\n");
 }
 
-static void client_does_not_wait_after_a_refusal(void **state)
+static void client_does_not_wait_after_a_reject(void **state)
 {
 	struct fake *fake = *state;
 
@@ -563,8 +561,8 @@ static void client_does_not_wait_after_a_refusal(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
-/* Of the try that ended it, not of one before. */
-static void client_reports_why_it_ended(void **state)
+/* Errors of earlier attempts are not reported. */
+static void client_reports_the_error_of_the_final_attempt(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -583,16 +581,16 @@ static void client_reports_why_it_ended(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
-/* The client as a server sees it. */
+/* ---- the server; the test plays the client ---- */
 
-static struct endpoint *ask(struct fake *fake, uint64_t promised)
+static struct endpoint *request_session(struct fake *fake, uint64_t expected_pings)
 {
-	struct hello hello = { .tool = HELLO_RPING, .count = promised };
+	struct hello hello = { .tool = HELLO_RPING, .count = expected_pings };
 
-	return request_connection(fake, promised ? &hello : NULL);
+	return request_connection(fake, expected_pings ? &hello : NULL);
 }
 
-static struct endpoint *connected_guest(struct fake *fake, uint64_t promised)
+static struct endpoint *connected_session(struct fake *fake, uint64_t expected_pings)
 {
 	struct endpoint *request;
 
@@ -600,21 +598,21 @@ static struct endpoint *connected_guest(struct fake *fake, uint64_t promised)
 		fake->options.server = true;
 		start(fake);
 	}
-	request = ask(fake, promised);
+	request = request_session(fake, expected_pings);
 	assert_int_equal(request->state, ENDPOINT_ACCEPTING);
 	endpoint_established(request, NULL, 0);
 	return request;
 }
 
-static void offer(struct endpoint *endpoint, const uint8_t *memory, uint32_t size)
+static void advertise(struct endpoint *endpoint, const uint8_t *memory, uint32_t size)
 {
 	struct advertisement advertisement = { .address = (uintptr_t)memory, .key = 9, .size = size };
 
-	message_of(endpoint, &advertisement, ADVERTISEMENT_SIZE);
+	receive_message(endpoint, &advertisement, ADVERTISEMENT_SIZE);
 }
 
-/* The device reads what the server asked for. */
-static void read_done(struct endpoint *endpoint)
+/* Plays the device: executes the RDMA READ. */
+static void perform_read(struct endpoint *endpoint)
 {
 	const struct work *read = &of(endpoint)->sends[0];
 
@@ -625,7 +623,8 @@ static void read_done(struct endpoint *endpoint)
 	complete(endpoint, WORK_READ, read->tag, 0);
 }
 
-static void write_done(struct endpoint *endpoint)
+/* Checks the RDMA WRITE and the go-ahead, and executes the WRITE. */
+static void perform_write(struct endpoint *endpoint)
 {
 	const struct work *works = of(endpoint)->sends;
 
@@ -638,94 +637,94 @@ static void write_done(struct endpoint *endpoint)
 	memcpy((uint8_t *)(uintptr_t)works[0].remote_address, works[0].region->memory, works[0].length);
 }
 
-/* A ping as far as the server's answer being under way. */
+/* Plays a ping until the server has posted its answer. */
 static void ping(struct endpoint *endpoint, uint32_t size, uint32_t number)
 {
 	struct fake *fake = fake_of(endpoint);
 
 	payload_ping_fill(fake->source, size, number);
-	offer(endpoint, fake->source, size);
-	read_done(endpoint);
-	offer(endpoint, fake->sink, size);
+	advertise(endpoint, fake->source, size);
+	perform_read(endpoint);
+	advertise(endpoint, fake->sink, size);
 }
 
-static void server_answers_what_it_read(void **state)
+static void server_writes_what_it_read(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.validate = true;
-	endpoint = connected_guest(fake, 3);
+	endpoint = connected_session(fake, 3);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
+	perform_write(endpoint);
 	assert_memory_equal(fake->source, fake->sink, 32);
 	ping(endpoint, 200, 1);
-	write_done(endpoint);
+	perform_write(endpoint);
 	assert_memory_equal(fake->source, fake->sink, 200);
 	ping(endpoint, 1, 2);
-	/* The last answer is under way when the client, who has it, leaves. */
+	/* The answer is delivered but not confirmed when the client disconnects. */
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* The queue may still need the buffer of an answer that has arrived. */
-static void server_keeps_a_buffer_it_has_outgrown(void **state)
+/* The send queue may still use the buffer of an answer that was delivered. */
+static void server_keeps_the_old_buffer_until_the_next_read(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
 	ping(endpoint, 32, 0);
 	payload_ping_fill(fake->source, 64, 1);
-	offer(endpoint, fake->source, 64);
+	advertise(endpoint, fake->source, 64);
 	assert_int_equal(fake->regions_destroyed, 0);
-	read_done(endpoint);
+	perform_read(endpoint);
 	assert_int_equal(fake->regions_destroyed, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "waiting for the client's sink: the client went away in the middle of ping 1");
 }
 
-static void server_ended_from_outside_settles_first(void **state)
+static void interrupted_server_confirms_the_last_answer(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
-	const struct work *nothing;
+	const struct work *confirmation;
 
 	fake->options.persistent = true;
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	ping(endpoint, 32, 0);
 	assert_reports(fake, "\"pings\":{\"answered\":0");
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_false(of(endpoint)->disconnected);
-	nothing = &of(endpoint)->sends[0];
-	assert_int_equal(nothing->kind, WORK_WRITE);
-	assert_int_equal(nothing->length, 0);
-	assert_false(nothing->silent);
-	complete(endpoint, WORK_WRITE, nothing->tag, 0);
+	confirmation = &of(endpoint)->sends[0];
+	assert_int_equal(confirmation->kind, WORK_WRITE);
+	assert_int_equal(confirmation->length, 0);
+	assert_false(confirmation->silent);
+	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
 	assert_true(of(endpoint)->disconnected);
 	assert_reports(fake, "\"pings\":{\"answered\":1");
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_ended_from_outside_takes_a_ping_for_the_news(void **state)
+static void ping_confirms_the_last_answer_of_an_interrupted_server(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	ping(endpoint, 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
-	offer(endpoint, fake->source, 32);
+	advertise(endpoint, fake->source, 32);
 	assert_true(of(endpoint)->disconnected);
 	assert_reports(fake, "\"pings\":{\"answered\":1");
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* Its only client may have everything, or nothing. The run's own limit of --timeout would say "cut short". */
-static void persistent_server_that_ends_leaves_an_answer_unconfirmed(void **state)
+/* The answer may have been delivered or not. The server waits for less than --timeout, which limits the shutdown. */
+static void interrupted_persistent_server_reports_an_unconfirmed_answer(void **state)
 {
 	struct fake *fake = *state;
 	char *text;
@@ -733,7 +732,7 @@ static void persistent_server_that_ends_leaves_an_answer_unconfirmed(void **stat
 
 	fake->options.persistent = true;
 	fake->environment.output = open_memstream(&text, &length);
-	ping(connected_guest(fake, 0), 32, 0);
+	ping(connected_session(fake, 0), 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	run_for(fake, 300 * CLOCK_NS_PER_MS);
 	fclose(fake->environment.output);
@@ -743,19 +742,19 @@ static void persistent_server_that_ends_leaves_an_answer_unconfirmed(void **stat
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_ended_from_outside_does_not_settle_for_ever(void **state)
+static void interrupted_server_times_out(void **state)
 {
 	struct fake *fake = *state;
 
-	ping(connected_guest(fake, 0), 32, 0);
+	ping(connected_session(fake, 0), 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "waiting for the acknowledgement of the answer: timed out after 0.4 s in ping 0");
 }
 
-/* No longer than that: on a machine that stands still the next limit is not far. */
-static const struct work *run_until_asked(struct fake *fake, struct endpoint *endpoint)
+/* Stops at the request, because on a stalled machine the next timer may expire soon. */
+static const struct work *run_until_confirmation_request(struct fake *fake, struct endpoint *endpoint)
 {
 	const struct work *last = &of(endpoint)->sends[0];
 
@@ -764,43 +763,43 @@ static const struct work *run_until_asked(struct fake *fake, struct endpoint *en
 	return last;
 }
 
-/* The next ping is far off: the proof is asked for, and then the client may rest as long as it likes. */
-static void server_asks_for_the_news_of_its_answer(void **state)
+/* After the confirmation the client may pause without limit. */
+static void server_requests_confirmation_of_an_answer(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 2);
-	const struct work *nothing;
+	struct endpoint *endpoint = connected_session(fake, 2);
+	const struct work *confirmation;
 
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
-	nothing = run_until_asked(fake, endpoint);
-	assert_int_equal(nothing->kind, WORK_WRITE);
-	assert_int_equal(nothing->length, 0);
-	assert_false(nothing->silent);
-	complete(endpoint, WORK_WRITE, nothing->tag, 0);
+	perform_write(endpoint);
+	confirmation = run_until_confirmation_request(fake, endpoint);
+	assert_int_equal(confirmation->kind, WORK_WRITE);
+	assert_int_equal(confirmation->length, 0);
+	assert_false(confirmation->silent);
+	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
 	assert_reports(fake, "\"pings\":{\"answered\":1");
 	run_for(fake, 600 * CLOCK_NS_PER_MS);
 	ping(endpoint, 32, 1);
-	write_done(endpoint);
+	perform_write(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_does_not_wait_for_ever_for_that_news(void **state)
+static void server_times_out_without_confirmation(void **state)
 {
 	struct fake *fake = *state;
 
-	ping(connected_guest(fake, 2), 32, 0);
+	ping(connected_session(fake, 2), 32, 0);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "waiting for the acknowledgement of the answer: timed out after 0.4 s in ping 0");
 }
 
-/* A client whose queue pair is gone acknowledges nothing, and its disconnect may be late. It may want more, too. */
-static void persistent_server_leaves_a_last_answer_unconfirmed(void **state)
+/* A client that has destroyed its queue pair sends no acknowledgement, and its DREQ may be late. */
+static void persistent_server_reports_an_unconfirmed_last_answer(void **state)
 {
 	static const struct {
-		uint64_t promised;
+		uint64_t expected_pings;
 		bool fails;
 	} rows[] = { { 0, false }, { 1, false }, { 2, true } };
 
@@ -811,7 +810,7 @@ static void persistent_server_leaves_a_last_answer_unconfirmed(void **state)
 
 		fake->options.persistent = true;
 		fake->environment.output = open_memstream(&text, &length);
-		ping(connected_guest(fake, rows[row].promised), 32, 0);
+		ping(connected_session(fake, rows[row].expected_pings), 32, 0);
 		run_for(fake, 3 * fake->options.common.timeout);
 		assert_reports(fake, rows[row].fails ? "\"clients\":0,\"failed\":1" : "\"clients\":1,\"failed\":0");
 		assert_reports(fake, "\"pings\":{\"answered\":0");
@@ -829,99 +828,99 @@ static void persistent_server_leaves_a_last_answer_unconfirmed(void **state)
 	capture_end(&((struct fake *)*state)->errors);
 }
 
-/* The client goes on just when it was asked. */
-static void server_takes_late_news_for_none(void **state)
+/* The next ping arrives before the completion of the confirmation. */
+static void server_ignores_a_late_confirmation(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 2);
+	struct endpoint *endpoint = connected_session(fake, 2);
 	uint32_t tag;
 
 	ping(endpoint, 32, 0);
-	tag = run_until_asked(fake, endpoint)->tag;
+	tag = run_until_confirmation_request(fake, endpoint)->tag;
 	payload_ping_fill(fake->source, 32, 1);
-	offer(endpoint, fake->source, 32);
+	advertise(endpoint, fake->source, 32);
 	complete(endpoint, WORK_WRITE, tag, 0);
-	read_done(endpoint);
-	offer(endpoint, fake->sink, 32);
-	write_done(endpoint);
+	perform_read(endpoint);
+	advertise(endpoint, fake->sink, 32);
+	perform_write(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_refuses_a_message_while_it_reads(void **state)
+static void server_rejects_a_message_during_a_read(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
-	offer(endpoint, fake->source, 32);
-	offer(endpoint, fake->sink, 32);
+	advertise(endpoint, fake->source, 32);
+	advertise(endpoint, fake->sink, 32);
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order, while reading the ping");
 }
 
-static void server_refuses_an_empty_source(void **state)
+static void server_rejects_an_empty_source(void **state)
 {
 	struct fake *fake = *state;
 
-	offer(connected_guest(fake, 0), fake->source, 0);
+	advertise(connected_session(fake, 0), fake->source, 0);
 	assert_ended(fake, OUTCOME_FAILED, "source of 0 bytes cannot be used: it is empty");
 }
 
-static void server_refuses_a_source_beyond_its_limit(void **state)
+static void server_rejects_a_source_above_its_limit(void **state)
 {
 	struct fake *fake = *state;
 
-	offer(connected_guest(fake, 0), fake->source, PING_SIZE_MOST + 1);
+	advertise(connected_session(fake, 0), fake->source, PING_SIZE_MOST + 1);
 	assert_ended(fake, OUTCOME_FAILED, "source of 65536 bytes cannot be used: it is longer than a ping may be");
 }
 
-static void server_refuses_a_sink_that_is_too_small(void **state)
+static void server_rejects_a_sink_smaller_than_the_ping(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
-	offer(endpoint, fake->source, 32);
-	read_done(endpoint);
-	offer(endpoint, fake->sink, 31);
+	advertise(endpoint, fake->source, 32);
+	perform_read(endpoint);
+	advertise(endpoint, fake->sink, 31);
 	assert_ended(fake, OUTCOME_FAILED, "sink of 31 bytes cannot be used: it is smaller than the ping");
 }
 
-static void server_refuses_a_message_of_another_length(void **state)
+static void server_rejects_a_message_of_wrong_length(void **state)
 {
 	struct fake *fake = *state;
 
-	message_of(connected_guest(fake, 0), &(struct advertisement){ 0 }, 0);
+	receive_message(connected_session(fake, 0), &(struct advertisement){ 0 }, 0);
 	assert_ended(fake, OUTCOME_FAILED, "a message of 0 bytes instead of 16");
 }
 
-static void server_finds_the_wrong_byte(void **state)
+static void server_reports_a_wrong_byte(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.validate = true;
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	payload_ping_fill(fake->source, 32, 0);
 	fake->source[31] = 'x';
-	offer(endpoint, fake->source, 32);
-	read_done(endpoint);
+	advertise(endpoint, fake->source, 32);
+	perform_read(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
-static void server_expects_what_was_promised(void **state)
+static void server_expects_the_pings_of_the_hello(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 10);
+	struct endpoint *endpoint = connected_session(fake, 10);
 
 	for (uint32_t number = 0; number < 3; number++) {
 		ping(endpoint, 32, number);
-		write_done(endpoint);
+		perform_write(endpoint);
 	}
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 3 of 10 pings");
 }
 
-/* A stock client promises nothing, and if it is killed between two pings it seems to leave in order. */
-static void server_expects_what_it_was_told_of_a_stock_client(void **state)
+/* A stock client sends no hello, and if it is killed between two pings the kernel disconnects. */
+static void server_expects_count_pings_of_a_stock_client(void **state)
 {
 	for (int hello = 0; hello <= 1; hello++) {
 		struct fake *fake;
@@ -933,7 +932,7 @@ static void server_expects_what_it_was_told_of_a_stock_client(void **state)
 		}
 		fake = *state;
 		fake->options.count = 3;
-		endpoint = connected_guest(fake, (uint64_t)hello);
+		endpoint = connected_session(fake, (uint64_t)hello);
 		ping(endpoint, 32, 0);
 		disconnect(endpoint);
 		if (hello)
@@ -943,126 +942,126 @@ static void server_expects_what_it_was_told_of_a_stock_client(void **state)
 	}
 }
 
-static void server_needs_memory_that_it_may_read(void **state)
+static void server_needs_a_client_that_allows_reads(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 3);
+	struct endpoint *endpoint = connected_session(fake, 3);
 
 	endpoint->no_reads = true;
-	offer(endpoint, fake->source, 32);
+	advertise(endpoint, fake->source, 32);
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the peer allows no RDMA READ (responder resources 0)");
 }
 
-static void server_of_one_client_expects_a_ping(void **state)
+static void one_shot_server_expects_a_ping(void **state)
 {
 	struct fake *fake = *state;
 
-	disconnect(connected_guest(fake, 0));
+	disconnect(connected_session(fake, 0));
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
 }
 
-static void server_does_not_wait_for_ever_for_a_beginning(void **state)
+static void server_times_out_before_the_first_ping(void **state)
 {
 	struct fake *fake = *state;
 
-	connected_guest(fake, 0);
+	connected_session(fake, 0);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
-static void server_does_not_wait_for_ever_for_a_source(void **state)
+static void server_times_out_in_a_read(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
-	offer(endpoint, fake->source, 32);
+	advertise(endpoint, fake->source, 32);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED, "reading the ping: timed out after 0.4 s in ping 0");
 }
 
-static void server_takes_no_failed_work_for_done(void **state)
+static void server_fails_on_a_failed_completion(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
-	offer(endpoint, fake->source, 32);
+	advertise(endpoint, fake->source, 32);
 	endpoint->handlers->completion(endpoint->owner, endpoint,
 				       &(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
 	assert_ended(fake, OUTCOME_FAILED, "");
 }
 
-static void server_does_not_wait_for_ever_for_a_sink(void **state)
+static void server_times_out_waiting_for_a_sink(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
-	offer(endpoint, fake->source, 32);
-	read_done(endpoint);
+	advertise(endpoint, fake->source, 32);
+	perform_read(endpoint);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the client's sink: timed out after 0.4 s");
 }
 
-static void server_serves_one_at_a_time(void **state)
+static void server_serves_one_client_at_a_time(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
-	struct endpoint *second = ask(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
+	struct endpoint *second = request_session(fake, 0);
 
 	assert_true(of(second)->rejected);
 	assert_int_equal(second->state, ENDPOINT_DESTROYED);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
+	perform_write(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void request_that_fails_is_no_client(void **state)
+static void failed_request_is_not_counted(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.server = true;
 	start(fake);
-	endpoint_fail(ask(fake, 0), OUTCOME_NO_CONNECTION);
-	endpoint = connected_guest(fake, 0);
+	endpoint_fail(request_session(fake, 0), OUTCOME_NO_CONNECTION);
+	endpoint = connected_session(fake, 0);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
+	perform_write(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void bad_client_disturbs_no_other(void **state)
+static void failed_client_does_not_affect_others(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *good, *bad;
 
 	fake->options.persistent = true;
-	good = connected_guest(fake, 0);
-	bad = connected_guest(fake, 0);
+	good = connected_session(fake, 0);
+	bad = connected_session(fake, 0);
 	ping(good, 32, 0);
-	offer(bad, fake->source, 0);
+	advertise(bad, fake->source, 0);
 	assert_int_equal(bad->state, ENDPOINT_DESTROYED);
-	write_done(good);
+	perform_write(good);
 	ping(good, 32, 1);
-	write_done(good);
+	perform_write(good);
 	disconnect(good);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_FAILED, "source of 0 bytes");
 }
 
-/* A client that comes, pings once and goes. */
-static void serve_one(struct fake *fake)
+/* Plays a client that connects, pings once and disconnects. */
+static void serve_one_client(struct fake *fake)
 {
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
+	perform_write(endpoint);
 	disconnect(endpoint);
 }
 
-/* Nobody is a client yet, and it is no one's fault but the server's. */
-static void server_that_cannot_serve_has_failed(void **state)
+/* A request that fails for lack of resources is a failure of the server. */
+static void server_without_memory_for_requests_fails(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *listener;
@@ -1077,29 +1076,29 @@ static void server_that_cannot_serve_has_failed(void **state)
 	for (unsigned count = 0; count < 20; count++)
 		endpoint_request_no_memory(listener);
 	assert_int_equal(fake->environment.outcome, OUTCOME_INTERNAL);
-	serve_one(fake);
+	serve_one_client(fake);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
-	/* Who asks again and again does not fill the log. */
+	/* Repeated requests do not fill the log. */
 	for (const char *at = fake->errors.text; (at = strchr(at, '\n')); at++)
 		lines++;
 	assert_int_equal(lines, 10);
 }
 
-static void server_that_cannot_go_on_with_a_request_has_failed(void **state)
+static void server_fails_if_a_pending_request_has_no_resources(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.server = true;
 	fake->options.persistent = true;
 	start(fake);
-	endpoint_fail(ask(fake, 0), OUTCOME_INTERNAL);
+	endpoint_fail(request_session(fake, 0), OUTCOME_INTERNAL);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }
 
-static void server_of_one_client_that_cannot_serve_ends(void **state)
+static void one_shot_server_without_memory_ends(void **state)
 {
 	struct fake *fake = *state;
 
@@ -1110,11 +1109,11 @@ static void server_of_one_client_that_cannot_serve_ends(void **state)
 	assert_ended(fake, OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
 }
 
-/* It would have refused the other one in any case. */
-static void server_of_one_client_goes_on_with_it(void **state)
+/* The server would have rejected the second client anyway. */
+static void one_shot_server_continues_after_a_failed_request(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *session = connected_guest(fake, 1);
+	struct endpoint *session = connected_session(fake, 1);
 
 	endpoint_request_failed(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
 	assert_false(of(session)->disconnected);
@@ -1123,109 +1122,109 @@ static void server_of_one_client_goes_on_with_it(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_ends_after_its_clients(void **state)
+static void server_ends_after_max_clients(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.max_clients = 2;
-	serve_one(fake);
+	serve_one_client(fake);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
-	serve_one(fake);
+	serve_one_client(fake);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
 	assert_reports(fake, "\"served\":{\"clients\":2,\"failed\":0,\"connected\":0}");
 	assert_reports(fake, "{\"peer\":\"10.0.0.2:4242\",\"pings\":1,\"verdict\":\"pass\"}");
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_takes_no_more_clients_than_it_is_to(void **state)
+static void server_rejects_clients_above_max_clients(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *third;
 
 	fake->options.persistent = true;
 	fake->options.max_clients = 2;
-	first = connected_guest(fake, 0);
-	connected_guest(fake, 0);
-	third = ask(fake, 0);
+	first = connected_session(fake, 0);
+	connected_session(fake, 0);
+	third = request_session(fake, 0);
 	assert_string_equal(of(third)->rejection, "client limit reached");
 	ping(first, 32, 0);
-	write_done(first);
+	perform_write(first);
 	disconnect(first);
-	assert_true(of(ask(fake, 0))->rejected);
+	assert_true(of(request_session(fake, 0))->rejected);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	disconnect(&fake->endpoints[2]->base);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* Anybody can send a request in the name of somebody. */
-static void request_that_is_not_confirmed_is_no_client(void **state)
+/* A request may have a forged source address. */
+static void pending_request_is_not_counted(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *asking, *refused, *first;
+	struct endpoint *pending, *rejected, *first;
 
 	fake->options.persistent = true;
 	fake->options.max_clients = 2;
-	first = connected_guest(fake, 0);
-	asking = ask(fake, 0);
+	first = connected_session(fake, 0);
+	pending = request_session(fake, 0);
 	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":0,\"connected\":1}");
-	/* It keeps a place for a while: that is no reason to say that the server is through. */
-	refused = ask(fake, 0);
-	assert_string_equal(of(refused)->rejection, PING_BUSY);
-	endpoint_fail(asking, OUTCOME_NO_CONNECTION);
-	assert_false(of(ask(fake, 0))->rejected);
+	/* The pending request occupies a place for now: the server is busy, but its limit is not reached. */
+	rejected = request_session(fake, 0);
+	assert_string_equal(of(rejected)->rejection, PING_BUSY);
+	endpoint_fail(pending, OUTCOME_NO_CONNECTION);
+	assert_false(of(request_session(fake, 0))->rejected);
 	ping(first, 32, 0);
-	write_done(first);
+	perform_write(first);
 	disconnect(first);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_FAILED, "ended early, after 1 of 2 clients");
 }
 
-/* One that has only asked takes no place: its address may be forged. */
-static void persistent_server_refuses_clients_above_its_limit(void **state)
+/* A pending request does not count: its source address may be forged. */
+static void persistent_server_rejects_clients_above_max_connected(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *first, *second, *refused;
+	struct endpoint *first, *second, *rejected;
 
 	fake->options.persistent = true;
 	fake->options.max_connected = 1;
 	fake->options.server = true;
 	start(fake);
-	ask(fake, 0);
-	first = connected_guest(fake, 0);
-	refused = ask(fake, 0);
-	assert_true(of(refused)->rejected);
-	assert_string_equal((const char *)of(refused)->rejection, PING_BUSY);
+	request_session(fake, 0);
+	first = connected_session(fake, 0);
+	rejected = request_session(fake, 0);
+	assert_true(of(rejected)->rejected);
+	assert_string_equal((const char *)of(rejected)->rejection, PING_BUSY);
 	disconnect(first);
-	second = connected_guest(fake, 0);
+	second = connected_session(fake, 0);
 	ping(second, 32, 0);
-	assert_true(of(ask(fake, 0))->rejected);
+	assert_true(of(request_session(fake, 0))->rejected);
 	disconnect(second);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_says_that_clients_are_missing(void **state)
+static void server_reports_missing_clients(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.max_clients = 3;
-	serve_one(fake);
+	serve_one_client(fake);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients: interrupted");
 }
 
-static void one_off_server_ends_after_one_also_with_persistence(void **state)
+static void one_off_persistent_server_ends_after_one_client(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.persistent = true;
 	fake->options.one_off = true;
-	serve_one(fake);
+	serve_one_client(fake);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_keeps_the_last_clients_and_exact_totals(void **state)
+static void server_reports_the_last_clients_and_exact_totals(void **state)
 {
 	struct fake *fake = *state;
 
@@ -1233,7 +1232,7 @@ static void server_keeps_the_last_clients_and_exact_totals(void **state)
 	fake->options.server = true;
 	start(fake);
 	for (unsigned i = 0; i < 100; i++) {
-		serve_one(fake);
+		serve_one_client(fake);
 		free(fake->endpoints[--fake->endpoint_count]);
 	}
 	assert_reports(fake, "\"served\":{\"clients\":100,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":100");
@@ -1242,17 +1241,17 @@ static void server_keeps_the_last_clients_and_exact_totals(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_reports_what_came_in_an_interval(void **state)
+static void server_reports_an_interval(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.persistent = true;
 	fake->options.server = true;
 	start(fake);
-	serve_one(fake);
-	serve_one(fake);
+	serve_one_client(fake);
+	serve_one_client(fake);
 	rping_command.interval_over(fake->state);
-	serve_one(fake);
+	serve_one_client(fake);
 	assert_reports_of(fake, REPORT_INTERVAL,
 			  "\"served\":{\"clients\":1,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":1,");
 	assert_reports(fake, "\"served\":{\"clients\":3,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":3,");
@@ -1260,7 +1259,7 @@ static void server_reports_what_came_in_an_interval(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_that_nobody_wants_ends(void **state)
+static void idle_server_without_a_client_fails(void **state)
 {
 	struct fake *fake = *state;
 
@@ -1272,49 +1271,49 @@ static void server_that_nobody_wants_ends(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "rping: no client came for 0.02 s (--idle-timeout)\n");
 }
 
-static void server_that_has_served_may_be_idle(void **state)
+static void idle_server_that_has_served_passes(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.persistent = true;
 	fake->options.idle_timeout = 20 * CLOCK_NS_PER_MS;
-	serve_one(fake);
+	serve_one_client(fake);
 	loop_run(fake->environment.loop);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void idle_client_is_failed_and_dismissed(void **state)
+static void idle_client_fails(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
 	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
-	endpoint = connected_guest(fake, 5);
+	endpoint = connected_session(fake, 5);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
-	/* First the client is dismissed, then nobody is there. */
+	perform_write(endpoint);
+	/* The idle client is disconnected first. Then the server ends without a client. */
 	loop_run(fake->environment.loop);
 	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
-static void silent_client_is_failed_before_its_first_ping(void **state)
+static void client_without_a_first_ping_fails(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
 	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
-	endpoint = connected_guest(fake, 5);
+	endpoint = connected_session(fake, 5);
 	loop_run(fake->environment.loop);
 	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
 	assert_ended(fake, OUTCOME_FAILED,
 		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
 }
 
-/* Doubled, so that longer and longer pings do not take memory each; no longer than the longest ping. */
+/* The buffer doubles, up to the size of the longest ping. */
 static void server_buffer_grows_to_its_limit(void **state)
 {
 	static const uint32_t pairs[][2] = {
@@ -1322,32 +1321,32 @@ static void server_buffer_grows_to_its_limit(void **state)
 		{ 40000, 40000 }, { 40001, 65535 }, { 65535, 65535 },
 	};
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
 	for (size_t i = 0; i < LENGTH(pairs); i++) {
-		offer(endpoint, fake->source, pairs[i][0]);
+		advertise(endpoint, fake->source, pairs[i][0]);
 		assert_int_equal(of(endpoint)->sends[0].kind, WORK_READ);
 		assert_int_equal(of(endpoint)->sends[0].region->length, pairs[i][1]);
 		complete(endpoint, WORK_READ, 0, 0);
-		offer(endpoint, fake->sink, pairs[i][0]);
+		advertise(endpoint, fake->sink, pairs[i][0]);
 	}
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* What was outgrown is held until the READ that follows is done, and here there is none. */
-static void server_releases_what_a_client_leaves_behind(void **state)
+/* No READ completes, which would have freed the old buffer. */
+static void server_frees_the_old_buffer_of_a_lost_client(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoint = connected_guest(fake, 0);
+	struct endpoint *endpoint = connected_session(fake, 0);
 
 	ping(endpoint, 32, 0);
-	offer(endpoint, fake->source, 64);
+	advertise(endpoint, fake->source, 64);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "reading the ping: the client went away in the middle of ping 1");
 }
 
-static void server_says_the_sizes_that_came(void **state)
+static void server_prints_the_range_of_sizes(void **state)
 {
 	struct fake *fake = *state;
 	FILE *kept = fake->environment.output;
@@ -1356,7 +1355,7 @@ static void server_says_the_sizes_that_came(void **state)
 	char *text;
 
 	fake->environment.output = open_memstream(&text, &length);
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	ping(endpoint, 32, 0);
 	ping(endpoint, 200, 1);
 	ping(endpoint, 7, 2);
@@ -1369,14 +1368,14 @@ static void server_says_the_sizes_that_came(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* That the time is over is no client's success, although a server with -P is ended from outside in any case. */
-static void server_out_of_time_fails_its_clients(void **state)
+/* --deadline is a failure, although interrupting a server with -P is not. */
+static void deadline_fails_the_clients_of_a_server(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	ping(endpoint, 32, 0);
 	rping_command.interrupt(fake->state, INTERRUPTION_DEADLINE);
 	assert_true(of(endpoint)->disconnected);
@@ -1385,45 +1384,46 @@ static void server_out_of_time_fails_its_clients(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "");
 }
 
-static void one_off_server_with_persistence_expects_a_ping(void **state)
+static void one_off_persistent_server_expects_a_ping(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.persistent = true;
 	fake->options.one_off = true;
-	disconnect(connected_guest(fake, 0));
+	disconnect(connected_session(fake, 0));
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
 }
 
-/* From its answer on, of which the wait for the proof is a part. */
-static void idle_time_begins_with_the_answer(void **state)
+/* The idle time includes the wait for the confirmation of the answer. */
+static void idle_time_starts_with_the_answer(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.idle_timeout = CLOCK_NS_PER_S;
-	endpoint = connected_guest(fake, 5);
+	endpoint = connected_session(fake, 5);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
-	complete(endpoint, WORK_WRITE, run_until_asked(fake, endpoint)->tag, 0);
+	perform_write(endpoint);
+	complete(endpoint, WORK_WRITE, run_until_confirmation_request(fake, endpoint)->tag, 0);
 	run_for(fake, 750 * CLOCK_NS_PER_MS);
 	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
 	run_for(fake, 100 * CLOCK_NS_PER_MS);
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client sent nothing for 1 s after 1 of 5 pings (--idle-timeout)\n");
+	assert_ended(fake, OUTCOME_FAILED,
+		     "10.0.0.2:4242: the client sent nothing for 1 s after 1 of 5 pings (--idle-timeout)\n");
 }
 
-/* Before the first ping the shorter of the two limits counts. */
-static void a_long_idle_time_does_not_extend_the_beginning(void **state)
+/* Before the first ping the shorter of --timeout and --idle-timeout applies. */
+static void long_idle_timeout_does_not_extend_the_wait_for_the_first_ping(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.idle_timeout = 10 * CLOCK_NS_PER_S;
-	connected_guest(fake, 5);
+	connected_session(fake, 5);
 	run_for(fake, 500 * CLOCK_NS_PER_MS);
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
-/* The server's own idle time is that without a client. */
+/* The server is idle only if it has no client. */
 static void server_with_a_client_is_not_idle(void **state)
 {
 	struct fake *fake = *state;
@@ -1431,10 +1431,10 @@ static void server_with_a_client_is_not_idle(void **state)
 
 	fake->options.persistent = true;
 	fake->options.idle_timeout = CLOCK_NS_PER_S;
-	endpoint = connected_guest(fake, 0);
+	endpoint = connected_session(fake, 0);
 	for (uint32_t number = 0; number < 20; number++) {
 		ping(endpoint, 32, number);
-		write_done(endpoint);
+		perform_write(endpoint);
 		run_for(fake, 100 * CLOCK_NS_PER_MS);
 	}
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
@@ -1443,35 +1443,35 @@ static void server_with_a_client_is_not_idle(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-/* Its client may finish, and the failure is not forgotten over that. */
-static void server_whose_listener_failed_has_failed(void **state)
+/* The connected client may finish, and the run still fails. */
+static void server_fails_if_its_listener_fails(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
 	fake->options.persistent = true;
-	endpoint = connected_guest(fake, 1);
+	endpoint = connected_session(fake, 1);
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_INTERNAL);
 	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
 	ping(endpoint, 32, 0);
-	write_done(endpoint);
+	perform_write(endpoint);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }
 
-/* Who withdrew a request is no failure of the server; what is missing here is one. */
-static void request_that_cannot_be_accepted(void **state)
+/* OUTCOME_NO_CONNECTION: the client withdrew its request. OUTCOME_INTERNAL: the server lacks resources. */
+static void failed_accept_fails_the_server_unless_withdrawn(void **state)
 {
 	struct fake *fake = *state;
 
 	fake->options.server = true;
 	start(fake);
 	fake->next.accept = OUTCOME_NO_CONNECTION;
-	ask(fake, 1);
+	request_session(fake, 1);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_LISTENING);
 	assert_int_equal(fake->environment.outcome, OUTCOME_OK);
 	fake->next.accept = OUTCOME_INTERNAL;
-	ask(fake, 1);
+	request_session(fake, 1);
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }
 
@@ -1480,85 +1480,85 @@ static void request_that_cannot_be_accepted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(client_is_done_after_its_last_answer),
-		TEST(client_is_done_after_its_last_news),
-		TEST(client_gives_up_privileges_before_its_first_ping),
-		TEST(client_finds_the_wrong_byte),
-		TEST(client_notices_that_nothing_was_written),
-		TEST(client_refuses_a_message_of_another_length),
-		TEST(client_refuses_a_go_ahead_too_many),
-		TEST(client_goes_on_ahead_of_the_news),
-		TEST(client_does_not_wait_for_ever),
-		TEST(client_obeys_the_servers_limit),
-		TEST(client_says_that_the_server_went_away),
-		TEST(client_hints_at_the_size_that_a_stock_server_may_not_take),
-		TEST(client_does_not_count_pings_to_warm_up),
-		TEST(client_promises_the_pings_to_warm_up_too),
-		TEST(client_fails_if_a_ping_to_warm_up_does),
-		TEST(client_counts_the_lost_ping),
-		TEST(client_keeps_its_interval),
-		TEST(client_ends_in_order_after_its_duration),
-		TEST(client_pings_at_its_pace_for_its_duration),
-		TEST(bad_target_disturbs_no_other),
-		TEST(error_is_of_the_target_that_had_it),
-		TEST(total_claims_no_more_than_was_verified),
-		TEST(client_waits_for_its_server),
-		TEST(client_waits_as_long_as_it_was_told),
-		TEST(client_does_not_wait_after_a_refusal),
-		TEST(client_reports_why_it_ended),
-		TEST(server_answers_what_it_read),
-		TEST(server_keeps_a_buffer_it_has_outgrown),
-		TEST(server_ended_from_outside_settles_first),
-		TEST(server_ended_from_outside_takes_a_ping_for_the_news),
-		TEST(persistent_server_that_ends_leaves_an_answer_unconfirmed),
-		TEST(persistent_server_leaves_a_last_answer_unconfirmed),
-		TEST(server_ended_from_outside_does_not_settle_for_ever),
-		TEST(server_asks_for_the_news_of_its_answer),
-		TEST(server_does_not_wait_for_ever_for_that_news),
-		TEST(server_takes_late_news_for_none),
-		TEST(server_refuses_a_message_while_it_reads),
-		TEST(server_refuses_an_empty_source),
-		TEST(server_refuses_a_source_beyond_its_limit),
-		TEST(server_refuses_a_sink_that_is_too_small),
-		TEST(server_refuses_a_message_of_another_length),
-		TEST(server_finds_the_wrong_byte),
-		TEST(server_expects_what_was_promised),
-		TEST(server_expects_what_it_was_told_of_a_stock_client),
-		TEST(server_needs_memory_that_it_may_read),
-		TEST(server_of_one_client_expects_a_ping),
-		TEST(server_does_not_wait_for_ever_for_a_beginning),
-		TEST(server_does_not_wait_for_ever_for_a_source),
-		TEST(server_takes_no_failed_work_for_done),
-		TEST(server_does_not_wait_for_ever_for_a_sink),
-		TEST(server_serves_one_at_a_time),
-		TEST(request_that_fails_is_no_client),
-		TEST(server_that_cannot_serve_has_failed),
-		TEST(server_that_cannot_go_on_with_a_request_has_failed),
-		TEST(server_of_one_client_that_cannot_serve_ends),
-		TEST(server_of_one_client_goes_on_with_it),
-		TEST(bad_client_disturbs_no_other),
-		TEST(server_ends_after_its_clients),
-		TEST(server_takes_no_more_clients_than_it_is_to),
-		TEST(request_that_is_not_confirmed_is_no_client),
-		TEST(persistent_server_refuses_clients_above_its_limit),
-		TEST(server_says_that_clients_are_missing),
-		TEST(one_off_server_ends_after_one_also_with_persistence),
-		TEST(server_keeps_the_last_clients_and_exact_totals),
-		TEST(server_reports_what_came_in_an_interval),
-		TEST(server_that_nobody_wants_ends),
-		TEST(server_that_has_served_may_be_idle),
-		TEST(idle_client_is_failed_and_dismissed),
-		TEST(silent_client_is_failed_before_its_first_ping),
+		TEST(client_disconnects_after_the_last_answer),
+		TEST(client_disconnects_after_the_last_send_completion),
+		TEST(client_drops_privileges_before_the_first_ping),
+		TEST(client_reports_a_wrong_byte),
+		TEST(client_detects_a_missing_write),
+		TEST(client_rejects_a_message_of_wrong_length),
+		TEST(client_rejects_an_unexpected_go_ahead),
+		TEST(client_pings_with_one_send_completion_outstanding),
+		TEST(client_times_out),
+		TEST(client_respects_the_size_limit_of_the_server),
+		TEST(client_reports_that_the_server_disconnected),
+		TEST(client_hints_at_the_size_limit_of_a_stock_server),
+		TEST(client_does_not_count_warm_up_pings),
+		TEST(client_hello_includes_warm_up_pings),
+		TEST(client_fails_if_a_warm_up_ping_fails),
+		TEST(client_counts_a_lost_ping),
+		TEST(client_keeps_the_interval),
+		TEST(client_disconnects_after_its_duration),
+		TEST(client_pings_at_its_rate_for_its_duration),
+		TEST(failed_target_does_not_affect_others),
+		TEST(error_belongs_to_its_target),
+		TEST(total_is_verified_only_if_all_pings_are),
+		TEST(client_waits_for_the_server),
+		TEST(client_waits_for_the_time_of_wait_server),
+		TEST(client_does_not_wait_after_a_reject),
+		TEST(client_reports_the_error_of_the_final_attempt),
+		TEST(server_writes_what_it_read),
+		TEST(server_keeps_the_old_buffer_until_the_next_read),
+		TEST(interrupted_server_confirms_the_last_answer),
+		TEST(ping_confirms_the_last_answer_of_an_interrupted_server),
+		TEST(interrupted_persistent_server_reports_an_unconfirmed_answer),
+		TEST(persistent_server_reports_an_unconfirmed_last_answer),
+		TEST(interrupted_server_times_out),
+		TEST(server_requests_confirmation_of_an_answer),
+		TEST(server_times_out_without_confirmation),
+		TEST(server_ignores_a_late_confirmation),
+		TEST(server_rejects_a_message_during_a_read),
+		TEST(server_rejects_an_empty_source),
+		TEST(server_rejects_a_source_above_its_limit),
+		TEST(server_rejects_a_sink_smaller_than_the_ping),
+		TEST(server_rejects_a_message_of_wrong_length),
+		TEST(server_reports_a_wrong_byte),
+		TEST(server_expects_the_pings_of_the_hello),
+		TEST(server_expects_count_pings_of_a_stock_client),
+		TEST(server_needs_a_client_that_allows_reads),
+		TEST(one_shot_server_expects_a_ping),
+		TEST(server_times_out_before_the_first_ping),
+		TEST(server_times_out_in_a_read),
+		TEST(server_fails_on_a_failed_completion),
+		TEST(server_times_out_waiting_for_a_sink),
+		TEST(server_serves_one_client_at_a_time),
+		TEST(failed_request_is_not_counted),
+		TEST(server_without_memory_for_requests_fails),
+		TEST(server_fails_if_a_pending_request_has_no_resources),
+		TEST(one_shot_server_without_memory_ends),
+		TEST(one_shot_server_continues_after_a_failed_request),
+		TEST(failed_client_does_not_affect_others),
+		TEST(server_ends_after_max_clients),
+		TEST(server_rejects_clients_above_max_clients),
+		TEST(pending_request_is_not_counted),
+		TEST(persistent_server_rejects_clients_above_max_connected),
+		TEST(server_reports_missing_clients),
+		TEST(one_off_persistent_server_ends_after_one_client),
+		TEST(server_reports_the_last_clients_and_exact_totals),
+		TEST(server_reports_an_interval),
+		TEST(idle_server_without_a_client_fails),
+		TEST(idle_server_that_has_served_passes),
+		TEST(idle_client_fails),
+		TEST(client_without_a_first_ping_fails),
 		TEST(server_buffer_grows_to_its_limit),
-		TEST(server_releases_what_a_client_leaves_behind),
-		TEST(server_says_the_sizes_that_came),
-		TEST(server_out_of_time_fails_its_clients),
-		TEST(one_off_server_with_persistence_expects_a_ping),
-		TEST(idle_time_begins_with_the_answer),
-		TEST(a_long_idle_time_does_not_extend_the_beginning),
+		TEST(server_frees_the_old_buffer_of_a_lost_client),
+		TEST(server_prints_the_range_of_sizes),
+		TEST(deadline_fails_the_clients_of_a_server),
+		TEST(one_off_persistent_server_expects_a_ping),
+		TEST(idle_time_starts_with_the_answer),
+		TEST(long_idle_timeout_does_not_extend_the_wait_for_the_first_ping),
 		TEST(server_with_a_client_is_not_idle),
-		TEST(server_whose_listener_failed_has_failed),
-		TEST(request_that_cannot_be_accepted),
+		TEST(server_fails_if_its_listener_fails),
+		TEST(failed_accept_fails_the_server_unless_withdrawn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

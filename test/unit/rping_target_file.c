@@ -9,7 +9,7 @@
 
 static const struct log tool_log = { .name = "rping" };
 
-/* Reads a file of that content; what was printed on stderr is in errors. */
+/* Reads a file with that text. errors has the messages. */
 static enum outcome read_text(struct target_file *file, const char *text, struct capture *errors)
 {
 	char name[] = "/tmp/targets.XXXXXX";
@@ -26,7 +26,7 @@ static enum outcome read_text(struct target_file *file, const char *text, struct
 	return outcome;
 }
 
-static void lines_are_addresses_with_or_without_a_port(void **state)
+static void port_is_optional(void **state)
 {
 	struct target_file file;
 	struct capture errors;
@@ -44,7 +44,7 @@ static void lines_are_addresses_with_or_without_a_port(void **state)
 	target_file_free(&file);
 }
 
-static void assert_refused(const char *text, const char *words)
+static void assert_rejected(const char *text, const char *words)
 {
 	struct target_file file;
 	struct capture errors;
@@ -55,22 +55,22 @@ static void assert_refused(const char *text, const char *words)
 		fail_msg("\"%s\" is not in: %s", words, errors.text);
 }
 
-static void what_makes_no_sense_is_refused_with_its_line(void **state)
+static void invalid_lines_are_rejected_with_their_number(void **state)
 {
 	(void)state;
-	assert_refused("10.0.0.1\n10.0.0.2 0\n", ":2: '0' is not a port: 1 to 65535");
-	assert_refused("10.0.0.1 65536\n", ":1: '65536' is not a port");
-	assert_refused("10.0.0.1 99999999999999999999\n", "is not a port");
-	assert_refused("10.0.0.1 7174x\n", "'7174x' is not a port");
-	assert_refused("10.0.0.1 -1\n", "'-1' is not a port");
-	assert_refused("10.0.0.1 7174 10.0.0.2\n", ":1: more than an address and a port");
-	assert_refused("# nothing\n\n", "no targets");
-	assert_refused("", "no targets");
-	assert_refused("10.0.0.1\n\x80\xff\n", ":2: not a line of text");
-	assert_refused("10.0.0.1 \x1b[2J\n", ":1: not a line of text");
+	assert_rejected("10.0.0.1\n10.0.0.2 0\n", ":2: '0' is not a port: 1 to 65535");
+	assert_rejected("10.0.0.1 65536\n", ":1: '65536' is not a port");
+	assert_rejected("10.0.0.1 99999999999999999999\n", "is not a port");
+	assert_rejected("10.0.0.1 7174x\n", "'7174x' is not a port");
+	assert_rejected("10.0.0.1 -1\n", "'-1' is not a port");
+	assert_rejected("10.0.0.1 7174 10.0.0.2\n", ":1: more than an address and a port");
+	assert_rejected("# nothing\n\n", "no targets");
+	assert_rejected("", "no targets");
+	assert_rejected("10.0.0.1\n\x80\xff\n", ":2: not a line of text");
+	assert_rejected("10.0.0.1 \x1b[2J\n", ":1: not a line of text");
 }
 
-static void file_that_is_not_there_is_refused(void **state)
+static void missing_file_is_rejected(void **state)
 {
 	struct target_file file = { 0 };
 	struct capture errors;
@@ -81,8 +81,8 @@ static void file_that_is_not_there_is_refused(void **state)
 	assert_non_null(strstr(capture_end(&errors), "rping: --targets: /nowhere/targets: No such file"));
 }
 
-/* The C library's headers choose which of the two is called. */
-static bool starved;
+/* The headers of the C library decide which of the two is called. */
+static bool no_memory;
 ssize_t __real_getline(char **line, size_t *size, FILE *stream);
 ssize_t __wrap_getline(char **line, size_t *size, FILE *stream);
 ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *stream);
@@ -91,28 +91,28 @@ ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *stream);
 ssize_t __wrap_getline(char **line, size_t *size, FILE *stream)
 {
 	errno = ENOMEM;
-	return starved ? -1 : __real_getline(line, size, stream);
+	return no_memory ? -1 : __real_getline(line, size, stream);
 }
 
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *stream)
 {
 	errno = ENOMEM;
-	return starved ? -1 : __real___getdelim(line, size, end, stream);
+	return no_memory ? -1 : __real___getdelim(line, size, end, stream);
 }
 
-static void line_that_memory_has_no_room_for_is_told(void **state)
+static void lack_of_memory_is_reported(void **state)
 {
 	struct target_file file;
 	struct capture errors;
 
 	(void)state;
-	starved = true;
+	no_memory = true;
 	assert_int_equal(read_text(&file, "10.0.0.1\n", &errors), OUTCOME_INTERNAL);
-	starved = false;
+	no_memory = false;
 	assert_non_null(strstr(errors.text, ": reading: Cannot allocate memory (12)"));
 }
 
-static void ten_thousand_targets_are_enough(void **state)
+static void limit_is_ten_thousand_targets(void **state)
 {
 	struct target_file file;
 	struct capture errors;
@@ -129,18 +129,18 @@ static void ten_thousand_targets_are_enough(void **state)
 	target_file_free(&file);
 	fprintf(stream, "10.1.0.1\n");
 	fclose(stream);
-	assert_refused(text, ":10001: more than 10000 targets");
+	assert_rejected(text, ":10001: more than 10000 targets");
 	free(text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_addresses_with_or_without_a_port),
-		cmocka_unit_test(what_makes_no_sense_is_refused_with_its_line),
-		cmocka_unit_test(file_that_is_not_there_is_refused),
-		cmocka_unit_test(line_that_memory_has_no_room_for_is_told),
-		cmocka_unit_test(ten_thousand_targets_are_enough),
+		cmocka_unit_test(port_is_optional),
+		cmocka_unit_test(invalid_lines_are_rejected_with_their_number),
+		cmocka_unit_test(missing_file_is_rejected),
+		cmocka_unit_test(lack_of_memory_is_reported),
+		cmocka_unit_test(limit_is_ten_thousand_targets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void pings_without_a_period_do_not_wait(void **state)
 	}
 }
 
-/* n pings take n periods, even if the loop wakes up late. A ping longer than a period takes its round trip. */
+/* n pings take n periods, even if the loop wakes up late. A longer ping takes the time until its answer. */
 static void paced_pings_take_their_slots(void **state)
 {
 	struct pace pace = { .period = 100 };

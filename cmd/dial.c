@@ -117,7 +117,7 @@ static void resume(void *owner)
 	dial->options.handlers->resumed(dial->options.owner);
 }
 
-/* The last try is when the time is over. */
+/* The last try starts when --wait-server expires. */
 static bool pause_before_next_try(struct dial *dial)
 {
 	int64_t left = dial->until - clock_now();
@@ -173,7 +173,7 @@ void dial_give_up(struct dial *dial)
 	dial->attempting = false;
 	release(dial, false);
 	if (waited)
-		log_hint(dial->options.log, "the server was waited for %g s (--wait-server)",
+		log_hint(dial->options.log, "no server within %g s (--wait-server)",
 			 units_seconds(dial->options.wait_server));
 	dial_stop(dial);
 }
@@ -192,7 +192,7 @@ void dial_hint(struct dial *dial)
 	char text[ERROR_TEXT_SIZE];
 
 	if (error)
-		log_hint(dial->options.log, "%s was waited for: %s", dial->name, error_text(error, text));
+		log_hint(dial->options.log, "last error of %s: %s", dial->name, error_text(error, text));
 	dial_stop(dial);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of a client to its server: looks the name up, tries one address after the other, and with --wait-server all
- * of them again, at intervals, until there is a server or the time is over.
+ * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
+ * again, at intervals, until a server accepts or the time is over.
  *
- * The owner connects, with dial->log as the endpoint's log: the errors of an attempt are held until it is known what
- * they are. Those of an address are hints if another address follows; those of a try are dropped if another try
- * follows; the rest is reported as errors.
+ * The owner makes the attempts, with dial->log as the endpoint's log. The errors of an attempt are held until its
+ * result is known: they become hints if another address follows, are dropped if another try follows, and are reported
+ * otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -22,13 +22,13 @@
 struct held_message;
 
 struct dial_handlers {
-	/* The addresses are known, or the cause is reported why not. dial_begin() is next. */
+	/* The addresses are known: call dial_begin(). Or the cause is reported why not. */
 	void (*resolved)(void *owner, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *owner);
 	/* No server was there, and there will be another try. */
 	void (*paused)(void *owner);
-	/* It is time for that: dial_begin() is next. */
+	/* The pause is over: call dial_begin(). */
 	void (*resumed)(void *owner);
 	/* There are no more attempts. The errors are reported. */
 	void (*failed)(void *owner, enum outcome outcome);
@@ -38,7 +38,7 @@ struct dial_options {
 	const struct dial_handlers *handlers;
 	void *owner;
 	struct loop *loop;
-	const struct log *log; /* of what is not held */
+	const struct log *log; /* for messages that are not held */
 	const struct family_options *family;
 	enum address_format format;
 	const char *host; /* as the user typed it */

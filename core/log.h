@@ -17,7 +17,7 @@ enum {
 	ERROR_TEXT_SIZE = ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE + 8,
 };
 
-/* For a caller that decides by it; the cause is for people. */
+/* The class of an error, for decisions. The cause is for people: no code parses it. */
 enum error_kind {
 	ERROR_OTHER,
 	ERROR_NO_LISTENER, /* the peer's host replies that nobody listens there */

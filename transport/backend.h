@@ -109,6 +109,10 @@ enum {
 /* Returns the text of a REJ reason, or of an unknown one. transport/rejection.c. */
 const char *rejection_text(int reason);
 
+/* The kind of an error while connecting: of an errno value, of a REJ's reason (enum rejection). */
+enum error_kind endpoint_errno_kind(int error);
+enum error_kind endpoint_rejection_kind(int reason);
+
 /*
  * Rate limit of the log for listeners and connections that are being accepted: anybody can send requests to a server.
  * Returns false if a line about this endpoint must not be logged now.

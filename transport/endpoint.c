@@ -12,6 +12,7 @@
  * Every state may lead to FAILED and to DESTROYED.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,19 @@ bool endpoint_may_log(const struct endpoint *endpoint)
 {
 	return (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING) ||
 	       log_allows(&endpoint->transport->request_log_limit);
+}
+
+/* ECONNREFUSED over UDP: no process holds the port. */
+enum error_kind endpoint_errno_kind(int error)
+{
+	if (error == ECONNREFUSED)
+		return ERROR_NO_LISTENER;
+	return error == ETIMEDOUT || error == EHOSTUNREACH ? ERROR_NO_REPLY : ERROR_OTHER;
+}
+
+enum error_kind endpoint_rejection_kind(int reason)
+{
+	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
 static void state_timed_out(void *owner)

@@ -10,7 +10,7 @@ const char *rejection_text(int reason)
 	case 3:
 		return "the peer is out of resources";
 	case 4:
-		return "the peer's connection manager gave up waiting";
+		return "the peer's connection manager timed out";
 	case 5:
 	case 35:
 		return "the peer does not support the request";
@@ -22,7 +22,7 @@ const char *rejection_text(int reason)
 	case 9:
 		return "the peer does not support the kind of transport";
 	case 10:
-		return "the peer still remembers an older connection of this queue pair";
+		return "the peer still has an older connection of this queue pair";
 	case 12:
 	case 13:
 		return "the peer does not accept the address";
@@ -44,7 +44,7 @@ const char *rejection_text(int reason)
 		return "the peer does not accept the alternate path";
 	case 24:
 	case 25:
-		return "the peer sends us elsewhere";
+		return "the peer redirects the connection, which is not supported";
 	case 26:
 		return "the peer does not accept the path MTU";
 	case 27:

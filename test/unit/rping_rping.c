@@ -543,7 +543,7 @@ static void client_waits_for_the_time_of_wait_server(void **state)
 	assert_true(clock_now() - began >= 150 * CLOCK_NS_PER_MS);
 	assert_ended(fake, OUTCOME_NO_CONNECTION,
 		     "rping: 10.0.0.1:7174: connecting: nobody listens there\n"
-		     "rping: hint: the server was waited for 0.15 s (--wait-server)\n");
+		     "rping: hint: no server within 0.15 s (--wait-server)\n");
 }
 
 static void client_does_not_wait_after_a_reject(void **state)

@@ -1257,7 +1257,7 @@ static void hint_at_the_port_space(void **state)
 		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server needs -P ib too\n" },
 		{ PORT_SPACE_IB, 0, false, failed },
 		{ PORT_SPACE_IB, 1, true,
-		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server was waited for 1e-09 s "
+		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: no server within 1e-09 s "
 		  "(--wait-server)\n" },
 		{ PORT_SPACE_TCP, 0, true, failed },
 	};
@@ -1334,7 +1334,7 @@ static void client_waits_as_long_as_it_was_told(void **state)
 	assert_int_equal(fake->endpoint_count, 3);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: hint: the server was waited for 0.15 s (--wait-server)\n");
+		    "ucmatose: hint: no server within 0.15 s (--wait-server)\n");
 }
 
 /* It was there. */
@@ -1435,7 +1435,7 @@ static void client_begins_with_the_first_address_again(void **state)
 	assert_string_equal(endpoint_of(fake, 3)->name, "10.0.0.2:7471");
 	interrupt(fake, INTERRUPTION_DEADLINE);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: hint: 10.0.0.2:7471 was waited for: connecting: nobody listens there\n");
+		    "ucmatose: hint: last error of 10.0.0.2:7471: connecting: nobody listens there\n");
 }
 
 /* It ends when it cannot ask any more. */
@@ -1780,7 +1780,7 @@ static void interrupted_client_says_whom_it_waited_for(void **state)
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_FAILED,
 		    "ucmatose: interrupted: 0 of 1 connection completed\n"
-		    "ucmatose: hint: 10.0.0.1:7471 was waited for: connecting: nobody listens there\n");
+		    "ucmatose: hint: last error of 10.0.0.1:7471: connecting: nobody listens there\n");
 }
 
 static void a_run_that_is_over_stays_as_it_is(void **state)

@@ -425,7 +425,7 @@ static const struct {
 } failures[] = {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 8, true, "nobody listens there" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 28, false, "refused by the peer" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 4, false, "gave up waiting" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 4, false, "manager timed out" },
 	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, true, "nobody listens there" },
 	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, false, "refused by the peer" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, true, "no answer in time" },
@@ -612,7 +612,7 @@ static void an_answer_to_nobody(void **state)
 	provider_pump();
 	capture_begin(&capture);
 	assert_int_equal(endpoint_open_queue(bench.server.endpoint), OUTCOME_NO_CONNECTION);
-	assert_non_null(strstr(capture_end(&capture), "the peer gave up before the answer"));
+	assert_non_null(strstr(capture_end(&capture), "the peer withdrew the request"));
 	end();
 }
 

@@ -461,7 +461,7 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
 
-/* The peer "gave up waiting", by what every user of its host can know: its GUID and identifier. */
+/* The peer rejects with reason time-out, by what every user of its host can know: its GUID and identifier. */
 static void forge_rejection(const struct soft_cm_id *cm_id)
 {
 	uint8_t guid[8], bytes[MAD_SIZE];

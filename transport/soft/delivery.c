@@ -22,7 +22,7 @@ enum {
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
-/* A code_name; error_kind() compares the pointer. */
+/* A code_name; event_kind() compares the pointer. */
 static const char reject_reason[] = "reject reason";
 
 struct event {
@@ -243,7 +243,7 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 			log_failure(endpoint->base.log,
 				    &(struct failure){ .object = endpoint->base.name,
 						       .phase = endpoint_state_text(endpoint->base.state) },
-				    "the peer gave up before the connection stood");
+				    "the peer withdrew before the connection was established");
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		break;
 	default:
@@ -251,20 +251,16 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 	}
 }
 
-/* ECONNREFUSED: the UDP port is closed. */
-static enum error_kind error_kind(const struct event *event)
+static enum error_kind event_kind(const struct event *event)
 {
-	if (event->code_name == reject_reason)
-		return event->code == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
-	if (event->code == ECONNREFUSED)
-		return ERROR_NO_LISTENER;
-	return event->code == ETIMEDOUT || event->code == EHOSTUNREACH ? ERROR_NO_REPLY : ERROR_OTHER;
+	return event->code_name == reject_reason ? endpoint_rejection_kind(event->code)
+						 : endpoint_errno_kind(event->code);
 }
 
 static void deliver_failed(struct soft_endpoint *endpoint, const struct event *event)
 {
 	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
-	enum error_kind kind = endpoint->base.state <= ENDPOINT_CONNECTING ? error_kind(event) : ERROR_OTHER;
+	enum error_kind kind = endpoint->base.state <= ENDPOINT_CONNECTING ? event_kind(event) : ERROR_OTHER;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;

@@ -178,7 +178,8 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 			break;
 	if (!other && base->local.port)
 		return OUTCOME_OK;
-	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE }, "the port is in use");
+	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE },
+		    "the port is in use");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -224,8 +225,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	enum outcome outcome;
 
 	if (destination->family == ADDRESS_GID) {
-		log_error(base->log, base->name,
-			  "native InfiniBand addresses need InfiniBand: soft has IP only");
+		log_error(base->log, base->name, "native InfiniBand addresses need InfiniBand: soft has IP only");
 		return OUTCOME_USAGE;
 	}
 	/* As in librdmacm, the any address is this host. */
@@ -275,8 +275,8 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 #define NATIVE_ADDRESSES "InfiniBand's own addresses need InfiniBand: there is only IP"
 
 const struct unsupported_option soft_unsupported_options[] = {
-	{ "device", NULL, "there is none: --interface or a local address says which way" },
-	{ "port-num", NULL, "there is no device with ports: --interface or a local address says which way" },
+	{ "device", NULL, "it has none: choose the path with --interface or a local address" },
+	{ "port-num", NULL, "it has no ports: choose the path with --interface or a local address" },
 	{ "gid-index", NULL, "there is no table of GIDs: a local address is the GID" },
 	{ "service-level", NULL, "UDP has none: --tos or --dscp marks the packets" },
 	{ "inline", NULL, "there is no device that would fetch a message from memory" },
@@ -300,8 +300,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP says: %s (errno %d)",
 			 strerror(endpoint->icmp_errno), endpoint->icmp_errno);
 	else if (socket && soft_socket_mtu_exceeded(socket))
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; a router says that the packets are too long for the path, see --mtu");
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP: the packets are too long for the path, see --mtu");
 	else if (dropped)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);

@@ -17,7 +17,7 @@ static uint8_t option_or(int64_t option, uint8_t preset)
 
 static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
-	enum error_kind kind = verbs_error_kind(error);
+	enum error_kind kind = endpoint_errno_kind(error);
 
 	endpoint->base.absent = kind != ERROR_OTHER;
 	log_failure(endpoint->base.log,

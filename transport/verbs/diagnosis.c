@@ -190,16 +190,9 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	return "the connection manager gave up";
 }
 
-enum error_kind verbs_error_kind(int error)
-{
-	if (error == ECONNREFUSED)
-		return ERROR_NO_LISTENER;
-	return error == ETIMEDOUT || error == EHOSTUNREACH ? ERROR_NO_REPLY : ERROR_OTHER;
-}
-
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
-		return event->status == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
-	return verbs_error_kind(-event->status);
+		return endpoint_rejection_kind(event->status);
+	return endpoint_errno_kind(-event->status);
 }

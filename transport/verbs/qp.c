@@ -149,7 +149,7 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		verbs_completion_release(endpoint);
 		if (is_withdrawn(endpoint)) {
 			log_failure(log, &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
-				    "the peer gave up before the answer");
+				    "the peer withdrew the request");
 			return OUTCOME_NO_CONNECTION;
 		}
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {

@@ -148,9 +148,7 @@ enum outcome verbs_explain_address(const struct log *log, const char *object, co
 enum outcome verbs_explain_devices(const struct log *log);
 /* The cause of a failed CM event in words. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
-/* Whether no peer is there, so that a retry may succeed. */
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event);
-enum error_kind verbs_error_kind(int error);
 /* The cause of an errno value of librdmacm in words. */
 const char *verbs_error_cause(int error);
 

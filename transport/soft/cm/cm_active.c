@@ -146,7 +146,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	/* REP is authentic: the peer has reused the queue pair, so its older connection is gone. */
 	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &agreement->path.peer);
 	if (older)
-		soft_cm_fail(older, "the peer has begun anew with the same queue pair", "errno", ECONNRESET);
+		soft_cm_fail(older, "the peer uses the queue pair for a new connection", "errno", ECONNRESET);
 	if (!soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn)) {
 		soft_fail_no_memory(endpoint);
 		return;

@@ -552,7 +552,7 @@ static void socket_close(struct soft_socket *socket)
 	soft_packet_io_forget(socket);
 	if (soft_socket_dropped(socket))
 		log_debug(socket->transport->base.log,
-			  "%s: %" PRIu32 " packets were dropped, for want of room in the socket's buffer",
+			  "%s: %" PRIu32 " packets were dropped: the socket's receive buffer was full",
 			  address_host(&socket->address, text), soft_socket_dropped(socket));
 	close(socket->fd);
 	free(socket);

@@ -17,9 +17,9 @@ void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t 
 
 	memcpy(frame.bytes, bytes, length);
 	network_seal(&frame, &from->transport->icrc);
-	testbed.by_hand = true;
+	testbed.injecting = true;
 	network_send(&frame);
-	testbed.by_hand = false;
+	testbed.injecting = false;
 }
 
 void host_send_packet(struct host *from, struct host *to, const struct packet *packet)
@@ -39,8 +39,8 @@ void hosts_flush(void)
 		soft_flush(testbed.hosts[index].transport);
 }
 
-/* Every packet that leaves a host. */
-static bool departs(void *owner, const struct frame *frame)
+/* Called for each packet that a host sends. Returns true if the packet is dropped. */
+static bool packet_sent(void *owner, const struct frame *frame)
 {
 	unsigned end = address_same_host(&frame->from, &testbed.hosts[1].address);
 	struct packet packet;
@@ -48,10 +48,10 @@ static bool departs(void *owner, const struct frame *frame)
 	bool goes = true;
 
 	(void)owner;
-	/* What is made by hand may ask for anything, and answers as the test wants. */
-	if (parsed && testbed.pairs == 1 && !(testbed.by_hand && packet.opcode == OPCODE_ACKNOWLEDGE))
+	/* Injected ACKs may have any PSN. */
+	if (parsed && testbed.pairs == 1 && !(testbed.injecting && packet.opcode == OPCODE_ACKNOWLEDGE))
 		rules_see(&testbed.rules, end, &packet, testbed.mtu);
-	if (testbed.tap && !testbed.by_hand) {
+	if (testbed.tap && !testbed.injecting) {
 		assert_true(parsed);
 		goes = testbed.tap(network, &testbed.hosts[end], &packet);
 	}
@@ -64,7 +64,7 @@ static bool departs(void *owner, const struct frame *frame)
 
 /* ---- opening, closing ---- */
 
-void qp_move(struct host *host, const struct address *address)
+void qp_set_address(struct host *host, const struct address *address)
 {
 	host->address = *address;
 	host->socket = stack_socket(host->transport, address);
@@ -81,16 +81,16 @@ void qp_open(uint64_t seed)
 	network->byte_time = 800; /* 10 Gbit/s */
 	network->wake_time = 5 * CLOCK_NS_PER_US;
 	network->room = 1 << 20;
-	network->hold = departs;
+	network->hold = packet_sent;
 	testbed.window = 1 << 19;
 	for (size_t index = 0; index < HOSTS; index++) {
 		struct host *host = &testbed.hosts[index];
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(index + 1) } };
 
 		host->transport = stack_open();
-		qp_move(host, &address);
-		host->told = malloc(COMPLETIONS_MOST * sizeof(*host->told));
-		assert_non_null(host->told);
+		qp_set_address(host, &address);
+		host->reported = malloc(COMPLETIONS_MOST * sizeof(*host->reported));
+		assert_non_null(host->reported);
 	}
 }
 
@@ -99,25 +99,25 @@ void qp_close(void)
 	testbed.completed = NULL;
 	for (size_t index = 0; index < HOSTS; index++) {
 		stack_close(testbed.hosts[index].transport);
-		loop_timer_stop(&testbed.hosts[index].telling);
-		free(testbed.hosts[index].told);
+		loop_timer_stop(&testbed.hosts[index].report_timer);
+		free(testbed.hosts[index].reported);
 	}
 	network_close();
 }
 
-/* ---- what the queue pairs ask of the rest of the backend ---- */
+/* ---- replaced functions (qp.wrap) ---- */
 
 static void host_deliver(void *owner)
 {
 	struct host *host = owner;
 
-	while (host->told_taken < host->told_count) {
-		struct told told = host->told[host->told_taken++];
+	while (host->reported_taken < host->reported_count) {
+		struct reported reported = host->reported[host->reported_taken++];
 
 		if (testbed.completed)
-			testbed.completed(testbed.owner, host, &told);
+			testbed.completed(testbed.owner, host, &reported);
 	}
-	host->told_taken = host->told_count = 0;
+	host->reported_taken = host->reported_count = 0;
 }
 
 void __real_soft_leave(struct soft_transport *transport);
@@ -132,9 +132,10 @@ void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completio
 {
 	struct host *host = host_of(soft_of(endpoint->base.transport));
 
-	assert_true(host->told_count < COMPLETIONS_MOST);
-	host->told[host->told_count++] = (struct told){ .endpoint = endpoint, .completion = *completion, .raw = raw };
-	loop_timer_start(NULL, &host->telling, 0, host_deliver, host);
+	assert_true(host->reported_count < COMPLETIONS_MOST);
+	host->reported[host->reported_count++] =
+		(struct reported){ .endpoint = endpoint, .completion = *completion, .raw = raw };
+	loop_timer_start(NULL, &host->report_timer, 0, host_deliver, host);
 }
 
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
@@ -149,7 +150,7 @@ void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause,
 
 void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint)
 {
-	host_of(soft_of(endpoint->base.transport))->heard++;
+	host_of(soft_of(endpoint->base.transport))->cm_packets++;
 }
 
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload)
@@ -158,7 +159,7 @@ size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payloa
 	return testbed.window / (payload ? payload : 1);
 }
 
-/* Tests look at what waits for the reaper; closing the transport frees it. */
+/* The destroyed objects stay in their lists for the tests; closing the transport frees them. */
 void __wrap_soft_reap_later(struct soft_transport *transport)
 {
 	(void)transport;
@@ -166,22 +167,22 @@ void __wrap_soft_reap_later(struct soft_transport *transport)
 
 void __wrap_soft_leave(struct soft_transport *transport)
 {
-	/* Whoever hears of a completion may use its memory again. */
+	/* A completion handler may reuse the memory: send first. */
 	soft_flush(transport);
 	host_deliver(host_of(transport));
 	__real_soft_leave(transport);
-	/* As if a turn of the loop followed at once. */
+	/* As in the next turn of the loop. */
 	host_deliver(host_of(transport));
 }
 
-/* ---- two queue pairs that are connected ---- */
+/* ---- connected pairs ---- */
 
 struct soft_qp *qp_of(struct pair *pair, size_t end)
 {
 	return pair->ends[end].qp;
 }
 
-static void pair_agree(struct pair *pair, const struct terms *terms, size_t end, struct soft_agreement *agreement)
+static void pair_agreement(struct pair *pair, const struct qp_attr *attr, size_t end, struct soft_agreement *agreement)
 {
 	struct host *host = &testbed.hosts[end];
 
@@ -189,15 +190,15 @@ static void pair_agree(struct pair *pair, const struct terms *terms, size_t end,
 		.path = { .socket = host->socket,
 			  .local = host->address,
 			  .peer = testbed.hosts[!end].address,
-			  .mtu = terms->mtu },
+			  .mtu = attr->mtu },
 		.peer_qpn = soft_qp_qpn(qp_of(pair, !end)),
-		.sq_psn = terms->psn[end],
-		.rq_psn = terms->psn[!end],
-		.retry_count = terms->retry_count,
-		.rnr_retry_count = terms->rnr_retry_count,
-		.ack_timeout = terms->ack_timeout,
-		.reads_out = terms->reads,
-		.reads_in = terms->reads,
+		.sq_psn = attr->psn[end],
+		.rq_psn = attr->psn[!end],
+		.retry_count = attr->retry_count,
+		.rnr_retry_count = attr->rnr_retry_count,
+		.ack_timeout = attr->ack_timeout,
+		.reads_out = attr->reads,
+		.reads_in = attr->reads,
 	};
 }
 
@@ -215,25 +216,25 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 	assert_int_equal(endpoint->base.qpn, soft_qp_qpn(endpoint->qp));
 }
 
-void pair_open(struct pair *pair, struct terms *terms)
+void pair_open(struct pair *pair, struct qp_attr *attr)
 {
 	struct soft_agreement agreement;
 
-	terms->mtu = terms->mtu ? terms->mtu : 1024;
-	terms->depth = terms->depth ? terms->depth : 16;
-	terms->receive_depth = terms->receive_depth ? terms->receive_depth : terms->depth;
-	terms->retry_count = terms->retry_count ? terms->retry_count : 7;
-	terms->rnr_retry_count = terms->no_rnr_retry ? 0 : terms->rnr_retry_count ? terms->rnr_retry_count : 7;
-	terms->ack_timeout = terms->ack_timeout ? terms->ack_timeout : 14;
-	terms->reads = terms->no_reads ? 0 : terms->reads ? terms->reads : 16;
+	attr->mtu = attr->mtu ? attr->mtu : 1024;
+	attr->depth = attr->depth ? attr->depth : 16;
+	attr->receive_depth = attr->receive_depth ? attr->receive_depth : attr->depth;
+	attr->retry_count = attr->retry_count ? attr->retry_count : 7;
+	attr->rnr_retry_count = attr->no_rnr_retry ? 0 : attr->rnr_retry_count ? attr->rnr_retry_count : 7;
+	attr->ack_timeout = attr->ack_timeout ? attr->ack_timeout : 14;
+	attr->reads = attr->no_reads ? 0 : attr->reads ? attr->reads : 16;
 	testbed.rules = (struct rules){ 0 };
-	testbed.mtu = terms->mtu;
+	testbed.mtu = attr->mtu;
 	testbed.pairs++;
 	for (size_t end = 0; end < 2; end++)
-		endpoint_prepare(&pair->ends[end], &testbed.hosts[end], ENDPOINT_CONNECTION, terms->depth,
-				 terms->receive_depth);
+		endpoint_prepare(&pair->ends[end], &testbed.hosts[end], ENDPOINT_CONNECTION, attr->depth,
+				 attr->receive_depth);
 	for (size_t end = 0; end < 2; end++) {
-		pair_agree(pair, terms, end, &agreement);
+		pair_agreement(pair, attr, end, &agreement);
 		soft_qp_connect(qp_of(pair, end), &agreement);
 		soft_qp_start(qp_of(pair, end));
 	}
@@ -276,16 +277,16 @@ unsigned seeds(unsigned count)
 	return is_valgrind() ? count / 100 + 1 : count;
 }
 
-void count_completions(void *owner, struct host *host, const struct told *told)
+void count_completions(void *owner, struct host *host, const struct reported *reported)
 {
-	struct counted *counted = owner;
+	struct counter *counter = owner;
 
 	(void)host;
-	assert_int_equal(told->completion.status, COMPLETION_OK);
-	network->done = ++counted->good == counted->wanted;
+	assert_int_equal(reported->completion.status, COMPLETION_OK);
+	network->done = ++counter->good == counter->wanted;
 }
 
-enum outcome post_silently(struct soft_qp *qp, const struct work *work)
+enum outcome post_without_log(struct soft_qp *qp, const struct work *work)
 {
 	struct capture capture;
 	enum outcome outcome;
@@ -300,9 +301,9 @@ static const uint8_t zeros[PACKET_PAYLOAD_MOST];
 
 void bench_open(struct bench *bench, unsigned reads)
 {
-	*bench = (struct bench){ .terms = { .psn = { 100, 200 }, .reads = reads, .no_reads = !reads }, .psn = 100 };
+	*bench = (struct bench){ .attr = { .psn = { 100, 200 }, .reads = reads, .no_reads = !reads }, .psn = 100 };
 	qp_open(1);
-	pair_open(&bench->pair, &bench->terms);
+	pair_open(&bench->pair, &bench->attr);
 	bench->region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
 	memset(bench->region->memory, 1, 65536);
 }
@@ -331,7 +332,7 @@ struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t p
 	};
 }
 
-void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
+void bench_send(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
 {
 	struct packet packet = bench_packet(bench, opcode, psn, length);
 
@@ -354,7 +355,7 @@ void bench_post(struct bench *bench, enum work_kind kind, struct region *local, 
 	network_run(10 * CLOCK_NS_PER_US);
 }
 
-void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
+void bench_respond(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
 {
 	struct packet packet = bench_packet(bench, opcode, psn, length);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The real queue pairs of two hosts over the simulated network. What they ask of the connection manager and of the
- * delivery of completions is replaced at link time (qp.wrap). A seed decides what is lost, repeated, delayed and
- * damaged, so that a run can be had again.
- */
+/* Queue pairs of two hosts on the simulated network. The connection manager and the delivery of completions are
+ * replaced at link time (qp.wrap). A seed determines which packets are lost, repeated, delayed and damaged: a run can
+ * be repeated. */
 #ifndef TEST_NETWORK_QP_H
 #define TEST_NETWORK_QP_H
 
@@ -23,7 +21,7 @@ enum {
 	COMPLETIONS_MOST = 65536,
 };
 
-struct told {
+struct reported {
 	struct soft_endpoint *endpoint;
 	struct completion completion;
 	unsigned raw;
@@ -33,38 +31,38 @@ struct host {
 	struct soft_transport *transport;
 	struct address address;
 	struct soft_socket *socket;
-	struct told *told;
-	size_t told_count, told_taken;
-	struct loop_timer telling;
-	unsigned failures; /* told through soft_event_failed() */
+	struct reported *reported;
+	size_t reported_count, reported_taken;
+	struct loop_timer report_timer;
+	unsigned failures; /* calls of soft_event_failed() */
 	const char *failure;
-	unsigned heard;
-	bool dead; /* nothing leaves or enters it */
+	unsigned cm_packets;
+	bool dead; /* drops all packets in both directions */
 };
 
 struct qp_hosts {
 	struct host hosts[HOSTS];
-	size_t window; /* bytes that the sockets are said to hold */
-	/* Sees every packet of a transport on its way out, and may drop it (returns false). */
+	size_t window; /* bytes that soft_socket_window() divides by the payload size */
+	/* Called for each packet that a transport sends. false: the packet is dropped. */
 	bool (*tap)(struct network *network, const struct host *from, struct packet *packet);
-	/* A host's completions since the last time. */
-	void (*completed)(void *owner, struct host *host, const struct told *told);
+	/* Called for each completion of a host. */
+	void (*completed)(void *owner, struct host *host, const struct reported *reported);
 	void *owner;
-	bool by_hand; /* what is sent just now */
-	/* Of the packets of the only pair; with several they are not told apart. */
+	bool injecting; /* host_send() is sending */
+	/* Checks the packets only if there is exactly one pair. */
 	struct rules rules;
 	uint32_t mtu;
 	unsigned pairs;
 };
 
-extern struct qp_hosts testbed; /* of the test at hand */
+extern struct qp_hosts testbed;
 
-/* What two ends agree on; what is left out of a test is filled in by pair_open(). */
-struct terms {
+/* Attributes of a pair. pair_open() replaces 0 by the default. */
+struct qp_attr {
 	uint32_t mtu;
 	uint32_t depth;
 	uint32_t receive_depth;
-	uint32_t psn[2]; /* first of each end's requests */
+	uint32_t psn[2]; /* of each end's first request */
 	unsigned retry_count, rnr_retry_count, ack_timeout;
 	unsigned reads;
 	bool no_reads;
@@ -75,45 +73,45 @@ struct pair {
 	struct soft_endpoint ends[2];
 };
 
-struct counted {
+struct counter {
 	size_t good, wanted;
 };
 
-/* A responder at host 1 for packets made by hand; its memory is all ones. */
+/* A pair whose responder, at host 1, gets injected packets. All bytes of its region are 1. */
 struct bench {
 	struct pair pair;
-	struct terms terms;
+	struct qp_attr attr;
 	struct region *region;
 	uint32_t psn;
 };
 
-/* Puts any bytes on the wire to a host, from another's address; their ICRC is appended. */
+/* Sends the bytes with a valid ICRC. */
 void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length);
 void host_send_packet(struct host *from, struct host *to, const struct packet *packet);
-/* What was queued for sending leaves. */
+/* Sends the packets in the transports' send batches. */
 void hosts_flush(void);
-/* An address of its own instead of the one it had. */
-void qp_move(struct host *host, const struct address *address);
+/* Replaces the address of the host. */
+void qp_set_address(struct host *host, const struct address *address);
 void qp_open(uint64_t seed);
 void qp_close(void);
 struct soft_qp *qp_of(struct pair *pair, size_t end);
 void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum endpoint_kind kind, uint32_t sends,
 		      uint32_t receives);
-void pair_open(struct pair *pair, struct terms *terms);
+void pair_open(struct pair *pair, struct qp_attr *attr);
 void pair_close(struct pair *pair);
 struct region *region_of(size_t host, size_t length, unsigned access);
 bool is_valgrind(void);
 unsigned seeds(unsigned count);
-void count_completions(void *owner, struct host *host, const struct told *told);
-enum outcome post_silently(struct soft_qp *qp, const struct work *work);
+void count_completions(void *owner, struct host *host, const struct reported *reported);
+enum outcome post_without_log(struct soft_qp *qp, const struct work *work);
 void bench_open(struct bench *bench, unsigned reads);
 void bench_close(struct bench *bench);
 struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
-void bench_say(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
+void bench_send(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
 void bench_run(void);
-/* Work of host 0, for the region of host 1. */
+/* Posts a work request at host 0 for the region of host 1. */
 void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length);
-/* A packet made by hand to the requester at host 0. */
-void bench_answer(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
+/* Sends a response to the requester at host 0. */
+void bench_respond(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
 
 #endif

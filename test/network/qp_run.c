@@ -21,14 +21,14 @@ static void pattern_check(const uint8_t *bytes, size_t direction, const struct p
 
 void run_add(struct run *run, size_t direction, struct plan plan)
 {
-	struct direction *way = &run->directions[direction];
+	struct direction *dir = &run->directions[direction];
 
-	assert_true(way->count < PLAN_MOST);
+	assert_true(dir->count < PLAN_MOST);
 	plan.offset = GUARD;
-	if (way->count)
-		plan.offset = way->plans[way->count - 1].offset + way->plans[way->count - 1].length + GUARD;
-	way->plans[way->count++] = plan;
-	way->sends += plan.kind == WORK_SEND;
+	if (dir->count)
+		plan.offset = dir->plans[dir->count - 1].offset + dir->plans[dir->count - 1].length + GUARD;
+	dir->plans[dir->count++] = plan;
+	dir->sends += plan.kind == WORK_SEND;
 }
 
 static uint32_t random_length(uint32_t mtu, enum work_kind kind)
@@ -60,33 +60,33 @@ void run_plan_randomly(struct run *run, size_t works)
 			run_add(run, direction,
 				(struct plan){
 					.kind = kind,
-					.length = random_length(run->terms.mtu, kind),
+					.length = random_length(run->attr.mtu, kind),
 					.has_immediate = kind == WORK_SEND && network_roll(2),
 					.immediate = network_roll(UINT32_MAX),
-					.silent = index + 1 < works && index % run->terms.depth && network_roll(2),
+					.silent = index + 1 < works && index % run->attr.depth && network_roll(2),
 				});
 		}
 }
 
 void run_post_receives(struct run *run, size_t direction)
 {
-	struct direction *way = &run->directions[direction];
+	struct direction *dir = &run->directions[direction];
 	struct soft_qp *qp = qp_of(&run->pair, !direction);
 
-	while (qp && way->receives_posted + run->held_receives < way->sends &&
-	       way->receives_posted - way->received < run->terms.receive_depth) {
-		size_t send = way->receives_posted++, index = 0;
+	while (qp && dir->receives_posted + run->held_receives < dir->sends &&
+	       dir->receives_posted - dir->received < run->attr.receive_depth) {
+		size_t send = dir->receives_posted++, index = 0;
 
-		while (way->plans[index].kind != WORK_SEND || send--)
+		while (dir->plans[index].kind != WORK_SEND || send--)
 			index++;
 		/* Sometimes longer than the message, into the guard. */
 		assert_int_equal(
 			soft_qp_post(qp,
 				     &(struct work){ .kind = WORK_RECEIVE,
 						     .tag = (uint32_t)index,
-						     .region = way->remote,
-						     .offset = way->plans[index].offset,
-						     .length = way->plans[index].length + network_roll(GUARD) },
+						     .region = dir->remote,
+						     .offset = dir->plans[index].offset,
+						     .length = dir->plans[index].length + network_roll(GUARD) },
 				     1),
 			OUTCOME_OK);
 	}
@@ -94,73 +94,73 @@ void run_post_receives(struct run *run, size_t direction)
 
 void run_post(struct run *run, size_t direction)
 {
-	struct direction *way = &run->directions[direction];
+	struct direction *dir = &run->directions[direction];
 
-	while (qp_of(&run->pair, direction) && way->posted < way->count &&
-	       way->posted - way->finished < run->terms.depth) {
-		const struct plan *plan = &way->plans[way->posted];
+	while (qp_of(&run->pair, direction) && dir->posted < dir->count &&
+	       dir->posted - dir->finished < run->attr.depth) {
+		const struct plan *plan = &dir->plans[dir->posted];
 		struct work work = {
 			.kind = plan->kind,
-			.tag = (uint32_t)way->posted,
-			.region = way->local,
+			.tag = (uint32_t)dir->posted,
+			.region = dir->local,
 			.offset = plan->offset,
 			.length = plan->length,
-			.remote_address = (uintptr_t)(way->remote->memory + plan->offset),
-			.remote_key = way->remote->remote_key,
+			.remote_address = (uintptr_t)(dir->remote->memory + plan->offset),
+			.remote_key = dir->remote->remote_key,
 			.silent = plan->silent,
 			.has_immediate = plan->has_immediate,
 			.immediate = plan->immediate,
 		};
 
-		way->posted++;
+		dir->posted++;
 		assert_int_equal(soft_qp_post(qp_of(&run->pair, direction), &work, 1), OUTCOME_OK);
 	}
 }
 
-/* Where the bytes of a work arrive. */
-static uint8_t *target_of(const struct direction *way, const struct plan *plan)
+/* The memory to which the work request transfers its bytes. */
+static uint8_t *target_memory(const struct direction *dir, const struct plan *plan)
 {
-	return (plan->kind == WORK_READ ? way->local : way->remote)->memory + plan->offset;
+	return (plan->kind == WORK_READ ? dir->local : dir->remote)->memory + plan->offset;
 }
 
-/* What is done must not be done again: anything that touches the bytes later shows. */
-static void scribble(const struct direction *way, const struct plan *plan)
+/* Overwrites the transferred bytes: run_check_end() detects a second transfer. */
+static void overwrite(const struct direction *dir, const struct plan *plan)
 {
-	memset(target_of(way, plan), SCRIBBLE, plan->length);
+	memset(target_memory(dir, plan), OVERWRITTEN, plan->length);
 }
 
-static void run_received(struct run *run, size_t direction, const struct completion *completion)
+static void run_receive_completed(struct run *run, size_t direction, const struct completion *completion)
 {
-	struct direction *way = &run->directions[direction];
-	const struct plan *plan = &way->plans[completion->tag];
+	struct direction *dir = &run->directions[direction];
+	const struct plan *plan = &dir->plans[completion->tag];
 	size_t before = 0;
 
 	for (size_t index = 0; index < completion->tag; index++)
-		before += way->plans[index].kind == WORK_SEND;
-	assert_int_equal(before, way->received);
+		before += dir->plans[index].kind == WORK_SEND;
+	assert_int_equal(before, dir->received);
 	assert_int_equal(completion->length, plan->length);
 	assert_int_equal(completion->has_immediate, plan->has_immediate);
 	if (plan->has_immediate)
 		assert_int_equal(completion->immediate, plan->immediate);
-	pattern_check(target_of(way, plan), direction, plan, completion->tag);
-	scribble(way, plan);
-	way->received++;
+	pattern_check(target_memory(dir, plan), direction, plan, completion->tag);
+	overwrite(dir, plan);
+	dir->received++;
 	run_post_receives(run, direction);
 }
 
-static void run_finished(struct run *run, size_t direction, const struct completion *completion)
+static void run_send_completed(struct run *run, size_t direction, const struct completion *completion)
 {
-	struct direction *way = &run->directions[direction];
+	struct direction *dir = &run->directions[direction];
 
-	assert_true(completion->tag >= way->finished);
-	for (; way->finished <= completion->tag; way->finished++) {
-		const struct plan *plan = &way->plans[way->finished];
+	assert_true(completion->tag >= dir->finished);
+	for (; dir->finished <= completion->tag; dir->finished++) {
+		const struct plan *plan = &dir->plans[dir->finished];
 
-		assert_true(plan->silent || way->finished == completion->tag);
+		assert_true(plan->silent || dir->finished == completion->tag);
 		if (plan->kind == WORK_SEND)
 			continue;
-		pattern_check(target_of(way, plan), direction, plan, way->finished);
-		scribble(way, plan);
+		pattern_check(target_memory(dir, plan), direction, plan, dir->finished);
+		overwrite(dir, plan);
 	}
 	run_post(run, direction);
 }
@@ -168,53 +168,54 @@ static void run_finished(struct run *run, size_t direction, const struct complet
 static bool run_is_done(const struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
-		const struct direction *way = &run->directions[direction];
+		const struct direction *dir = &run->directions[direction];
 
-		if (way->finished < way->count || way->received < way->sends)
+		if (dir->finished < dir->count || dir->received < dir->sends)
 			return false;
 	}
 	return true;
 }
 
-static void run_completed(void *owner, struct host *host, const struct told *told)
+static void run_completed(void *owner, struct host *host, const struct reported *reported)
 {
 	struct run *run = owner;
 	size_t end = (size_t)(host - testbed.hosts);
 
-	if (told->endpoint != &run->pair.ends[end])
+	if (reported->endpoint != &run->pair.ends[end])
 		return;
-	if (told->completion.status != COMPLETION_OK) {
+	if (reported->completion.status != COMPLETION_OK) {
 		if (!run->may_fail)
-			fail_msg("work of end %zu failed: %s", end, completion_status_text(told->completion.status));
-		run->failed_status = told->completion.status;
+			fail_msg("work of end %zu failed: %s", end,
+				 completion_status_text(reported->completion.status));
+		run->failed_status = reported->completion.status;
 		network->done = true;
 		return;
 	}
-	if (told->completion.kind == WORK_RECEIVE)
-		run_received(run, !end, &told->completion);
+	if (reported->completion.kind == WORK_RECEIVE)
+		run_receive_completed(run, !end, &reported->completion);
 	else
-		run_finished(run, end, &told->completion);
+		run_send_completed(run, end, &reported->completion);
 	network->done |= run_is_done(run);
 }
 
 void run_prepare(struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
-		struct direction *way = &run->directions[direction];
+		struct direction *dir = &run->directions[direction];
 		size_t length = GUARD;
 
-		if (way->count)
-			length = way->plans[way->count - 1].offset + way->plans[way->count - 1].length + GUARD;
-		way->local = region_of(direction, length, REGION_READ_SINK);
-		way->remote = region_of(!direction, length, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-		memset(way->local->memory, GUARD_BYTE, length);
-		memset(way->remote->memory, GUARD_BYTE, length);
-		for (size_t index = 0; index < way->count; index++) {
-			const struct plan *plan = &way->plans[index];
-			struct region *source = plan->kind == WORK_READ ? way->remote : way->local;
+		if (dir->count)
+			length = dir->plans[dir->count - 1].offset + dir->plans[dir->count - 1].length + GUARD;
+		dir->local = region_of(direction, length, REGION_READ_SINK);
+		dir->remote = region_of(!direction, length, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
+		memset(dir->local->memory, GUARD_BYTE, length);
+		memset(dir->remote->memory, GUARD_BYTE, length);
+		for (size_t index = 0; index < dir->count; index++) {
+			const struct plan *plan = &dir->plans[index];
+			struct region *source = plan->kind == WORK_READ ? dir->remote : dir->local;
 
 			pattern_fill(source->memory + plan->offset, direction, plan, index);
-			memset(target_of(way, plan), 0, plan->length);
+			memset(target_memory(dir, plan), 0, plan->length);
 		}
 	}
 	testbed.completed = run_completed;
@@ -234,21 +235,21 @@ void run_begin(struct run *run)
 void run_check_end(const struct run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
-		const struct direction *way = &run->directions[direction];
+		const struct direction *dir = &run->directions[direction];
 		size_t end = 0;
 
-		for (size_t index = 0; index <= way->count; index++) {
-			const struct plan *plan = &way->plans[index];
-			size_t start = index < way->count ? plan->offset : way->local->length;
+		for (size_t index = 0; index <= dir->count; index++) {
+			const struct plan *plan = &dir->plans[index];
+			size_t start = index < dir->count ? plan->offset : dir->local->length;
 
 			for (; end < start; end++) {
-				assert_int_equal(way->local->memory[end], GUARD_BYTE);
-				assert_int_equal(way->remote->memory[end], GUARD_BYTE);
+				assert_int_equal(dir->local->memory[end], GUARD_BYTE);
+				assert_int_equal(dir->remote->memory[end], GUARD_BYTE);
 			}
-			if (index == way->count)
+			if (index == dir->count)
 				break;
 			for (size_t at = 0; at < plan->length; at++)
-				if (target_of(way, plan)[at] != SCRIBBLE)
+				if (target_memory(dir, plan)[at] != OVERWRITTEN)
 					fail_msg("work %zu of end %zu was carried out again", index, direction);
 			end = start + plan->length;
 		}
@@ -264,18 +265,18 @@ void run_close(struct run *run)
 	}
 }
 
-void run_finish(const struct run *run)
+void run_wait(const struct run *run)
 {
 	if (!run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
 		fail_msg("hangs: %zu and %zu of %zu and %zu done", run->directions[0].finished,
 			 run->directions[1].finished, run->directions[0].count, run->directions[1].count);
 }
 
-void run_through(struct run *run)
+void run_all(struct run *run)
 {
-	pair_open(&run->pair, &run->terms);
+	pair_open(&run->pair, &run->attr);
 	run_begin(run);
-	run_finish(run);
+	run_wait(run);
 	run->taken = network->now - run->taken;
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 	/* Late packets change nothing. */
@@ -297,12 +298,12 @@ struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
 	struct run *run = run_new();
 
 	qp_open(count + held);
-	run->terms.rnr_retry_count = rnr_retry_count;
-	run->terms.no_rnr_retry = !rnr_retry_count;
+	run->attr.rnr_retry_count = rnr_retry_count;
+	run->attr.no_rnr_retry = !rnr_retry_count;
 	run->held_receives = held;
 	for (size_t index = 0; index < count; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 3000 });
-	pair_open(&run->pair, &run->terms);
+	pair_open(&run->pair, &run->attr);
 	return run;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs over a pair of queue pairs: both ends post works of all kinds at once, and every byte is checked. */
+/* Runs over a pair of queue pairs: both ends post work requests of all kinds, and every byte is checked. */
 #ifndef TEST_NETWORK_QP_RUN_H
 #define TEST_NETWORK_QP_RUN_H
 
 #include "test/network/qp.h"
 
 enum {
-	GUARD = 16, /* bytes between the areas of two works */
+	GUARD = 16, /* bytes between the areas of two work requests */
 	GUARD_BYTE = 0xee,
-	SCRIBBLE = 0xa5,
+	OVERWRITTEN = 0xa5,
 	PLAN_MOST = 512,
 };
 
@@ -21,20 +21,20 @@ struct plan {
 	bool silent;
 };
 
-/* Of what one end posts. */
+/* The work requests that one end posts. */
 struct direction {
 	struct plan plans[PLAN_MOST];
 	size_t count, posted, finished;
-	size_t sends, receives_posted, received; /* of its SENDs, at the other end */
+	size_t sends, receives_posted, received; /* receives at the other end */
 	struct region *local, *remote;
 };
 
 struct run {
 	struct pair pair;
-	struct terms terms;
+	struct qp_attr attr;
 	struct direction directions[2];
-	size_t held_receives; /* not posted before somebody lets them */
-	int64_t taken;	      /* virtual time */
+	size_t held_receives; /* number of receives not posted until the test sets this to 0 */
+	int64_t taken;	      /* start, then duration, in virtual nanoseconds */
 	unsigned failed_status;
 	bool may_fail;
 };
@@ -45,11 +45,11 @@ void run_post_receives(struct run *run, size_t direction);
 void run_post(struct run *run, size_t direction);
 void run_prepare(struct run *run);
 void run_begin(struct run *run);
-/* All that was done is still as it was scribbled over, and nothing beside it was touched. */
+/* Fails if memory changed after its work request completed, or outside of all areas. */
 void run_check_end(const struct run *run);
 void run_close(struct run *run);
-void run_finish(const struct run *run);
-void run_through(struct run *run);
+void run_wait(const struct run *run);
+void run_all(struct run *run);
 struct run *run_new(void);
 struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count);
 void run_end(struct run *run);

@@ -17,15 +17,15 @@ struct datagrams {
 	size_t received_count, sent_count;
 };
 
-static void datagram_completed(void *owner, struct host *host, const struct told *told)
+static void datagram_completed(void *owner, struct host *host, const struct reported *reported)
 {
 	struct datagrams *datagrams = owner;
 
 	(void)host;
-	if (told->completion.kind == WORK_RECEIVE)
-		datagrams->received[datagrams->received_count++] = told->completion;
+	if (reported->completion.kind == WORK_RECEIVE)
+		datagrams->received[datagrams->received_count++] = reported->completion;
 	else
-		datagrams->sent[datagrams->sent_count++] = told->completion;
+		datagrams->sent[datagrams->sent_count++] = reported->completion;
 }
 
 /* Where an end sends to. */
@@ -55,8 +55,9 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 	if (family == ADDRESS_IP6) {
 		group = (struct address){ .family = ADDRESS_IP6, .bytes = { 0xff, 0x15, [15] = 9 } };
 		for (size_t end = 0; end < 2; end++)
-			qp_move(&testbed.hosts[end], &(struct address){ .family = ADDRESS_IP6,
-									.bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
+			qp_set_address(&testbed.hosts[end],
+				       &(struct address){ .family = ADDRESS_IP6,
+							  .bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
 	}
 	for (size_t end = 0; end < 2; end++) {
 		endpoint_prepare(&datagrams->ends[end], &testbed.hosts[end], ENDPOINT_GROUP, 16, 16);
@@ -151,9 +152,9 @@ static void receives_come_first(void **state)
 	region = region_of(0, 100, 0);
 	work.region = region;
 	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_GROUP, 1, 1);
-	assert_int_equal(post_silently(endpoint.qp, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_without_log(endpoint.qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
-	assert_int_equal(post_silently(endpoint.qp, &work), OUTCOME_OK);
+	assert_int_equal(post_without_log(endpoint.qp, &work), OUTCOME_OK);
 	soft_qp_destroy(endpoint.qp);
 	soft_region_destroy(region);
 	qp_close();
@@ -170,9 +171,9 @@ static void datagrams_that_are_lost(void **state)
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	join(1, &other);
 	work.region = datagrams.regions[0];
-	assert_int_equal(post_silently(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_without_log(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_WRITE;
-	assert_int_equal(post_silently(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_without_log(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
 	/* No receive; one that is too short, which stays; another key; another group; left. */
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
@@ -238,8 +239,8 @@ static void nothing_comes_back_on_the_loopback(void **state)
 		bool loopback = turn & 1, wanted = turn & 2;
 		uint64_t sent = network->sent;
 
-		qp_move(host, &(struct address){ .family = ADDRESS_IP4,
-						 .bytes = { loopback ? 127 : 10, 0, 0, (uint8_t)(9 + turn) } });
+		qp_set_address(host, &(struct address){ .family = ADDRESS_IP4,
+							.bytes = { loopback ? 127 : 10, 0, 0, (uint8_t)(9 + turn) } });
 		datagrams.ends[0].base.options.no_loopback = !wanted;
 		aim(&datagrams, 0, &group, KEY);
 		datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);

@@ -21,7 +21,7 @@ static void every_kind_and_size(void **state)
 			struct run *run = run_new();
 
 			qp_open(mtu);
-			run->terms.mtu = mtu;
+			run->attr.mtu = mtu;
 			for (size_t index = 0; index < LENGTH(lengths); index++)
 				for (size_t direction = 0; direction < 2; direction++)
 					run_add(run, direction,
@@ -29,7 +29,7 @@ static void every_kind_and_size(void **state)
 							       .length = lengths[index],
 							       .has_immediate = kinds[kind] == WORK_SEND && index % 2,
 							       .immediate = 7 });
-			run_through(run);
+			run_all(run);
 			assert_int_equal(network->lost, 0);
 			free(run);
 			qp_close();
@@ -47,7 +47,7 @@ static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	qp_open(seed);
 	network->loss = loss;
 	network->repeat = network->reorder = network->damage = other;
-	run->terms = (struct terms){
+	run->attr = (struct qp_attr){
 		.mtu = mtus[network_roll(LENGTH(mtus))],
 		.depth = 1 + network_roll(20),
 		.psn = { network_roll(2) ? network_roll(PSN_MASK + 1) : PSN_MASK - network_roll(60),
@@ -56,9 +56,9 @@ static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
 		.ack_timeout = 14 + network_roll(6),
 	};
 	if (!network_roll(4))
-		testbed.window = (4 + network_roll(16)) * run->terms.mtu;
+		testbed.window = (4 + network_roll(16)) * run->attr.mtu;
 	run_plan_randomly(run, works);
-	run_through(run);
+	run_all(run);
 	free(run);
 	qp_close();
 }
@@ -116,7 +116,7 @@ static double speed(enum work_kind kind, uint32_t length, size_t works, unsigned
 	network->loss = loss;
 	for (size_t index = 0; index < works; index++)
 		run_add(run, 0, (struct plan){ .kind = kind, .length = length });
-	run_through(run);
+	run_all(run);
 	megabytes = (double)length * (double)works / 1e6 / ((double)run->taken / 1e9);
 	if (getenv("SOFT_QUEUE_TRACE"))
 		fprintf(stderr, "%s of %u bytes, loss %u/1000: %.1f MB/s, %llu packets, %llu overflowed\n",
@@ -170,10 +170,10 @@ static void busy_peer_is_not_hurried(void **state)
 	qp_open(1);
 	testbed.tap = count_repeats;
 	requests = repeated = 0;
-	run->terms.ack_timeout = 19;
+	run->attr.ack_timeout = 19;
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 10000 });
-	run_through(run);
+	run_all(run);
 	assert_int_equal(requests, 1000);
 	assert_int_equal(repeated, 0);
 	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
@@ -199,11 +199,11 @@ static void slow_peer_is_learned(void **state)
 	qp_open(1);
 	testbed.tap = slow_down;
 	requests = repeated = 0;
-	run->terms.ack_timeout = 19;
-	run->terms.depth = 1;
+	run->attr.ack_timeout = 19;
+	run->attr.depth = 1;
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
-	run_through(run);
+	run_all(run);
 	assert_in_range(repeated, 1, 15);
 	free(run);
 	qp_close();
@@ -232,15 +232,15 @@ static void loss_is_forgotten(void **state)
 
 	(void)state;
 	qp_open(1);
-	run->terms.depth = 1;
+	run->attr.depth = 1;
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
-	pair_open(&run->pair, &run->terms);
+	pair_open(&run->pair, &run->attr);
 	watched = &qp_of(&run->pair, 0)->requester;
 	requests = losses_at_once = 0;
 	testbed.tap = lose_the_third;
 	run_begin(run);
-	run_finish(run);
+	run_wait(run);
 	assert_int_equal(requests, 101);
 	assert_int_equal(losses_at_once, 1);
 	assert_int_equal(watched->recent_losses, 0);
@@ -257,7 +257,7 @@ static void answers_may_take_no_time(void **state)
 	network->delay = network->byte_time = network->wake_time = 0;
 	watched = &qp_of(&run->pair, 0)->requester;
 	run_begin(run);
-	run_finish(run);
+	run_wait(run);
 	assert_int_equal(watched->srtt, 1);
 	run_check_end(run);
 	run_end(run);
@@ -402,7 +402,7 @@ static bool lose_requests(struct network *where, const struct host *from, struct
 static void doubted_peer_speaks(void **state)
 {
 	struct bench bench;
-	struct counted counted = { .wanted = 2 };
+	struct counter counter = { .wanted = 2 };
 	struct work work = { .length = 100 };
 	struct soft_qp *qp, *other;
 
@@ -411,7 +411,7 @@ static void doubted_peer_speaks(void **state)
 	qp = qp_of(&bench.pair, 0);
 	other = qp_of(&bench.pair, 1);
 	testbed.completed = count_completions;
-	testbed.owner = &counted;
+	testbed.owner = &counter;
 	qp->ack_timeout = 0;
 	qp->retry_count = 0;
 	other->probe_interval = 3600 * CLOCK_NS_PER_S;
@@ -421,7 +421,7 @@ static void doubted_peer_speaks(void **state)
 	work.remote_key = bench.region->remote_key;
 	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 	bench_run();
-	assert_int_equal(counted.good, 1);
+	assert_int_equal(counter.good, 1);
 
 	testbed.tap = lose_requests;
 	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
@@ -485,13 +485,13 @@ static void doubted_peers_of_many_are_gone(void **state)
 		DOUBTED = 50
 	};
 	struct pair *pairs = calloc(PAIRS, sizeof(*pairs));
-	struct terms terms = { .depth = 1, .ack_timeout = 20 };
+	struct qp_attr attr = { .depth = 1, .ack_timeout = 20 };
 
 	(void)state;
 	assert_non_null(pairs);
 	qp_open(1);
 	for (size_t index = 0; index < PAIRS; index++) {
-		pair_open(&pairs[index], &terms);
+		pair_open(&pairs[index], &attr);
 		soft_qp_stop(qp_of(&pairs[index], 1));
 	}
 	testbed.hosts[1].dead = true;
@@ -542,7 +542,7 @@ static void try_violation(struct work work, unsigned access, unsigned loss, uint
 	qp_open(work.length + loss + key_error + address_error + 1);
 	network->loss = loss;
 	run->may_fail = true;
-	pair_open(&run->pair, &run->terms);
+	pair_open(&run->pair, &run->attr);
 	run_prepare(run);
 	region = region_of(1, sizeof(before), access);
 	for (size_t at = 0; at < sizeof(before); at++)
@@ -592,12 +592,12 @@ struct ends {
 	size_t count;
 };
 
-static void note_end(void *owner, struct host *host, const struct told *told)
+static void note_end(void *owner, struct host *host, const struct reported *reported)
 {
 	struct ends *ends = owner;
 
 	if (host == &testbed.hosts[0] && ends->count < LENGTH(ends->statuses))
-		ends->statuses[ends->count++] = told->completion.status;
+		ends->statuses[ends->count++] = reported->completion.status;
 }
 
 /* The refusal of one work is all that the peer says of those before it, which were carried out. */
@@ -633,12 +633,12 @@ static void nothing_needs_no_key(void **state)
 {
 	struct run *run = run_of_sends(1, 1, 7);
 	struct work works[2] = { { .kind = WORK_READ, .tag = 1 }, { .kind = WORK_WRITE, .tag = 2 } };
-	struct counted counted = { .wanted = 2 };
+	struct counter counter = { .wanted = 2 };
 
 	(void)state;
 	run_prepare(run);
 	testbed.completed = count_completions;
-	testbed.owner = &counted;
+	testbed.owner = &counter;
 	works[0].region = works[1].region = run->directions[0].local;
 	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), works, 2), OUTCOME_OK);
 	assert_true(network_run(CLOCK_NS_PER_S));
@@ -726,14 +726,14 @@ static void random_packets(void **state)
 		uint32_t number;
 
 		qp_open(seed);
-		run->terms = (struct terms){ .mtu = 1024, .depth = 8, .reads = 4 };
+		run->attr = (struct qp_attr){ .mtu = 1024, .depth = 8, .reads = 4 };
 		run_plan_randomly(run, 20);
-		pair_open(&run->pair, &run->terms);
-		bench.terms.psn[0] = bench.terms.psn[1] = PSN_MASK - 20;
-		bench.terms.receive_depth = 200;
-		bench.terms.reads = network_roll(16);
-		bench.terms.no_reads = !bench.terms.reads;
-		pair_open(&bench.pair, &bench.terms);
+		pair_open(&run->pair, &run->attr);
+		bench.attr.psn[0] = bench.attr.psn[1] = PSN_MASK - 20;
+		bench.attr.receive_depth = 200;
+		bench.attr.reads = network_roll(16);
+		bench.attr.no_reads = !bench.attr.reads;
+		pair_open(&bench.pair, &bench.attr);
 		bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
 		number = soft_qp_qpn(bench.pair.ends[1].qp);
 		testbed.completed = NULL;
@@ -759,7 +759,7 @@ static void random_packets(void **state)
 				network_run(network_roll(100) * CLOCK_NS_PER_US);
 		}
 		run_begin(run);
-		run_finish(run);
+		run_wait(run);
 		pair_close(&bench.pair);
 		soft_region_destroy(bench.region);
 		run_check_end(run);
@@ -782,14 +782,14 @@ static void queues_do_not_disturb_each_other(void **state)
 
 		qp_open(seed);
 		network->loss = network_roll(60);
-		run->terms = (struct terms){ .mtu = 1024, .depth = 8 };
+		run->attr = (struct qp_attr){ .mtu = 1024, .depth = 8 };
 		run_plan_randomly(run, 30);
-		pair_open(&run->pair, &run->terms);
+		pair_open(&run->pair, &run->attr);
 		source = region_of(0, 65536, 0);
 		for (size_t index = 0; index < LENGTH(benches); index++) {
 			struct work work = { .kind = index ? WORK_WRITE : WORK_READ, .region = source };
 
-			pair_open(&benches[index].pair, &benches[index].terms);
+			pair_open(&benches[index].pair, &benches[index].attr);
 			benches[index].region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
 			work.length = 60000;
 			work.remote_address = (uintptr_t)benches[index].region->memory;
@@ -804,7 +804,7 @@ static void queues_do_not_disturb_each_other(void **state)
 			pair_close(&benches[index].pair);
 			soft_region_destroy(benches[index].region);
 		}
-		run_finish(run);
+		run_wait(run);
 		run_check_end(run);
 		soft_region_destroy(source);
 		run_end(run);
@@ -821,7 +821,7 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 	};
 	static struct pair pairs[PAIRS];
 	struct region *source, *target;
-	struct counted counted = { .wanted = count_of_pairs * (is_valgrind() ? 1 : WORKS) };
+	struct counter counter = { .wanted = count_of_pairs * (is_valgrind() ? 1 : WORKS) };
 	uint64_t overflowed;
 	int64_t began;
 
@@ -831,26 +831,26 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 	network->packet_time = 2 * CLOCK_NS_PER_US;
 	testbed.window = network->room / 2;
 	testbed.completed = count_completions;
-	testbed.owner = &counted;
+	testbed.owner = &counter;
 	source = region_of(0, SIZE, 0);
 	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
 	for (size_t index = 0; index < count_of_pairs; index++) {
-		struct terms terms = { .depth = WORKS };
+		struct qp_attr attr = { .depth = WORKS };
 		struct work work = { .kind = WORK_WRITE,
 				     .region = source,
 				     .length = SIZE,
 				     .remote_address = (uintptr_t)target->memory,
 				     .remote_key = target->remote_key };
 
-		pair_open(&pairs[index], &terms);
-		for (unsigned count = 0; count < counted.wanted / count_of_pairs; count++)
+		pair_open(&pairs[index], &attr);
+		for (unsigned count = 0; count < counter.wanted / count_of_pairs; count++)
 			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	if (getenv("SOFT_QUEUE_TRACE"))
 		fprintf(stderr, "%zu senders: %.1f MB/s, %llu packets, %llu overflowed\n", count_of_pairs,
-			(double)(counted.wanted * SIZE) / 1e6 / ((double)(network->now - began) / 1e9),
+			(double)(counter.wanted * SIZE) / 1e6 / ((double)(network->now - began) / 1e9),
 			(unsigned long long)network->sent, (unsigned long long)network->overflowed);
 	assert_true(network->now - began < CLOCK_NS_PER_S);
 	overflowed = network->overflowed;
@@ -902,7 +902,7 @@ static int64_t run_backlog(size_t lose)
 		WORKS = 4
 	};
 	static struct pair pairs[PAIRS];
-	struct counted counted = { .wanted = (size_t)PAIRS * WORKS };
+	struct counter counter = { .wanted = (size_t)PAIRS * WORKS };
 	struct region *source, *target;
 	int64_t left;
 
@@ -911,26 +911,26 @@ static int64_t run_backlog(size_t lose)
 	network->byte_time = 5000000; /* picoseconds: half a millisecond for each packet */
 	testbed.tap = count_requests;
 	testbed.completed = count_completions;
-	testbed.owner = &counted;
+	testbed.owner = &counter;
 	requests_sent = 0;
 	source = region_of(0, 64, 0);
 	target = region_of(1, 64, REGION_REMOTE_WRITE);
 	for (size_t index = 0; index < PAIRS; index++) {
-		struct terms terms = { .depth = WORKS, .ack_timeout = 18 };
+		struct qp_attr attr = { .depth = WORKS, .ack_timeout = 18 };
 		struct work work = { .kind = WORK_WRITE,
 				     .region = source,
 				     .length = 64,
 				     .remote_address = (uintptr_t)target->memory,
 				     .remote_key = target->remote_key };
 
-		pair_open(&pairs[index], &terms);
+		pair_open(&pairs[index], &attr);
 		for (unsigned count = 0; count < WORKS; count++)
 			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	left = clock_now() - last_request_at;
 	/* A repeat of the lost one, and of those behind it in its queue pair. */
-	assert_in_range(requests_sent, counted.wanted + (lose > 0), counted.wanted + (lose ? WORKS : 0));
+	assert_in_range(requests_sent, counter.wanted + (lose > 0), counter.wanted + (lose ? WORKS : 0));
 	for (size_t index = 0; index < PAIRS; index++)
 		pair_close(&pairs[index]);
 	soft_region_destroy(source);

@@ -127,11 +127,11 @@ static void a_packet_by_another_way_is_not_the_peers(void **state)
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, bench.psn, 0);
 	host_send_packet(&testbed.hosts[0], &elsewhere, &packet);
 	bench_run();
-	assert_int_equal(testbed.hosts[1].heard, 0);
+	assert_int_equal(testbed.hosts[1].cm_packets, 0);
 	assert_int_equal(endpoint->icmp_errno, EHOSTUNREACH);
 	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
-	assert_int_equal(testbed.hosts[1].heard, 1);
+	assert_int_equal(testbed.hosts[1].cm_packets, 1);
 	assert_int_equal(endpoint->icmp_errno, 0);
 	bench_close(&bench);
 }

@@ -41,7 +41,7 @@ static void post_some(struct bench *bench, unsigned works)
 
 static void answer(struct bench *bench, uint32_t psn, enum syndrome_kind kind, unsigned value)
 {
-	bench_answer(bench, OPCODE_ACKNOWLEDGE, psn, syndrome_make(kind, (uint8_t)value), 0);
+	bench_respond(bench, OPCODE_ACKNOWLEDGE, psn, syndrome_make(kind, (uint8_t)value), 0);
 }
 
 /* In microseconds, from each try of a packet to the next. Before anything is measured it is what a peer may take. */

@@ -20,15 +20,15 @@ static bool count_tries(struct network *where, const struct host *from, struct p
 	return false;
 }
 
-static struct told last;
+static struct reported last;
 static unsigned completions;
 
-static void keep_completion(void *owner, struct host *host, const struct told *told)
+static void keep_completion(void *owner, struct host *host, const struct reported *reported)
 {
 	(void)owner;
 	if (host != &testbed.hosts[0])
 		return;
-	last = *told;
+	last = *reported;
 	completions++;
 }
 
@@ -59,19 +59,19 @@ static void responses_are_held_to_their_length(void **state)
 		memset(local->memory, 9, 4096);
 		bench_post(&bench, WORK_READ, local, lengths[row]);
 		if (packets > 1) {
-			bench_answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
-			bench_answer(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
+			bench_respond(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
+			bench_respond(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
 			assert_int_equal(local->memory[0], 9);
 		}
 		for (uint32_t index = 0; index + 1 < packets; index++)
-			bench_answer(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST,
-				     100 + index, good, 1024);
-		bench_answer(&bench, final, 99 + packets, good, rest - 1);
+			bench_respond(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST,
+				      100 + index, good, 1024);
+		bench_respond(&bench, final, 99 + packets, good, rest - 1);
 		if (rest < 1024)
-			bench_answer(&bench, final, 99 + packets, good, rest + 1);
+			bench_respond(&bench, final, 99 + packets, good, rest + 1);
 		assert_int_equal(local->memory[(packets - 1) * 1024], 9);
 		assert_int_equal(completions, 0);
-		bench_answer(&bench, final, 99 + packets, good, rest);
+		bench_respond(&bench, final, 99 + packets, good, rest);
 		assert_int_equal(completions, 1);
 		assert_int_equal(last.completion.status, COMPLETION_OK);
 		assert_int_equal(last.completion.tag, 77);
@@ -131,9 +131,9 @@ static void reads_end_with_data_alone(void **state)
 	requester_open(&bench);
 	local = region_of(0, 4096, 0);
 	bench_post(&bench, WORK_READ, local, 100);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 0);
-	bench_answer(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
+	bench_respond(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
 	assert_int_equal(completions, 1);
 	soft_region_destroy(local);
 	bench_close(&bench);
@@ -153,18 +153,18 @@ static void acknowledgements_cover_what_they_name(void **state)
 	bench_post(&bench, WORK_SEND, local, 1);    /* 103 */
 	bench_post(&bench, WORK_WRITE, local, 1);   /* 104 */
 	bench_post(&bench, WORK_SEND, local, 1);    /* 105 */
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
 	assert_int_equal(completions, 0);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
 	assert_int_equal(completions, 1);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
 	assert_int_equal(completions, 3);
 	assert_int_equal(last.completion.kind, WORK_WRITE);
 	/* Of what was not sent. */
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
 	assert_int_equal(completions, 3);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
 	assert_int_equal(completions, 4);
 	soft_region_destroy(local);
 	bench_close(&bench);
@@ -184,7 +184,7 @@ static void silent_work_is_not_reported(void **state)
 		works[index].region = bench.region;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 1);
 	assert_int_equal(last.completion.tag, 2);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.count, 0);
@@ -206,7 +206,7 @@ static void not_ready_retries_are_counted(void **state)
 		for (unsigned round = 0; round < 30 && !completions; round++) {
 			assert_int_equal(tries, round + 1);
 			/* 10 us, in the specification's code. */
-			bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
+			bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
 			network_run(10 * CLOCK_NS_PER_MS);
 		}
 		assert_int_equal(completions, count < 7);
@@ -239,7 +239,7 @@ static void not_ready_waits_as_long_as_told(void **state)
 		local = region_of(0, 4096, 0);
 		bench_post(&bench, WORK_SEND, local, 100);
 		told_at = network->now;
-		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
+		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
 		network_run(CLOCK_NS_PER_S);
 		assert_true(tries >= 2);
 		assert_true(tried_at[1] - told_at > wait - 20 * CLOCK_NS_PER_US);
@@ -259,11 +259,11 @@ static void a_copy_of_not_ready_does_not_count(void **state)
 	qp_of(&bench.pair, 0)->rnr_retry_count = 1;
 	bench_post(&bench, WORK_SEND, bench.region, 100);
 	for (unsigned copies = 0; copies < 3; copies++)
-		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(completions, 0);
 	network_run(20 * CLOCK_NS_PER_MS);
 	assert_int_equal(tries, 2);
-	bench_answer(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
 	bench_close(&bench);
 }
@@ -283,11 +283,11 @@ static void peer_that_allows_no_reads(void **state)
 {
 	(void)state;
 	for (unsigned reads = 0; reads <= 1; reads++) {
-		struct terms terms = { .reads = reads, .no_reads = !reads };
+		struct qp_attr attr = { .reads = reads, .no_reads = !reads };
 		struct pair pair;
 
 		qp_open(1);
-		pair_open(&pair, &terms);
+		pair_open(&pair, &attr);
 		assert_int_equal(qp_of(&pair, 0)->endpoint->base.no_reads, !reads);
 		pair_close(&pair);
 		qp_close();
@@ -312,7 +312,7 @@ static void what_reads_ask_for(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct terms terms = { .reads = rows[row].reads, .depth = 20 };
+		struct qp_attr attr = { .reads = rows[row].reads, .depth = 20 };
 		struct work work = { .kind = WORK_READ, .length = rows[row].length };
 		struct region *local;
 		struct pair pair;
@@ -321,7 +321,7 @@ static void what_reads_ask_for(void **state)
 		testbed.tap = keep_packets;
 		testbed.window = rows[row].window * 1024;
 		kept_count = 0;
-		pair_open(&pair, &terms);
+		pair_open(&pair, &attr);
 		work.region = local = region_of(0, 65536, 0);
 		for (size_t index = 0; index < rows[row].posted; index++)
 			assert_int_equal(soft_qp_post(qp_of(&pair, 0), &work, 1), OUTCOME_OK);
@@ -397,7 +397,7 @@ static void refusals_have_their_status(void **state)
 		local = region_of(0, 4096, 0);
 		bench_post(&bench, WORK_WRITE, local, 100);
 		bench_post(&bench, WORK_SEND, local, 100);
-		bench_answer(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
+		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
 		/* The first was carried out. */
 		assert_int_equal(completions, 2);
 		assert_int_equal(last.completion.kind, WORK_SEND);

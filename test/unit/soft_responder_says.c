@@ -37,7 +37,7 @@ static void says_open(struct bench *bench)
 }
 
 /* Checks what was said since the last time. */
-static void heard(const char *expected)
+static void cm_packets(const char *expected)
 {
 	bench_run();
 	assert_string_equal(said, expected);
@@ -51,11 +51,11 @@ static void nothing_is_missing_behind_not_ready(void **state)
 
 	(void)state;
 	says_open(&bench);
-	bench_say(&bench, OPCODE_SEND_ONLY, FIRST, 8);
-	heard("R");
-	bench_say(&bench, OPCODE_SEND_ONLY, FIRST + 1, 8);
-	bench_say(&bench, OPCODE_SEND_ONLY, FIRST + 2, 8);
-	heard("");
+	bench_send(&bench, OPCODE_SEND_ONLY, FIRST, 8);
+	cm_packets("R");
+	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 1, 8);
+	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 2, 8);
+	cm_packets("");
 	bench_close(&bench);
 }
 
@@ -66,14 +66,14 @@ static void a_gap_that_closes_at_once_is_not_told(void **state)
 
 	(void)state;
 	says_open(&bench);
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
-	heard("A");
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
+	cm_packets("A");
 	assert_int_equal(last_psn, FIRST + 1);
 	/* The next one is a gap of its own. */
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST + 3, 8);
-	heard("S");
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 3, 8);
+	cm_packets("S");
 	bench_close(&bench);
 }
 
@@ -84,18 +84,18 @@ static void a_refusal_is_for_what_was_wrong(void **state)
 
 	(void)state;
 	says_open(&bench);
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	heard("A");
-	bench_say(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
-	heard("N");
-	bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	heard("");
-	bench_say(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
-	heard("N");
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+	cm_packets("A");
+	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
+	cm_packets("N");
+	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+	cm_packets("");
+	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
+	cm_packets("N");
 	/* It leaves, and the refusal stands. */
 	soft_qp_stop(qp_of(&bench.pair, 1));
 	hosts_flush();
-	heard("");
+	cm_packets("");
 	bench_close(&bench);
 }
 
@@ -107,20 +107,20 @@ static void how_often_the_last_acknowledgement_is_said(void **state)
 		struct bench bench;
 
 		says_open(&bench);
-		bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-		heard("A");
+		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+		cm_packets("A");
 		if (lossy) {
-			bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-			heard("A");
+			bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+			cm_packets("A");
 		}
 		soft_qp_stop(qp_of(&bench.pair, 1));
 		hosts_flush();
-		heard(lossy ? "AAAAA" : "AA");
+		cm_packets(lossy ? "AAAAA" : "AA");
 		/* A repeat is still acknowledged, but nothing is read any more. */
-		bench_say(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-		heard("A");
-		bench_say(&bench, OPCODE_READ_REQUEST, FIRST, 8);
-		heard("");
+		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+		cm_packets("A");
+		bench_send(&bench, OPCODE_READ_REQUEST, FIRST, 8);
+		cm_packets("");
 		bench_close(&bench);
 	}
 }

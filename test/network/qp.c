@@ -286,7 +286,7 @@ void count_completions(void *owner, struct host *host, const struct reported *re
 	network->done = ++counter->good == counter->wanted;
 }
 
-enum outcome post_without_log(struct soft_qp *qp, const struct work *work)
+enum outcome post_captured(struct soft_qp *qp, const struct work *work)
 {
 	struct capture capture;
 	enum outcome outcome;

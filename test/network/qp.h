@@ -103,7 +103,7 @@ struct region *region_of(size_t host, size_t length, unsigned access);
 bool is_valgrind(void);
 unsigned seeds(unsigned count);
 void count_completions(void *owner, struct host *host, const struct reported *reported);
-enum outcome post_without_log(struct soft_qp *qp, const struct work *work);
+enum outcome post_captured(struct soft_qp *qp, const struct work *work);
 void bench_open(struct bench *bench, unsigned reads);
 void bench_close(struct bench *bench);
 struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* Datagrams to groups over a simulated network. */
+/* Datagrams to multicast groups on a simulated network. */
 #include "test/network/qp.h"
 #include "transport/soft/region.h"
 
@@ -28,8 +28,8 @@ static void datagram_completed(void *owner, struct host *host, const struct repo
 		datagrams->sent[datagrams->sent_count++] = reported->completion;
 }
 
-/* Where an end sends to. */
-static void aim(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
+/* Sets the destination of an end. */
+static void set_destination(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
 {
 	const struct host *host = &testbed.hosts[end];
 	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to, .mtu = 1024 };
@@ -63,7 +63,7 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 		endpoint_prepare(&datagrams->ends[end], &testbed.hosts[end], ENDPOINT_GROUP, 16, 16);
 		datagrams->ends[end].group_socket = join(end, &group);
 		datagrams->regions[end] = region_of(end, 65536, 0);
-		aim(datagrams, end, &group, KEY);
+		set_destination(datagrams, end, &group, KEY);
 	}
 	testbed.completed = datagram_completed;
 	testbed.owner = datagrams;
@@ -140,8 +140,8 @@ static void datagrams_arrive(void **state)
 	}
 }
 
-/* Receives may be there before the group is known, sends may not. */
-static void receives_come_first(void **state)
+/* Receives may be posted before the destination is set, sends may not. */
+static void receives_before_destination(void **state)
 {
 	struct soft_endpoint endpoint;
 	struct work work = { .kind = WORK_SEND };
@@ -152,15 +152,15 @@ static void receives_come_first(void **state)
 	region = region_of(0, 100, 0);
 	work.region = region;
 	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_GROUP, 1, 1);
-	assert_int_equal(post_without_log(endpoint.qp, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_captured(endpoint.qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_RECEIVE;
-	assert_int_equal(post_without_log(endpoint.qp, &work), OUTCOME_OK);
+	assert_int_equal(post_captured(endpoint.qp, &work), OUTCOME_OK);
 	soft_qp_destroy(endpoint.qp);
 	soft_region_destroy(region);
 	qp_close();
 }
 
-static void datagrams_that_are_lost(void **state)
+static void undeliverable_datagrams_are_dropped(void **state)
 {
 	struct datagrams datagrams;
 	struct work work = { .kind = WORK_SEND, .length = 1025 };
@@ -171,23 +171,24 @@ static void datagrams_that_are_lost(void **state)
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	join(1, &other);
 	work.region = datagrams.regions[0];
-	assert_int_equal(post_without_log(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
+	assert_int_equal(post_captured(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
 	work.kind = WORK_WRITE;
-	assert_int_equal(post_without_log(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
-	/* No receive; one that is too short, which stays; another key; another group; left. */
+	assert_int_equal(post_captured(datagrams.ends[0].qp, &work), OUTCOME_INTERNAL);
+	/* Dropped: no receive; a receive that is too short, which stays posted; another qkey; another group; after
+	 * leaving. */
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
 	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 0, 139);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.received_count, 0);
-	aim(&datagrams, 0, &group, 5);
+	set_destination(&datagrams, 0, &group, 5);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
-	aim(&datagrams, 0, &other, KEY);
+	set_destination(&datagrams, 0, &other, KEY);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
 	network_run(CLOCK_NS_PER_MS);
-	aim(&datagrams, 0, &group, KEY);
+	set_destination(&datagrams, 0, &group, KEY);
 	socket = datagrams.ends[1].group_socket;
 	datagrams.ends[1].group_socket = NULL;
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
@@ -201,8 +202,8 @@ static void datagrams_that_are_lost(void **state)
 	datagrams_close(&datagrams);
 }
 
-/* A member at one interface says nothing of the group at another: each joins there, and hears what comes there. */
-static void each_interface_joins(void **state)
+/* Membership is per interface: each interface joins and receives separately. */
+static void membership_is_per_interface(void **state)
 {
 	struct datagrams datagrams;
 	struct host *host = &testbed.hosts[1];
@@ -227,8 +228,9 @@ static void each_interface_joins(void **state)
 	datagrams_close(&datagrams);
 }
 
-/* On the loopback all that is sent comes back, whatever the socket is told: what is not to come back is not sent. */
-static void nothing_comes_back_on_the_loopback(void **state)
+/* The loopback interface returns all multicast packets, whatever IP_MULTICAST_LOOP is: with no_loopback they are not
+ * sent. */
+static void no_loopback_on_loopback_interface(void **state)
 {
 	struct datagrams datagrams;
 
@@ -242,7 +244,7 @@ static void nothing_comes_back_on_the_loopback(void **state)
 		qp_set_address(host, &(struct address){ .family = ADDRESS_IP4,
 							.bytes = { loopback ? 127 : 10, 0, 0, (uint8_t)(9 + turn) } });
 		datagrams.ends[0].base.options.no_loopback = !wanted;
-		aim(&datagrams, 0, &group, KEY);
+		set_destination(&datagrams, 0, &group, KEY);
 		datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 		network_run(CLOCK_NS_PER_MS);
 		assert_int_equal(datagrams.sent_count, turn + 1);
@@ -251,8 +253,8 @@ static void nothing_comes_back_on_the_loopback(void **state)
 	datagrams_close(&datagrams);
 }
 
-/* A burst longer than the socket's window goes out in several turns, and completes in order. */
-static void datagrams_go_in_turns(void **state)
+/* A burst longer than the socket window is sent in several turns and completes in order. */
+static void burst_exceeds_socket_window(void **state)
 {
 	struct datagrams datagrams;
 
@@ -271,8 +273,9 @@ static void datagrams_go_in_turns(void **state)
 	datagrams_close(&datagrams);
 }
 
-/* What found no room goes a moment later; what this host does not take fails, and the queue with it, as in a device. */
-static void datagrams_that_do_not_leave(void **state)
+/* Packets that the socket rejected for lack of buffer are sent again later. If sending fails, the work request and
+ * the queue pair fail. */
+static void unsent_datagrams_are_resent_or_fail(void **state)
 {
 	struct datagrams datagrams;
 
@@ -308,13 +311,10 @@ static void datagrams_that_do_not_leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(receives_come_first),
-		cmocka_unit_test(datagrams_arrive),
-		cmocka_unit_test(datagrams_that_are_lost),
-		cmocka_unit_test(datagrams_go_in_turns),
-		cmocka_unit_test(datagrams_that_do_not_leave),
-		cmocka_unit_test(each_interface_joins),
-		cmocka_unit_test(nothing_comes_back_on_the_loopback),
+		cmocka_unit_test(receives_before_destination),	       cmocka_unit_test(datagrams_arrive),
+		cmocka_unit_test(undeliverable_datagrams_are_dropped), cmocka_unit_test(burst_exceeds_socket_window),
+		cmocka_unit_test(unsent_datagrams_are_resent_or_fail), cmocka_unit_test(membership_is_per_interface),
+		cmocka_unit_test(no_loopback_on_loopback_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* Connections over a simulated network: what arrives, how fast, and how it ends if it does not. */
+/* Connected queue pairs on a simulated network: transfers, throughput, retransmission, failure. */
 #include <errno.h>
 
 #include "test/network/qp_run.h"
@@ -9,7 +9,7 @@
 
 /* ---- every kind and size ---- */
 
-static void every_kind_and_size(void **state)
+static void all_kinds_and_sizes(void **state)
 {
 	(void)state;
 	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2) {
@@ -39,7 +39,7 @@ static void every_kind_and_size(void **state)
 
 /* ---- thousands of seeded runs ---- */
 
-static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
+static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 {
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
 	struct run *run = run_new();
@@ -63,51 +63,51 @@ static void one_run(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	qp_close();
 }
 
-static void many_runs(const char *what, unsigned loss, unsigned other, unsigned count)
+static void run_seeds(const char *what, unsigned loss, unsigned other, unsigned count)
 {
 	unsigned total = seeds(count);
 
 	for (unsigned seed = 0; seed < total; seed++) {
 		if (getenv("SOFT_QUEUE_TRACE"))
 			fprintf(stderr, "%s: seed %u\n", what, seed);
-		one_run(seed * 1000 + loss, loss, other, 30);
+		run_seed(seed * 1000 + loss, loss, other, 30);
 	}
 }
 
 static void runs_without_loss(void **state)
 {
 	(void)state;
-	many_runs("without loss", 0, 0, 400);
+	run_seeds("without loss", 0, 0, 400);
 }
 
-static void runs_with_one_per_cent(void **state)
+static void runs_with_1_percent_loss(void **state)
 {
 	(void)state;
-	many_runs("1 %", 10, 10, 1000);
+	run_seeds("1 %", 10, 10, 1000);
 }
 
-static void runs_with_five_per_cent(void **state)
+static void runs_with_5_percent_loss(void **state)
 {
 	(void)state;
-	many_runs("5 %", 50, 50, 1000);
+	run_seeds("5 %", 50, 50, 1000);
 }
 
-static void runs_with_twenty_per_cent(void **state)
+static void runs_with_20_percent_loss(void **state)
 {
 	(void)state;
-	many_runs("20 %", 200, 50, 1000);
+	run_seeds("20 %", 200, 50, 1000);
 }
 
 static void runs_with_reordering(void **state)
 {
 	(void)state;
-	many_runs("reordering", 0, 200, 600);
+	run_seeds("reordering", 0, 200, 600);
 }
 
 /* ---- speed in virtual time ---- */
 
-/* MB/s of works of that kind in one direction, on a line of 10 Gbit/s and a round trip of some 30 us. */
-static double speed(enum work_kind kind, uint32_t length, size_t works, unsigned loss)
+/* Returns MB/s of work requests in one direction. The line has 10 Gbit/s, the round trip time is about 30 us. */
+static double throughput(enum work_kind kind, uint32_t length, size_t works, unsigned loss)
 {
 	struct run *run = run_new();
 	double megabytes;
@@ -127,9 +127,9 @@ static double speed(enum work_kind kind, uint32_t length, size_t works, unsigned
 	return megabytes;
 }
 
-static void speed_survives_loss(void **state)
+static void throughput_with_loss(void **state)
 {
-	/* On a line of 1,250 MB/s; what is reached lies well above. */
+	/* The line has 1,250 MB/s. The measured rates are well above these limits. */
 	static const struct {
 		enum work_kind kind;
 		unsigned loss;
@@ -141,92 +141,92 @@ static void speed_survives_loss(void **state)
 
 	(void)state;
 	for (size_t index = 0; index < LENGTH(rows); index++)
-		assert_true(speed(rows[index].kind, 65536, is_valgrind() ? 8 : 128, rows[index].loss) >=
+		assert_true(throughput(rows[index].kind, 65536, is_valgrind() ? 8 : 128, rows[index].loss) >=
 			    (is_valgrind() ? 0 : rows[index].least));
 }
 
-/* ---- a peer that is busy with something else for a while ---- */
+/* ---- a peer that is busy for a while ---- */
 
-static unsigned requests, repeated;
+static unsigned requests, retransmitted;
 static uint32_t psn_after_all;
 
-static bool count_repeats(struct network *where, const struct host *from, struct packet *packet)
+static bool count_retransmissions(struct network *where, const struct host *from, struct packet *packet)
 {
 	if (from != &testbed.hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
 		return true;
 	if (requests++ && psn_before(packet->psn, psn_after_all))
-		repeated++;
+		retransmitted++;
 	else
 		psn_after_all = psn_add(packet->psn, 1);
 	where->wake_time = requests >= 500 && requests < 540 ? 50 * CLOCK_NS_PER_MS : 5 * CLOCK_NS_PER_US;
 	return true;
 }
 
-static void busy_peer_is_not_hurried(void **state)
+static void busy_peer_gets_no_retransmissions(void **state)
 {
 	struct run *run = run_new();
 
 	(void)state;
 	qp_open(1);
-	testbed.tap = count_repeats;
-	requests = repeated = 0;
+	testbed.tap = count_retransmissions;
+	requests = retransmitted = 0;
 	run->attr.ack_timeout = 19;
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 10000 });
 	run_all(run);
 	assert_int_equal(requests, 1000);
-	assert_int_equal(repeated, 0);
+	assert_int_equal(retransmitted, 0);
 	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
 	free(run);
 	qp_close();
 }
 
-/* ---- a peer that has become slow, as when thousands of others came to it ---- */
+/* ---- a peer that becomes slow, as with thousands of other connections ---- */
 
-static bool slow_down(struct network *where, const struct host *from, struct packet *packet)
+static bool delay_after_50_requests(struct network *where, const struct host *from, struct packet *packet)
 {
-	count_repeats(where, from, packet);
+	count_retransmissions(where, from, packet);
 	where->wake_time = requests < 50 ? 5 * CLOCK_NS_PER_US : 200 * CLOCK_NS_PER_MS;
 	return true;
 }
 
-/* One work at a time: each answer comes after the work was sent again, and says nothing of how long it took. */
-static void slow_peer_is_learned(void **state)
+/* With one work request at a time each ACK comes after a retransmission, and is no RTT sample (Karn). */
+static void timeout_adapts_to_slow_peer(void **state)
 {
 	struct run *run = run_new();
 
 	(void)state;
 	qp_open(1);
-	testbed.tap = slow_down;
-	requests = repeated = 0;
+	testbed.tap = delay_after_50_requests;
+	requests = retransmitted = 0;
 	run->attr.ack_timeout = 19;
 	run->attr.depth = 1;
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
 	run_all(run);
-	assert_in_range(repeated, 1, 15);
+	assert_in_range(retransmitted, 1, 15);
 	free(run);
 	qp_close();
 }
 
-/* ---- a loss long ago ---- */
+/* ---- recent losses ---- */
 
-static const struct requester *watched;
-static unsigned losses_at_once;
+static const struct requester *watched_requester;
+static unsigned losses_after_drop;
 
-static bool lose_the_third(struct network *where, const struct host *from, struct packet *packet)
+static bool drop_third_request(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
 	if (from != &testbed.hosts[0] || !(opcode_form(packet->opcode) & FORM_SEND))
 		return true;
 	requests++;
 	if (requests == 10)
-		losses_at_once = watched->recent_losses;
+		losses_after_drop = watched_requester->recent_losses;
 	return requests != 3;
 }
 
-/* After 64 round trips without another one. */
-static void loss_is_forgotten(void **state)
+/* recent_losses is 0 after 64 round trips without a loss. */
+static void recent_losses_are_reset(void **state)
 {
 	struct run *run = run_new();
 
@@ -236,36 +236,36 @@ static void loss_is_forgotten(void **state)
 	for (size_t index = 0; index < 100; index++)
 		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
 	pair_open(&run->pair, &run->attr);
-	watched = &qp_of(&run->pair, 0)->requester;
-	requests = losses_at_once = 0;
-	testbed.tap = lose_the_third;
+	watched_requester = &qp_of(&run->pair, 0)->requester;
+	requests = losses_after_drop = 0;
+	testbed.tap = drop_third_request;
 	run_begin(run);
 	run_wait(run);
 	assert_int_equal(requests, 101);
-	assert_int_equal(losses_at_once, 1);
-	assert_int_equal(watched->recent_losses, 0);
+	assert_int_equal(losses_after_drop, 1);
+	assert_int_equal(watched_requester->recent_losses, 0);
 	run_check_end(run);
 	run_end(run);
 }
 
-/* A clock that has not moved on: the least there is, as 0 stands for not measured. */
-static void answers_may_take_no_time(void **state)
+/* srtt is at least 1 ns: 0 means not measured. */
+static void srtt_is_at_least_1_ns(void **state)
 {
 	struct run *run = run_of_sends(10, 0, 7);
 
 	(void)state;
 	network->delay = network->byte_time = network->wake_time = 0;
-	watched = &qp_of(&run->pair, 0)->requester;
+	watched_requester = &qp_of(&run->pair, 0)->requester;
 	run_begin(run);
 	run_wait(run);
-	assert_int_equal(watched->srtt, 1);
+	assert_int_equal(watched_requester->srtt, 1);
 	run_check_end(run);
 	run_end(run);
 }
 
-/* ---- a receiver that is slow to post ---- */
+/* ---- RNR NAK ---- */
 
-static void not_ready_waits_for_ever(void **state)
+static void rnr_retry_7_is_infinite(void **state)
 {
 	struct run *run = run_of_sends(10, 7, 7);
 	uint64_t sent;
@@ -273,7 +273,7 @@ static void not_ready_waits_for_ever(void **state)
 	(void)state;
 	run_begin(run);
 	assert_false(network_run(4 * CLOCK_NS_PER_S));
-	/* It asks every 5 ms at the most, with one packet. */
+	/* One packet is sent every 5 ms or less often. */
 	sent = network->sent;
 	assert_false(network_run(1 * CLOCK_NS_PER_S));
 	assert_in_range(network->sent - sent, 300, 450);
@@ -287,7 +287,7 @@ static void not_ready_waits_for_ever(void **state)
 	run_end(run);
 }
 
-static void not_ready_is_given_up(void **state)
+static void rnr_retries_are_limited(void **state)
 {
 	(void)state;
 	for (unsigned count = 0; count < 7; count += 3) {
@@ -302,9 +302,9 @@ static void not_ready_is_given_up(void **state)
 	}
 }
 
-/* ---- a peer that is gone ---- */
+/* ---- a dead peer ---- */
 
-static void dead_peer_is_noticed(void **state)
+static void dead_peer_is_detected(void **state)
 {
 	struct run *run = run_of_sends(4, 3, 7);
 	int64_t round = INT64_C(4096) << 14;
@@ -316,7 +316,7 @@ static void dead_peer_is_noticed(void **state)
 	run->taken = network->now;
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	assert_int_equal(run->failed_status, COMPLETION_RETRY_EXCEEDED);
-	/* Eight rounds of what was agreed on, or four tries in each of them. */
+	/* Eight agreed ACK timeouts, with up to four transmissions in each. */
 	assert_true(network->now - run->taken >= 8 * round);
 	assert_true(network->now - run->taken < 3 * CLOCK_NS_PER_S);
 	run_end(run);
@@ -331,7 +331,7 @@ static void idle_connection_is_probed(void **state)
 	run_begin(run);
 	assert_true(network_run(CLOCK_NS_PER_S));
 	sent = network->sent;
-	/* The probes cost nothing: no work, no receive, few packets. */
+	/* Probes use no work request and no receive, and few packets. */
 	assert_false(network_run(60 * CLOCK_NS_PER_S));
 	assert_in_range(network->sent - sent, 10, 80);
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
@@ -342,8 +342,8 @@ static void idle_connection_is_probed(void **state)
 	run_end(run);
 }
 
-/* A probe is under way when the command posts: its work carries the news. */
-static void work_behind_a_probe_fails(void **state)
+/* The probe is outstanding when the command posts: the failure is reported as the completion of the work request. */
+static void work_behind_probe_fails(void **state)
 {
 	struct run *run = run_of_sends(2, 0, 7);
 
@@ -360,8 +360,8 @@ static void work_behind_a_probe_fails(void **state)
 	run_end(run);
 }
 
-/* The path says that the peer is gone: it has a moment to show that it is not. Whatever it said is over then. */
-static void doubted_peer_answers(void **state)
+/* After an ICMP error a probe is sent. If the peer responds, the connection stays, and the error is cleared. */
+static void suspected_peer_responds(void **state)
 {
 	struct run *run = run_of_sends(2, 0, 7);
 	uint64_t sent;
@@ -384,22 +384,23 @@ static void doubted_peer_answers(void **state)
 	run_end(run);
 }
 
-/* As the call-back of a socket that got the news: with a new look at the clock. */
-static void doubt(struct soft_qp *qp)
+/* Calls soft_qp_suspect() as the callback of a socket does, with a new time stamp. */
+static void suspect(struct soft_qp *qp)
 {
 	soft_qp_batch_end(qp->transport);
 	soft_qp_suspect(qp);
 	soft_qp_batch_end(qp->transport);
 }
 
-static bool lose_requests(struct network *where, const struct host *from, struct packet *packet)
+static bool drop_requests(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
 	return from != &testbed.hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE);
 }
 
-/* Work that was agreed to wait for ever does so again, and what was counted during the doubt is forgotten. */
-static void doubted_peer_speaks(void **state)
+/* After the peer responds, work without a timeout waits again without limit, and the timeouts counted while it was
+ * suspected are cleared. */
+static void suspected_peer_sends_packets(void **state)
 {
 	struct bench bench;
 	struct counter counter = { .wanted = 2 };
@@ -423,11 +424,11 @@ static void doubted_peer_speaks(void **state)
 	bench_run();
 	assert_int_equal(counter.good, 1);
 
-	testbed.tap = lose_requests;
+	testbed.tap = drop_requests;
 	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 	for (unsigned round = 0; round < 2; round++) {
 		network_run(10 * CLOCK_NS_PER_S);
-		doubt(qp);
+		suspect(qp);
 		for (unsigned wait = 0; wait < 40 && qp->requester.timeouts < 4; wait++)
 			network_run(10 * CLOCK_NS_PER_MS);
 		assert_int_equal(qp->requester.timeouts, 4);
@@ -435,19 +436,17 @@ static void doubted_peer_speaks(void **state)
 	}
 	network_run(10 * CLOCK_NS_PER_S);
 	testbed.tap = NULL;
-	doubt(qp);
+	suspect(qp);
 	assert_true(network_run(CLOCK_NS_PER_S));
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 	bench_close(&bench);
 }
 
-static void doubted_peer_is_gone(void **state)
+static void suspected_peer_is_dead(void **state)
 {
 	(void)state;
-	/*
-	 * Idle, with work that is repeated, with work that waits for ever, with a peer that has no receive, and with
-	 * work that has waited for long and has no retries.
-	 */
+	/* 0: idle, 1: work with retransmission, 2: work without a timeout, 3: the peer has no receive, 4: old work
+	 * without retries. */
 	for (unsigned way = 0; way < 5; way++) {
 		struct run *run = run_of_sends(2, way == 3 ? 2 : 0, 7);
 		struct soft_qp *qp = qp_of(&run->pair, 0);
@@ -466,7 +465,7 @@ static void doubted_peer_is_gone(void **state)
 			qp->retry_count = 0;
 			network_run(10 * CLOCK_NS_PER_S);
 		}
-		doubt(qp);
+		suspect(qp);
 		network_run(CLOCK_NS_PER_S * 9 / 10);
 		assert_int_equal(testbed.hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
@@ -477,12 +476,12 @@ static void doubted_peer_is_gone(void **state)
 	}
 }
 
-/* However many others are silent just then, and have to be asked a few at a time. */
-static void doubted_peers_of_many_are_gone(void **state)
+/* The same while many other connections are unresponsive, and their probes are limited. */
+static void suspected_peers_among_many_are_dead(void **state)
 {
 	enum {
 		PAIRS = 2000,
-		DOUBTED = 50
+		SUSPECTED = 50
 	};
 	struct pair *pairs = calloc(PAIRS, sizeof(*pairs));
 	struct qp_attr attr = { .depth = 1, .ack_timeout = 20 };
@@ -497,20 +496,20 @@ static void doubted_peers_of_many_are_gone(void **state)
 	testbed.hosts[1].dead = true;
 	network_run(CLOCK_NS_PER_S * 6 / 10);
 	soft_qp_batch_end(testbed.hosts[0].transport);
-	for (size_t index = 0; index < PAIRS; index += PAIRS / DOUBTED)
+	for (size_t index = 0; index < PAIRS; index += PAIRS / SUSPECTED)
 		soft_qp_suspect(qp_of(&pairs[index], 0));
 	network_run(CLOCK_NS_PER_S * 9 / 10);
 	assert_int_equal(testbed.hosts[0].failures, 0);
 	network_run(CLOCK_NS_PER_S * 7 / 10);
-	assert_int_equal(testbed.hosts[0].failures, DOUBTED);
+	assert_int_equal(testbed.hosts[0].failures, SUSPECTED);
 	for (size_t index = 0; index < PAIRS; index++)
 		pair_close(&pairs[index]);
 	qp_close();
 	free(pairs);
 }
 
-/* Who has agreed never to repeat anything, or after hours only, still wants to know whether the peer lives. */
-static void probes_do_not_wait_for_hours(void **state)
+/* Probes are retransmitted in time although the agreed ACK timeout is infinite, or hours. */
+static void probe_timeout_is_limited(void **state)
 {
 	(void)state;
 	for (unsigned turn = 0; turn < 2; turn++) {
@@ -533,7 +532,8 @@ static void probes_do_not_wait_for_hours(void **state)
 
 /* ---- access violations ---- */
 
-static void try_violation(struct work work, unsigned access, unsigned loss, uint32_t key_error, uint64_t address_error)
+static void assert_access_error(struct work work, unsigned access, unsigned loss, uint32_t key_error,
+				uint64_t address_error)
 {
 	struct run *run = run_new();
 	uint8_t before[9000];
@@ -556,7 +556,7 @@ static void try_violation(struct work work, unsigned access, unsigned loss, uint
 	assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);
 	assert_memory_equal(before, region->memory, sizeof(before));
 	assert_int_equal(testbed.hosts[1].failures, 1);
-	/* Nothing is taken any more. */
+	/* The queue pair accepts no more requests. */
 	work.remote_address -= address_error;
 	work.remote_key -= key_error;
 	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), &work, 1), OUTCOME_OK);
@@ -567,7 +567,7 @@ static void try_violation(struct work work, unsigned access, unsigned loss, uint
 	run_end(run);
 }
 
-static void violations_change_nothing(void **state)
+static void access_errors_change_no_memory(void **state)
 {
 	static const enum work_kind kinds[] = { WORK_READ, WORK_WRITE };
 
@@ -577,34 +577,35 @@ static void violations_change_nothing(void **state)
 			unsigned right = kinds[kind] == WORK_READ ? REGION_REMOTE_READ : REGION_REMOTE_WRITE;
 			unsigned wrong = kinds[kind] == WORK_READ ? REGION_REMOTE_WRITE : REGION_REMOTE_READ;
 
-			try_violation((struct work){ .kind = kinds[kind], .length = 16 }, wrong, loss, 0, 0);
-			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 1, 0);
-			try_violation((struct work){ .kind = kinds[kind], .length = 9000 }, right, loss, 0, 1);
-			try_violation((struct work){ .kind = kinds[kind], .length = 1 }, right, loss, 0, 9000);
-			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0, UINT64_MAX);
-			try_violation((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
-				      UINT64_MAX - 8000);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 16 }, wrong, loss, 0, 0);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 1, 0);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 9000 }, right, loss, 0, 1);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 1 }, right, loss, 0, 9000);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
+					    UINT64_MAX);
+			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
+					    UINT64_MAX - 8000);
 		}
 }
 
-struct ends {
+struct end_statuses {
 	enum completion_status statuses[4];
 	size_t count;
 };
 
-static void note_end(void *owner, struct host *host, const struct reported *reported)
+static void save_status(void *owner, struct host *host, const struct reported *reported)
 {
-	struct ends *ends = owner;
+	struct end_statuses *list = owner;
 
-	if (host == &testbed.hosts[0] && ends->count < LENGTH(ends->statuses))
-		ends->statuses[ends->count++] = reported->completion.status;
+	if (host == &testbed.hosts[0] && list->count < LENGTH(list->statuses))
+		list->statuses[list->count++] = reported->completion.status;
 }
 
-/* The refusal of one work is all that the peer says of those before it, which were carried out. */
-static void works_before_a_violation_are_done(void **state)
+/* A NAK acknowledges the earlier requests implicitly. */
+static void work_before_access_error_completes(void **state)
 {
 	struct run *run = run_of_sends(1, 0, 7);
-	struct ends ends = { .count = 0 };
+	struct end_statuses list = { .count = 0 };
 	struct work works[3] = { { .kind = WORK_SEND, .length = 8 },
 				 { .kind = WORK_WRITE, .length = 8 },
 				 { .kind = WORK_WRITE, .length = 8 } };
@@ -612,9 +613,9 @@ static void works_before_a_violation_are_done(void **state)
 	(void)state;
 	run_prepare(run);
 	run_post_receives(run, 0);
-	network->wake_time = CLOCK_NS_PER_MS; /* all in one batch */
-	testbed.completed = note_end;
-	testbed.owner = &ends;
+	network->wake_time = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
+	testbed.completed = save_status;
+	testbed.owner = &list;
 	for (size_t index = 0; index < LENGTH(works); index++) {
 		works[index].region = run->directions[0].local;
 		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
@@ -622,14 +623,14 @@ static void works_before_a_violation_are_done(void **state)
 	}
 	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), works, 3), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(ends.count, 3);
-	assert_int_equal(ends.statuses[0], COMPLETION_OK);
-	assert_int_equal(ends.statuses[1], COMPLETION_OK);
-	assert_int_equal(ends.statuses[2], COMPLETION_REMOTE_ACCESS);
+	assert_int_equal(list.count, 3);
+	assert_int_equal(list.statuses[0], COMPLETION_OK);
+	assert_int_equal(list.statuses[1], COMPLETION_OK);
+	assert_int_equal(list.statuses[2], COMPLETION_REMOTE_ACCESS);
 	run_end(run);
 }
 
-static void nothing_needs_no_key(void **state)
+static void zero_length_needs_no_key(void **state)
 {
 	struct run *run = run_of_sends(1, 1, 7);
 	struct work works[2] = { { .kind = WORK_READ, .tag = 1 }, { .kind = WORK_WRITE, .tag = 2 } };
@@ -645,8 +646,8 @@ static void nothing_needs_no_key(void **state)
 	run_end(run);
 }
 
-/* A region that goes in the middle of a READ or WRITE is out of reach at once. */
-static void region_goes_under_way(void **state)
+/* A region destroyed during a READ or WRITE is inaccessible at once. */
+static void region_destroyed_during_transfer(void **state)
 {
 	(void)state;
 	for (unsigned turn = 0; turn < 2; turn++) {
@@ -676,9 +677,9 @@ static void region_goes_under_way(void **state)
 	}
 }
 
-/* ---- answers that make no sense ---- */
+/* ---- invalid responses ---- */
 
-static void strange_answers_are_dropped(void **state)
+static void invalid_responses_are_dropped(void **state)
 {
 	struct run *run = run_of_sends(8, 8, 7);
 	struct packet packet = { .pkey = PACKET_PKEY };
@@ -696,7 +697,7 @@ static void strange_answers_are_dropped(void **state)
 		host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
 		network_run(CLOCK_NS_PER_US * 10);
 	}
-	/* Inside the window, but not what was asked for. */
+	/* Within the window, but not requested. */
 	packet.opcode = OPCODE_READ_RESPONSE_ONLY;
 	packet.psn = 0;
 	host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
@@ -714,8 +715,9 @@ static void strange_answers_are_dropped(void **state)
 	run_end(run);
 }
 
-/* Whatever comes, in any state: nothing breaks that the address sanitizer would see, and nobody else is hurt. */
-static void random_packets(void **state)
+/* Random packets in all states cause no memory error that AddressSanitizer detects, and do not change another
+ * connection. */
+static void random_packets_are_harmless(void **state)
 {
 	unsigned total = seeds(300);
 
@@ -767,10 +769,10 @@ static void random_packets(void **state)
 	}
 }
 
-/* ---- several queues ---- */
+/* ---- several queue pairs ---- */
 
-/* Some break, some are destroyed under way; the others do not notice. */
-static void queues_do_not_disturb_each_other(void **state)
+/* Some queue pairs fail, some are destroyed during transfers; the others are not affected. */
+static void queue_pairs_are_independent(void **state)
 {
 	unsigned total = seeds(100);
 
@@ -811,8 +813,8 @@ static void queues_do_not_disturb_each_other(void **state)
 	}
 }
 
-/* Returns how many packets found no room in the receiver's socket. */
-static uint64_t senders_at_once(size_t count_of_pairs)
+/* Returns the number of packets dropped because the receiver's socket buffer was full. */
+static uint64_t overflow_of_senders(size_t count_of_pairs)
 {
 	enum {
 		PAIRS = 64,
@@ -862,23 +864,23 @@ static uint64_t senders_at_once(size_t count_of_pairs)
 	return overflowed;
 }
 
-/* The least windows of all of them together are far more than the receiver's socket holds. */
-static void many_senders_get_through(void **state)
+/* The sum of the minimum windows exceeds the receiver's socket buffer. */
+static void many_senders_complete(void **state)
 {
 	(void)state;
-	senders_at_once(64);
+	overflow_of_senders(64);
 }
 
-/* Each by itself would fill it. */
-static void busy_senders_share_the_window(void **state)
+/* One of them alone could fill the socket buffer. */
+static void busy_senders_share_window(void **state)
 {
 	(void)state;
-	assert_int_equal(senders_at_once(20), 0);
-	assert_int_equal(senders_at_once(2), 0);
+	assert_int_equal(overflow_of_senders(20), 0);
+	assert_int_equal(overflow_of_senders(2), 0);
 }
 
 static size_t requests_sent;
-static size_t request_to_lose; /* counted from 1 in the order of sending; 0: none */
+static size_t request_to_drop; /* number of the request in sending order, from 1; 0: none */
 static int64_t last_request_at;
 
 static bool count_requests(struct network *where, const struct host *from, struct packet *packet)
@@ -888,14 +890,12 @@ static bool count_requests(struct network *where, const struct host *from, struc
 	if (from != &testbed.hosts[0])
 		return true;
 	last_request_at = clock_now();
-	return ++requests_sent != request_to_lose;
+	return ++requests_sent != request_to_drop;
 }
 
-/*
- * Many queue pairs keep a slow network busy for longer than the time-out of any of them. Returns how long the last
- * completion came after the last request was sent, in nanoseconds.
- */
-static int64_t run_backlog(size_t lose)
+/* Many queue pairs keep a slow network busy for longer than the ACK timeout of any of them. Returns the nanoseconds
+ * from the last request to the last completion. */
+static int64_t run_backlog(size_t drop)
 {
 	enum {
 		PAIRS = 256,
@@ -904,10 +904,10 @@ static int64_t run_backlog(size_t lose)
 	static struct pair pairs[PAIRS];
 	struct counter counter = { .wanted = (size_t)PAIRS * WORKS };
 	struct region *source, *target;
-	int64_t left;
+	int64_t remaining;
 
 	qp_open(3);
-	request_to_lose = lose;
+	request_to_drop = drop;
 	network->byte_time = 5000000; /* picoseconds: half a millisecond for each packet */
 	testbed.tap = count_requests;
 	testbed.completed = count_completions;
@@ -928,25 +928,25 @@ static int64_t run_backlog(size_t lose)
 			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
-	left = clock_now() - last_request_at;
-	/* A repeat of the lost one, and of those behind it in its queue pair. */
-	assert_in_range(requests_sent, counter.wanted + (lose > 0), counter.wanted + (lose ? WORKS : 0));
+	remaining = clock_now() - last_request_at;
+	/* Retransmissions: the lost packet, and those after it in its queue pair. */
+	assert_in_range(requests_sent, counter.wanted + (drop > 0), counter.wanted + (drop ? WORKS : 0));
 	for (size_t index = 0; index < PAIRS; index++)
 		pair_close(&pairs[index]);
 	soft_region_destroy(source);
 	soft_region_destroy(target);
 	qp_close();
-	return left;
+	return remaining;
 }
 
-static void a_backlog_is_no_loss(void **state)
+static void backlog_is_no_loss(void **state)
 {
 	(void)state;
 	run_backlog(0);
 }
 
-/* Acknowledged packets of other queue pairs that were sent later prove the loss long before the backlog is gone. */
-static void a_loss_in_a_backlog_is_noticed(void **state)
+/* ACKs for later packets of other queue pairs prove the loss long before the backlog is sent. */
+static void loss_in_backlog_is_detected(void **state)
 {
 	(void)state;
 	printf("left %g ms\n", (double)run_backlog(100) / 1e6);
@@ -955,38 +955,38 @@ static void a_loss_in_a_backlog_is_noticed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_and_size),
+		cmocka_unit_test(all_kinds_and_sizes),
 		cmocka_unit_test(runs_without_loss),
-		cmocka_unit_test(runs_with_one_per_cent),
-		cmocka_unit_test(runs_with_five_per_cent),
-		cmocka_unit_test(runs_with_twenty_per_cent),
+		cmocka_unit_test(runs_with_1_percent_loss),
+		cmocka_unit_test(runs_with_5_percent_loss),
+		cmocka_unit_test(runs_with_20_percent_loss),
 		cmocka_unit_test(runs_with_reordering),
-		cmocka_unit_test(speed_survives_loss),
-		cmocka_unit_test(busy_peer_is_not_hurried),
-		cmocka_unit_test(slow_peer_is_learned),
-		cmocka_unit_test(loss_is_forgotten),
-		cmocka_unit_test(answers_may_take_no_time),
-		cmocka_unit_test(not_ready_waits_for_ever),
-		cmocka_unit_test(not_ready_is_given_up),
-		cmocka_unit_test(dead_peer_is_noticed),
+		cmocka_unit_test(throughput_with_loss),
+		cmocka_unit_test(busy_peer_gets_no_retransmissions),
+		cmocka_unit_test(timeout_adapts_to_slow_peer),
+		cmocka_unit_test(recent_losses_are_reset),
+		cmocka_unit_test(srtt_is_at_least_1_ns),
+		cmocka_unit_test(rnr_retry_7_is_infinite),
+		cmocka_unit_test(rnr_retries_are_limited),
+		cmocka_unit_test(dead_peer_is_detected),
 		cmocka_unit_test(idle_connection_is_probed),
-		cmocka_unit_test(work_behind_a_probe_fails),
-		cmocka_unit_test(doubted_peer_answers),
-		cmocka_unit_test(doubted_peer_speaks),
-		cmocka_unit_test(doubted_peer_is_gone),
-		cmocka_unit_test(doubted_peers_of_many_are_gone),
-		cmocka_unit_test(probes_do_not_wait_for_hours),
-		cmocka_unit_test(violations_change_nothing),
-		cmocka_unit_test(works_before_a_violation_are_done),
-		cmocka_unit_test(nothing_needs_no_key),
-		cmocka_unit_test(region_goes_under_way),
-		cmocka_unit_test(strange_answers_are_dropped),
-		cmocka_unit_test(random_packets),
-		cmocka_unit_test(queues_do_not_disturb_each_other),
-		cmocka_unit_test(many_senders_get_through),
-		cmocka_unit_test(busy_senders_share_the_window),
-		cmocka_unit_test(a_backlog_is_no_loss),
-		cmocka_unit_test(a_loss_in_a_backlog_is_noticed),
+		cmocka_unit_test(work_behind_probe_fails),
+		cmocka_unit_test(suspected_peer_responds),
+		cmocka_unit_test(suspected_peer_sends_packets),
+		cmocka_unit_test(suspected_peer_is_dead),
+		cmocka_unit_test(suspected_peers_among_many_are_dead),
+		cmocka_unit_test(probe_timeout_is_limited),
+		cmocka_unit_test(access_errors_change_no_memory),
+		cmocka_unit_test(work_before_access_error_completes),
+		cmocka_unit_test(zero_length_needs_no_key),
+		cmocka_unit_test(region_destroyed_during_transfer),
+		cmocka_unit_test(invalid_responses_are_dropped),
+		cmocka_unit_test(random_packets_are_harmless),
+		cmocka_unit_test(queue_pairs_are_independent),
+		cmocka_unit_test(many_senders_complete),
+		cmocka_unit_test(busy_senders_share_window),
+		cmocka_unit_test(backlog_is_no_loss),
+		cmocka_unit_test(loss_in_backlog_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

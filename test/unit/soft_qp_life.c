@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* What a queue pair takes and waits for, and what it does about a peer that is idle or said to be gone. */
+/* A queue pair: posting, pending work, probes of an idle or suspected peer. */
 #include "test/network/qp.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@ enum {
 	SENT_MOST = 64,
 };
 
-static int64_t sent[SENT_MOST]; /* when host 0 sent */
+static int64_t sent[SENT_MOST]; /* times at which host 0 sent a packet */
 static size_t count;
 
-static bool note(struct network *where, const struct host *from, struct packet *packet)
+static bool record(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)packet;
 	if (from == &testbed.hosts[0] && count < SENT_MOST)
@@ -20,21 +20,21 @@ static bool note(struct network *where, const struct host *from, struct packet *
 	return true;
 }
 
-static bool lose(struct network *where, const struct host *from, struct packet *packet)
+static bool record_and_drop(struct network *where, const struct host *from, struct packet *packet)
 {
-	note(where, from, packet);
+	record(where, from, packet);
 	return false;
 }
 
-static void daemon_open(struct bench *bench, bool (*tap)(struct network *, const struct host *, struct packet *))
+static void life_open(struct bench *bench, bool (*tap)(struct network *, const struct host *, struct packet *))
 {
 	bench_open(bench, 4);
 	testbed.tap = tap;
 	count = 0;
 }
 
-/* Before it leaves an end waits for what its command will hear of, and for nothing else. */
-static void what_an_end_waits_for(void **state)
+/* Only signalled work requests count as unacknowledged work. Probes do not. */
+static void unacked_work_is_signalled_work(void **state)
 {
 	static const struct {
 		enum work_kind kind;
@@ -47,7 +47,7 @@ static void what_an_end_waits_for(void **state)
 		struct soft_qp *qp;
 		struct work work = { .kind = rows[row].kind, .silent = rows[row].silent, .length = 8 };
 
-		daemon_open(&bench, lose);
+		life_open(&bench, record_and_drop);
 		qp = qp_of(&bench.pair, 0);
 		soft_qp_probe(qp);
 		assert_false(soft_qp_has_unacked_work(qp));
@@ -64,8 +64,8 @@ static void what_an_end_waits_for(void **state)
 	}
 }
 
-/* What stands behind it in the same call is not carried out. */
-static void posting_ends_at_what_is_refused(void **state)
+/* Work requests after a rejected one are not posted. */
+static void post_stops_at_rejected_work(void **state)
 {
 	struct bench bench;
 	struct capture capture;
@@ -73,7 +73,7 @@ static void posting_ends_at_what_is_refused(void **state)
 
 	(void)state;
 	bench_open(&bench, 0);
-	testbed.tap = note;
+	testbed.tap = record;
 	count = 0;
 	for (size_t index = 0; index < LENGTH(works); index++)
 		works[index] = (struct work){ .kind = WORK_WRITE, .region = bench.region };
@@ -87,15 +87,15 @@ static void posting_ends_at_what_is_refused(void **state)
 	bench_close(&bench);
 }
 
-/* In tenths of a second: a peer that answers is asked less often, until something is posted. */
-static void how_often_an_idle_peer_is_asked(void **state)
+/* Tenths of a second. The probe interval of a responsive peer doubles, until work is posted. */
+static void probe_intervals(void **state)
 {
 	static const int64_t gaps[] = { 25, 45, 85, 85 };
 	struct bench bench;
 	struct work work = { .kind = WORK_WRITE };
 
 	(void)state;
-	daemon_open(&bench, note);
+	life_open(&bench, record);
 	qp_of(&bench.pair, 1)->probe_interval = INT64_MAX;
 	network_run(30 * CLOCK_NS_PER_S);
 	for (size_t index = 0; index < LENGTH(gaps); index++)
@@ -108,24 +108,24 @@ static void how_often_an_idle_peer_is_asked(void **state)
 	bench_close(&bench);
 }
 
-/* It is heard with the first packet that is its own: from that address, to this one. */
-static void a_packet_by_another_way_is_not_the_peers(void **state)
+/* A packet from another address, or to another address of ours, does not count as received from the peer. */
+static void packet_to_other_address_is_dropped(void **state)
 {
 	static const struct address other = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
 	struct bench bench;
 	struct soft_endpoint *endpoint;
-	struct host elsewhere;
+	struct host other_host;
 	struct packet packet;
 
 	(void)state;
-	daemon_open(&bench, note);
+	life_open(&bench, record);
 	endpoint = &bench.pair.ends[1];
 	endpoint->icmp_errno = EHOSTUNREACH;
 	stack_socket(testbed.hosts[1].transport, &other);
-	elsewhere = testbed.hosts[1];
-	elsewhere.address = other;
+	other_host = testbed.hosts[1];
+	other_host.address = other;
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, bench.psn, 0);
-	host_send_packet(&testbed.hosts[0], &elsewhere, &packet);
+	host_send_packet(&testbed.hosts[0], &other_host, &packet);
 	bench_run();
 	assert_int_equal(testbed.hosts[1].cm_packets, 0);
 	assert_int_equal(endpoint->icmp_errno, EHOSTUNREACH);
@@ -136,13 +136,13 @@ static void a_packet_by_another_way_is_not_the_peers(void **state)
 	bench_close(&bench);
 }
 
-/* The news that nothing holds its port comes again with each packet that is sent there. */
-static void doubts_do_not_put_off_the_end(void **state)
+/* Repeated ICMP errors do not extend the peer's deadline. */
+static void repeated_icmp_keeps_deadline(void **state)
 {
 	struct bench bench;
 
 	(void)state;
-	daemon_open(&bench, lose);
+	life_open(&bench, record_and_drop);
 	for (unsigned tenths = 0; tenths < 16; tenths++) {
 		soft_qp_suspect(qp_of(&bench.pair, 0));
 		network_run(CLOCK_NS_PER_S / 10);
@@ -154,11 +154,11 @@ static void doubts_do_not_put_off_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_an_end_waits_for),
-		cmocka_unit_test(posting_ends_at_what_is_refused),
-		cmocka_unit_test(how_often_an_idle_peer_is_asked),
-		cmocka_unit_test(a_packet_by_another_way_is_not_the_peers),
-		cmocka_unit_test(doubts_do_not_put_off_the_end),
+		cmocka_unit_test(unacked_work_is_signalled_work),
+		cmocka_unit_test(post_stops_at_rejected_work),
+		cmocka_unit_test(probe_intervals),
+		cmocka_unit_test(packet_to_other_address_is_dropped),
+		cmocka_unit_test(repeated_icmp_keeps_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* What the requester takes of answers made by hand, packet by packet, and how often it tries. */
+/* The requester of a connected queue pair: checks of responses, retries, READ requests, AckReq. */
 #include "test/network/qp.h"
 
-static unsigned tries; /* of the packet with the PSN that is watched */
-static uint32_t watched;
-static int64_t tried_at[4]; /* the first of them */
+static unsigned transmissions; /* transmissions of the packet with PSN watched_psn */
+static uint32_t watched_psn;
+static int64_t sent_at[4]; /* times of the first ones */
 
-/* Host 0's packets go nowhere: the test answers them. */
-static bool count_tries(struct network *where, const struct host *from, struct packet *packet)
+/* Drops the packets of host 0: the test injects the responses. */
+static bool count_transmissions(struct network *where, const struct host *from, struct packet *packet)
 {
 	if (from != &testbed.hosts[0])
 		return true;
-	if (packet->psn != watched)
+	if (packet->psn != watched_psn)
 		return false;
-	if (tries < LENGTH(tried_at))
-		tried_at[tries] = where->now;
-	tries++;
+	if (transmissions < LENGTH(sent_at))
+		sent_at[transmissions] = where->now;
+	transmissions++;
 	return false;
 }
 
 static struct reported last;
 static unsigned completions;
 
-static void keep_completion(void *owner, struct host *host, const struct reported *reported)
+static void requester_completed(void *owner, struct host *host, const struct reported *reported)
 {
 	(void)owner;
 	if (host != &testbed.hosts[0])
@@ -35,14 +35,14 @@ static void keep_completion(void *owner, struct host *host, const struct reporte
 static void requester_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	testbed.tap = count_tries;
-	testbed.completed = keep_completion;
-	tries = completions = 0;
-	watched = bench->psn;
+	testbed.tap = count_transmissions;
+	testbed.completed = requester_completed;
+	transmissions = completions = 0;
+	watched_psn = bench->psn;
 }
 
-/* One response of all that was asked for, and the last of several: a byte less or more is none. */
-static void responses_are_held_to_their_length(void **state)
+/* A READ response with a byte less or more than requested is dropped. */
+static void read_response_length_is_checked(void **state)
 {
 	static const uint32_t lengths[] = { 1, 100, 1023, 1024, 1025, 2048, 2500 };
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
@@ -94,8 +94,8 @@ static bool count_solicited(struct network *where, const struct host *from, stru
 	return false;
 }
 
-/* A peer that wants to be woken by messages only is woken by their last packets. */
-static void messages_ask_to_wake_the_peer(void **state)
+/* The last packet of a SEND has the solicited event bit. */
+static void sends_are_solicited(void **state)
 {
 	static const struct {
 		enum work_kind kind;
@@ -121,8 +121,8 @@ static void messages_ask_to_wake_the_peer(void **state)
 	}
 }
 
-/* An acknowledgement of a READ brings no data, and ends nothing. */
-static void reads_end_with_data_alone(void **state)
+/* An ACK with the PSN of a READ completes nothing. */
+static void ack_does_not_complete_read(void **state)
 {
 	struct bench bench;
 	struct region *local;
@@ -139,8 +139,8 @@ static void reads_end_with_data_alone(void **state)
 	bench_close(&bench);
 }
 
-/* An acknowledgement is of the packet it names and all before it, and of nothing behind it. */
-static void acknowledgements_cover_what_they_name(void **state)
+/* An ACK acknowledges its PSN and all earlier ones. */
+static void ack_covers_its_psn_and_earlier(void **state)
 {
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
 	struct bench bench;
@@ -161,7 +161,7 @@ static void acknowledgements_cover_what_they_name(void **state)
 	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
 	assert_int_equal(completions, 3);
 	assert_int_equal(last.completion.kind, WORK_WRITE);
-	/* Of what was not sent. */
+	/* PSN 106 was not sent. */
 	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
 	assert_int_equal(completions, 3);
 	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
@@ -170,8 +170,8 @@ static void acknowledgements_cover_what_they_name(void **state)
 	bench_close(&bench);
 }
 
-/* Work that was posted silently is covered by the report of what comes behind it. */
-static void silent_work_is_not_reported(void **state)
+/* Unsignalled work completes without a report when a later ACK arrives. */
+static void unsignalled_work_is_not_reported(void **state)
 {
 	struct bench bench;
 	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .silent = true },
@@ -191,8 +191,8 @@ static void silent_work_is_not_reported(void **state)
 	bench_close(&bench);
 }
 
-/* The count is of retries: there is one try more. Seven stands for any number of them. */
-static void not_ready_retries_are_counted(void **state)
+/* rnr_retry_count excludes the first transmission. 7 means infinite. */
+static void rnr_retries_are_counted(void **state)
 {
 	(void)state;
 	for (unsigned count = 0; count <= 7; count++) {
@@ -204,13 +204,13 @@ static void not_ready_retries_are_counted(void **state)
 		qp_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
 		bench_post(&bench, WORK_SEND, local, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
-			assert_int_equal(tries, round + 1);
-			/* 10 us, in the specification's code. */
+			assert_int_equal(transmissions, round + 1);
+			/* timer code 1: 10 us */
 			bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
 			network_run(10 * CLOCK_NS_PER_MS);
 		}
 		assert_int_equal(completions, count < 7);
-		assert_int_equal(tries, count < 7 ? count + 1 : 31);
+		assert_int_equal(transmissions, count < 7 ? count + 1 : 31);
 		if (count < 7) {
 			assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
 			assert_int_equal(last.raw, 13);
@@ -221,8 +221,8 @@ static void not_ready_retries_are_counted(void **state)
 	}
 }
 
-/* The wait is the one that the peer asks for, by IBTA's table. */
-static void not_ready_waits_as_long_as_told(void **state)
+/* The RNR NAK carries the delay as a code (IBTA 9.7.5.2.8). */
+static void rnr_delay_is_taken_from_nak(void **state)
 {
 	static const struct {
 		uint8_t code;
@@ -233,24 +233,24 @@ static void not_ready_waits_as_long_as_told(void **state)
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct region *local;
-		int64_t told_at, wait = rows[row].microseconds * CLOCK_NS_PER_US;
+		int64_t nak_at, wait = rows[row].microseconds * CLOCK_NS_PER_US;
 
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
 		bench_post(&bench, WORK_SEND, local, 100);
-		told_at = network->now;
+		nak_at = network->now;
 		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
 		network_run(CLOCK_NS_PER_S);
-		assert_true(tries >= 2);
-		assert_true(tried_at[1] - told_at > wait - 20 * CLOCK_NS_PER_US);
-		assert_true(tried_at[1] - told_at < wait + 50 * CLOCK_NS_PER_US);
+		assert_true(transmissions >= 2);
+		assert_true(sent_at[1] - nak_at > wait - 20 * CLOCK_NS_PER_US);
+		assert_true(sent_at[1] - nak_at < wait + 50 * CLOCK_NS_PER_US);
 		soft_region_destroy(local);
 		bench_close(&bench);
 	}
 }
 
-/* A copy of what the receiver said, which comes while its wait is on, is no other try. */
-static void a_copy_of_not_ready_does_not_count(void **state)
+/* A duplicate RNR NAK during the delay does not count as a retry. */
+static void duplicate_rnr_nak_is_ignored(void **state)
 {
 	struct bench bench;
 
@@ -262,24 +262,24 @@ static void a_copy_of_not_ready_does_not_count(void **state)
 		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(completions, 0);
 	network_run(20 * CLOCK_NS_PER_MS);
-	assert_int_equal(tries, 2);
+	assert_int_equal(transmissions, 2);
 	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
 	bench_close(&bench);
 }
 
-static struct packet kept[64];
-static size_t kept_count;
+static struct packet saved[64];
+static size_t saved_count;
 
-static bool keep_packets(struct network *where, const struct host *from, struct packet *packet)
+static bool save_packets(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)where;
-	if (from == &testbed.hosts[0] && kept_count < LENGTH(kept))
-		kept[kept_count++] = *packet;
+	if (from == &testbed.hosts[0] && saved_count < LENGTH(saved))
+		saved[saved_count++] = *packet;
 	return false;
 }
 
-static void peer_that_allows_no_reads(void **state)
+static void no_reads_is_set(void **state)
 {
 	(void)state;
 	for (unsigned reads = 0; reads <= 1; reads++) {
@@ -294,15 +294,14 @@ static void peer_that_allows_no_reads(void **state)
 	}
 }
 
-/* A peer that takes few READs is asked for more with each, but never for more than has room; 16 are the most at once.
- */
-static void what_reads_ask_for(void **state)
+/* With few READs allowed, each request is larger, limited by the socket window. At most 16 are outstanding. */
+static void read_request_sizes(void **state)
 {
 	static const struct {
-		unsigned reads; /* as agreed */
+		unsigned reads; /* the peer's limit */
 		size_t window;	/* packets */
 		size_t posted, requests;
-		uint32_t length, asked;
+		uint32_t length, request_length;
 	} rows[] = {
 		{ 4, 512, 1, 1, 65536, 32 * 1024 },
 		{ 16, 512, 1, 4, 65536, 8 * 1024 },
@@ -318,67 +317,67 @@ static void what_reads_ask_for(void **state)
 		struct pair pair;
 
 		qp_open(1);
-		testbed.tap = keep_packets;
+		testbed.tap = save_packets;
 		testbed.window = rows[row].window * 1024;
-		kept_count = 0;
+		saved_count = 0;
 		pair_open(&pair, &attr);
 		work.region = local = region_of(0, 65536, 0);
 		for (size_t index = 0; index < rows[row].posted; index++)
 			assert_int_equal(soft_qp_post(qp_of(&pair, 0), &work, 1), OUTCOME_OK);
 		hosts_flush();
-		assert_int_equal(kept_count, rows[row].requests);
-		assert_int_equal(kept[0].remote.length, rows[row].asked);
+		assert_int_equal(saved_count, rows[row].requests);
+		assert_int_equal(saved[0].remote.length, rows[row].request_length);
 		soft_region_destroy(local);
 		pair_close(&pair);
 		qp_close();
 	}
 }
 
-/* Four times in a window, and with the last packet that has room. */
-static void how_often_it_asks_for_an_acknowledgement(void **state)
+/* Four packets of a window have AckReq, and the last one that fits. */
+static void ack_requests_per_window(void **state)
 {
 	struct bench bench;
 
 	(void)state;
 	bench_open(&bench, 4);
-	testbed.tap = keep_packets;
-	kept_count = 0;
+	testbed.tap = save_packets;
+	saved_count = 0;
 	bench_post(&bench, WORK_SEND, bench.region, 65536);
-	assert_int_equal(kept_count, 32);
-	for (size_t index = 0; index < kept_count; index++)
-		assert_int_equal(kept[index].ack_request, index % 8 == 7);
-	/* The window is smaller after a loss. */
-	kept_count = 0;
+	assert_int_equal(saved_count, 32);
+	for (size_t index = 0; index < saved_count; index++)
+		assert_int_equal(saved[index].ack_request, index % 8 == 7);
+	/* The window is reduced after a loss. */
+	saved_count = 0;
 	network_run(70 * CLOCK_NS_PER_MS);
-	assert_int_equal(kept_count, 23);
-	for (size_t index = 0; index < kept_count; index++)
-		assert_int_equal(kept[index].ack_request, index % 5 == 4 || index == 22);
+	assert_int_equal(saved_count, 23);
+	for (size_t index = 0; index < saved_count; index++)
+		assert_int_equal(saved[index].ack_request, index % 5 == 4 || index == 22);
 	bench_close(&bench);
 }
 
-/* Nothing behind it asks: sent again it asks itself. */
-static void silent_work_asks_when_it_is_sent_again(void **state)
+/* No later packet requests an ACK: the retransmission has AckReq. */
+static void retransmission_requests_ack(void **state)
 {
 	struct bench bench;
 	struct work work = { .kind = WORK_SEND, .silent = true };
 
 	(void)state;
 	bench_open(&bench, 4);
-	testbed.tap = keep_packets;
-	kept_count = 0;
+	testbed.tap = save_packets;
+	saved_count = 0;
 	work.region = bench.region;
-	qp_of(&bench.pair, 0)->requester.last_unsignalled_at = network->now; /* not the first after a pause */
+	qp_of(&bench.pair, 0)->requester.last_unsignalled_at = network->now; /* not after an idle period */
 	qp_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(30 * CLOCK_NS_PER_MS);
-	assert_int_equal(kept_count, 2);
-	assert_false(kept[0].ack_request);
-	assert_true(kept[1].ack_request);
+	assert_int_equal(saved_count, 2);
+	assert_false(saved[0].ack_request);
+	assert_true(saved[1].ack_request);
 	bench_close(&bench);
 }
 
-/* What the peer refuses fails with the status that says why, and with the number that verbs has for it. */
-static void refusals_have_their_status(void **state)
+/* Each NAK code maps to a completion status and the number of the verbs status. */
+static void nak_codes_have_status(void **state)
 {
 	static const struct {
 		enum nak_code code;
@@ -398,7 +397,7 @@ static void refusals_have_their_status(void **state)
 		bench_post(&bench, WORK_WRITE, local, 100);
 		bench_post(&bench, WORK_SEND, local, 100);
 		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
-		/* The first was carried out. */
+		/* The first work request succeeded. */
 		assert_int_equal(completions, 2);
 		assert_int_equal(last.completion.kind, WORK_SEND);
 		assert_int_equal(last.completion.status, rows[row].status);
@@ -411,19 +410,19 @@ static void refusals_have_their_status(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(responses_are_held_to_their_length),
-		cmocka_unit_test(messages_ask_to_wake_the_peer),
-		cmocka_unit_test(reads_end_with_data_alone),
-		cmocka_unit_test(acknowledgements_cover_what_they_name),
-		cmocka_unit_test(silent_work_is_not_reported),
-		cmocka_unit_test(not_ready_retries_are_counted),
-		cmocka_unit_test(not_ready_waits_as_long_as_told),
-		cmocka_unit_test(a_copy_of_not_ready_does_not_count),
-		cmocka_unit_test(peer_that_allows_no_reads),
-		cmocka_unit_test(what_reads_ask_for),
-		cmocka_unit_test(how_often_it_asks_for_an_acknowledgement),
-		cmocka_unit_test(silent_work_asks_when_it_is_sent_again),
-		cmocka_unit_test(refusals_have_their_status),
+		cmocka_unit_test(read_response_length_is_checked),
+		cmocka_unit_test(sends_are_solicited),
+		cmocka_unit_test(ack_does_not_complete_read),
+		cmocka_unit_test(ack_covers_its_psn_and_earlier),
+		cmocka_unit_test(unsignalled_work_is_not_reported),
+		cmocka_unit_test(rnr_retries_are_counted),
+		cmocka_unit_test(rnr_delay_is_taken_from_nak),
+		cmocka_unit_test(duplicate_rnr_nak_is_ignored),
+		cmocka_unit_test(no_reads_is_set),
+		cmocka_unit_test(read_request_sizes),
+		cmocka_unit_test(ack_requests_per_window),
+		cmocka_unit_test(retransmission_requests_ack),
+		cmocka_unit_test(nak_codes_have_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

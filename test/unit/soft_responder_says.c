@@ -1,126 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* What the responder says, and how often, of packets that come out of order, too early or too late. */
+/* Responses to packets that are out of order, early or late: which, and how many. */
 #include "test/network/qp.h"
 
 enum {
-	SAID_MOST = 64,
+	RESPONSES_MOST = 64,
 	FIRST = 100, /* PSN */
 };
 
-/* Of host 1: "A" an acknowledgement, "S" a sequence NAK, "R" not ready, "N" another NAK. */
-static char said[SAID_MOST];
+/* Responses of host 1: A ACK, S sequence NAK, R RNR NAK, N other NAK. */
+static char responses[RESPONSES_MOST];
 static uint32_t last_psn;
 
-static bool note_said(struct network *where, const struct host *from, struct packet *packet)
+static bool record_response(struct network *where, const struct host *from, struct packet *packet)
 {
-	size_t length = strlen(said);
+	size_t length = strlen(responses);
 	uint8_t syndrome = packet->acknowledgement.syndrome;
 
 	(void)where;
 	if (from != &testbed.hosts[1])
 		return true;
-	assert_true(length < SAID_MOST - 1);
+	assert_true(length < RESPONSES_MOST - 1);
 	last_psn = packet->psn;
 	if (syndrome_kind(syndrome) == SYNDROME_NAK)
-		said[length] = syndrome_value(syndrome) == NAK_SEQUENCE ? 'S' : 'N';
+		responses[length] = syndrome_value(syndrome) == NAK_SEQUENCE ? 'S' : 'N';
 	else
-		said[length] = syndrome_kind(syndrome) == SYNDROME_RNR ? 'R' : 'A';
+		responses[length] = syndrome_kind(syndrome) == SYNDROME_RNR ? 'R' : 'A';
 	return true;
 }
 
-static void says_open(struct bench *bench)
+static void responder_open(struct bench *bench)
 {
 	bench_open(bench, 4);
-	testbed.tap = note_said;
-	memset(said, 0, sizeof(said));
+	testbed.tap = record_response;
+	memset(responses, 0, sizeof(responses));
 }
 
-/* Checks what was said since the last time. */
-static void cm_packets(const char *expected)
+/* Compares the responses since the last call. */
+static void expect(const char *expected)
 {
 	bench_run();
-	assert_string_equal(said, expected);
-	memset(said, 0, sizeof(said));
+	assert_string_equal(responses, expected);
+	memset(responses, 0, sizeof(responses));
 }
 
-/* What follows a message that found no receive is missing nothing. */
-static void nothing_is_missing_behind_not_ready(void **state)
+/* Packets behind an RNR NAK are not reported as a gap. */
+static void no_nak_behind_rnr_nak(void **state)
 {
 	struct bench bench;
 
 	(void)state;
-	says_open(&bench);
+	responder_open(&bench);
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST, 8);
-	cm_packets("R");
+	expect("R");
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 1, 8);
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 2, 8);
-	cm_packets("");
+	expect("");
 	bench_close(&bench);
 }
 
-/* The packet that was missing comes in the same turn, behind what overtook it. */
-static void a_gap_that_closes_at_once_is_not_told(void **state)
+/* The missing packet arrives in the same batch, after a later one. */
+static void gap_closed_in_batch_gets_no_nak(void **state)
 {
 	struct bench bench;
 
 	(void)state;
-	says_open(&bench);
+	responder_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
-	cm_packets("A");
+	expect("A");
 	assert_int_equal(last_psn, FIRST + 1);
-	/* The next one is a gap of its own. */
+	/* The next gap gets a NAK. */
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 3, 8);
-	cm_packets("S");
+	expect("S");
 	bench_close(&bench);
 }
 
-/* The peer is told for every try of what was wrong, and of nothing that came before it. */
-static void a_refusal_is_for_what_was_wrong(void **state)
+/* Each repetition of the invalid request gets a NAK; earlier requests get no response. */
+static void nak_repeats_for_invalid_request_only(void **state)
 {
 	struct bench bench;
 
 	(void)state;
-	says_open(&bench);
+	responder_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	cm_packets("A");
+	expect("A");
 	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
-	cm_packets("N");
+	expect("N");
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	cm_packets("");
+	expect("");
 	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
-	cm_packets("N");
-	/* It leaves, and the refusal stands. */
+	expect("N");
+	/* A stopped queue pair sends no ACK. */
 	soft_qp_stop(qp_of(&bench.pair, 1));
 	hosts_flush();
-	cm_packets("");
+	expect("");
 	bench_close(&bench);
 }
 
-/* Twice more than is needed; five times where packets were missing or came again. */
-static void how_often_the_last_acknowledgement_is_said(void **state)
+/* The last ACK is sent twice when the queue pair stops, and five times after losses. */
+static void final_ack_is_repeated(void **state)
 {
 	(void)state;
 	for (int lossy = 0; lossy < 2; lossy++) {
 		struct bench bench;
 
-		says_open(&bench);
+		responder_open(&bench);
 		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-		cm_packets("A");
+		expect("A");
 		if (lossy) {
 			bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-			cm_packets("A");
+			expect("A");
 		}
 		soft_qp_stop(qp_of(&bench.pair, 1));
 		hosts_flush();
-		cm_packets(lossy ? "AAAAA" : "AA");
-		/* A repeat is still acknowledged, but nothing is read any more. */
+		expect(lossy ? "AAAAA" : "AA");
+		/* A duplicate WRITE is acknowledged; a READ gets no response. */
 		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-		cm_packets("A");
+		expect("A");
 		bench_send(&bench, OPCODE_READ_REQUEST, FIRST, 8);
-		cm_packets("");
+		expect("");
 		bench_close(&bench);
 	}
 }
@@ -128,10 +128,10 @@ static void how_often_the_last_acknowledgement_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_missing_behind_not_ready),
-		cmocka_unit_test(a_gap_that_closes_at_once_is_not_told),
-		cmocka_unit_test(a_refusal_is_for_what_was_wrong),
-		cmocka_unit_test(how_often_the_last_acknowledgement_is_said),
+		cmocka_unit_test(no_nak_behind_rnr_nak),
+		cmocka_unit_test(gap_closed_in_batch_gets_no_nak),
+		cmocka_unit_test(nak_repeats_for_invalid_request_only),
+		cmocka_unit_test(final_ack_is_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/unit/soft_packet_io.wrap */
-/* Packets through the batches of packets.c as the kernel cuts and coalesces them, and what a socket's buffer holds. */
+/* Send and receive batches of packet_io.c with GSO and GRO, and the receive window of a socket buffer. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -17,27 +17,27 @@
 enum {
 	WIRE_MOST = 131072,
 	PACKETS_MOST = 64,
-	HEADERS = 16, /* of a packet in the middle of a message, with its ICRC */
+	HEADERS = 16, /* BTH of a middle packet, and ICRC */
 };
 
-/* What one end sent in one message, and what the other end's queues got of it. */
+/* The bytes that one end sent, and the packets that the other end received. */
 struct packet_io {
 	uint8_t bytes[WIRE_MOST];
 	size_t length, segment, messages;
 	struct sockaddr_storage from;
-	int control_type, control_size; /* that the receiver is told; type 0: nothing */
+	int control_type, control_size; /* control message of the receiver; type 0: none */
 	int flags;
-	bool taken;
+	bool received;
 	uint32_t psn[PACKETS_MOST];
-	uint8_t first[PACKETS_MOST]; /* byte of the payload */
+	uint8_t first[PACKETS_MOST]; /* first byte of the payload */
 	size_t lengths[PACKETS_MOST], count;
 	uint32_t dropped;
-	unsigned refused[8]; /* the messages so many before the end of a call, in turn; 0 takes all of it */
+	unsigned failing[8]; /* for each call, the number of messages at its end that fail; 0: none */
 	size_t turn;
 	int error;
-	int icmp_error; /* in the queue of errors; 0: none */
+	int icmp_error; /* in the socket error queue; 0: none */
 	int unreachable;
-	unsigned messages_for_manager;
+	unsigned mads;
 };
 
 static struct packet_io *packet_io;
@@ -45,15 +45,15 @@ static struct packet_io *packet_io;
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
-	unsigned refused = packet_io->turn < LENGTH(packet_io->refused) ? packet_io->refused[packet_io->turn++] : 0;
+	unsigned failing = packet_io->turn < LENGTH(packet_io->failing) ? packet_io->failing[packet_io->turn++] : 0;
 
 	(void)fd;
 	(void)flags;
-	if (refused && refused >= count) {
+	if (failing && failing >= count) {
 		errno = packet_io->error;
 		return -1;
 	}
-	count -= refused;
+	count -= failing;
 	for (unsigned index = 0; index < count; index++) {
 		struct msghdr *header = &messages[index].msg_hdr;
 		struct cmsghdr *row = CMSG_FIRSTHDR(header);
@@ -84,9 +84,9 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 	(void)timeout;
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
 	errno = packet_io->icmp_error;
-	if (packet_io->taken)
+	if (packet_io->received)
 		return -1;
-	packet_io->taken = true;
+	packet_io->received = true;
 	memcpy(header->msg_iov[0].iov_base, packet_io->bytes, packet_io->length);
 	memcpy(header->msg_name, &packet_io->from, sizeof(packet_io->from));
 	messages[0].msg_len = (unsigned)packet_io->length;
@@ -159,7 +159,7 @@ void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket
 	(void)bytes;
 	(void)pending;
 	assert_int_equal(length, MAD_SIZE);
-	packet_io->messages_for_manager++;
+	packet_io->mads++;
 }
 
 uint32_t __real_soft_socket_dropped(const struct soft_socket *socket);
@@ -181,7 +181,7 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 	(void)owner;
 }
 
-/* One end: host 1 sends to host 2. */
+/* Host 1 sends to host 2. */
 struct end {
 	struct soft_transport transport;
 	struct soft_socket socket;
@@ -217,7 +217,7 @@ enum {
 	SHORT = 100,
 };
 
-static void send_some(void)
+static void send_packets(void)
 {
 	uint8_t payload[SENT][FULL];
 	struct soft_path path = { .mtu = FULL };
@@ -256,7 +256,7 @@ static void receive_all(void)
 	struct end receiver;
 
 	end_open(&receiver, 2);
-	packet_io->taken = false;
+	packet_io->received = false;
 	packet_io->count = 0;
 	soft_packet_io_readable(&receiver.socket);
 	end_close(&receiver);
@@ -268,7 +268,7 @@ static int set_up(void **state)
 	packet_io = calloc(1, sizeof(*packet_io));
 	if (!packet_io)
 		return -1;
-	send_some();
+	send_packets();
 	return 0;
 }
 
@@ -280,24 +280,24 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void assert_all_but(size_t missing)
+static void assert_received_except(size_t missing)
 {
-	size_t taken = 0;
+	size_t received = 0;
 
 	for (size_t index = 0; index < SENT; index++) {
 		if (index == missing)
 			continue;
-		assert_true(taken < packet_io->count);
-		assert_int_equal(packet_io->psn[taken], 1000 + index);
-		assert_int_equal(packet_io->first[taken], index + 1);
-		assert_int_equal(packet_io->lengths[taken], index == SENT - 1 ? SHORT : FULL);
-		taken++;
+		assert_true(received < packet_io->count);
+		assert_int_equal(packet_io->psn[received], 1000 + index);
+		assert_int_equal(packet_io->first[received], index + 1);
+		assert_int_equal(packet_io->lengths[received], index == SENT - 1 ? SHORT : FULL);
+		received++;
 	}
-	assert_int_equal(packet_io->count, taken);
+	assert_int_equal(packet_io->count, received);
 }
 
-/* They leave as one message, each with an ICRC of its own, and may arrive as one. */
-static void coalesced_packets_are_taken_one_by_one(void **state)
+/* The packets are sent as one GSO message, each with its own ICRC, and arrive as one GRO message. */
+static void coalesced_packets_are_split(void **state)
 {
 	(void)state;
 	assert_int_equal(packet_io->messages, 1);
@@ -306,10 +306,10 @@ static void coalesced_packets_are_taken_one_by_one(void **state)
 	packet_io->control_type = UDP_GRO;
 	packet_io->control_size = (int)packet_io->segment;
 	receive_all();
-	assert_all_but(SENT);
+	assert_received_except(SENT);
 }
 
-static void a_damaged_one_does_not_cost_the_others(void **state)
+static void only_damaged_packet_is_dropped(void **state)
 {
 	(void)state;
 	packet_io->control_type = UDP_GRO;
@@ -319,13 +319,13 @@ static void a_damaged_one_does_not_cost_the_others(void **state)
 
 		*byte ^= 4;
 		receive_all();
-		assert_all_but(damaged);
+		assert_received_except(damaged);
 		*byte ^= 4;
 	}
 }
 
-/* The next socket may lie where a closed one lay, and what is known of peers is known by the socket. */
-static void a_closed_socket_leaves_nothing_to_the_next(void **state)
+/* A new socket can have the address of a closed one in memory; the ICRC state of peers is keyed by socket. */
+static void closed_socket_leaves_no_icrc_state(void **state)
 {
 	struct end receiver;
 
@@ -334,17 +334,17 @@ static void a_closed_socket_leaves_nothing_to_the_next(void **state)
 	packet_io->control_size = (int)packet_io->segment;
 	end_open(&receiver, 9);
 	soft_packet_io_readable(&receiver.socket);
-	assert_int_equal(packet_io->count, 0); /* their ICRCs cover another address */
+	assert_int_equal(packet_io->count, 0); /* the ICRC covers the IP addresses */
 	soft_packet_io_forget(&receiver.socket);
 	receiver.socket.address.bytes[3] = 2;
-	packet_io->taken = false;
+	packet_io->received = false;
 	soft_packet_io_readable(&receiver.socket);
-	assert_all_but(SENT);
+	assert_received_except(SENT);
 	end_close(&receiver);
 }
 
-/* The kernel would not say these; nothing is taken then, and nothing beyond the message is looked at. */
-static void a_wrong_size_of_the_pieces_is_harmless(void **state)
+/* Segment sizes that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
+static void invalid_segment_size_is_harmless(void **state)
 {
 	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MOST, 1 << 30 };
 
@@ -361,7 +361,7 @@ static void a_wrong_size_of_the_pieces_is_harmless(void **state)
 	assert_int_equal(packet_io->count, 0);
 }
 
-static void a_cut_message_is_dropped(void **state)
+static void truncated_message_is_dropped(void **state)
 {
 	(void)state;
 	packet_io->control_type = UDP_GRO;
@@ -371,8 +371,8 @@ static void a_cut_message_is_dropped(void **state)
 	assert_int_equal(packet_io->count, 0);
 }
 
-/* A kernel that refuses UDP_GRO hands over packets one by one. */
-static void single_packets_need_no_control_message(void **state)
+/* Without UDP_GRO the kernel delivers packets one by one. */
+static void packet_without_gro(void **state)
 {
 	(void)state;
 	packet_io->length = packet_io->segment;
@@ -381,15 +381,15 @@ static void single_packets_need_no_control_message(void **state)
 	assert_int_equal(packet_io->psn[0], 1000);
 }
 
-/* ---- for the manager ---- */
+/* ---- management datagrams ---- */
 
-static void what_is_a_management_datagram(void **state)
+static void management_datagrams(void **state)
 {
 	static const uint8_t mad[MAD_SIZE];
 	static const struct {
 		uint8_t opcode;
 		uint32_t key;
-		bool taken;
+		bool received;
 	} rows[] = {
 		{ OPCODE_DATAGRAM, MAD_QKEY, true },
 		{ OPCODE_DATAGRAM, MAD_QKEY + 1, false },
@@ -416,15 +416,15 @@ static void what_is_a_management_datagram(void **state)
 		soft_transmit(&sender.transport, &path, &packet);
 		soft_flush(&sender.transport);
 		end_close(&sender);
-		packet_io->messages_for_manager = 0;
+		packet_io->mads = 0;
 		receive_all();
-		assert_int_equal(packet_io->messages_for_manager, rows[row].taken);
+		assert_int_equal(packet_io->mads, rows[row].received);
 		assert_int_equal(packet_io->count, 0);
 	}
 }
 
-/* A path that is too narrow is no peer that is not reached. */
-static void what_icmp_says(void **state)
+/* EMSGSIZE is recorded by the socket, and is not reported as unreachable. */
+static void icmp_errors(void **state)
 {
 	static const int errors[] = { EMSGSIZE, EHOSTUNREACH };
 
@@ -433,7 +433,7 @@ static void what_icmp_says(void **state)
 		struct end receiver;
 
 		end_open(&receiver, 2);
-		packet_io->taken = true;
+		packet_io->received = true;
 		packet_io->icmp_error = errors[index];
 		soft_packet_io_readable(&receiver.socket);
 		assert_int_equal(soft_socket_mtu_exceeded(&receiver.socket), errors[index] == EMSGSIZE);
@@ -442,13 +442,13 @@ static void what_icmp_says(void **state)
 	}
 }
 
-/* ---- what the host refuses ---- */
+/* ---- send errors ---- */
 
 enum {
 	DATAGRAMS = 6
 };
 
-/* From two queues in turn, so that each is a message. Returns why the socket is said to refuse them. */
+/* Sends alternately from two queue pairs: one message per datagram. Returns the send error recorded in the socket. */
 static int send_datagrams(struct soft_unsent unsent[2])
 {
 	static const uint8_t payload[FULL];
@@ -481,8 +481,8 @@ static int send_datagrams(struct soft_unsent unsent[2])
 	return soft_socket_send_error(&sender.socket);
 }
 
-/* None behind it in its queue goes either, all in the others do, and it is known why. */
-static void a_refused_datagram_is_known(void **state)
+/* After a failed datagram the later ones of its queue pair are not sent. The other queue pair is not affected. */
+static void failed_datagram_is_counted(void **state)
 {
 	struct soft_unsent unsent[2];
 
@@ -491,23 +491,23 @@ static void a_refused_datagram_is_known(void **state)
 	assert_int_equal(packet_io->messages, DATAGRAMS);
 	assert_int_equal(unsent[0].count + unsent[1].count, 0);
 
-	/* The third one of all, which is tried twice. */
+	/* The third datagram fails twice. */
 	packet_io->error = EPERM;
-	memcpy(packet_io->refused, (unsigned[]){ 4, 4, 4 }, 3 * sizeof(unsigned));
+	memcpy(packet_io->failing, (unsigned[]){ 4, 4, 4 }, 3 * sizeof(unsigned));
 	packet_io->turn = 0;
-	/* What went behind it was not refused. */
+	/* The later send succeeded. */
 	assert_int_equal(send_datagrams(unsent), 0);
 	assert_int_equal(packet_io->messages, 4);
 	assert_int_equal(unsent[0].count, 2);
 	assert_int_equal(unsent[0].error, EPERM);
 	assert_int_equal(unsent[1].count, 0);
 
-	/* All of them, for want of room: in the socket, or in the interface's queue, which is tried twice. */
+	/* All fail because the socket buffer is full, or the interface queue, which is tried twice. */
 	for (int full = 0; full < 2; full++) {
-		static const unsigned refused[2][4] = { { 6, 1 }, { 6, 6, 1, 1 } };
+		static const unsigned failing[2][4] = { { 6, 1 }, { 6, 6, 1, 1 } };
 
 		packet_io->error = full ? ENOBUFS : EAGAIN;
-		memcpy(packet_io->refused, refused[full], sizeof(refused[full]));
+		memcpy(packet_io->failing, failing[full], sizeof(failing[full]));
 		packet_io->turn = 0;
 		assert_int_equal(send_datagrams(unsent), full ? ENOBUFS : 0);
 		assert_int_equal(packet_io->messages, 0);
@@ -517,8 +517,8 @@ static void a_refused_datagram_is_known(void **state)
 	}
 }
 
-/* Packets that differ in what the kernel is told of the whole message need one each. */
-static void what_shares_a_message(void **state)
+/* Packets with different addresses or types of service are not sent in one message. */
+static void gso_message_limits(void **state)
 {
 	static const uint8_t payload[PACKET_PAYLOAD_MOST];
 	static const struct {
@@ -527,9 +527,9 @@ static void what_shares_a_message(void **state)
 		size_t messages;
 	} rows[] = {
 		{ 4, FULL, 0, 2, 1 },
-		{ 4, FULL, 8, 2, 4 },		      /* every other one has that type of service */
-		{ 4, FULL, 0, 3, 4 },		      /* goes to that host */
-		{ 20, PACKET_PAYLOAD_MOST, 0, 2, 2 }, /* more than an IP packet holds */
+		{ 4, FULL, 8, 2, 4 },		      /* every second packet has that type of service */
+		{ 4, FULL, 0, 3, 4 },		      /* every second packet goes to that host */
+		{ 20, PACKET_PAYLOAD_MOST, 0, 2, 2 }, /* longer than an IP packet */
 	};
 
 	(void)state;
@@ -566,8 +566,8 @@ static void what_shares_a_message(void **state)
 
 /* ---- buffers ---- */
 
-/* Against the kernel's own accounting, with the buffer that an unprivileged process gets by default. */
-static void the_window_fits_into_the_buffer(void **state)
+/* Compares with the kernel's accounting, for the default buffer of an unprivileged process. */
+static void window_fits_socket_buffer(void **state)
 {
 	static const uint8_t bytes[4096 + HEADERS];
 	int size = 212992;
@@ -606,7 +606,7 @@ static void ignore_completion(void *owner, struct endpoint *endpoint, const stru
 	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
 }
 
-static void a_silence_tells_what_was_dropped_here(void **state)
+static void timeout_reports_local_drops(void **state)
 {
 	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
 	static const struct completion completion = { .kind = WORK_SEND, .status = COMPLETION_RETRY_EXCEEDED };
@@ -642,18 +642,18 @@ static void a_silence_tells_what_was_dropped_here(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(coalesced_packets_are_taken_one_by_one, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_damaged_one_does_not_cost_the_others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_wrong_size_of_the_pieces_is_harmless, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_closed_socket_leaves_nothing_to_the_next, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_cut_message_is_dropped, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(single_packets_need_no_control_message, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_a_management_datagram, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_icmp_says, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_refused_datagram_is_known, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_shares_a_message, set_up, tear_down),
-		cmocka_unit_test(the_window_fits_into_the_buffer),
-		cmocka_unit_test_setup_teardown(a_silence_tells_what_was_dropped_here, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(coalesced_packets_are_split, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_damaged_packet_is_dropped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid_segment_size_is_harmless, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(closed_socket_leaves_no_icrc_state, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(truncated_message_is_dropped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(packet_without_gro, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(management_datagrams, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(icmp_errors, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(gso_message_limits, set_up, tear_down),
+		cmocka_unit_test(window_fits_socket_buffer),
+		cmocka_unit_test_setup_teardown(timeout_reports_local_drops, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

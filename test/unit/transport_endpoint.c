@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=loop_timer_start,--wrap=loop_timer_stop,--wrap=clock_gettime */
-/* The life of an endpoint, the same on every backend, on one that does nothing but answer. */
+/* Endpoint states and errors, the same for each backend, with a fake backend. */
 #include "test/unit/unit.h"
 
 #include <netinet/in.h>
@@ -9,16 +9,16 @@
 #include "core/clock.h"
 #include "transport/backend.h"
 
-/* What the backend was last asked for, and its answer. */
+/* The last call to the backend, and the result that it returns. */
 static const char *called;
-static enum outcome answer;
+static enum outcome result;
 static unsigned destroyed;
 
 static enum outcome fake_create(struct channel *channel, enum endpoint_kind kind,
 				const struct endpoint_options *options, struct endpoint **endpoint)
 {
-	if (answer)
-		return answer;
+	if (result)
+		return result;
 	*endpoint = calloc(1, sizeof(**endpoint));
 	endpoint_initialise(*endpoint, channel, kind, options);
 	return OUTCOME_OK;
@@ -35,7 +35,7 @@ static void fake_destroy(struct endpoint *endpoint)
 	{                                                                                                              \
 		(void)endpoint;                                                                                        \
 		called = #name;                                                                                        \
-		return answer;                                                                                         \
+		return result;                                                                                         \
 	}
 #define UNUSED __attribute__((unused))
 FAKE(listen, , const struct address *address UNUSED)
@@ -67,9 +67,9 @@ static const struct backend backend = {
 	.post = fake_post,
 };
 
-/* The one timer that there is, and the clock. */
+/* The only timer, and the clock. */
 static struct {
-	bool runs;
+	bool running;
 	int64_t nanoseconds;
 	loop_callback *callback;
 	void *owner;
@@ -83,7 +83,7 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int6
 {
 	(void)loop;
 	(void)started;
-	timer.runs = true;
+	timer.running = true;
 	timer.nanoseconds = nanoseconds;
 	timer.callback = callback;
 	timer.owner = owner;
@@ -93,7 +93,7 @@ void __wrap_loop_timer_stop(struct loop_timer *stopped);
 void __wrap_loop_timer_stop(struct loop_timer *stopped)
 {
 	(void)stopped;
-	timer.runs = false;
+	timer.running = false;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
@@ -108,30 +108,30 @@ static const struct log log_ = { .name = "tool" };
 static struct transport transport = { .backend = &backend, .log = &log_ };
 static struct channel channel = { .transport = &transport };
 
-/* What the command heard. */
+/* Events and completions that the command got. */
 static struct {
 	unsigned events, completions;
 	struct endpoint_event event;
 	struct completion completion;
-} heard;
+} reported;
 
-static void event_came(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void on_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	assert_ptr_equal(owner, &heard);
+	assert_ptr_equal(owner, &reported);
 	(void)endpoint;
-	heard.events++;
-	heard.event = *event;
+	reported.events++;
+	reported.event = *event;
 }
 
-static void completion_came(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void on_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
 {
 	(void)owner;
 	(void)endpoint;
-	heard.completions++;
-	heard.completion = *completion;
+	reported.completions++;
+	reported.completion = *completion;
 }
 
-static const struct endpoint_handlers handlers = { .event = event_came, .completion = completion_came };
+static const struct endpoint_handlers handlers = { .event = on_event, .completion = on_completion };
 static struct capture capture;
 
 static struct endpoint *create(enum endpoint_kind kind, const struct path_options *path)
@@ -139,34 +139,34 @@ static struct endpoint *create(enum endpoint_kind kind, const struct path_option
 	const struct endpoint_options options = { .timeout = 5 * CLOCK_NS_PER_S, .path = path };
 	struct endpoint *endpoint;
 
-	answer = OUTCOME_OK;
+	result = OUTCOME_OK;
 	called = "";
 	destroyed = 0;
-	timer.runs = false;
-	memset(&heard, 0, sizeof(heard));
-	assert_int_equal(endpoint_create(kind, &channel, &options, &handlers, &heard, &endpoint), OUTCOME_OK);
+	timer.running = false;
+	memset(&reported, 0, sizeof(reported));
+	assert_int_equal(endpoint_create(kind, &channel, &options, &handlers, &reported, &endpoint), OUTCOME_OK);
 	strcpy(endpoint->name, "peer");
 	capture_begin(&capture);
 	return endpoint;
 }
 
-/* Returns what was written to stderr. */
+/* Returns the text written to stderr. */
 static const char *finish(struct endpoint *endpoint)
 {
 	endpoint_destroy(endpoint);
 	endpoint_destroy(endpoint);
 	assert_int_equal(destroyed, 1);
-	assert_false(timer.runs);
+	assert_false(timer.running);
 	free(endpoint);
 	return capture_end(&capture);
 }
 
 #define STATES (ENDPOINT_DESTROYED + 1)
 
-/* Those that may follow each, besides FAILED and DESTROYED, and whether it waits. */
+/* For each state its successors, besides FAILED and DESTROYED, and whether it has a deadline. */
 static const struct {
 	enum endpoint_state next[3];
-	bool waits;
+	bool has_deadline;
 } states[STATES] = {
 	[ENDPOINT_IDLE] = { { ENDPOINT_RESOLVING_ADDRESS, ENDPOINT_LISTENING, ENDPOINT_REQUESTED }, false },
 	[ENDPOINT_RESOLVING_ADDRESS] = { { ENDPOINT_ADDRESS_RESOLVED }, true },
@@ -182,7 +182,7 @@ static const struct {
 	[ENDPOINT_JOINED] = { { ENDPOINT_ADDRESS_RESOLVED }, false },
 };
 
-static bool may_follow(enum endpoint_state from, enum endpoint_state to)
+static bool is_allowed(enum endpoint_state from, enum endpoint_state to)
 {
 	if (to == ENDPOINT_DESTROYED)
 		return true;
@@ -194,68 +194,68 @@ static bool may_follow(enum endpoint_state from, enum endpoint_state to)
 	return false;
 }
 
-static void every_pair_of_states(void **state)
+static void state_transitions(void **state)
 {
 	(void)state;
 	for (enum endpoint_state from = 0; from < STATES; from++)
 		for (enum endpoint_state to = 0; to < STATES; to++) {
 			struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
-			bool may = may_follow(from, to);
+			bool allowed = is_allowed(from, to);
 
 			endpoint->state = from;
-			assert_int_equal(endpoint_enter(endpoint, to), may);
-			assert_int_equal(endpoint->state, may ? to : from);
-			assert_int_equal(timer.runs, may && states[to].waits);
-			if (timer.runs)
+			assert_int_equal(endpoint_enter(endpoint, to), allowed);
+			assert_int_equal(endpoint->state, allowed ? to : from);
+			assert_int_equal(timer.running, allowed && states[to].has_deadline);
+			if (timer.running)
 				assert_int_equal(timer.nanoseconds, 5 * CLOCK_NS_PER_S);
 			endpoint->state = ENDPOINT_IDLE;
-			if (may)
+			if (allowed)
 				assert_string_equal(finish(endpoint), "");
 			else
 				assert_non_null(strstr(finish(endpoint), "defect"));
 		}
 }
 
-static bool is_over(enum endpoint_state state)
+static bool was_connected(enum endpoint_state state)
 {
 	return state == ENDPOINT_ESTABLISHED || state == ENDPOINT_DISCONNECTING || state == ENDPOINT_DISCONNECTED ||
 	       state == ENDPOINT_JOINED || state == ENDPOINT_LISTENING;
 }
 
-/* A phase that takes too long fails the endpoint, in words; before there was a connection nobody may be there. */
+/* An expired deadline fails the endpoint, with a message. While connecting, the peer counts as absent. */
 static void deadlines(void **state)
 {
 	(void)state;
 	for (enum endpoint_state at = 0; at < STATES; at++) {
 		struct endpoint *endpoint;
 
-		if (!states[at].waits)
+		if (!states[at].has_deadline)
 			continue;
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
 		for (enum endpoint_state from = 0; from < STATES; from++)
-			if (may_follow(from, at))
+			if (is_allowed(from, at))
 				endpoint->state = from;
 		assert_true(endpoint_enter(endpoint, at));
 		timer.callback(timer.owner);
-		assert_int_equal(heard.events, 1);
-		assert_int_equal(heard.event.kind, EVENT_FAILED);
-		assert_int_equal(heard.event.outcome, is_over(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
+		assert_int_equal(reported.events, 1);
+		assert_int_equal(reported.event.kind, EVENT_FAILED);
+		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
 		assert_int_equal(endpoint->absent, at <= ENDPOINT_CONNECTING);
 		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
 		assert_non_null(strstr(finish(endpoint), ": timed out after 5 s\n"));
-		/* Without a limit it may take for ever. */
+		/* Timeout 0: no deadline. */
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
 		endpoint->options.timeout = 0;
 		for (enum endpoint_state from = 0; from < STATES; from++)
-			if (may_follow(from, at))
+			if (is_allowed(from, at))
 				endpoint->state = from;
 		assert_true(endpoint_enter(endpoint, at));
-		assert_false(timer.runs);
+		assert_false(timer.running);
 		finish(endpoint);
 	}
 }
 
-static void failures_are_told_once(void **state)
+static void failure_is_reported_once(void **state)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
@@ -263,33 +263,33 @@ static void failures_are_told_once(void **state)
 	endpoint->state = ENDPOINT_ESTABLISHED;
 	endpoint_fail(endpoint, OUTCOME_INTERNAL);
 	assert_int_equal(endpoint->state, ENDPOINT_FAILED);
-	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
+	assert_int_equal(reported.event.outcome, OUTCOME_INTERNAL);
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	endpoint_rejected(endpoint, (const uint8_t *)"no", 2);
 	endpoint_established(endpoint, NULL, 0);
-	assert_int_equal(heard.events, 1);
+	assert_int_equal(reported.events, 1);
 	endpoint_destroy(endpoint);
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
-	assert_int_equal(heard.events, 1);
+	assert_int_equal(reported.events, 1);
 	assert_string_equal(finish(endpoint), "");
 }
 
-static void refusals_bring_their_words(void **state)
+static void rejection_carries_private_data(void **state)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
 	(void)state;
 	endpoint->state = ENDPOINT_CONNECTING;
 	endpoint_rejected(endpoint, (const uint8_t *)"busy", 4);
-	assert_int_equal(heard.event.kind, EVENT_FAILED);
-	assert_int_equal(heard.event.outcome, OUTCOME_NO_CONNECTION);
-	assert_int_equal(heard.event.private_length, 4);
-	assert_memory_equal(heard.event.private_data, "busy", 4);
+	assert_int_equal(reported.event.kind, EVENT_FAILED);
+	assert_int_equal(reported.event.outcome, OUTCOME_NO_CONNECTION);
+	assert_int_equal(reported.event.private_length, 4);
+	assert_memory_equal(reported.event.private_data, "busy", 4);
 	finish(endpoint);
 }
 
-static void refusal_texts(void **state)
+static void reject_texts(void **state)
 {
 	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MOST + 40], expected[sizeof(longest)];
 
@@ -304,7 +304,8 @@ static void refusal_texts(void **state)
 	assert_string_equal(endpoint_reject_text((const uint8_t *)longest, sizeof(longest), text), expected);
 }
 
-/* Of a connection while it is established; of a group until it failed. The first message establishes an acceptor. */
+/* A connection reports completions while established, a group until it failed. The first message establishes an
+ * accepting endpoint. */
 static void completions_in_every_state(void **state)
 {
 	static const enum endpoint_kind kinds[] = { ENDPOINT_CONNECTION, ENDPOINT_GROUP };
@@ -316,19 +317,20 @@ static void completions_in_every_state(void **state)
 				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };
 				struct endpoint *endpoint = create(kinds[kind], NULL);
 				bool establishes = at == ENDPOINT_ACCEPTING && !status;
-				bool comes = kinds[kind] == ENDPOINT_GROUP ? at < ENDPOINT_FAILED
-									   : establishes || at == ENDPOINT_ESTABLISHED;
+				bool delivered = kinds[kind] == ENDPOINT_GROUP
+							 ? at < ENDPOINT_FAILED
+							 : establishes || at == ENDPOINT_ESTABLISHED;
 
 				endpoint->state = at;
 				endpoint_complete(endpoint, &completion, 12,
 						  status == COMPLETION_OTHER ? "words" : NULL);
-				assert_int_equal(heard.completions, comes);
-				assert_int_equal(heard.events, establishes);
+				assert_int_equal(reported.completions, delivered);
+				assert_int_equal(reported.events, establishes);
 				assert_int_equal(endpoint->state, establishes ? ENDPOINT_ESTABLISHED : at);
-				if (comes)
-					assert_int_equal(heard.completion.tag, 5);
+				if (delivered)
+					assert_int_equal(reported.completion.tag, 5);
 				endpoint->state = ENDPOINT_IDLE;
-				if (!comes || !status)
+				if (!delivered || !status)
 					assert_string_equal(finish(endpoint), "");
 				else
 					assert_non_null(strstr(finish(endpoint),
@@ -338,8 +340,8 @@ static void completions_in_every_state(void **state)
 			}
 }
 
-/* Lines about peers that never got connected: ten in ten seconds. Of others each counts. */
-static void strangers_fill_no_log(void **state)
+/* At most ten log lines in ten seconds about requests that never became connections. Other lines are not limited. */
+static void request_log_lines_are_limited(void **state)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
@@ -362,7 +364,7 @@ static void strangers_fill_no_log(void **state)
 	finish(endpoint);
 }
 
-static void listeners_hear_of_lost_requests(void **state)
+static void listener_gets_failed_requests(void **state)
 {
 	struct endpoint *endpoint = create(ENDPOINT_LISTENER, NULL);
 
@@ -370,18 +372,18 @@ static void listeners_hear_of_lost_requests(void **state)
 	endpoint->state = ENDPOINT_LISTENING;
 	transport.request_log_limit = (struct log_limit){ 0 };
 	endpoint_request_failed(endpoint, OUTCOME_NO_CONNECTION);
-	assert_int_equal(heard.events, 0);
+	assert_int_equal(reported.events, 0);
 	endpoint_request_failed(endpoint, OUTCOME_FAILED);
-	assert_int_equal(heard.event.kind, EVENT_REQUEST_FAILED);
-	assert_int_equal(heard.event.outcome, OUTCOME_FAILED);
+	assert_int_equal(reported.event.kind, EVENT_REQUEST_FAILED);
+	assert_int_equal(reported.event.outcome, OUTCOME_FAILED);
 	endpoint_request_no_memory(endpoint);
-	assert_int_equal(heard.event.outcome, OUTCOME_INTERNAL);
-	assert_int_equal(heard.events, 2);
+	assert_int_equal(reported.event.outcome, OUTCOME_INTERNAL);
+	assert_int_equal(reported.events, 2);
 	assert_string_equal(finish(endpoint), "tool: peer: a request is refused: out of memory\n");
 }
 
-/* A request belongs to the listener's command until that gives it handlers of its own. */
-static void requests_come_to_the_listener(void **state)
+/* A request has the listener's handlers until the command sets others. */
+static void listener_gets_requests(void **state)
 {
 	struct endpoint *listener = create(ENDPOINT_LISTENER, NULL), request = { 0 };
 
@@ -390,46 +392,46 @@ static void requests_come_to_the_listener(void **state)
 	endpoint_initialise(&request, &channel, ENDPOINT_CONNECTION, &listener->options);
 	request.state = ENDPOINT_REQUESTED;
 	endpoint_report_request(listener, &request, (const uint8_t *)"hello", 5);
-	assert_int_equal(heard.event.kind, EVENT_REQUEST);
-	assert_ptr_equal(heard.event.request, &request);
-	assert_int_equal(heard.event.private_length, 5);
-	assert_memory_equal(heard.event.private_data, "hello", 5);
+	assert_int_equal(reported.event.kind, EVENT_REQUEST);
+	assert_ptr_equal(reported.event.request, &request);
+	assert_int_equal(reported.event.private_length, 5);
+	assert_memory_equal(reported.event.private_data, "hello", 5);
 	assert_ptr_equal(request.handlers, &handlers);
-	assert_ptr_equal(request.owner, &heard);
+	assert_ptr_equal(request.owner, &reported);
 	finish(listener);
 }
 
-static enum outcome resolve_any(struct endpoint *endpoint)
+static enum outcome resolve_address(struct endpoint *endpoint)
 {
 	const struct address to = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = 7 };
 
 	return endpoint_resolve(endpoint, NULL, &to);
 }
 
-static enum outcome listen_any(struct endpoint *endpoint)
+static enum outcome listen_address(struct endpoint *endpoint)
 {
 	const struct address at = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 9 };
 
 	return endpoint_listen(endpoint, &at);
 }
 
-static enum outcome connect_it(struct endpoint *endpoint)
+static enum outcome connect_empty(struct endpoint *endpoint)
 {
 	return endpoint_connect(endpoint, NULL, 0);
 }
 
-static enum outcome accept_it(struct endpoint *endpoint)
+static enum outcome accept_empty(struct endpoint *endpoint)
 {
 	return endpoint_accept(endpoint, NULL, 0);
 }
 
-static enum outcome join_it(struct endpoint *endpoint)
+static enum outcome join_group(struct endpoint *endpoint)
 {
 	return endpoint_join(endpoint, NULL);
 }
 
-/* What a call makes of the state: only if the backend took it, but a group is left in any case. */
-static void calls_change_the_state(void **state)
+/* A call changes the state only if the backend succeeds. Leaving a group always does. */
+static void calls_change_state(void **state)
 {
 	static const struct {
 		const char *name;
@@ -437,16 +439,16 @@ static void calls_change_the_state(void **state)
 		enum endpoint_kind kind;
 		enum endpoint_state before, after, failed;
 	} rows[] = {
-		{ "listen", listen_any, ENDPOINT_LISTENER, ENDPOINT_IDLE, ENDPOINT_LISTENING, ENDPOINT_IDLE },
-		{ "resolve", resolve_any, ENDPOINT_CONNECTION, ENDPOINT_IDLE, ENDPOINT_RESOLVING_ADDRESS,
+		{ "listen", listen_address, ENDPOINT_LISTENER, ENDPOINT_IDLE, ENDPOINT_LISTENING, ENDPOINT_IDLE },
+		{ "resolve", resolve_address, ENDPOINT_CONNECTION, ENDPOINT_IDLE, ENDPOINT_RESOLVING_ADDRESS,
 		  ENDPOINT_IDLE },
-		{ "connect", connect_it, ENDPOINT_CONNECTION, ENDPOINT_ROUTE_RESOLVED, ENDPOINT_CONNECTING,
+		{ "connect", connect_empty, ENDPOINT_CONNECTION, ENDPOINT_ROUTE_RESOLVED, ENDPOINT_CONNECTING,
 		  ENDPOINT_ROUTE_RESOLVED },
-		{ "accept", accept_it, ENDPOINT_CONNECTION, ENDPOINT_REQUESTED, ENDPOINT_ACCEPTING,
+		{ "accept", accept_empty, ENDPOINT_CONNECTION, ENDPOINT_REQUESTED, ENDPOINT_ACCEPTING,
 		  ENDPOINT_REQUESTED },
 		{ "disconnect", endpoint_disconnect, ENDPOINT_CONNECTION, ENDPOINT_ESTABLISHED, ENDPOINT_DISCONNECTING,
 		  ENDPOINT_ESTABLISHED },
-		{ "join", join_it, ENDPOINT_GROUP, ENDPOINT_ADDRESS_RESOLVED, ENDPOINT_JOINING,
+		{ "join", join_group, ENDPOINT_GROUP, ENDPOINT_ADDRESS_RESOLVED, ENDPOINT_JOINING,
 		  ENDPOINT_ADDRESS_RESOLVED },
 		{ "leave", endpoint_leave, ENDPOINT_GROUP, ENDPOINT_JOINED, ENDPOINT_ADDRESS_RESOLVED,
 		  ENDPOINT_ADDRESS_RESOLVED },
@@ -460,13 +462,13 @@ static void calls_change_the_state(void **state)
 
 			endpoint->state = rows[row].before;
 			endpoint->qpn = rows[row].before > ENDPOINT_IDLE;
-			answer = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
-			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? answer : OUTCOME_OK);
+			result = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
+			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? result : OUTCOME_OK);
 			assert_string_equal(called, rows[row].name);
 			assert_int_equal(endpoint->state, turn ? rows[row].failed : rows[row].after);
-			if (rows[row].call == listen_any)
+			if (rows[row].call == listen_address)
 				assert_string_equal(endpoint->name, "10.0.0.2:9");
-			if (rows[row].call == resolve_any)
+			if (rows[row].call == resolve_address)
 				assert_string_equal(endpoint->name, "10.0.0.1:7");
 			assert_string_equal(finish(endpoint), "");
 		}
@@ -475,15 +477,15 @@ static void calls_change_the_state(void **state)
 static uint8_t memory[100];
 static const struct region region = { .memory = memory, .length = sizeof(memory) };
 
-static enum outcome post_it(struct endpoint *endpoint)
+static enum outcome post_receive(struct endpoint *endpoint)
 {
 	return endpoint_post(endpoint, &(struct work){ .kind = WORK_RECEIVE, .region = &region }, 1);
 }
 
 #define BIT(name) (1u << ENDPOINT_##name)
 
-/* A command that calls what makes no sense for an endpoint has a defect, and no backend is troubled with it. */
-static void misuse_reaches_no_backend(void **state)
+/* A call in the wrong state or kind is a defect of the command; the backend is not called. */
+static void invalid_calls_do_not_reach_backend(void **state)
 {
 	static const struct {
 		const char *name;
@@ -491,15 +493,16 @@ static void misuse_reaches_no_backend(void **state)
 		unsigned kinds, states;
 		bool queue;
 	} rows[] = {
-		{ "listen", listen_any, BIT(LISTENER), BIT(IDLE), false },
-		{ "resolve", resolve_any, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false },
+		{ "listen", listen_address, BIT(LISTENER), BIT(IDLE), false },
+		{ "resolve", resolve_address, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false },
 		{ "open_queue", endpoint_open_queue, BIT(CONNECTION) | BIT(GROUP),
 		  BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), false },
-		{ "connect", connect_it, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true },
-		{ "accept", accept_it, BIT(CONNECTION), BIT(REQUESTED), true },
+		{ "connect", connect_empty, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true },
+		{ "accept", accept_empty, BIT(CONNECTION), BIT(REQUESTED), true },
 		{ "disconnect", endpoint_disconnect, BIT(CONNECTION), BIT(ESTABLISHED), true },
-		{ "join", join_it, BIT(GROUP), BIT(ADDRESS_RESOLVED), true },
-		{ "post", post_it, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), true },
+		{ "join", join_group, BIT(GROUP), BIT(ADDRESS_RESOLVED), true },
+		{ "post", post_receive, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)),
+		  true },
 	};
 
 	(void)state;
@@ -508,24 +511,24 @@ static void misuse_reaches_no_backend(void **state)
 			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++)
 				for (unsigned queue = 0; queue < 2; queue++) {
 					struct endpoint *endpoint = create((enum endpoint_kind)kind, NULL);
-					bool good = rows[row].kinds >> kind & 1 && rows[row].states >> at & 1 &&
-						    rows[row].queue == queue;
+					bool valid = rows[row].kinds >> kind & 1 && rows[row].states >> at & 1 &&
+						     rows[row].queue == queue;
 					enum outcome outcome;
 
 					endpoint->state = (enum endpoint_state)at;
 					endpoint->qpn = queue;
 					outcome = rows[row].call(endpoint);
-					assert_int_equal(outcome, good ? OUTCOME_OK : OUTCOME_INTERNAL);
-					assert_string_equal(called, good ? rows[row].name : "");
-					if (!good)
+					assert_int_equal(outcome, valid ? OUTCOME_OK : OUTCOME_INTERNAL);
+					assert_string_equal(called, valid ? rows[row].name : "");
+					if (!valid)
 						assert_int_equal(endpoint->state, at);
-					timer.runs = false;
-					assert_int_equal(strstr(finish(endpoint), "defect: ") != NULL, !good);
+					timer.running = false;
+					assert_int_equal(strstr(finish(endpoint), "defect: ") != NULL, !valid);
 				}
 }
 
-/* The same for works: all of them are looked at before the first is posted. */
-static void works_that_make_no_sense(void **state)
+/* The same for work requests: all are checked before the first is posted. */
+static void invalid_work_requests(void **state)
 {
 	static const struct work rows[] = {
 		{ .kind = WORK_SEND, .region = &region, .offset = 101 },
@@ -560,12 +563,12 @@ static void other_calls(void **state)
 	const struct endpoint_options options = { .timeout = 0 };
 
 	(void)state;
-	answer = OUTCOME_FAILED;
+	result = OUTCOME_FAILED;
 	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_FAILED);
 	assert_ptr_equal(endpoint->channel, &channel);
 	assert_int_equal(endpoint_create(ENDPOINT_GROUP, &channel, &options, &handlers, NULL, &none), OUTCOME_FAILED);
 	assert_null(none);
-	answer = OUTCOME_OK;
+	result = OUTCOME_OK;
 	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_OK);
 	assert_ptr_equal(endpoint->channel, &other);
 	endpoint->state = ENDPOINT_REQUESTED;
@@ -602,18 +605,18 @@ static void type_of_service(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_of_states),
+		cmocka_unit_test(state_transitions),
 		cmocka_unit_test(deadlines),
-		cmocka_unit_test(failures_are_told_once),
-		cmocka_unit_test(refusals_bring_their_words),
-		cmocka_unit_test(refusal_texts),
+		cmocka_unit_test(failure_is_reported_once),
+		cmocka_unit_test(rejection_carries_private_data),
+		cmocka_unit_test(reject_texts),
 		cmocka_unit_test(completions_in_every_state),
-		cmocka_unit_test(strangers_fill_no_log),
-		cmocka_unit_test(listeners_hear_of_lost_requests),
-		cmocka_unit_test(requests_come_to_the_listener),
-		cmocka_unit_test(calls_change_the_state),
-		cmocka_unit_test(misuse_reaches_no_backend),
-		cmocka_unit_test(works_that_make_no_sense),
+		cmocka_unit_test(request_log_lines_are_limited),
+		cmocka_unit_test(listener_gets_failed_requests),
+		cmocka_unit_test(listener_gets_requests),
+		cmocka_unit_test(calls_change_state),
+		cmocka_unit_test(invalid_calls_do_not_reach_backend),
+		cmocka_unit_test(invalid_work_requests),
 		cmocka_unit_test(other_calls),
 		cmocka_unit_test(type_of_service),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=interface_addresses -Wl,--wrap=if_nametoindex */
-/* Which local address a path leads from, on a host whose interfaces are known. */
+/* The source address of a path, on a host with known interfaces. */
 #include "transport/path.h"
 
 #include <net/if.h>
@@ -44,35 +44,35 @@ unsigned __wrap_if_nametoindex(const char *name)
 	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
 }
 
-/* The device rdma1 belongs to eth1. */
-static bool fits(struct transport *transport, const struct path_options *asked, const struct address *source)
+/* Device rdma1 belongs to eth1. */
+static bool source_fits(struct transport *transport, const struct path_options *wanted, const struct address *source)
 {
 	(void)transport;
-	return !strcmp(asked->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
+	return !strcmp(wanted->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
 }
 
-static const struct backend backend = { .source_fits = fits };
-static struct log the_log;
-static struct transport transport = { .backend = &backend, .log = &the_log };
+static const struct backend backend = { .source_fits = source_fits };
+static struct log test_log;
+static struct transport transport = { .backend = &backend, .log = &test_log };
 static struct path_options options;
-static struct endpoint endpoint = { .transport = &transport, .log = &the_log, .options = { .path = &options } };
+static struct endpoint endpoint = { .transport = &transport, .log = &test_log, .options = { .path = &options } };
 
-static void ask(const char *interface, const char *device)
+static void set_options(const char *interface, const char *device)
 {
 	options = (struct path_options)PATH_OPEN;
 	options.interface = interface;
 	options.device = device;
 }
 
-static void the_source(void **state)
+static void source_addresses(void **state)
 {
 	static const struct {
 		const char *interface, *device, *given;
 		enum address_family family;
-		const char *source; /* NULL: there is none */
+		const char *source; /* NULL: none is found */
 		unsigned scope;
 	} rows[] = {
-		/* The first of the family that the interface or the device has. */
+		/* The first address of the family on the interface or device. */
 		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0 },
 		{ "eth1", NULL, NULL, ADDRESS_IP6, "2001:db8:1::1", 0 },
 		{ "eth0", NULL, "0.0.0.0", ADDRESS_IP4, "10.0.0.1", 0 },
@@ -80,10 +80,10 @@ static void the_source(void **state)
 		{ "eth1", "rdma1", NULL, ADDRESS_IP6, "2001:db8:1::1", 0 },
 		{ "eth0", "rdma1", NULL, ADDRESS_IP4, NULL, 0 },
 		{ "eth9", NULL, NULL, ADDRESS_IP4, NULL, 0 },
-		/* Of a loopback interface a backend chooses itself. */
+		/* On a loopback interface the backend chooses. */
 		{ "lo", NULL, NULL, ADDRESS_IP4, "0.0.0.0", 0 },
 		{ "lo", NULL, "127.0.0.7", ADDRESS_IP4, "127.0.0.7", 0 },
-		/* What was given has to belong to it, and gets its scope. */
+		/* A given address must belong to the interface, and gets its scope. */
 		{ "eth1", NULL, "10.0.1.1", ADDRESS_IP4, "10.0.1.1", 0 },
 		{ "eth0", NULL, "10.0.1.1", ADDRESS_IP4, NULL, 0 },
 		{ "eth0", NULL, "127.0.0.7", ADDRESS_IP4, NULL, 0 },
@@ -94,7 +94,7 @@ static void the_source(void **state)
 		/* A native group may be joined from an IP address. */
 		{ "eth1", NULL, "10.0.1.1", ADDRESS_GID, "10.0.1.1", 0 },
 		{ "eth0", NULL, "10.0.1.1", ADDRESS_GID, NULL, 0 },
-		/* Nothing was asked for. */
+		/* Neither interface nor device is given. */
 		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
 	};
 
@@ -104,7 +104,7 @@ static void the_source(void **state)
 		struct capture capture;
 		enum outcome outcome;
 
-		ask(rows[row].interface, rows[row].device);
+		set_options(rows[row].interface, rows[row].device);
 		if (rows[row].given)
 			source = parsed(rows[row].given);
 		source.port = 7;
@@ -124,8 +124,8 @@ static void the_source(void **state)
 	}
 }
 
-/* The interface of a listener's own address, and of a request. */
-static void the_interface(void **state)
+/* The interface of a listener's address, and of a request. */
+static void interface_of_address(void **state)
 {
 	static const struct {
 		const char *interface, *local;
@@ -144,7 +144,7 @@ static void the_interface(void **state)
 		struct address local = parsed(rows[row].local);
 		struct capture capture;
 
-		ask(rows[row].interface, NULL);
+		set_options(rows[row].interface, NULL);
 		local.scope = rows[row].given;
 		endpoint.local = local;
 		assert_int_equal(path_has_interface(&endpoint), rows[row].has);
@@ -160,8 +160,8 @@ static void the_interface(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_source),
-		cmocka_unit_test(the_interface),
+		cmocka_unit_test(source_addresses),
+		cmocka_unit_test(interface_of_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,13 @@
 
 #include "transport/soft/net/packet_io.h"
 
-struct world world;
+struct testbed testbed;
 
 static struct host *host_of(const struct soft_transport *transport)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		if (world.hosts[i].transport == transport)
-			return &world.hosts[i];
+		if (testbed.hosts[i].transport == transport)
+			return &testbed.hosts[i];
 	fail();
 	return NULL;
 }
@@ -17,27 +17,27 @@ static struct host *host_of(const struct soft_transport *transport)
 struct host *host_at(const struct address *address)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		if (address_same_host(&world.hosts[i].address, address))
-			return &world.hosts[i];
+		if (address_same_host(&testbed.hosts[i].address, address))
+			return &testbed.hosts[i];
 	return NULL;
 }
 
-bool world_chance(unsigned per_cent)
+bool testbed_chance(unsigned per_cent)
 {
 	return network_roll(100) < per_cent;
 }
 
-int64_t world_time(int64_t most)
+int64_t testbed_time(int64_t most)
 {
 	return most ? (int64_t)(network_random() % (uint64_t)most) : 0;
 }
 
-/* ---- what is to be done later ---- */
+/* ---- delayed calls ---- */
 
 struct call {
 	struct loop_timer timer;
-	struct party *party;
-	void (*act)(struct party *party);
+	struct conn *conn;
+	void (*act)(struct conn *conn);
 	struct call *next, **link_to_this;
 };
 
@@ -53,29 +53,29 @@ static void call_free(struct call *call)
 static void call_due(void *owner)
 {
 	struct call *call = owner;
-	struct party *party = call->party;
-	void (*act)(struct party *) = call->act;
+	struct conn *conn = call->conn;
+	void (*act)(struct conn *) = call->act;
 
 	call_free(call);
-	act(party);
+	act(conn);
 }
 
-void world_call(struct party *party, int64_t delay, void (*act)(struct party *party))
+void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn))
 {
 	struct call *call = calloc(1, sizeof(*call));
 
 	assert_non_null(call);
-	call->party = party;
+	call->conn = conn;
 	call->act = act;
-	call->next = world.calls;
-	call->link_to_this = &world.calls;
+	call->next = testbed.calls;
+	call->link_to_this = &testbed.calls;
 	if (call->next)
 		call->next->link_to_this = &call->next;
-	world.calls = call;
+	testbed.calls = call;
 	loop_timer_start(NULL, &call->timer, delay, call_due, call);
 }
 
-/* ---- messages ---- */
+/* ---- MADs ---- */
 
 static const struct packet mad_packet = {
 	.opcode = OPCODE_DATAGRAM,
@@ -85,23 +85,23 @@ static const struct packet mad_packet = {
 	.length = MAD_SIZE,
 };
 
-void world_arrive(const struct flight *flight)
+void testbed_deliver(const struct sent_mad *sent_mad)
 {
-	struct frame frame = { .from = flight->from, .to = flight->to };
+	struct frame frame = { .from = sent_mad->from, .to = sent_mad->to };
 	size_t header = packet_write(&mad_packet, frame.bytes);
 
-	assert_non_null(host_at(&flight->to));
+	assert_non_null(host_at(&sent_mad->to));
 	frame.length = header + MAD_SIZE;
-	memcpy(frame.bytes + header, flight->bytes, MAD_SIZE);
-	network_seal(&frame, &world.hosts[0].transport->icrc);
+	memcpy(frame.bytes + header, sent_mad->bytes, MAD_SIZE);
+	network_seal(&frame, &testbed.hosts[0].transport->icrc);
 	network_deliver(&frame);
 	network_read();
 }
 
-/* Every message that leaves a host. What leaves must be as the format of the connection manager has it. */
-static bool departs(void *owner, const struct frame *frame)
+/* Called for each packet that a host sends: it must be a valid MAD. Returns true if it is dropped. */
+static bool packet_sent(void *owner, const struct frame *frame)
 {
-	struct flight *flight = &world.seen[world.seen_count++ % LENGTH(world.seen)];
+	struct sent_mad *sent_mad = &testbed.sent[testbed.sent_count++ % LENGTH(testbed.sent)];
 	const struct host *to = host_at(&frame->to);
 	struct packet packet;
 
@@ -113,18 +113,18 @@ static bool departs(void *owner, const struct frame *frame)
 	assert_int_equal(packet.datagram.key, mad_packet.datagram.key);
 	assert_int_equal(packet.datagram.source, mad_packet.datagram.source);
 	assert_int_equal(packet.length, MAD_SIZE);
-	*flight = (struct flight){ frame->from, frame->to, { 0 } };
-	memcpy(flight->bytes, packet.payload, MAD_SIZE);
-	return !(to && to->transport->cm) || (world.allowed && !world.allowed(flight));
+	*sent_mad = (struct sent_mad){ frame->from, frame->to, { 0 } };
+	memcpy(sent_mad->bytes, packet.payload, MAD_SIZE);
+	return !(to && to->transport->cm) || (testbed.filter && !testbed.filter(sent_mad));
 }
 
-void world_flush(void)
+void testbed_flush(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		soft_flush(world.hosts[i].transport);
+		soft_flush(testbed.hosts[i].transport);
 }
 
-/* ---- the neighbours of the manager ---- */
+/* ---- replaced functions (cm.wrap) ---- */
 
 void __real_soft_enter(struct soft_transport *transport);
 void __real_soft_leave(struct soft_transport *transport);
@@ -158,40 +158,40 @@ struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport
 	return port == PORT ? &host->listener : port == PORT + 1 ? &host->second : NULL;
 }
 
-static struct party *party_of(struct soft_endpoint *endpoint)
+static struct conn *conn_of(struct soft_endpoint *endpoint)
 {
-	return (struct party *)endpoint;
+	return (struct conn *)endpoint;
 }
 
-struct party *party_create(struct host *host)
+struct conn *conn_create(struct host *host)
 {
-	struct party *party = calloc(1, sizeof(*party));
+	struct conn *conn = calloc(1, sizeof(*conn));
 
-	assert_non_null(party);
-	party->host = host;
-	party->next = world.parties;
-	world.parties = party;
-	party->endpoint.base.transport = &host->transport->base;
-	party->endpoint.base.log = host->transport->base.log;
-	party->endpoint.base.options = (struct endpoint_options){
+	assert_non_null(conn);
+	conn->host = host;
+	conn->next = testbed.conns;
+	testbed.conns = conn;
+	conn->endpoint.base.transport = &host->transport->base;
+	conn->endpoint.base.log = host->transport->base.log;
+	conn->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 	};
-	party->qp.number = world.next_queue++;
-	party->endpoint.qp = &party->qp;
-	return party;
+	conn->qp.qpn = testbed.next_qpn++;
+	conn->endpoint.qp = &conn->qp;
+	return conn;
 }
 
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 						   const struct address *peer)
 {
-	struct party *party = party_create(host_of(path->socket->transport));
+	struct conn *conn = conn_create(host_of(path->socket->transport));
 
-	assert_true(listener == &party->host->listener || listener == &party->host->second);
-	party->endpoint.listener = listener;
-	party->endpoint.path = *path;
-	party->endpoint.base.local = path->local;
-	party->endpoint.base.peer = *peer;
-	return &party->endpoint;
+	assert_true(listener == &conn->host->listener || listener == &conn->host->second);
+	conn->endpoint.listener = listener;
+	conn->endpoint.path = *path;
+	conn->endpoint.base.local = path->local;
+	conn->endpoint.base.peer = *peer;
+	return &conn->endpoint;
 }
 
 void __wrap_soft_enter(struct soft_transport *transport)
@@ -206,62 +206,62 @@ void __wrap_soft_leave(struct soft_transport *transport)
 	__real_soft_leave(transport);
 }
 
-/* The order of news that any endpoint may see. */
-static void check_order(const struct party *party, enum soft_event_kind kind)
+/* Checks the order of events. */
+static void check_order(const struct conn *conn, enum soft_event_kind kind)
 {
-	assert_false(party->gone);
-	assert_true(party->told[kind] == 0);
-	assert_int_equal(party->told[SOFT_EVENT_DISCONNECTED] + party->told[SOFT_EVENT_FAILED], 0);
+	assert_false(conn->released);
+	assert_true(conn->events[kind] == 0);
+	assert_int_equal(conn->events[SOFT_EVENT_DISCONNECTED] + conn->events[SOFT_EVENT_FAILED], 0);
 	if (kind == SOFT_EVENT_DISCONNECTED)
-		assert_int_equal(party->told[SOFT_EVENT_ESTABLISHED], 1);
+		assert_int_equal(conn->events[SOFT_EVENT_ESTABLISHED], 1);
 	if (kind == SOFT_EVENT_ESTABLISHED)
-		assert_int_equal(party->qp.state, QP_RTS);
-	else if (kind != SOFT_EVENT_REQUESTED && party->qp.state != QP_RESET)
-		assert_int_equal(party->qp.state, QP_ERROR);
+		assert_int_equal(conn->qp.state, QP_RTS);
+	else if (kind != SOFT_EVENT_REQUESTED && conn->qp.state != QP_RESET)
+		assert_int_equal(conn->qp.state, QP_ERROR);
 }
 
-static void told(struct party *party, enum soft_event_kind kind, const void *data, size_t length)
+static void record_event(struct conn *conn, enum soft_event_kind kind, const void *data, size_t length)
 {
-	check_order(party, kind);
-	party->told[kind]++;
-	party->last = kind;
-	assert_true(length <= sizeof(party->data));
-	party->data_length = length;
+	check_order(conn, kind);
+	conn->events[kind]++;
+	conn->last = kind;
+	assert_true(length <= sizeof(conn->data));
+	conn->data_length = length;
 	if (length)
-		memcpy(party->data, data, length);
-	/* As the delivery does it: not before the manager has returned. */
-	if (kind == SOFT_EVENT_REQUESTED && world.requested)
-		world_call(party, 0, world.requested);
-	if (kind == SOFT_EVENT_ESTABLISHED && world.established)
-		world_call(party, 0, world.established);
+		memcpy(conn->data, data, length);
+	/* Events are delivered after the CM has returned. */
+	if (kind == SOFT_EVENT_REQUESTED && testbed.requested)
+		call_later(conn, 0, testbed.requested);
+	if (kind == SOFT_EVENT_ESTABLISHED && testbed.established)
+		call_later(conn, 0, testbed.established);
 }
 
 void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
-	told(party_of(endpoint), kind, data, length);
+	record_event(conn_of(endpoint), kind, data, length);
 }
 
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
-	struct party *party = party_of(endpoint);
+	struct conn *conn = conn_of(endpoint);
 
-	told(party, SOFT_EVENT_FAILED, NULL, 0);
-	snprintf(party->cause, sizeof(party->cause), "%s", cause);
-	party->code_name = code_name;
-	party->code = code;
+	record_event(conn, SOFT_EVENT_FAILED, NULL, 0);
+	snprintf(conn->cause, sizeof(conn->cause), "%s", cause);
+	conn->code_name = code_name;
+	conn->code = code;
 }
 
 void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
 				size_t length)
 {
 	__wrap_soft_event_failed(endpoint, cause, "reject reason", reason);
-	party_of(endpoint)->data_length = length;
-	memcpy(party_of(endpoint)->data, data, length);
+	conn_of(endpoint)->data_length = length;
+	memcpy(conn_of(endpoint)->data, data, length);
 }
 
 uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp)
 {
-	return qp->number;
+	return qp->qpn;
 }
 
 void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
@@ -284,7 +284,7 @@ void __wrap_soft_qp_stop(struct soft_qp *qp)
 
 bool __wrap_soft_qp_has_unacked_work(const struct soft_qp *qp)
 {
-	return qp->state == QP_RTS && qp->waiting;
+	return qp->state == QP_RTS && qp->unacked;
 }
 
 void __wrap_soft_qp_probe(struct soft_qp *qp)
@@ -296,36 +296,36 @@ void __wrap_soft_qp_probe(struct soft_qp *qp)
 void __wrap_soft_qp_suspect(struct soft_qp *qp)
 {
 	assert_int_equal(qp->state, QP_RTS);
-	qp->doubts++;
+	qp->suspects++;
 }
 
-/* ---- beginning and ending of every test ---- */
+/* ---- set-up and tear-down ---- */
 
-void host_move(struct host *host, const struct address *address)
+void host_set_address(struct host *host, const struct address *address)
 {
 	host->address = *address;
 	host->socket = stack_socket(host->transport, address);
 }
 
-void host_stop(struct host *host)
+void host_exit(struct host *host)
 {
 	soft_cm_close(host->transport->cm);
 	host->transport->cm = NULL;
 }
 
-int world_open(void **state)
+int testbed_open(void **state)
 {
 	(void)state;
-	memset(&world, 0, sizeof(world));
+	memset(&testbed, 0, sizeof(testbed));
 	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
-	network->hold = departs;
-	world.next_queue = 0x1234;
+	network->hold = packet_sent;
+	testbed.next_qpn = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
-		struct host *host = &world.hosts[i];
+		struct host *host = &testbed.hosts[i];
 
 		host->transport = stack_open();
-		host_move(host, &address);
+		host_set_address(host, &address);
 		address.bytes[2] = 1;
 		host->other = stack_socket(host->transport, &address);
 		host->mtu = MTU;
@@ -333,30 +333,30 @@ int world_open(void **state)
 		host->listener.base.log = host->transport->base.log;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}
-	world.hosts[1].listens = true;
+	testbed.hosts[1].listens = true;
 	return 0;
 }
 
-void forget_parties(void)
+void free_conns(void)
 {
-	while (world.parties) {
-		struct party *party = world.parties;
+	while (testbed.conns) {
+		struct conn *conn = testbed.conns;
 
-		world.parties = party->next;
-		free(party);
+		testbed.conns = conn->next;
+		free(conn);
 	}
 }
 
-int world_close(void **state)
+int testbed_close(void **state)
 {
 	(void)state;
-	while (world.calls)
-		call_free(world.calls);
+	while (testbed.calls)
+		call_free(testbed.calls);
 	for (unsigned i = 0; i < HOSTS; i++)
-		host_stop(&world.hosts[i]);
+		host_exit(&testbed.hosts[i]);
 	for (unsigned i = 0; i < HOSTS; i++)
-		stack_close(world.hosts[i].transport);
+		stack_close(testbed.hosts[i].transport);
 	network_close();
-	forget_parties();
+	free_conns();
 	return 0;
 }

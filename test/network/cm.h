@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The connection manager of the user-space backend with both ends in this process, over the simulated network. Its
- * queue pairs, endpoints and the delivery of events are replaced at link time (cm.wrap).
- */
+/* The connection manager of soft with both peers in this process, on the simulated network. Queue pairs, endpoints and
+ * the delivery of events are replaced at link time (cm.wrap). */
 #ifndef TEST_NETWORK_CM_H
 #define TEST_NETWORK_CM_H
 
@@ -15,134 +13,134 @@
 #include "transport/soft/delivery.h"
 
 enum {
-	HOSTS = 3, /* two that talk, one that is hostile */
+	HOSTS = 3, /* two peers and an attacker */
 	PORT = 7174,
 	DATA_SIZE = 8,
 	MTU = 1024,
 };
 
 struct host;
-struct party;
+struct conn;
 
-struct flight {
+struct sent_mad {
 	struct address from, to;
 	uint8_t bytes[MAD_SIZE];
 };
 
 struct soft_qp {
-	uint32_t number;
+	uint32_t qpn;
 	enum {
 		QP_RESET,
 		QP_CONNECTED,
 		QP_RTS,
 		QP_ERROR
 	} state;
-	unsigned probes, doubts;
-	bool waiting; /* for an acknowledgement */
+	unsigned probes, suspects;
+	bool unacked; /* for soft_qp_has_unacked_work() */
 	struct soft_agreement agreement;
 };
 
 struct host {
 	struct soft_transport *transport;
 	struct address address;
-	struct soft_socket *socket, *other;    /* other: of another address of this host's */
-	uint32_t mtu;			       /* of the paths that it asks for */
+	struct soft_socket *socket, *other;    /* other: bound to another address of this host */
+	uint32_t mtu;			       /* of the host's paths */
 	struct soft_endpoint listener, second; /* on PORT and PORT + 1 */
 	bool listens;
 	unsigned entered;
 };
 
-/* One end of a connection, as a command would hold it. */
-struct party {
+/* One endpoint, and the events that it got. */
+struct conn {
 	struct soft_endpoint endpoint;
 	struct soft_qp qp;
 	struct host *host;
-	struct party *next;
-	unsigned told[SOFT_EVENT_FAILED + 1];
+	struct conn *next;
+	unsigned events[SOFT_EVENT_FAILED + 1];
 	enum soft_event_kind last;
 	int code;
 	const char *code_name;
 	char cause[120];
 	uint8_t data[256];
 	size_t data_length;
-	bool gone;
-	unsigned number; /* the connection's in a storm */
+	bool released;
 };
 
-struct world {
+struct testbed {
 	struct host hosts[HOSTS];
-	bool (*allowed)(const struct flight *flight); /* to arrive; NULL: all are */
-	struct flight seen[64];			      /* the last ones that left */
-	size_t seen_count;
-	struct party *parties;
+	bool (*filter)(const struct sent_mad *sent_mad); /* false: the MAD is dropped; NULL: all are delivered */
+	struct sent_mad sent[64];			 /* the last MADs that hosts sent */
+	size_t sent_count;
+	struct conn *conns;
 	struct call *calls;
-	void (*requested)(struct party *party); /* the command's answer to a request */
-	void (*established)(struct party *party);
-	uint32_t next_queue;
+	void (*requested)(struct conn *conn); /* called for each request */
+	void (*established)(struct conn *conn);
+	uint32_t next_qpn;
 };
 
-extern struct world world; /* of the test at hand */
+extern struct testbed testbed;
 
-bool world_chance(unsigned per_cent);
-int64_t world_time(int64_t most);
-/* A command does that so much later. */
-void world_call(struct party *party, int64_t delay, void (*act)(struct party *party));
+bool testbed_chance(unsigned per_cent);
+int64_t testbed_time(int64_t most);
+/* Calls act after delay. */
+void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn));
 struct host *host_at(const struct address *address);
-/* Is there at once, whatever else is under way. */
-void world_arrive(const struct flight *flight);
-/* All that was queued for sending leaves. */
-void world_flush(void);
-/* An address of its own instead of the one it had. */
-void host_move(struct host *host, const struct address *address);
-/* Its manager is closed, as at the end of a process; nothing reaches it any more. */
-void host_stop(struct host *host);
-struct party *party_create(struct host *host);
-int world_open(void **state);
-void forget_parties(void);
-int world_close(void **state);
+/* Delivers the MAD at once. */
+void testbed_deliver(const struct sent_mad *sent_mad);
+/* Sends the packets in the send batches of all hosts. */
+void testbed_flush(void);
+/* Replaces the address of the host. */
+void host_set_address(struct host *host, const struct address *address);
+/* Closes the CM of the host, as when a process exits. The host gets no more MADs. */
+void host_exit(struct host *host);
+struct conn *conn_create(struct host *host);
+int testbed_open(void **state);
+void free_conns(void);
+int testbed_close(void **state);
 
-/* ---- what commands do, and messages: cm_ends.c ---- */
+/* ---- actions of commands, and MADs: cm_ends.c ---- */
 
-struct party *connect_from(struct host *host, const struct host *to, uint16_t port);
-struct party *connect_one(void);
-void do_accept(struct party *party);
-void do_forget(struct party *party);
-void do_reject(struct party *party);
-bool is_up(const struct party *party);
-void do_disconnect(struct party *party);
-void do_hear(struct party *party);
-/* The other end, if the request got there: the newest party of host B that was asked. */
-struct party *guest(void);
-enum cm_state state_of(const struct party *party);
-bool mad_of_flight(const struct flight *flight, struct mad *mad);
-/* The last one of a kind that left a host. mad points into the world's memory. */
-const struct flight *last_of(enum mad_kind kind, const struct host *host, struct mad *mad);
-unsigned count_of(enum mad_kind kind);
-void world_inject(const struct host *from, const struct host *to, const struct mad *mad);
-bool no_ready(const struct flight *flight);
-bool no_reply(const struct flight *flight);
-bool no_goodbye(const struct flight *flight);
-bool no_refusal(const struct flight *flight);
-bool nothing_at_all(const struct flight *flight);
-void check_nothing_left(void);
-void forget_all(void);
-unsigned count_up(void);
-/* A pair that is connected, over a perfect network. */
-struct party *connect_pair(struct party **other);
-/* Asks for a connection, which the other end accepts, while only some messages arrive: 50 ms of that. */
-struct party *connect_without(bool (*allowed)(const struct flight *flight));
-void check_agreement(const struct party *one, const struct party *other);
-/* What ICMP quotes of a packet to that queue pair of the peer: a message from that identifier if it is 1. */
-void unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length);
-void refuse(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length);
-void refuse_message(struct host *host, const struct party *party);
-/* As captured, but for what it would have learnt from us. */
-struct mad captured(const char *name, const struct party *to);
-/* Everything a message could change. */
-uint64_t fingerprint(void);
-/* A message of every kind for a link, as its peer would write it. */
-struct mad mad_forge(enum mad_kind kind, const struct party *target, const struct host *peer);
+struct conn *connect_from(struct host *host, const struct host *to, uint16_t port);
+struct conn *connect_one(void);
+void do_accept(struct conn *conn);
+void do_release(struct conn *conn);
+void do_reject(struct conn *conn);
+bool is_established(const struct conn *conn);
+void do_disconnect(struct conn *conn);
+void do_receive_packet(struct conn *conn);
+/* The newest endpoint that got a request, or NULL. */
+struct conn *passive_conn(void);
+enum cm_state state_of(const struct conn *conn);
+bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad);
+/* Returns the last MAD of a kind that a host sent, or NULL. mad points into testbed.sent. */
+const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad);
+unsigned count_sent(enum mad_kind kind);
+void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad);
+/* Filters: they return false for the MADs that they drop. */
+bool drop_rtu(const struct sent_mad *sent_mad);
+bool drop_rep(const struct sent_mad *sent_mad);
+bool drop_dreq_drep(const struct sent_mad *sent_mad);
+bool drop_rej(const struct sent_mad *sent_mad);
+bool drop_all(const struct sent_mad *sent_mad);
+void check_cm_empty(void);
+void release_all(void);
+unsigned count_established(void);
+/* Returns a connected endpoint; other is its peer. */
+struct conn *connect_pair(struct conn **other);
+/* Connects for 50 ms with a filter. The peer accepts. */
+struct conn *connect_filtered(bool (*filter)(const struct sent_mad *sent_mad));
+void check_agreement(const struct conn *one, const struct conn *other);
+/* Delivers an ICMP error that quotes a packet to the QPN at the peer, or a MAD with the identifier if the QPN is 1. */
+void icmp_unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length);
+void icmp_port_unreachable(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length);
+void icmp_for_mad(struct host *host, const struct conn *conn);
+/* Returns a captured MAD with the identifiers of the endpoint. */
+struct mad captured(const char *name, const struct conn *to);
+/* Returns a hash of all state that a MAD could change. */
+uint64_t state_hash(void);
+/* Returns a MAD of that kind for a cm_id, with the fields that its peer would write. */
+struct mad mad_forge(enum mad_kind kind, const struct conn *target, const struct host *peer);
 
-#define WORLD_TEST(function) cmocka_unit_test_setup_teardown(function, world_open, world_close)
+#define CM_TEST(function) cmocka_unit_test_setup_teardown(function, testbed_open, testbed_close)
 
 #endif

@@ -3,163 +3,164 @@
 
 #include "test/network/cm.h"
 
-/* ---- what commands do ---- */
+/* ---- actions of commands ---- */
 
-struct party *connect_from(struct host *host, const struct host *to, uint16_t port)
+struct conn *connect_from(struct host *host, const struct host *to, uint16_t port)
 {
-	struct party *party = party_create(host);
+	struct conn *conn = conn_create(host);
 
-	party->endpoint.path = (struct soft_path){
+	conn->endpoint.path = (struct soft_path){
 		.socket = host->socket,
 		.local = host->address,
 		.peer = to->address,
 		.mtu = host->mtu,
 	};
-	party->endpoint.base.local = host->address;
-	party->endpoint.base.local.port = 40000;
-	party->endpoint.base.peer = to->address;
-	party->endpoint.base.peer.port = port;
-	assert_int_equal(soft_cm_connect(&party->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
-	return party;
+	conn->endpoint.base.local = host->address;
+	conn->endpoint.base.local.port = 40000;
+	conn->endpoint.base.peer = to->address;
+	conn->endpoint.base.peer.port = port;
+	assert_int_equal(soft_cm_connect(&conn->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
+	return conn;
 }
 
-struct party *connect_one(void)
+struct conn *connect_one(void)
 {
-	return connect_from(&world.hosts[0], &world.hosts[1], PORT);
+	return connect_from(&testbed.hosts[0], &testbed.hosts[1], PORT);
 }
 
-void do_accept(struct party *party)
+void do_accept(struct conn *conn)
 {
-	if (!party->gone && !party->told[SOFT_EVENT_FAILED])
-		assert_int_equal(soft_cm_accept(&party->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
+	if (!conn->released && !conn->events[SOFT_EVENT_FAILED])
+		assert_int_equal(soft_cm_accept(&conn->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
 }
 
-void do_forget(struct party *party)
+void do_release(struct conn *conn)
 {
-	if (party->gone)
+	if (conn->released)
 		return;
-	soft_cm_release(&party->endpoint);
-	assert_null(party->endpoint.cm_id);
-	party->gone = true;
+	soft_cm_release(&conn->endpoint);
+	assert_null(conn->endpoint.cm_id);
+	conn->released = true;
 }
 
-void do_reject(struct party *party)
+void do_reject(struct conn *conn)
 {
-	if (party->gone)
+	if (conn->released)
 		return;
-	assert_int_equal(soft_cm_reject(&party->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
-	do_forget(party);
+	assert_int_equal(soft_cm_reject(&conn->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
+	do_release(conn);
 }
 
-bool is_up(const struct party *party)
+bool is_established(const struct conn *conn)
 {
-	return !party->gone && party->last == SOFT_EVENT_ESTABLISHED;
+	return !conn->released && conn->last == SOFT_EVENT_ESTABLISHED;
 }
 
-void do_disconnect(struct party *party)
+void do_disconnect(struct conn *conn)
 {
-	if (is_up(party))
-		assert_int_equal(soft_cm_disconnect(&party->endpoint), OUTCOME_OK);
+	if (is_established(conn))
+		assert_int_equal(soft_cm_disconnect(&conn->endpoint), OUTCOME_OK);
 }
 
-void do_hear(struct party *party)
+void do_receive_packet(struct conn *conn)
 {
-	if (!party->gone && party->qp.state >= QP_CONNECTED && party->qp.state < QP_ERROR)
-		soft_cm_packet_received(&party->endpoint);
+	if (!conn->released && conn->qp.state >= QP_CONNECTED && conn->qp.state < QP_ERROR)
+		soft_cm_packet_received(&conn->endpoint);
 }
 
-struct party *guest(void)
+struct conn *passive_conn(void)
 {
-	for (struct party *party = world.parties; party; party = party->next)
-		if (party->told[SOFT_EVENT_REQUESTED])
-			return party;
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+		if (conn->events[SOFT_EVENT_REQUESTED])
+			return conn;
 	return NULL;
 }
 
-enum cm_state state_of(const struct party *party)
+enum cm_state state_of(const struct conn *conn)
 {
-	return party->endpoint.cm_id ? party->endpoint.cm_id->state : CM_IDLE;
+	return conn->endpoint.cm_id ? conn->endpoint.cm_id->state : CM_IDLE;
 }
 
-/* ---- MADs that fly ---- */
+/* ---- MADs ---- */
 
-bool mad_of_flight(const struct flight *flight, struct mad *mad)
+bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad)
 {
-	return mad_parse(flight->bytes, MAD_SIZE, mad);
+	return mad_parse(sent_mad->bytes, MAD_SIZE, mad);
 }
 
-const struct flight *last_of(enum mad_kind kind, const struct host *host, struct mad *mad)
+const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad)
 {
-	for (size_t i = 0; i < LENGTH(world.seen) && i < world.seen_count; i++) {
-		const struct flight *flight = &world.seen[(world.seen_count - 1 - i) % LENGTH(world.seen)];
+	for (size_t i = 0; i < LENGTH(testbed.sent) && i < testbed.sent_count; i++) {
+		const struct sent_mad *sent_mad = &testbed.sent[(testbed.sent_count - 1 - i) % LENGTH(testbed.sent)];
 
-		if (mad_of_flight(flight, mad) && mad->kind == kind && address_same_host(&flight->from, &host->address))
-			return flight;
+		if (parse_sent(sent_mad, mad) && mad->kind == kind &&
+		    address_same_host(&sent_mad->from, &host->address))
+			return sent_mad;
 	}
 	return NULL;
 }
 
-unsigned count_of(enum mad_kind kind)
+unsigned count_sent(enum mad_kind kind)
 {
 	unsigned count = 0;
 	struct mad mad;
 
-	assert_true(world.seen_count <= LENGTH(world.seen));
-	for (size_t i = 0; i < world.seen_count; i++)
-		count += mad_of_flight(&world.seen[i], &mad) && mad.kind == kind;
+	assert_true(testbed.sent_count <= LENGTH(testbed.sent));
+	for (size_t i = 0; i < testbed.sent_count; i++)
+		count += parse_sent(&testbed.sent[i], &mad) && mad.kind == kind;
 	return count;
 }
 
-void world_inject(const struct host *from, const struct host *to, const struct mad *mad)
+void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad)
 {
-	struct flight flight = { from->address, to->address, { 0 } };
+	struct sent_mad sent_mad = { from->address, to->address, { 0 } };
 
-	mad_write(mad, flight.bytes);
-	world_arrive(&flight);
-	world_flush();
+	mad_write(mad, sent_mad.bytes);
+	testbed_deliver(&sent_mad);
+	testbed_flush();
 }
 
-bool no_ready(const struct flight *flight)
+bool drop_rtu(const struct sent_mad *sent_mad)
 {
 	struct mad mad;
 
-	return !mad_of_flight(flight, &mad) || mad.kind != MAD_RTU;
+	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_RTU;
 }
 
-bool no_reply(const struct flight *flight)
+bool drop_rep(const struct sent_mad *sent_mad)
 {
 	struct mad mad;
 
-	return !mad_of_flight(flight, &mad) || mad.kind != MAD_REP;
+	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_REP;
 }
 
-bool no_goodbye(const struct flight *flight)
+bool drop_dreq_drep(const struct sent_mad *sent_mad)
 {
 	struct mad mad;
 
-	return !mad_of_flight(flight, &mad) || (mad.kind != MAD_DREQ && mad.kind != MAD_DREP);
+	return !parse_sent(sent_mad, &mad) || (mad.kind != MAD_DREQ && mad.kind != MAD_DREP);
 }
 
-bool no_refusal(const struct flight *flight)
+bool drop_rej(const struct sent_mad *sent_mad)
 {
 	struct mad mad;
 
-	return !mad_of_flight(flight, &mad) || mad.kind != MAD_REJ;
+	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_REJ;
 }
 
-bool nothing_at_all(const struct flight *flight)
+bool drop_all(const struct sent_mad *sent_mad)
 {
-	(void)flight;
+	(void)sent_mad;
 	return false;
 }
 
-void check_nothing_left(void)
+void check_cm_empty(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
-		const struct soft_cm *cm = world.hosts[i].transport->cm;
+		const struct soft_cm *cm = testbed.hosts[i].transport->cm;
 
-		assert_int_equal(world.hosts[i].listener.pending_requests, 0);
-		assert_int_equal(world.hosts[i].second.pending_requests, 0);
+		assert_int_equal(testbed.hosts[i].listener.pending_requests, 0);
+		assert_int_equal(testbed.hosts[i].second.pending_requests, 0);
 		assert_int_equal(cm->half_open, 0);
 		assert_int_equal(cm->orphans, 0);
 		assert_int_equal(cm->timewait.count, 0);
@@ -170,46 +171,46 @@ void check_nothing_left(void)
 	}
 }
 
-void forget_all(void)
+void release_all(void)
 {
-	for (struct party *party = world.parties; party; party = party->next)
-		do_forget(party);
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+		do_release(conn);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-unsigned count_up(void)
+unsigned count_established(void)
 {
 	unsigned count = 0;
 
-	for (struct party *party = world.parties; party; party = party->next)
-		count += is_up(party);
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+		count += is_established(conn);
 	return count;
 }
 
-struct party *connect_pair(struct party **other)
+struct conn *connect_pair(struct conn **other)
 {
-	struct party *active;
+	struct conn *active;
 
-	world.requested = do_accept;
+	testbed.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	*other = guest();
-	assert_true(is_up(active) && is_up(*other));
+	*other = passive_conn();
+	assert_true(is_established(active) && is_established(*other));
 	return active;
 }
 
-/* ---- single stories ---- */
+/* ---- checks and ICMP errors ---- */
 
-void check_agreement(const struct party *one, const struct party *other)
+void check_agreement(const struct conn *one, const struct conn *other)
 {
 	const struct soft_agreement *here = &one->qp.agreement;
 	const struct soft_agreement *there = &other->qp.agreement;
 
 	assert_int_equal(here->sq_psn, there->rq_psn);
 	assert_int_equal(here->rq_psn, there->sq_psn);
-	assert_int_equal(here->peer_qpn, other->qp.number);
-	assert_int_equal(there->peer_qpn, one->qp.number);
+	assert_int_equal(here->peer_qpn, other->qp.qpn);
+	assert_int_equal(there->peer_qpn, one->qp.qpn);
 	assert_int_equal(here->path.mtu, there->path.mtu);
 	assert_int_equal(here->reads_out, there->reads_in);
 	assert_int_equal(here->reads_in, there->reads_out);
@@ -222,7 +223,7 @@ void check_agreement(const struct party *one, const struct party *other)
 	assert_true(address_same_host(&there->path.peer, &one->host->address));
 }
 
-void unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length)
+void icmp_unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length)
 {
 	uint8_t quoted[64] = { 0 };
 
@@ -232,24 +233,24 @@ void unreachable(struct host *host, const struct host *peer, int error, uint32_t
 	soft_cm_unreachable(host->transport, host->socket, &peer->address, error, quoted, length);
 }
 
-void refuse(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length)
+void icmp_port_unreachable(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length)
 {
-	unreachable(host, peer, ECONNREFUSED, qp, id, length);
+	icmp_unreachable(host, peer, ECONNREFUSED, qp, id, length);
 }
 
-void refuse_message(struct host *host, const struct party *party)
+void icmp_for_mad(struct host *host, const struct conn *conn)
 {
-	refuse(host, &world.hosts[1], MAD_QPN, party->endpoint.cm_id->local_id, 48);
+	icmp_port_unreachable(host, &testbed.hosts[1], MAD_QPN, conn->endpoint.cm_id->local_id, 48);
 }
 
-/* ---- messages of a real peer: soft-RoCE of Linux 6.1, 10.0.0.1 or .2 as ours are ---- */
+/* ---- MADs captured from Linux 6.1 rxe, addresses 10.0.0.1 and 10.0.0.2 ---- */
 
 enum {
-	REAL_MAD_4 = 20 + 8 + 12 + 8, /* behind IP, UDP, BTH and DETH */
+	REAL_MAD_4 = 20 + 8 + 12 + 8, /* after IP, UDP, BTH and DETH */
 	REAL_MAD_6 = 40 + 8 + 12 + 8,
 };
 
-struct mad captured(const char *name, const struct party *to)
+struct mad captured(const char *name, const struct conn *to)
 {
 	const struct vector *vector = vector_named(name);
 	struct mad mad;
@@ -259,33 +260,33 @@ struct mad captured(const char *name, const struct party *to)
 	if (to) {
 		mad.remote_id = to->endpoint.cm_id->local_id;
 		if (mad.kind == MAD_DREQ)
-			mad.dreq.remote_qpn = to->qp.number;
+			mad.dreq.remote_qpn = to->qp.qpn;
 	}
 	return mad;
 }
 
-/* ---- peers that do what they should not ---- */
+/* ---- invalid MADs ---- */
 
-uint64_t fingerprint(void)
+uint64_t state_hash(void)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct soft_cm *cm = world.hosts[i].transport->cm;
+		const struct soft_cm *cm = testbed.hosts[i].transport->cm;
 
-		sum = sum * 31 + world.hosts[i].listener.pending_requests;
+		sum = sum * 31 + testbed.hosts[i].listener.pending_requests;
 		sum = sum * 31 + cm->half_open;
 		sum = sum * 31 + cm->orphans;
 		sum = sum * 31 + cm->timewait.count;
 		for (unsigned index = 0; index < CM_INDEXES; index++)
 			sum = sum * 31 + cm->tables[index].count;
 	}
-	for (const struct party *party = world.parties; party; party = party->next) {
-		const struct soft_cm_id *cm_id = party->endpoint.cm_id;
+	for (const struct conn *conn = testbed.conns; conn; conn = conn->next) {
+		const struct soft_cm_id *cm_id = conn->endpoint.cm_id;
 
-		sum = sum * 31 + party->qp.state;
+		sum = sum * 31 + conn->qp.state;
 		for (unsigned kind = SOFT_EVENT_REQUESTED; kind <= SOFT_EVENT_FAILED; kind++)
-			sum = sum * 31 + party->told[kind];
+			sum = sum * 31 + conn->events[kind];
 		if (!cm_id)
 			continue;
 		sum = sum * 31 + cm_id->state;
@@ -298,7 +299,7 @@ uint64_t fingerprint(void)
 	return sum;
 }
 
-struct mad mad_forge(enum mad_kind kind, const struct party *target, const struct host *peer)
+struct mad mad_forge(enum mad_kind kind, const struct conn *target, const struct host *peer)
 {
 	const struct soft_cm_id *cm_id = target->endpoint.cm_id;
 	static const uint8_t no_guid[8];
@@ -312,7 +313,7 @@ struct mad mad_forge(enum mad_kind kind, const struct party *target, const struc
 	if (kind == MAD_REP)
 		mad.rep = (struct mad_rep){ .qpn = 77, .ca_guid = peer->transport->guid };
 	if (kind == MAD_DREQ)
-		mad.dreq.remote_qpn = target->qp.number;
+		mad.dreq.remote_qpn = target->qp.qpn;
 	if (kind == MAD_REJ)
 		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER,
 					    .reason = MAD_REASON_CONSUMER,
@@ -321,12 +322,12 @@ struct mad mad_forge(enum mad_kind kind, const struct party *target, const struc
 	return mad;
 }
 
-struct party *connect_without(bool (*allowed)(const struct flight *flight))
+struct conn *connect_filtered(bool (*filter)(const struct sent_mad *sent_mad))
 {
-	struct party *active;
+	struct conn *active;
 
-	world.requested = do_accept;
-	world.allowed = allowed;
+	testbed.requested = do_accept;
+	testbed.filter = filter;
 	active = connect_one();
 	network_run(50 * CLOCK_NS_PER_MS);
 	return active;

@@ -1,216 +1,216 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
-/* The connection manager: many connections over a bad network, and what ICMP says of a peer. */
+/* The connection manager: many connections on a lossy network, and ICMP errors. */
 #include <errno.h>
 
 #include "test/network/cm.h"
 
-static void test_unreachable(void **state)
+static void test_icmp_port_unreachable(void **state)
 {
-	struct host *host = &world.hosts[0], *peer = &world.hosts[1], *stranger = &world.hosts[2];
-	struct party *active, *connecting, *leaving, *passive;
+	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1], *stranger = &testbed.hosts[2];
+	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
 	(void)state;
-	leaving = connect_pair(&passive);
+	disconnecting = connect_pair(&passive);
 	active = connect_pair(&passive);
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	connecting = connect_one();
-	do_disconnect(leaving);
+	do_disconnect(disconnecting);
 	id = connecting->endpoint.cm_id->local_id;
-	/* Whoever forges one knows the addresses, and not what was sent. */
+	/* A forger knows the addresses, but not the identifiers or QPNs. */
 	for (size_t length = 0; length < 48; length++)
-		refuse(host, peer, MAD_QPN, id, length);
-	refuse(host, stranger, MAD_QPN, id, 48);
-	refuse(host, peer, MAD_QPN, id + 1, 48);
-	refuse(host, peer, MAD_QPN, 0, 48);
-	refuse(host, peer, passive->qp.number + 1, 0, 48);
-	refuse(host, stranger, passive->qp.number, 0, 48);
-	refuse(host, peer, passive->qp.number, 0, 11);
-	assert_int_equal(connecting->told[SOFT_EVENT_FAILED], 0);
-	assert_int_equal(active->qp.doubts, 0);
+		icmp_port_unreachable(host, peer, MAD_QPN, id, length);
+	icmp_port_unreachable(host, stranger, MAD_QPN, id, 48);
+	icmp_port_unreachable(host, peer, MAD_QPN, id + 1, 48);
+	icmp_port_unreachable(host, peer, MAD_QPN, 0, 48);
+	icmp_port_unreachable(host, peer, passive->qp.qpn + 1, 0, 48);
+	icmp_port_unreachable(host, stranger, passive->qp.qpn, 0, 48);
+	icmp_port_unreachable(host, peer, passive->qp.qpn, 0, 11);
+	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
+	assert_int_equal(active->qp.suspects, 0);
 
-	refuse_message(host, connecting);
+	icmp_for_mad(host, connecting);
 	assert_int_equal(connecting->code, ECONNREFUSED);
 	assert_string_equal(connecting->cause, "nothing holds UDP port 4791 there (no RoCE v2)");
-	refuse_message(host, leaving);
-	assert_int_equal(leaving->last, SOFT_EVENT_DISCONNECTED);
-	/* What is established asks first. */
-	refuse(host, peer, passive->qp.number, 0, 12);
-	assert_int_equal(active->qp.doubts, 1);
-	refuse_message(host, active);
-	assert_int_equal(active->qp.doubts, 2);
-	assert_true(is_up(active));
-	forget_all();
+	icmp_for_mad(host, disconnecting);
+	assert_int_equal(disconnecting->last, SOFT_EVENT_DISCONNECTED);
+	/* An established connection sends a probe first. */
+	icmp_port_unreachable(host, peer, passive->qp.qpn, 0, 12);
+	assert_int_equal(active->qp.suspects, 1);
+	icmp_for_mad(host, active);
+	assert_int_equal(active->qp.suspects, 2);
+	assert_true(is_established(active));
+	release_all();
 }
 
-/* No way there: it may come back, so that nothing ends, and it is told should nothing else come. */
-static void test_no_way(void **state)
+/* EHOSTUNREACH and ENETUNREACH can be temporary: nothing fails. The error is reported if a timeout follows. */
+static void test_icmp_host_unreachable(void **state)
 {
-	struct host *host = &world.hosts[0], *peer = &world.hosts[1];
-	struct party *active, *connecting, *leaving, *passive;
+	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1];
+	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
 	(void)state;
-	leaving = connect_pair(&passive);
-	do_disconnect(leaving);
+	disconnecting = connect_pair(&passive);
+	do_disconnect(disconnecting);
 	active = connect_pair(&passive);
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	connecting = connect_one();
 	id = connecting->endpoint.cm_id->local_id;
-	unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id + 1, 48);
+	icmp_unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id + 1, 48);
 	assert_int_equal(connecting->endpoint.icmp_errno, 0);
-	unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id, 48);
+	icmp_unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id, 48);
 	assert_int_equal(connecting->endpoint.icmp_errno, EHOSTUNREACH);
-	unreachable(host, peer, ENETUNREACH, passive->qp.number, 0, 12);
+	icmp_unreachable(host, peer, ENETUNREACH, passive->qp.qpn, 0, 12);
 	assert_int_equal(active->endpoint.icmp_errno, ENETUNREACH);
-	assert_int_equal(active->qp.doubts, 0);
-	assert_true(is_up(active));
-	assert_int_equal(connecting->told[SOFT_EVENT_FAILED], 0);
-	forget_all();
+	assert_int_equal(active->qp.suspects, 0);
+	assert_true(is_established(active));
+	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
+	release_all();
 }
 
-/* A queue number may be guessed, and is no reason to fail who waits to be confirmed. */
-static void test_unreachable_half_open(void **state)
+/* QPNs can be guessed: an ICMP error that quotes only a QPN does not fail a half-open connection. */
+static void test_icmp_half_open(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	world.requested = do_accept;
-	world.allowed = no_ready;
+	testbed.requested = do_accept;
+	testbed.filter = drop_rtu;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(state_of(guest()), CM_REP_SENT);
-	refuse(&world.hosts[1], &world.hosts[0], active->qp.number, 0, 64);
-	assert_int_equal(state_of(guest()), CM_REP_SENT);
-	refuse(&world.hosts[1], &world.hosts[0], MAD_QPN, guest()->endpoint.cm_id->local_id, 64);
-	assert_int_equal(guest()->code, ECONNREFUSED);
-	forget_all();
+	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
+	icmp_port_unreachable(&testbed.hosts[1], &testbed.hosts[0], active->qp.qpn, 0, 64);
+	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
+	icmp_port_unreachable(&testbed.hosts[1], &testbed.hosts[0], MAD_QPN, passive_conn()->endpoint.cm_id->local_id,
+			      64);
+	assert_int_equal(passive_conn()->code, ECONNREFUSED);
+	release_all();
 }
 
-/* More at once than there are buffers: each must leave as it was written. */
-static void test_many_at_once(void **state)
+/* More MADs than CM_OUTGOING buffers: none is overwritten before it is sent. */
+static void test_many_connects(void **state)
 {
 	enum {
 		CONNECTIONS = 5 * CM_OUTGOING / 2
 	};
 
 	(void)state;
-	world.requested = do_accept;
+	testbed.requested = do_accept;
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(count_up(), 2 * CONNECTIONS);
+	assert_int_equal(count_established(), 2 * CONNECTIONS);
 	assert_int_equal(network->sent, 3 * CONNECTIONS);
-	forget_all();
+	release_all();
 }
 
 enum {
 	STORM_CONNECTIONS = 24
 };
 
-static void do_begin(struct party *party)
+static void do_connect(struct conn *conn)
 {
-	/* party is none: a storm's connections begin at different times. */
-	(void)party;
+	/* Starts one of a storm's connections. conn is NULL. */
+	(void)conn;
 	connect_one();
 }
 
-static void do_leave(struct party *party)
+static void do_end(struct conn *conn)
 {
 	switch (network_random() % 3) {
 	case 0:
-		do_disconnect(party);
+		do_disconnect(conn);
 		break;
 	case 1:
-		do_forget(party);
+		do_release(conn);
 		break;
-	default: /* the other end is to leave */
+	default: /* the other end disconnects */
 		break;
 	}
 }
 
-static void storm_requested(struct party *party)
+static void storm_requested(struct conn *conn)
 {
-	static void (*const answers_of_commands[])(struct party *) = { do_accept, do_accept, do_accept, do_reject,
-								       do_forget };
+	static void (*const actions[])(struct conn *) = { do_accept, do_accept, do_accept, do_reject, do_release };
 
-	world_call(party, world_time(2 * CLOCK_NS_PER_S),
-		   answers_of_commands[network_random() % LENGTH(answers_of_commands)]);
+	call_later(conn, testbed_time(2 * CLOCK_NS_PER_S), actions[network_random() % LENGTH(actions)]);
 }
 
-static void storm_established(struct party *party)
+static void storm_established(struct conn *conn)
 {
-	for (struct party *other = world.parties; other; other = other->next)
-		if (other->qp.number == party->qp.agreement.peer_qpn && world_chance(50))
-			world_call(other, world_time(300 * CLOCK_NS_PER_MS), do_hear);
-	world_call(party, world_time(5 * CLOCK_NS_PER_S), do_leave);
+	for (struct conn *other = testbed.conns; other; other = other->next)
+		if (other->qp.qpn == conn->qp.agreement.peer_qpn && testbed_chance(50))
+			call_later(other, testbed_time(300 * CLOCK_NS_PER_MS), do_receive_packet);
+	call_later(conn, testbed_time(5 * CLOCK_NS_PER_S), do_end);
 }
 
-/* How much of a storm's business came about: else a manager that refuses everything would pass. */
-static unsigned count_told(enum soft_event_kind kind)
+/* Counts events: proves that connections are established, and not all rejected. */
+static unsigned count_events(enum soft_event_kind kind)
 {
 	unsigned count = 0;
 
-	for (struct party *party = world.parties; party; party = party->next)
-		count += party->told[kind];
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+		count += conn->events[kind];
 	return count;
 }
 
-static void storm(unsigned drop, unsigned twice, int64_t slowest)
+static void run_storm(unsigned drop, unsigned repeat, int64_t jitter)
 {
 	network->loss = 10 * drop;
-	network->repeat = 10 * twice;
+	network->repeat = 10 * repeat;
 	network->reorder = 1000;
-	network->jitter = slowest;
-	world.requested = storm_requested;
-	world.established = storm_established;
+	network->jitter = jitter;
+	testbed.requested = storm_requested;
+	testbed.established = storm_established;
 	for (unsigned i = 0; i < STORM_CONNECTIONS; i++)
-		world_call(NULL, world_time(3 * CLOCK_NS_PER_S), do_begin);
+		call_later(NULL, testbed_time(3 * CLOCK_NS_PER_S), do_connect);
 	network_drain();
-	/* Everybody has an answer; who is still up has a peer that is still up, or one that left unheard. */
-	for (struct party *party = world.parties; party; party = party->next) {
-		if (party->gone)
+	/* Each endpoint has a final event, or is established. The peer of an established one is established, or left
+	 * without a DREQ that arrived. */
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next) {
+		if (conn->released)
 			continue;
-		assert_true(party->last == SOFT_EVENT_ESTABLISHED || party->last == SOFT_EVENT_DISCONNECTED ||
-			    party->last == SOFT_EVENT_FAILED);
-		if (is_up(party))
-			assert_int_equal(state_of(party), CM_ESTABLISHED);
+		assert_true(conn->last == SOFT_EVENT_ESTABLISHED || conn->last == SOFT_EVENT_DISCONNECTED ||
+			    conn->last == SOFT_EVENT_FAILED);
+		if (is_established(conn))
+			assert_int_equal(state_of(conn), CM_ESTABLISHED);
 	}
-	for (struct party *party = world.parties; party; party = party->next)
-		do_disconnect(party);
-	world.established = NULL;
+	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+		do_disconnect(conn);
+	testbed.established = NULL;
 	network_drain();
-	assert_int_equal(count_up(), 0);
-	forget_all();
-	/* Three of five requests are accepted: both ends were told, and those that stayed were told of the end. */
-	assert_in_range(count_told(SOFT_EVENT_REQUESTED), STORM_CONNECTIONS, STORM_CONNECTIONS);
-	assert_in_range(count_told(SOFT_EVENT_ESTABLISHED), STORM_CONNECTIONS / 2, 2 * STORM_CONNECTIONS);
-	assert_in_range(count_told(SOFT_EVENT_DISCONNECTED), STORM_CONNECTIONS / 4, 2 * STORM_CONNECTIONS);
-	forget_parties();
+	assert_int_equal(count_established(), 0);
+	release_all();
+	/* Three of five requests are accepted. Each established endpoint that stays gets a disconnect event. */
+	assert_in_range(count_events(SOFT_EVENT_REQUESTED), STORM_CONNECTIONS, STORM_CONNECTIONS);
+	assert_in_range(count_events(SOFT_EVENT_ESTABLISHED), STORM_CONNECTIONS / 2, 2 * STORM_CONNECTIONS);
+	assert_in_range(count_events(SOFT_EVENT_DISCONNECTED), STORM_CONNECTIONS / 4, 2 * STORM_CONNECTIONS);
+	free_conns();
 }
 
-static void test_fair_weather(void **state)
+static void test_storm_without_loss(void **state)
 {
 	(void)state;
-	storm(0, 0, 0);
-	storm(0, 20, 30 * CLOCK_NS_PER_MS);
+	run_storm(0, 0, 0);
+	run_storm(0, 20, 30 * CLOCK_NS_PER_MS);
 }
 
-static void test_storms(void **state)
+static void test_storms_with_loss(void **state)
 {
 	(void)state;
 	for (unsigned seed = 1; seed <= 120; seed++) {
 		network_seed(seed);
-		storm(seed % 4 * 10, seed % 3 * 20, (int64_t)(seed % 5) * 150 * CLOCK_NS_PER_MS);
+		run_storm(seed % 4 * 10, seed % 3 * 20, (int64_t)(seed % 5) * 150 * CLOCK_NS_PER_MS);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_many_at_once),		WORLD_TEST(test_unreachable),  WORLD_TEST(test_no_way),
-		WORLD_TEST(test_unreachable_half_open), WORLD_TEST(test_fair_weather), WORLD_TEST(test_storms),
+		CM_TEST(test_many_connects),  CM_TEST(test_icmp_port_unreachable), CM_TEST(test_icmp_host_unreachable),
+		CM_TEST(test_icmp_half_open), CM_TEST(test_storm_without_loss),	   CM_TEST(test_storms_with_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
-/* How a connection is asked for: REQ, and what answers it. */
+/* The connecting side: REQ and the responses to it. */
 #include <errno.h>
 
 #include "test/network/cm.h"
 
 static void test_request(void **state)
 {
-	struct party *active;
+	struct conn *active;
 	struct mad mad;
 	struct mad_address address;
 	static const uint8_t gids[2][MAD_GID_SIZE] = {
@@ -17,13 +17,13 @@ static void test_request(void **state)
 
 	(void)state;
 	active = connect_one();
-	world_flush();
-	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+	testbed_flush();
+	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
 	assert_int_equal(mad.local_id, active->endpoint.cm_id->local_id);
 	assert_int_equal(mad.remote_id, 0);
 	assert_int_equal(mad.req.service_id, 0x01060000 + PORT);
-	assert_int_equal(mad.req.ca_guid, world.hosts[0].transport->guid);
-	assert_int_equal(mad.req.qpn, active->qp.number);
+	assert_int_equal(mad.req.ca_guid, testbed.hosts[0].transport->guid);
+	assert_int_equal(mad.req.qpn, active->qp.qpn);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
 	assert_int_equal(mad.req.local_response_timeout, 18);
 	assert_int_equal(mad.req.remote_response_timeout, 20);
@@ -43,15 +43,15 @@ static void test_request(void **state)
 	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
 	assert_int_equal(address.version, 4);
 	assert_int_equal(address.port, 40000);
-	assert_memory_equal(address.source, world.hosts[0].address.bytes, 4);
-	assert_memory_equal(address.destination, world.hosts[1].address.bytes, 4);
+	assert_memory_equal(address.source, testbed.hosts[0].address.bytes, 4);
+	assert_memory_equal(address.destination, testbed.hosts[1].address.bytes, 4);
 	assert_memory_equal(mad.private_data + MAD_ADDRESS_SIZE, "connect", DATA_SIZE);
-	do_forget(active);
+	do_release(active);
 }
 
 static void test_connect_and_disconnect(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
@@ -65,28 +65,28 @@ static void test_connect_and_disconnect(void **state)
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(network->sent, 5);
-	/* Late: the command is still about to disconnect. */
+	/* The command disconnects after the peer did. */
 	assert_int_equal(soft_cm_disconnect(&passive->endpoint), OUTCOME_OK);
-	do_forget(active);
-	do_forget(passive);
+	do_release(active);
+	do_release(passive);
 	network_drain();
 	assert_int_equal(network->sent, 5);
-	check_nothing_left();
+	check_cm_empty();
 }
 
 static void test_options(void **state)
 {
 	struct path_options path = PATH_OPEN;
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	world.requested = do_accept;
+	testbed.requested = do_accept;
 	active = connect_one();
-	do_forget(active);
-	active = party_create(&world.hosts[0]);
-	active->endpoint.path = (struct soft_path){ .socket = world.hosts[0].socket,
-						    .local = world.hosts[0].address,
-						    .peer = world.hosts[1].address,
+	do_release(active);
+	active = conn_create(&testbed.hosts[0]);
+	active->endpoint.path = (struct soft_path){ .socket = testbed.hosts[0].socket,
+						    .local = testbed.hosts[0].address,
+						    .peer = testbed.hosts[1].address,
 						    .mtu = 1024,
 						    .type_of_service = 0x20 };
 	path.ack_timeout = 14;
@@ -96,346 +96,343 @@ static void test_options(void **state)
 	active->endpoint.base.peer.port = PORT;
 	assert_int_equal(soft_cm_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active));
+	assert_true(is_established(active));
 	assert_int_equal(active->qp.agreement.ack_timeout, 14);
 	assert_int_equal(active->qp.agreement.retry_count, 2);
-	assert_int_equal(active->qp.agreement.rnr_retry_count, 7); /* as the other end wants it */
-	assert_int_equal(guest()->qp.agreement.ack_timeout, 14);
-	assert_int_equal(guest()->qp.agreement.retry_count, 2);
-	assert_int_equal(guest()->qp.agreement.rnr_retry_count, 3);
-	do_forget(active);
-	do_forget(guest());
+	assert_int_equal(active->qp.agreement.rnr_retry_count, 7); /* the peer's rnr_retry_count */
+	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 14);
+	assert_int_equal(passive_conn()->qp.agreement.retry_count, 2);
+	assert_int_equal(passive_conn()->qp.agreement.rnr_retry_count, 3);
+	do_release(active);
+	do_release(passive_conn());
 }
 
-/* With this type of service at the connecting end, and what the listener's own options ask for. Returns the listener's.
- */
-static uint8_t type_of_service(struct path_options *path, uint8_t asked)
+/* Connects with a type of service, and the options of the listener. Returns the type of service of the passive side. */
+static uint8_t connect_with_tos(struct path_options *path, uint8_t tos)
 {
-	struct party *active = party_create(&world.hosts[0]);
-	uint8_t answer;
+	struct conn *active = conn_create(&testbed.hosts[0]);
+	uint8_t response;
 
-	active->endpoint.path = (struct soft_path){ .socket = world.hosts[0].socket,
-						    .local = world.hosts[0].address,
-						    .peer = world.hosts[1].address,
+	active->endpoint.path = (struct soft_path){ .socket = testbed.hosts[0].socket,
+						    .local = testbed.hosts[0].address,
+						    .peer = testbed.hosts[1].address,
 						    .mtu = 1024,
-						    .type_of_service = asked };
+						    .type_of_service = tos };
 	active->endpoint.base.peer.port = PORT;
-	world.hosts[1].listener.base.options.path = path;
+	testbed.hosts[1].listener.base.options.path = path;
 	assert_int_equal(soft_cm_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active));
-	answer = guest()->qp.agreement.path.type_of_service;
-	world.hosts[1].listener.base.options.path = NULL;
-	do_forget(active);
-	do_forget(guest());
-	return answer;
+	assert_true(is_established(active));
+	response = passive_conn()->qp.agreement.path.type_of_service;
+	testbed.hosts[1].listener.base.options.path = NULL;
+	do_release(active);
+	do_release(passive_conn());
+	return response;
 }
 
-/*
- * A peer's request says how both directions are marked, unless the listener's own options do. The two bits of ECN are
- * neither's: nothing here slows down when a router marks a packet.
- */
+/* The type of service of the REQ is used in both directions, unless the listener's options set one. The ECN bits are
+ * cleared: soft does not react to ECN marks. */
 static void test_type_of_service(void **state)
 {
 	struct path_options path = PATH_OPEN;
 
 	(void)state;
-	world.requested = do_accept;
-	assert_int_equal(type_of_service(NULL, 0x20), 0x20);
-	assert_int_equal(type_of_service(NULL, 0x23), 0x20);
-	assert_int_equal(type_of_service(&path, 0xb9), 0xb8);
+	testbed.requested = do_accept;
+	assert_int_equal(connect_with_tos(NULL, 0x20), 0x20);
+	assert_int_equal(connect_with_tos(NULL, 0x23), 0x20);
+	assert_int_equal(connect_with_tos(&path, 0xb9), 0xb8);
 	path.dscp = 0;
-	assert_int_equal(type_of_service(&path, 0xb8), 0);
+	assert_int_equal(connect_with_tos(&path, 0xb8), 0);
 	path.dscp = 46;
-	assert_int_equal(type_of_service(&path, 0x20), 0xb8);
+	assert_int_equal(connect_with_tos(&path, 0x20), 0xb8);
 	path.dscp = PATH_UNSET;
 	path.type_of_service = 0x63;
-	assert_int_equal(type_of_service(&path, 0xb8), 0x60);
+	assert_int_equal(connect_with_tos(&path, 0xb8), 0x60);
 }
 
-/* The other end has a smaller interface: what it offers is taken. */
+/* The passive side offers its smaller MTU in a REJ; a new REQ uses it. */
 static void test_smaller_mtu(void **state)
 {
-	static const uint8_t no_smaller = 3;
-	struct party *active;
-	struct mad first, second, refusal;
+	static const uint8_t mtu_1024 = 3;
+	struct conn *active;
+	struct mad first, second, rej;
 
 	(void)state;
-	world.hosts[0].mtu = 4096;
-	world.requested = do_accept;
+	testbed.hosts[0].mtu = 4096;
+	testbed.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active) && is_up(guest()));
-	check_agreement(active, guest());
+	assert_true(is_established(active) && is_established(passive_conn()));
+	check_agreement(active, passive_conn());
 	assert_int_equal(active->qp.agreement.path.mtu, 1024);
 	assert_int_equal(active->endpoint.path.mtu, 1024);
-	/* The second request is another one, which a late answer to the first cannot be for. */
-	assert_true(mad_of_flight(&world.seen[0], &first));
-	assert_non_null(last_of(MAD_REQ, &world.hosts[0], &second));
+	/* The second REQ has new identifiers: a late reply to the first does not match. */
+	assert_true(parse_sent(&testbed.sent[0], &first));
+	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &second));
 	assert_int_not_equal(first.transaction, second.transaction);
 	assert_int_not_equal(first.local_id, second.local_id);
-	do_forget(active);
-	do_forget(guest());
-	/* A peer that names what is no smaller would be asked for ever. */
-	world.allowed = nothing_at_all;
+	do_release(active);
+	do_release(passive_conn());
+	/* A REJ with an MTU that is not smaller fails the connection: otherwise REQs would repeat endlessly. */
+	testbed.filter = drop_all;
 	active = connect_one();
-	world_flush();
+	testbed_flush();
 	active->endpoint.cm_id->agreement.path.mtu = 1024;
-	refusal = mad_forge(MAD_REJ, active, &world.hosts[1]);
-	refusal.rej.reason = MAD_REASON_MTU;
-	refusal.rej.information = &no_smaller;
-	refusal.rej.information_length = 1;
-	world_inject(&world.hosts[1], &world.hosts[0], &refusal);
+	rej = mad_forge(MAD_REJ, active, &testbed.hosts[1]);
+	rej.rej.reason = MAD_REASON_MTU;
+	rej.rej.information = &mtu_1024;
+	rej.rej.information_length = 1;
+	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &rej);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
-	do_forget(active);
-	world.allowed = NULL;
-	/* And the other way round. */
-	world.hosts[0].mtu = 256;
+	do_release(active);
+	testbed.filter = NULL;
+	/* The active side has the smaller MTU. */
+	testbed.hosts[0].mtu = 256;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	check_agreement(active, guest());
+	check_agreement(active, passive_conn());
 	assert_int_equal(active->qp.agreement.path.mtu, 256);
-	do_forget(active);
-	do_forget(guest());
+	do_release(active);
+	do_release(passive_conn());
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-static struct path_options of_the_server = PATH_OPEN;
+static struct path_options server_options = PATH_OPEN;
 
-static void accept_with_options(struct party *party)
+static void accept_with_options(struct conn *conn)
 {
-	party->endpoint.base.options.path = &of_the_server;
-	do_accept(party);
+	conn->endpoint.base.options.path = &server_options;
+	do_accept(conn);
 }
 
-/* What the server's own options say goes before what the request asks for. */
-static void test_options_of_the_server(void **state)
+/* The options of the passive side take precedence over the REQ. */
+static void test_server_options(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	of_the_server.mtu = 512;
-	of_the_server.type_of_service = 0x40;
-	of_the_server.ack_timeout = 16;
-	world.hosts[1].listener.base.options.path = &of_the_server;
-	world.requested = accept_with_options;
+	server_options.mtu = 512;
+	server_options.type_of_service = 0x40;
+	server_options.ack_timeout = 16;
+	testbed.hosts[1].listener.base.options.path = &server_options;
+	testbed.requested = accept_with_options;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active));
-	assert_int_equal(guest()->qp.agreement.path.mtu, 512);
-	assert_int_equal(guest()->qp.agreement.path.type_of_service, 0x40);
-	assert_int_equal(guest()->qp.agreement.ack_timeout, 16);
-	do_forget(active);
-	do_forget(guest());
-	world.hosts[1].listener.base.options.path = NULL;
+	assert_true(is_established(active));
+	assert_int_equal(passive_conn()->qp.agreement.path.mtu, 512);
+	assert_int_equal(passive_conn()->qp.agreement.path.type_of_service, 0x40);
+	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
+	do_release(active);
+	do_release(passive_conn());
+	testbed.hosts[1].listener.base.options.path = NULL;
 }
 
-static void test_with_oneself(void **state)
+static void test_connect_to_same_host(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
-	world.requested = do_accept;
-	active = connect_from(&world.hosts[1], &world.hosts[1], PORT);
+	testbed.requested = do_accept;
+	active = connect_from(&testbed.hosts[1], &testbed.hosts[1], PORT);
 	network_run(CLOCK_NS_PER_MS);
-	passive = guest();
-	assert_true(is_up(active) && is_up(passive));
+	passive = passive_conn();
+	assert_true(is_established(active) && is_established(passive));
 	check_agreement(active, passive);
 	do_disconnect(passive);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
-	do_forget(passive);
+	do_release(active);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
 static void test_ip6(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		host_move(&world.hosts[i], &(struct address){ .family = ADDRESS_IP6,
-							      .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
-							      .scope = 4 });
+		host_set_address(&testbed.hosts[i], &(struct address){ .family = ADDRESS_IP6,
+								       .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
+								       .scope = 4 });
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
-	do_forget(active);
-	do_forget(passive);
+	do_release(active);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-static void test_nobody_listens(void **state)
+static void test_no_listener(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	active = connect_from(&world.hosts[0], &world.hosts[1], PORT + 2);
+	active = connect_from(&testbed.hosts[0], &testbed.hosts[1], PORT + 2);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
-	assert_null(guest());
-	do_forget(active);
+	assert_null(passive_conn());
+	do_release(active);
 }
 
-static void test_silence(void **state)
+static void test_no_response(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	active = connect_one();
 	network_run(3 * CLOCK_NS_PER_S);
-	assert_true(count_of(MAD_REQ) >= 5 && count_of(MAD_REQ) <= 7);
+	assert_true(count_sent(MAD_REQ) >= 5 && count_sent(MAD_REQ) <= 7);
 	network_run(57 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), CM_REQ_SENT);
 	network_drain();
 	assert_true(network->now - NETWORK_BEGIN < 100 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, ETIMEDOUT);
-	do_forget(active);
-	check_nothing_left();
+	do_release(active);
+	check_cm_empty();
 }
 
-static void test_patience(void **state)
+static void test_mra(void **state)
 {
-	struct party *active;
+	struct conn *active;
 	struct mad mad;
 
 	(void)state;
 	active = connect_one();
 	network_run(200 * CLOCK_NS_PER_MS);
-	assert_int_equal(state_of(guest()), CM_REQ_RECEIVED);
-	assert_non_null(last_of(MAD_MRA, &world.hosts[1], &mad));
+	assert_int_equal(state_of(passive_conn()), CM_REQ_RECEIVED);
+	assert_non_null(last_sent(MAD_MRA, &testbed.hosts[1], &mad));
 	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
-	assert_int_equal(count_of(MAD_REQ), 2);
+	assert_int_equal(count_sent(MAD_REQ), 2);
 	network_run(1500 * CLOCK_NS_PER_MS);
-	assert_int_equal(count_of(MAD_REQ), 2);
+	assert_int_equal(count_sent(MAD_REQ), 2);
 	network_run(60 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), CM_REQ_SENT);
-	do_accept(guest());
+	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active) && is_up(guest()));
-	do_forget(active);
-	do_forget(guest());
+	assert_true(is_established(active) && is_established(passive_conn()));
+	do_release(active);
+	do_release(passive_conn());
 }
 
-/* We gave up, and then the peer accepts. */
-static void test_reply_too_late(void **state)
+/* The active side releases the connection; then the peer accepts. */
+static void test_late_rep(void **state)
 {
-	struct party *active;
+	struct conn *active;
 	struct mad mad;
 
 	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	world.allowed = no_refusal;
-	do_forget(active);
+	testbed.filter = drop_rej;
+	do_release(active);
 	network_run(CLOCK_NS_PER_MS);
-	world.allowed = NULL;
-	do_accept(guest());
+	testbed.filter = NULL;
+	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
-	assert_non_null(last_of(MAD_REJ, &world.hosts[0], &mad));
+	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
+	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[0], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
-	assert_int_equal(mad.remote_id, guest()->endpoint.cm_id->local_id);
-	do_forget(guest());
+	assert_int_equal(mad.remote_id, passive_conn()->endpoint.cm_id->local_id);
+	do_release(passive_conn());
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* It accepts so late that even the memory of it is gone. */
-static void test_reply_much_too_late(void **state)
+/* The peer accepts after the timewait of the active side. */
+static void test_rep_after_timewait(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	world.allowed = no_refusal;
-	do_forget(active);
+	testbed.filter = drop_rej;
+	do_release(active);
 	network_run(60 * CLOCK_NS_PER_S);
-	world.allowed = NULL;
-	do_accept(guest());
+	testbed.filter = NULL;
+	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
-	do_forget(guest());
+	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
+	do_release(passive_conn());
 }
 
-/* The answer comes after we gave up on the peer: it hears so, and need not wait for its own time-out. */
-static void test_reply_after_the_end(void **state)
+/* A REP that arrives after the connection failed gets a REJ, so that the peer does not wait for its timeout. */
+static void test_rep_after_failure(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	world.requested = do_accept;
-	world.allowed = no_reply;
+	testbed.requested = do_accept;
+	testbed.filter = drop_rep;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	refuse_message(&world.hosts[0], active);
+	icmp_for_mad(&testbed.hosts[0], active);
 	assert_int_equal(state_of(active), CM_TIMEWAIT);
-	world.allowed = NULL;
+	testbed.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(guest()->last, SOFT_EVENT_FAILED);
-	assert_int_equal(guest()->code, MAD_REASON_INVALID_ID);
-	forget_all();
+	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
+	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
+	release_all();
 }
 
-static void test_senseless_reply(void **state)
+static void test_invalid_rep(void **state)
 {
-	struct party *active;
-	struct mad mad, answer;
+	struct conn *active;
+	struct mad mad, response;
 
 	(void)state;
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	active = connect_one();
-	mad = mad_forge(MAD_REP, active, &world.hosts[1]);
+	mad = mad_forge(MAD_REP, active, &testbed.hosts[1]);
 	mad.rep.qpn = 1;
-	world_inject(&world.hosts[1], &world.hosts[0], &mad);
+	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->qp.state, QP_RESET);
-	assert_non_null(last_of(MAD_REJ, &world.hosts[0], &answer));
-	assert_int_equal(answer.remote_id, mad.local_id);
-	forget_all();
+	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[0], &response));
+	assert_int_equal(response.remote_id, mad.local_id);
+	release_all();
 }
 
-/* A host that started anew answers with a queue pair that it had before: the older connection is lost. */
-static void test_peer_begins_anew(void **state)
+/* A restarted peer reuses a QPN: the older connection with that QPN fails. */
+static void test_peer_restart(void **state)
 {
-	struct party *older, *newer, *passive;
+	struct conn *older, *newer, *passive;
 	struct mad mad;
 
 	(void)state;
 	older = connect_pair(&passive);
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	newer = connect_one();
-	mad = mad_forge(MAD_REP, newer, &world.hosts[1]);
-	mad.rep.qpn = passive->qp.number;
-	world_inject(&world.hosts[1], &world.hosts[0], &mad);
-	assert_true(is_up(newer));
+	mad = mad_forge(MAD_REP, newer, &testbed.hosts[1]);
+	mad.rep.qpn = passive->qp.qpn;
+	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
+	assert_true(is_established(newer));
 	assert_int_equal(older->last, SOFT_EVENT_FAILED);
 	assert_int_equal(older->code, ECONNRESET);
-	forget_all();
+	release_all();
 }
 
-/* Each field of a REP that counts, with values that no two of them share, and then beyond what this end can do. */
-static void test_reply_is_agreed_to(void **state)
+/* Each used field of a REP, with distinct values, and with values above our limits. */
+static void test_rep_fields(void **state)
 {
-	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
+	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
 	static const struct {
 		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 4, 4, 4, 4 }, { 5, 255, 4, 4 } };
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct party *active;
+		struct conn *active;
 		struct mad mad;
 
-		world.allowed = nothing_at_all;
-		active = connect_from(&world.hosts[1], server, PORT);
+		testbed.filter = drop_all;
+		active = connect_from(&testbed.hosts[1], server, PORT);
 		mad = captured("reply4", active);
 		mad.local_id += (uint32_t)row;
 		mad.rep.qpn = 0x100 + (uint32_t)row;
@@ -443,93 +440,93 @@ static void test_reply_is_agreed_to(void **state)
 		mad.rep.rnr_retry_count = 5;
 		mad.rep.responder_resources = rows[row].responder_resources;
 		mad.rep.initiator_depth = rows[row].initiator_depth;
-		world_inject(server, client, &mad);
-		assert_true(is_up(active));
+		testbed_inject(server, client, &mad);
+		assert_true(is_established(active));
 		assert_int_equal(active->qp.agreement.peer_qpn, 0x100 + row);
 		assert_int_equal(active->qp.agreement.sq_psn, 0x123456);
 		assert_int_equal(active->qp.agreement.rnr_retry_count, 5);
 		assert_int_equal(active->qp.agreement.reads_out, rows[row].reads_out);
 		assert_int_equal(active->qp.agreement.reads_in, rows[row].reads_in);
-		do_forget(active);
-		world_flush();
+		do_release(active);
+		testbed_flush();
 	}
-	forget_all();
+	release_all();
 }
 
-static void test_real_server(void **state)
+static void test_captured_server(void **state)
 {
-	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
-	struct party *active;
-	struct mad mad, answer;
+	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	struct conn *active;
+	struct mad mad, response;
 
 	(void)state;
-	world.allowed = nothing_at_all;
-	active = connect_from(&world.hosts[1], server, PORT);
+	testbed.filter = drop_all;
+	active = connect_from(&testbed.hosts[1], server, PORT);
 	mad = captured("patience4", active);
-	world_inject(server, client, &mad);
+	testbed_inject(server, client, &mad);
 	assert_int_equal(active->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
 	mad = captured("reply4", active);
-	world_inject(server, client, &mad);
-	assert_true(is_up(active));
+	testbed_inject(server, client, &mad);
+	assert_true(is_established(active));
 	assert_int_equal(active->qp.agreement.peer_qpn, 0x11);
 	assert_int_equal(active->qp.agreement.sq_psn, 0xd30ce0);
 	assert_int_equal(active->qp.agreement.reads_out, 1);
 	assert_int_equal(active->qp.agreement.reads_in, 1);
-	assert_non_null(last_of(MAD_RTU, client, &answer));
-	assert_int_equal(answer.remote_id, mad.local_id);
+	assert_non_null(last_sent(MAD_RTU, client, &response));
+	assert_int_equal(response.remote_id, mad.local_id);
 	do_disconnect(active);
-	world_flush();
-	assert_non_null(last_of(MAD_DREQ, client, &answer));
-	assert_int_equal(answer.dreq.remote_qpn, 0x11);
+	testbed_flush();
+	assert_non_null(last_sent(MAD_DREQ, client, &response));
+	assert_int_equal(response.dreq.remote_qpn, 0x11);
 	mad.kind = MAD_DREP;
-	world_inject(server, client, &mad);
+	testbed_inject(server, client, &mad);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	forget_all();
+	release_all();
 }
 
-static void test_real_refusals(void **state)
+static void test_captured_rej(void **state)
 {
-	const struct host *client = &world.hosts[1], *server = &world.hosts[0];
-	struct party *active;
+	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	struct conn *active;
 	struct mad mad;
 
 	(void)state;
-	world.allowed = nothing_at_all;
-	active = connect_from(&world.hosts[1], server, PORT);
+	testbed.filter = drop_all;
+	active = connect_from(&testbed.hosts[1], server, PORT);
 	mad = captured("refused4", active);
-	world_inject(server, client, &mad);
+	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
 	assert_string_equal(active->cause, "nobody listens there");
-	active = connect_from(&world.hosts[1], server, PORT);
+	active = connect_from(&testbed.hosts[1], server, PORT);
 	mad = captured("refused_by_user4", active);
-	world_inject(server, client, &mad);
+	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "busy with another client", 24);
-	forget_all();
+	release_all();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_request),
-		WORLD_TEST(test_connect_and_disconnect),
-		WORLD_TEST(test_nobody_listens),
-		WORLD_TEST(test_reply_too_late),
-		WORLD_TEST(test_reply_much_too_late),
-		WORLD_TEST(test_patience),
-		WORLD_TEST(test_silence),
-		WORLD_TEST(test_reply_after_the_end),
-		WORLD_TEST(test_smaller_mtu),
-		WORLD_TEST(test_options),
-		WORLD_TEST(test_type_of_service),
-		WORLD_TEST(test_options_of_the_server),
-		WORLD_TEST(test_with_oneself),
-		WORLD_TEST(test_ip6),
-		WORLD_TEST(test_reply_is_agreed_to),
-		WORLD_TEST(test_real_server),
-		WORLD_TEST(test_real_refusals),
-		WORLD_TEST(test_senseless_reply),
-		WORLD_TEST(test_peer_begins_anew),
+		CM_TEST(test_request),
+		CM_TEST(test_connect_and_disconnect),
+		CM_TEST(test_no_listener),
+		CM_TEST(test_late_rep),
+		CM_TEST(test_rep_after_timewait),
+		CM_TEST(test_mra),
+		CM_TEST(test_no_response),
+		CM_TEST(test_rep_after_failure),
+		CM_TEST(test_smaller_mtu),
+		CM_TEST(test_options),
+		CM_TEST(test_type_of_service),
+		CM_TEST(test_server_options),
+		CM_TEST(test_connect_to_same_host),
+		CM_TEST(test_ip6),
+		CM_TEST(test_rep_fields),
+		CM_TEST(test_captured_server),
+		CM_TEST(test_captured_rej),
+		CM_TEST(test_invalid_rep),
+		CM_TEST(test_peer_restart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,216 +1,216 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
-/* How connections end: DREQ and DREP, and what is remembered of them. */
+/* DREQ, DREP and timewait. */
 #include "test/network/cm.h"
 
-/* The RTU got lost and the peer leaves at once: it was connected all the same. */
-static void test_goodbye_without_ready(void **state)
+/* A DREQ arrives without an RTU: the passive side reports established, then disconnected. */
+static void test_dreq_without_rtu(void **state)
 {
-	struct party *active;
+	struct conn *active;
 
 	(void)state;
-	active = connect_without(no_ready);
+	active = connect_filtered(drop_rtu);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(guest()->told[SOFT_EVENT_ESTABLISHED], 1);
-	assert_int_equal(guest()->last, SOFT_EVENT_DISCONNECTED);
+	assert_int_equal(passive_conn()->events[SOFT_EVENT_ESTABLISHED], 1);
+	assert_int_equal(passive_conn()->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
-	do_forget(guest());
+	do_release(active);
+	do_release(passive_conn());
 }
 
-/* A DREQ for another queue pair, of an older connection with the same identifiers, is not answered either. */
-static void test_goodbye_of_another_queue(void **state)
+/* A DREQ with the QPN of an older connection is dropped without a DREP. */
+static void test_dreq_with_other_qpn(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 	struct mad mad;
 
 	(void)state;
 	active = connect_pair(&passive);
-	mad = mad_forge(MAD_DREQ, passive, &world.hosts[0]);
+	mad = mad_forge(MAD_DREQ, passive, &testbed.hosts[0]);
 	mad.dreq.remote_qpn++;
-	world_inject(&world.hosts[0], &world.hosts[1], &mad);
+	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_up(active) && is_up(passive));
-	assert_int_equal(count_of(MAD_DREP), 0);
+	assert_true(is_established(active) && is_established(passive));
+	assert_int_equal(count_sent(MAD_DREP), 0);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
-	do_forget(passive);
+	do_release(active);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-static void test_crossing_goodbyes(void **state)
+static void test_crossing_dreqs(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
 	do_disconnect(active);
 	do_disconnect(passive);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(count_of(MAD_DREQ), 2);
-	assert_int_equal(count_of(MAD_DREP), 2);
+	assert_int_equal(count_sent(MAD_DREQ), 2);
+	assert_int_equal(count_sent(MAD_DREP), 2);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
-	do_forget(passive);
+	do_release(active);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* A lost DREP: the repeated DREQ finds an end that has ended long ago, and gets its answer. */
-static void test_repeated_goodbye(void **state)
+/* The DREP was lost: a repeated DREQ in timewait gets a DREP. */
+static void test_repeated_dreq(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
-	world.allowed = no_goodbye;
+	testbed.filter = drop_dreq_drep;
 	do_disconnect(active);
 	network_run(50 * CLOCK_NS_PER_MS);
-	do_forget(passive); /* says DREQ too, in vain */
+	do_release(passive); /* its DREQ is dropped */
 	network_run(5 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), CM_DREQ_SENT);
-	world.allowed = NULL;
+	testbed.filter = NULL;
 	network_run(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
+	do_release(active);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* Nobody is left who could answer a repeated DREQ: the answer is given more than once, as the question is. */
-static void test_last_words(void **state)
+/* A process that exits cannot answer a repeated DREQ: it sends its DREQ or DREP three times. */
+static void test_drep_repeats_at_exit(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(count_of(MAD_DREP), 1);
-	do_forget(passive);
-	host_stop(&world.hosts[1]);
-	assert_int_equal(count_of(MAD_DREP), 3);
-	do_forget(active);
+	assert_int_equal(count_sent(MAD_DREP), 1);
+	do_release(passive);
+	host_exit(&testbed.hosts[1]);
+	assert_int_equal(count_sent(MAD_DREP), 3);
+	do_release(active);
 	network_drain();
 }
 
-static void test_goodbye_unheard(void **state)
+static void test_dreq_repeats_at_exit(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
-	do_forget(active);
-	world_flush();
-	assert_int_equal(count_of(MAD_DREQ), 1);
-	host_stop(&world.hosts[0]);
-	assert_int_equal(count_of(MAD_DREQ), 3);
+	do_release(active);
+	testbed_flush();
+	assert_int_equal(count_sent(MAD_DREQ), 1);
+	host_exit(&testbed.hosts[0]);
+	assert_int_equal(count_sent(MAD_DREQ), 3);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
-	do_forget(passive);
+	assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 1);
+	do_release(passive);
 	network_drain();
 }
 
-/* The peer leaves while we wait for an acknowledgement: its repeats give that some time, but not for ever. */
-static void test_goodbye_while_waiting(void **state)
+/* With unacknowledged work a DREP is delayed while the DREQ repeats, for a limited time. */
+static void test_dreq_with_unacked_work(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
-	for (unsigned comes = 0; comes < 2; comes++) {
+	for (unsigned acked = 0; acked < 2; acked++) {
 		active = connect_pair(&passive);
-		passive->qp.waiting = true;
+		passive->qp.unacked = true;
 		do_disconnect(active);
 		network_run(80 * CLOCK_NS_PER_MS);
-		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 0);
+		assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 0);
 		assert_int_equal(state_of(active), CM_DREQ_SENT);
-		passive->qp.waiting = !comes;
+		passive->qp.unacked = !acked;
 		network_run(CLOCK_NS_PER_MS * 170);
-		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], comes);
-		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], comes);
+		assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], acked);
+		assert_int_equal(active->events[SOFT_EVENT_DISCONNECTED], acked);
 		network_run(300 * CLOCK_NS_PER_MS);
-		assert_int_equal(passive->told[SOFT_EVENT_DISCONNECTED], 1);
-		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
-		do_forget(active);
-		do_forget(passive);
+		assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 1);
+		assert_int_equal(active->events[SOFT_EVENT_DISCONNECTED], 1);
+		do_release(active);
+		do_release(passive);
 	}
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* Both leave then, or the end that waits goes. */
-static void test_goodbyes_while_waiting(void **state)
+/* Then both sides disconnect, or the waiting side releases the connection. */
+static void test_disconnect_with_unacked_work(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
-	for (unsigned goes = 0; goes < 2; goes++) {
+	for (unsigned releases = 0; releases < 2; releases++) {
 		active = connect_pair(&passive);
-		passive->qp.waiting = true;
+		passive->qp.unacked = true;
 		do_disconnect(active);
 		network_run(80 * CLOCK_NS_PER_MS);
-		(goes ? do_forget : do_disconnect)(passive);
+		(releases ? do_release : do_disconnect)(passive);
 		network_run(CLOCK_NS_PER_S);
-		assert_int_equal(active->told[SOFT_EVENT_DISCONNECTED], 1);
-		do_forget(active);
-		if (!goes)
-			do_forget(passive);
+		assert_int_equal(active->events[SOFT_EVENT_DISCONNECTED], 1);
+		do_release(active);
+		if (!releases)
+			do_release(passive);
 	}
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-static void test_forgotten_while_up(void **state)
+static void test_release_while_established(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
-	world.allowed = no_goodbye;
-	do_forget(passive);
+	testbed.filter = drop_dreq_drep;
+	do_release(passive);
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(world.hosts[1].transport->cm->orphans, 1);
-	world.allowed = NULL;
+	assert_int_equal(testbed.hosts[1].transport->cm->orphans, 1);
+	testbed.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_forget(active);
+	do_release(active);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* The same for REP, and for DREQ, which gets what it wants. */
-static void test_silence_later(void **state)
+/* No response to a DREQ: the connection counts as disconnected. No response to a REP: it fails. */
+static void test_no_drep_no_rtu(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	do_disconnect(active);
 	network_drain();
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	assert_true(is_up(passive));
-	do_forget(passive);
-	do_forget(active);
-	world.allowed = no_reply;
+	assert_true(is_established(passive));
+	do_release(passive);
+	do_release(active);
+	testbed.filter = drop_rep;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	passive = guest();
-	do_forget(active);
+	passive = passive_conn();
+	do_release(active);
 	network_drain();
 	assert_int_equal(passive->last, SOFT_EVENT_FAILED);
-	do_forget(passive);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* Who still sends may go on to: what has ended is remembered for 20 s after the last message for it. */
-static void test_messages_prolong_the_memory(void **state)
+/* A connection stays in timewait for 20 s after the last MAD for it. */
+static void test_mads_extend_timewait(void **state)
 {
 	static const struct {
 		enum mad_kind kind;
@@ -219,63 +219,63 @@ static void test_messages_prolong_the_memory(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		const struct cm_list *ended = &world.hosts[1].transport->cm->timewait;
-		struct party *active, *passive;
+		const struct cm_list *timewait = &testbed.hosts[1].transport->cm->timewait;
+		struct conn *active, *passive;
 		struct mad mad;
 
-		world.requested = rows[row].rejected ? do_reject : do_accept;
+		testbed.requested = rows[row].rejected ? do_reject : do_accept;
 		active = connect_one();
 		network_run(CLOCK_NS_PER_MS);
-		passive = guest();
+		passive = passive_conn();
 		if (rows[row].kind == MAD_DREQ)
-			mad = mad_forge(MAD_DREQ, passive, &world.hosts[0]);
+			mad = mad_forge(MAD_DREQ, passive, &testbed.hosts[0]);
 		else
-			assert_non_null(last_of(MAD_REQ, &world.hosts[0], &mad));
+			assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
 		do_disconnect(active);
 		network_run(CLOCK_NS_PER_MS);
-		do_forget(active);
-		do_forget(passive);
+		do_release(active);
+		do_release(passive);
 		for (unsigned turn = 0; turn < 2; turn++) {
 			network_run(15 * CLOCK_NS_PER_S);
-			assert_int_equal(ended->count, 1);
-			world_inject(&world.hosts[0], &world.hosts[1], &mad);
+			assert_int_equal(timewait->count, 1);
+			testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
 		}
 		network_run(21 * CLOCK_NS_PER_S);
-		assert_int_equal(ended->count, 0);
+		assert_int_equal(timewait->count, 0);
 	}
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* The endpoint is gone, and nobody waits for the answer: it says so for 3 s, not for 73. */
-static void test_how_often_a_goodbye_is_repeated(void **state)
+/* A released endpoint repeats its DREQ for 3 s instead of 73 s. */
+static void test_orphan_dreq_repeats(void **state)
 {
-	struct party *active, *passive;
+	struct conn *active, *passive;
 
 	(void)state;
 	active = connect_pair(&passive);
-	world.allowed = nothing_at_all;
-	do_forget(active);
+	testbed.filter = drop_all;
+	do_release(active);
 	network_drain();
-	assert_int_equal(count_of(MAD_DREQ), 1 + CM_ORPHAN_RESENDS);
-	do_forget(passive);
+	assert_int_equal(count_sent(MAD_DREQ), 1 + CM_ORPHAN_RESENDS);
+	do_release(passive);
 	network_drain();
-	check_nothing_left();
+	check_cm_empty();
 }
 
-/* More ends than are remembered: the oldest make room, endpoint or not. */
-static void test_many_ends(void **state)
+/* More connections in timewait than the limit: the oldest are removed, also with an endpoint. */
+static void test_timewait_limit(void **state)
 {
-	struct soft_cm *cm = world.hosts[0].transport->cm;
-	struct party *active = NULL, *first = NULL;
+	struct soft_cm *cm = testbed.hosts[0].transport->cm;
+	struct conn *active = NULL, *first = NULL;
 
 	(void)state;
-	world.allowed = nothing_at_all;
+	testbed.filter = drop_all;
 	for (unsigned i = 0; i < CM_TIMEWAIT_MOST + 1000; i++) {
 		active = connect_one();
 		if (!first)
 			first = active;
-		refuse_message(&world.hosts[0], active);
+		icmp_for_mad(&testbed.hosts[0], active);
 		assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	}
 	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MOST);
@@ -283,46 +283,46 @@ static void test_many_ends(void **state)
 	assert_non_null(active->endpoint.cm_id);
 	assert_int_equal(soft_cm_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
 	assert_int_equal(soft_cm_disconnect(&first->endpoint), OUTCOME_OK);
-	forget_all();
+	release_all();
 }
 
-/* As many goodbyes as nobody answers. */
-static void test_many_dying(void **state)
+/* Unanswered DREQs of released endpoints are limited. */
+static void test_orphan_limit(void **state)
 {
-	const struct soft_cm *cm = world.hosts[0].transport->cm;
+	const struct soft_cm *cm = testbed.hosts[0].transport->cm;
 
 	(void)state;
 	for (unsigned i = 0; i < CM_ORPHANS_MOST + 10; i++) {
-		struct party *passive, *active;
+		struct conn *passive, *active;
 
-		world.allowed = NULL;
+		testbed.filter = NULL;
 		active = connect_pair(&passive);
-		world.allowed = nothing_at_all;
-		do_forget(active);
-		do_forget(passive);
-		world_flush();
+		testbed.filter = drop_all;
+		do_release(active);
+		do_release(passive);
+		testbed_flush();
 		assert_true(cm->orphans <= CM_ORPHANS_MOST);
 	}
-	forget_all();
+	release_all();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_TEST(test_goodbye_without_ready),
-		WORLD_TEST(test_goodbye_of_another_queue),
-		WORLD_TEST(test_crossing_goodbyes),
-		WORLD_TEST(test_repeated_goodbye),
-		WORLD_TEST(test_last_words),
-		WORLD_TEST(test_goodbye_unheard),
-		WORLD_TEST(test_goodbye_while_waiting),
-		WORLD_TEST(test_goodbyes_while_waiting),
-		WORLD_TEST(test_forgotten_while_up),
-		WORLD_TEST(test_silence_later),
-		WORLD_TEST(test_messages_prolong_the_memory),
-		WORLD_TEST(test_how_often_a_goodbye_is_repeated),
-		WORLD_TEST(test_many_ends),
-		WORLD_TEST(test_many_dying),
+		CM_TEST(test_dreq_without_rtu),
+		CM_TEST(test_dreq_with_other_qpn),
+		CM_TEST(test_crossing_dreqs),
+		CM_TEST(test_repeated_dreq),
+		CM_TEST(test_drep_repeats_at_exit),
+		CM_TEST(test_dreq_repeats_at_exit),
+		CM_TEST(test_dreq_with_unacked_work),
+		CM_TEST(test_disconnect_with_unacked_work),
+		CM_TEST(test_release_while_established),
+		CM_TEST(test_no_drep_no_rtu),
+		CM_TEST(test_mads_extend_timewait),
+		CM_TEST(test_orphan_dreq_repeats),
+		CM_TEST(test_timewait_limit),
+		CM_TEST(test_orphan_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

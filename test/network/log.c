@@ -9,17 +9,17 @@
 #include "core/log.h"
 #include "test/network/network.h"
 
-static unsigned complaints;
-static unsigned strangers; /* of them about peers that never got connected */
+static unsigned errors;
+static unsigned request_errors; /* errors of the phase accepting */
 
 unsigned network_complaints(void)
 {
-	return complaints;
+	return errors;
 }
 
 unsigned network_strangers(void)
 {
-	return strangers;
+	return request_errors;
 }
 
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
@@ -31,7 +31,7 @@ void __wrap_log_failure(const struct log *log, const struct failure *failure, co
 void __wrap_log_hint(const struct log *log, const char *format, ...);
 void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-__attribute__((format(printf, 2, 0))) static void trace(const char *object, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void print_trace(const char *object, const char *format, va_list arguments)
 {
 	char text[512];
 
@@ -39,24 +39,24 @@ __attribute__((format(printf, 2, 0))) static void trace(const char *object, cons
 	if (getenv("FUZZ_TRACE"))
 		fprintf(stderr, "%12.6f %s%s%s\n", network ? (double)(network->now - NETWORK_BEGIN) / 1e9 : 0,
 			object ? object : "", object ? ": " : "", text);
-	/* In our own words, not in what is quoted. */
+	/* Checks the format, not the arguments. */
 	if (strstr(format, "defect"))
 		violation("%s: %s", object ? object : "", text);
 }
 
-static void count(const struct log *log, const char *phase)
+static void count_error(const struct log *log, const char *phase)
 {
-	complaints += log->sink != &log_discard;
-	strangers += log->sink != &log_discard && phase && !strcmp(phase, "accepting");
+	errors += log->sink != &log_discard;
+	request_errors += log->sink != &log_discard && phase && !strcmp(phase, "accepting");
 }
 
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
 {
 	va_list arguments;
 
-	count(log, NULL);
+	count_error(log, NULL);
 	va_start(arguments, format);
-	trace(object, format, arguments);
+	print_trace(object, format, arguments);
 	va_end(arguments);
 }
 
@@ -65,9 +65,9 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 	va_list arguments;
 
 	(void)error;
-	count(log, format);
+	count_error(log, format);
 	va_start(arguments, format);
-	trace(object, format, arguments);
+	print_trace(object, format, arguments);
 	va_end(arguments);
 }
 
@@ -75,9 +75,9 @@ void __wrap_log_failure(const struct log *log, const struct failure *failure, co
 {
 	va_list arguments;
 
-	count(log, failure->phase);
+	count_error(log, failure->phase);
 	va_start(arguments, format);
-	trace(failure->object, format, arguments);
+	print_trace(failure->object, format, arguments);
 	va_end(arguments);
 }
 
@@ -87,13 +87,13 @@ void __wrap_log_hint(const struct log *log, const char *format, ...)
 	(void)format;
 }
 
-/* Formatted even if nobody looks, so that its arguments are checked as well. */
+/* Formats the message also without FUZZ_TRACE, to check the arguments. */
 void __wrap_log_debug(const struct log *log, const char *format, ...)
 {
 	va_list arguments;
 
 	(void)log;
 	va_start(arguments, format);
-	trace(NULL, format, arguments);
+	print_trace(NULL, format, arguments);
 	va_end(arguments);
 }

@@ -50,7 +50,7 @@ static bool packet_sent(void *owner, const struct frame *frame)
 	(void)owner;
 	/* Injected ACKs may have any PSN. */
 	if (parsed && testbed.pairs == 1 && !(testbed.injecting && packet.opcode == OPCODE_ACKNOWLEDGE))
-		rules_see(&testbed.rules, end, &packet, testbed.mtu);
+		rules_check(&testbed.rules, end, &packet, testbed.mtu);
 	if (testbed.tap && !testbed.injecting) {
 		assert_true(parsed);
 		goes = testbed.tap(network, &testbed.hosts[end], &packet);

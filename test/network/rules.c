@@ -3,24 +3,24 @@
 
 #include "test/network/network.h"
 
-/* A requester takes an ACK with the PSN of a READ for the READ's response (IBTA 9.7.5.1.2), which has no data then. */
-static void no_acknowledgement_names_a_read(const struct rules *rules, unsigned end, const struct packet *packet)
+/* A requester takes an ACK with the PSN of a READ for the READ response (IBTA 9.7.5.1.2), and gets no data. */
+static void check_ack_psn(const struct rules *rules, unsigned end, const struct packet *packet)
 {
 	for (unsigned index = 0; index < rules->count[!end] && index < RULES_READS; index++)
 		if (((packet->psn - rules->reads[!end][index].psn) & PSN_MASK) < rules->reads[!end][index].packets)
 			violation("an ACK has PSN %u, which belongs to a READ", packet->psn);
 }
 
-void rules_see(struct rules *rules, unsigned end, const struct packet *packet, uint32_t mtu)
+void rules_check(struct rules *rules, unsigned end, const struct packet *packet, uint32_t mtu)
 {
-	unsigned place = rules->count[end] % RULES_READS;
+	unsigned slot = rules->count[end] % RULES_READS;
 
 	if (packet->opcode == OPCODE_READ_REQUEST) {
-		rules->reads[end][place].psn = packet->psn;
-		rules->reads[end][place].packets = packet->remote.length ? (packet->remote.length - 1) / mtu + 1 : 1;
+		rules->reads[end][slot].psn = packet->psn;
+		rules->reads[end][slot].packets = packet->remote.length ? (packet->remote.length - 1) / mtu + 1 : 1;
 		rules->count[end]++;
 	} else if (packet->opcode == OPCODE_ACKNOWLEDGE &&
 		   syndrome_kind(packet->acknowledgement.syndrome) == SYNDROME_ACK) {
-		no_acknowledgement_names_a_read(rules, end, packet);
+		check_ack_psn(rules, end, packet);
 	}
 }

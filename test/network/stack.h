@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One soft transport on the simulated network, for tests of its parts. */
+/* A soft transport on the simulated network. */
 #ifndef TEST_NETWORK_STACK_H
 #define TEST_NETWORK_STACK_H
 
@@ -8,7 +8,7 @@
 
 struct soft_transport *stack_open(void);
 void stack_close(struct soft_transport *transport);
-/* Its socket at an address, opened if need be. */
+/* Returns the socket at the address, and opens it if needed. */
 struct soft_socket *stack_socket(struct soft_transport *transport, const struct address *address);
 
 extern const struct icrc_pending icrc_good;

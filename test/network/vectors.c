@@ -433,7 +433,7 @@ static uint8_t digit(char text)
 	return (uint8_t)(text <= '9' ? text - '0' : text - 'a' + 10);
 }
 
-/* Of exactly its length, so that a look beyond it is noticed. */
+/* The allocation has exactly the length of the packet: a read beyond it is detected. */
 const struct vector *vector_at(size_t index)
 {
 	struct vector *vector = &vectors[index];

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Packets as a real peer made them: soft-RoCE of Linux 6.1 between two virtual machines, captured on the receiving
- * interface while the stock tools of release 44 ran. Whole IP packets; the addresses are 10.0.0.1, 10.0.0.2, fd00::1,
- * fd00::2 and 239.1.1.4.
- */
+/* Packets of Linux 6.1 rxe between two virtual machines, captured on the receiving interface while the stock tools of
+ * rdma-core 44 ran. Whole IP packets; the addresses are 10.0.0.1, 10.0.0.2, fd00::1, fd00::2 and 239.1.1.4. */
 #ifndef TEST_NETWORK_VECTORS_H
 #define TEST_NETWORK_VECTORS_H
 
@@ -19,18 +16,18 @@ enum {
 
 struct vector {
 	const char *name;
-	const char *text;     /* its bytes in hexadecimal */
-	struct packet packet; /* as another program decodes it, without the payload's place */
+	const char *text;     /* bytes in hexadecimal */
+	struct packet packet; /* as another decoder shows it, without the payload pointer */
 	const uint8_t *bytes;
 	size_t length;
 };
 
 /* index: less than VECTORS. */
 const struct vector *vector_at(size_t index);
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no vector of that name. */
 const struct vector *vector_named(const char *name);
 
-/* What a vector's IP and UDP headers say, and the UDP payload behind them. */
+/* The IP and UDP headers of a vector, and its UDP payload. */
 struct vector_datagram {
 	struct icrc_flow flow;
 	struct icrc_ip_id ip_id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a command hears of an endpoint, and in which order. */
+/* Order of events and completions of an endpoint. */
 #include "transport/soft/delivery.h"
 #include "transport/soft/qp/qp_internal.h"
 
@@ -12,26 +12,26 @@ static const struct log quiet_log = { .name = "test", .sink = &log_discard };
 static struct loop *loop;
 static struct transport *transport;
 static struct endpoint *endpoint;
-static uint32_t heard; /* completions */
+static uint32_t completions;
 static unsigned events;
 static enum event_kind last;
 
-static void on_event(void *owner, struct endpoint *told, const struct endpoint_event *event)
+static void on_event(void *owner, struct endpoint *reported, const struct endpoint_event *event)
 {
 	(void)owner;
-	(void)told;
+	(void)reported;
 	events++;
 	last = event->kind;
 }
 
-static void on_completion(void *owner, struct endpoint *told, const struct completion *completion)
+static void on_completion(void *owner, struct endpoint *reported, const struct completion *completion)
 {
 	(void)owner;
-	assert_int_equal(told->state, ENDPOINT_ESTABLISHED);
-	assert_int_equal(completion->tag, heard++);
+	assert_int_equal(reported->state, ENDPOINT_ESTABLISHED);
+	assert_int_equal(completion->tag, completions++);
 }
 
-static void begin_with(enum endpoint_kind kind, enum endpoint_state at)
+static void begin_kind(enum endpoint_kind kind, enum endpoint_state initial)
 {
 	static const struct endpoint_handlers handlers = { .event = on_event, .completion = on_completion };
 	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
@@ -42,14 +42,14 @@ static void begin_with(enum endpoint_kind kind, enum endpoint_state at)
 	assert_int_equal(transport_open("soft", loop, &quiet_log, &transport), OUTCOME_OK);
 	assert_int_equal(channel_create(transport, &channel), OUTCOME_OK);
 	assert_int_equal(endpoint_create(kind, channel, &options, &handlers, NULL, &endpoint), 0);
-	endpoint->state = at;
-	heard = events = 0;
+	endpoint->state = initial;
+	completions = events = 0;
 	soft_enter(soft_of(transport));
 }
 
-static void begin(enum endpoint_state at)
+static void begin(enum endpoint_state initial)
 {
-	begin_with(ENDPOINT_CONNECTION, at);
+	begin_kind(ENDPOINT_CONNECTION, initial);
 }
 
 static void end(void)
@@ -58,16 +58,16 @@ static void end(void)
 	loop_destroy(loop);
 }
 
-static void who_is_absent(void **state)
+static void absent_errors(void **state)
 {
 	static const struct {
-		enum endpoint_state at;
-		int reason, error; /* one of the two */
+		enum endpoint_state initial;
+		int reason, error; /* one of them is 0 */
 		bool absent;
 	} rows[] = {
 		{ ENDPOINT_CONNECTING, REJECTED_NO_LISTENER, 0, true },
 		{ ENDPOINT_CONNECTING, REJECTED_BY_CONSUMER, 0, false },
-		{ ENDPOINT_CONNECTING, ETIMEDOUT, 0, false }, /* a reason of that number */
+		{ ENDPOINT_CONNECTING, ETIMEDOUT, 0, false }, /* a reject reason with the number of ETIMEDOUT */
 		{ ENDPOINT_CONNECTING, 0, ECONNREFUSED, true },
 		{ ENDPOINT_CONNECTING, 0, ETIMEDOUT, true },
 		{ ENDPOINT_CONNECTING, 0, EHOSTUNREACH, true },
@@ -78,7 +78,7 @@ static void who_is_absent(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		begin(rows[row].at);
+		begin(rows[row].initial);
 		if (rows[row].reason)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
@@ -90,8 +90,8 @@ static void who_is_absent(void **state)
 	}
 }
 
-/* More than the ring holds at first, from its middle on, and then the end. */
-static void completions_come_in_their_order(void **state)
+/* More completions than the initial ring size, starting in the middle of the ring, then the disconnect event. */
+static void completions_are_ordered(void **state)
 {
 	enum {
 		FIRST = 100,
@@ -105,28 +105,28 @@ static void completions_come_in_their_order(void **state)
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
 		if (++completion.tag == FIRST) {
 			soft_leave(soft_of(transport));
-			assert_int_equal(heard, FIRST);
+			assert_int_equal(completions, FIRST);
 			soft_enter(soft_of(transport));
 		}
 	}
 	soft_event_queue((struct soft_endpoint *)endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
 	soft_leave(soft_of(transport));
-	assert_int_equal(heard, COUNT);
+	assert_int_equal(completions, COUNT);
 	assert_int_equal(last, EVENT_DISCONNECTED);
 	end();
-	/* What was done before a failure is heard before it. */
+	/* Completions queued before a failure are delivered before it. */
 	begin(ENDPOINT_ESTABLISHED);
 	for (completion.tag = 0; completion.tag < 2; completion.tag++)
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
 	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
 	soft_leave(soft_of(transport));
-	assert_int_equal(heard, 2);
+	assert_int_equal(completions, 2);
 	assert_int_equal(last, EVENT_FAILED);
 	end();
 }
 
-/* The loop wakes for what is queued outside of any call-back, each time. */
-static void what_is_queued_is_heard_in_the_next_turn(void **state)
+/* The loop wakes each time something is queued outside of a callback. */
+static void queued_completion_wakes_loop(void **state)
 {
 	struct completion completion = { .kind = WORK_SEND };
 
@@ -135,15 +135,15 @@ static void what_is_queued_is_heard_in_the_next_turn(void **state)
 	soft_leave(soft_of(transport));
 	for (; completion.tag < 3; completion.tag++) {
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
-		assert_int_equal(heard, completion.tag);
+		assert_int_equal(completions, completion.tag);
 		loop_run(loop);
-		assert_int_equal(heard, completion.tag + 1);
+		assert_int_equal(completions, completion.tag + 1);
 	}
 	end();
 }
 
-/* Freed with completions and an event in the queues, of which the completions begin in the middle of the ring. */
-static void a_freed_endpoint_hears_nothing(void **state)
+/* The endpoint is freed with queued completions and an event. */
+static void freed_endpoint_gets_nothing(void **state)
 {
 	struct soft_endpoint *freed;
 	struct completion completion = { .kind = WORK_SEND };
@@ -157,19 +157,19 @@ static void a_freed_endpoint_hears_nothing(void **state)
 	soft_complete(freed, &completion, 0);
 	soft_event_queue(freed, SOFT_EVENT_DISCONNECTED, NULL, 0);
 	loop_run(loop);
-	assert_int_equal(heard, 1);
+	assert_int_equal(completions, 1);
 	assert_int_equal(events, 0);
 	end();
 }
 
-/* Once; a request that no command knows of is refused in the name of its listener. */
-static void whom_a_lack_of_memory_fails(void **state)
+/* One event is delivered. For a request that the command does not know yet, the listener gets it. */
+static void no_memory_events(void **state)
 {
 	static const struct {
 		enum endpoint_kind kind;
-		enum endpoint_state at;
-		bool request; /* is what starves */
-		enum event_kind told;
+		enum endpoint_state initial;
+		bool request; /* the request is without memory */
+		enum event_kind reported;
 	} rows[] = {
 		{ ENDPOINT_CONNECTION, ENDPOINT_CONNECTING, false, EVENT_FAILED },
 		{ ENDPOINT_LISTENER, ENDPOINT_LISTENING, false, EVENT_REQUEST_FAILED },
@@ -182,7 +182,7 @@ static void whom_a_lack_of_memory_fails(void **state)
 		static const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 		struct soft_endpoint *no_memory;
 
-		begin_with(rows[row].kind, rows[row].at);
+		begin_kind(rows[row].kind, rows[row].initial);
 		soft_leave(soft_of(transport));
 		no_memory = (struct soft_endpoint *)endpoint;
 		if (rows[row].request)
@@ -191,8 +191,8 @@ static void whom_a_lack_of_memory_fails(void **state)
 		assert_int_equal(events, 0);
 		loop_run(loop);
 		assert_int_equal(events, 1);
-		assert_int_equal(last, rows[row].told);
-		/* The request is gone. */
+		assert_int_equal(last, rows[row].reported);
+		/* The request is destroyed. */
 		assert_int_equal(soft_of(transport)->endpoints != NULL, !row);
 		soft_enter(soft_of(transport));
 		soft_leave(soft_of(transport));
@@ -204,11 +204,11 @@ static void whom_a_lack_of_memory_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_absent),
-		cmocka_unit_test(completions_come_in_their_order),
-		cmocka_unit_test(what_is_queued_is_heard_in_the_next_turn),
-		cmocka_unit_test(a_freed_endpoint_hears_nothing),
-		cmocka_unit_test(whom_a_lack_of_memory_fails),
+		cmocka_unit_test(absent_errors),
+		cmocka_unit_test(completions_are_ordered),
+		cmocka_unit_test(queued_completion_wakes_loop),
+		cmocka_unit_test(freed_endpoint_gets_nothing),
+		cmocka_unit_test(no_memory_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap */
-/* Which listener a request is for, what options ask of an endpoint's packets, and why its peer may be silent. */
+/* Selection of listeners, path options, causes of timeouts. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -62,10 +62,10 @@ static struct endpoint *listener_create(enum port_space port_space)
 	return listener;
 }
 
-static void whose_request_it_is(void **state)
+static void listener_of_request(void **state)
 {
 	static const struct {
-		const char *listens, *local;
+		const char *listen_address, *local;
 		enum port_space port_space;
 		bool found;
 	} rows[] = {
@@ -81,12 +81,12 @@ static void whose_request_it_is(void **state)
 		struct endpoint *listener = listener_create(PORT_SPACE_TCP);
 		const struct soft_endpoint *found;
 
-		listener->local = address_of(rows[row].listens);
+		listener->local = address_of(rows[row].listen_address);
 		listener->state = ENDPOINT_LISTENING;
 		found = soft_listener_find(transport, rows[row].port_space, PORT, &local);
 		assert_ptr_equal(found, rows[row].found ? soft_endpoint_of(listener) : NULL);
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT + 1, &local));
-		/* One that has failed hears nobody. */
+		/* A failed listener gets no requests. */
 		listener->state = ENDPOINT_FAILED;
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
 		endpoint_destroy(listener);
@@ -94,8 +94,8 @@ static void whose_request_it_is(void **state)
 	}
 }
 
-/* The listener of the very address goes before that of any, in whatever order they came. */
-static void the_nearest_listener_gets_it(void **state)
+/* A listener on the exact address is preferred to a wildcard, in both orders of creation. */
+static void exact_listener_is_preferred(void **state)
 {
 	static const char *const texts[] = { "10.0.0.1", "::", "10.0.0.1" };
 	struct address local = address_of("10.0.0.1");
@@ -116,12 +116,12 @@ static void the_nearest_listener_gets_it(void **state)
 	}
 }
 
-static void a_port_is_taken_once(void **state)
+static void port_is_used_once(void **state)
 {
 	static const struct {
 		const char *address;
 		enum port_space port_space;
-		bool taken;
+		bool in_use;
 	} rows[] = {
 		{ "10.0.0.1", PORT_SPACE_TCP, true },
 		{ "10.0.0.1", PORT_SPACE_UDP, false },
@@ -136,17 +136,17 @@ static void a_port_is_taken_once(void **state)
 
 		address = address_of(rows[row].address);
 		assert_int_equal(endpoint_listen(second, &address),
-				 rows[row].taken ? OUTCOME_NO_CONNECTION : OUTCOME_OK);
+				 rows[row].in_use ? OUTCOME_NO_CONNECTION : OUTCOME_OK);
 		endpoint_destroy(second);
 		network_settle();
 	}
 }
 
-/* What a listener that is gone, or has failed, was asked is dropped. */
-static void a_request_outlives_its_listener(void **state)
+/* Requests of a destroyed or failed listener are dropped. */
+static void request_of_destroyed_listener(void **state)
 {
 	(void)state;
-	for (int gone = 0; gone < 3; gone++) {
+	for (int listener_state = 0; listener_state < 3; listener_state++) {
 		static const struct soft_path path;
 		const struct address peer = address_of("10.0.0.2");
 		struct endpoint *listener = listener_create(PORT_SPACE_TCP);
@@ -155,27 +155,27 @@ static void a_request_outlives_its_listener(void **state)
 		listener->state = ENDPOINT_LISTENING;
 		request = soft_requested_create(soft_endpoint_of(listener), &path, &peer);
 		assert_non_null(request);
-		if (gone == 1)
+		if (listener_state == 1)
 			listener->state = ENDPOINT_FAILED;
-		if (gone == 2) {
+		if (listener_state == 2) {
 			endpoint_destroy(listener);
 			network_settle();
 			assert_null(request->listener);
 		}
 		soft_requested(request, NULL, 0);
 		assert_int_equal(requests, 1);
-		assert_int_equal(request->base.state == ENDPOINT_DESTROYED, gone != 0);
+		assert_int_equal(request->base.state == ENDPOINT_DESTROYED, listener_state != 0);
 		network_settle();
 	}
 }
 
-/* --mtu only narrows the path. */
-static void what_options_ask_of_packets(void **state)
+/* --mtu can only reduce the path MTU. */
+static void options_apply_to_path(void **state)
 {
 	static const struct {
 		int64_t mtu, type_of_service;
-		uint32_t applied;
-		uint8_t marked;
+		uint32_t path_mtu;
+		uint8_t path_tos;
 	} rows[] = {
 		{ PATH_UNSET, PATH_UNSET, 1024, 7 },
 		{ 512, PATH_UNSET, 512, 7 },
@@ -192,13 +192,13 @@ static void what_options_ask_of_packets(void **state)
 		options.mtu = rows[row].mtu;
 		options.type_of_service = rows[row].type_of_service;
 		soft_apply_options(&endpoint, &path);
-		assert_int_equal(path.mtu, rows[row].applied);
-		assert_int_equal(path.type_of_service, rows[row].marked);
+		assert_int_equal(path.mtu, rows[row].path_mtu);
+		assert_int_equal(path.type_of_service, rows[row].path_tos);
 	}
 }
 
-/* The cause that is nearest to this host comes first. */
-static void why_a_peer_is_silent(void **state)
+/* The cause closest to this host is reported. */
+static void timeout_causes(void **state)
 {
 	static const struct {
 		int send_error, icmp_errno;
@@ -228,12 +228,12 @@ static void why_a_peer_is_silent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(whose_request_it_is, begin, end),
-		cmocka_unit_test_setup_teardown(the_nearest_listener_gets_it, begin, end),
-		cmocka_unit_test_setup_teardown(a_port_is_taken_once, begin, end),
-		cmocka_unit_test_setup_teardown(a_request_outlives_its_listener, begin, end),
-		cmocka_unit_test(what_options_ask_of_packets),
-		cmocka_unit_test_setup_teardown(why_a_peer_is_silent, begin, end),
+		cmocka_unit_test_setup_teardown(listener_of_request, begin, end),
+		cmocka_unit_test_setup_teardown(exact_listener_is_preferred, begin, end),
+		cmocka_unit_test_setup_teardown(port_is_used_once, begin, end),
+		cmocka_unit_test_setup_teardown(request_of_destroyed_listener, begin, end),
+		cmocka_unit_test(options_apply_to_path),
+		cmocka_unit_test_setup_teardown(timeout_causes, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,10 +7,10 @@
 
 enum {
 	BASE_SIZE = 12,
-	RESERVED = 4, /* the byte of the base header that the ICRC leaves out */
+	RESERVED = 4, /* the byte of the BTH that the ICRC excludes */
 };
 
-static void crc_of_known_bytes(void **state)
+static void crc_check_value(void **state)
 {
 	struct icrc_table table;
 
@@ -18,13 +18,13 @@ static void crc_of_known_bytes(void **state)
 	icrc_prepare_plain(&table);
 	assert_string_equal(icrc_method(&table), "a table");
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
-	assert_int_equal(table.initial, 0xdebb20e3); /* known from the soft-RoCE driver */
+	assert_int_equal(table.initial, 0xdebb20e3); /* the value in the Linux rxe driver */
 	icrc_prepare(&table);
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
 }
 
-/* The definition, one bit after the other. */
-static uint32_t slow_crc(uint32_t crc, const uint8_t *bytes, size_t length)
+/* CRC-32 bit by bit, as defined. */
+static uint32_t crc_by_bit(uint32_t crc, const uint8_t *bytes, size_t length)
 {
 	while (length--) {
 		crc ^= *bytes++;
@@ -34,7 +34,7 @@ static uint32_t slow_crc(uint32_t crc, const uint8_t *bytes, size_t length)
 	return crc;
 }
 
-static void every_way_gives_the_same(void **state)
+static void all_methods_agree(void **state)
 {
 	struct icrc_table plain, fast;
 	uint8_t *bytes = malloc(5000);
@@ -43,29 +43,29 @@ static void every_way_gives_the_same(void **state)
 	assert_non_null(bytes);
 	icrc_prepare_plain(&plain);
 	icrc_prepare(&fast);
-	print_message("# the fast way here: %s\n", icrc_method(&fast));
+	print_message("# fast method: %s\n", icrc_method(&fast));
 	srandom(2);
 	for (size_t i = 0; i < 5000; i++)
 		bytes[i] = (uint8_t)random();
 	for (size_t length = 0; length <= 5000; length += length < 600 ? 1 : 97) {
 		size_t begin = length % 17 < 5000 - length ? length % 17 : 0;
 		uint32_t crc = (uint32_t)random();
-		uint32_t wanted = slow_crc(crc, bytes + begin, length);
+		uint32_t wanted = crc_by_bit(crc, bytes + begin, length);
 
 		assert_int_equal(icrc_update(&plain, crc, bytes + begin, length), wanted);
 		assert_int_equal(icrc_update(&fast, crc, bytes + begin, length), wanted);
-		/* In two pieces. */
+		/* The same in two calls. */
 		crc = icrc_update(&fast, crc, bytes + begin, length / 3);
 		assert_int_equal(icrc_update(&fast, crc, bytes + begin + length / 3, length - length / 3), wanted);
 	}
-	/* The last bytes of an allocation. */
+	/* The end of an allocation: no byte beyond it is read. */
 	for (size_t length = 0; length < 200; length++)
 		assert_int_equal(icrc_update(&fast, 0, bytes + 5000 - length, length),
-				 slow_crc(0, bytes + 5000 - length, length));
+				 crc_by_bit(0, bytes + 5000 - length, length));
 	free(bytes);
 }
 
-static void real_packets_are_good(void **state)
+static void captured_packets_are_valid(void **state)
 {
 	struct icrc_table table;
 
@@ -84,7 +84,7 @@ static void real_packets_are_good(void **state)
 	}
 }
 
-static void real_icrcs_are_made_again(void **state)
+static void captured_icrcs_are_reproduced(void **state)
 {
 	struct icrc_table table;
 
@@ -104,14 +104,12 @@ static void real_icrcs_are_made_again(void **state)
 	}
 }
 
-/*
- * No single bit goes unnoticed: with IPv6 at once; with IPv4 at the latest by the state of the pair, because the few
- * changes that have a solution (one of 2^15) have one far away.
- */
-static void any_wrong_bit_is_noticed(void **state)
+/* Each single-bit error is detected: over IPv6 by the ICRC, over IPv4 by the ICRC or by the identification state,
+ * because a wrong solution (1 in 2^15) is far from the expected one. */
+static void single_bit_errors_are_detected(void **state)
 {
 	struct icrc_table table;
-	unsigned judged = 0;
+	unsigned solved = 0;
 
 	(void)state;
 	icrc_prepare(&table);
@@ -134,15 +132,15 @@ static void any_wrong_bit_is_noticed(void **state)
 				assert_int_equal(ip_id.identification, datagram.ip_id.identification);
 				continue;
 			}
-			judged += result == ICRC_SOLVED;
+			solved += result == ICRC_SOLVED;
 			assert_false(icrc_state_accepts(&pair, result, ip_id, 0));
 		}
 	}
-	print_message("# left to the state: %u\n", judged);
-	assert_in_range(judged, 0, 20);
+	print_message("# solved, checked by the state: %u\n", solved);
+	assert_in_range(solved, 0, 20);
 }
 
-static void wrong_headers_are_noticed(void **state)
+static void header_errors_are_detected(void **state)
 {
 	struct icrc_table table;
 
@@ -160,7 +158,8 @@ static void wrong_headers_are_noticed(void **state)
 
 			flow.header[byte] ^= 0x10;
 			result = icrc_check(&table, &flow, datagram.bytes, datagram.length, &ip_id);
-			/* Lengths, identification and DF are not the flow's; an IPv4 flow ends before its room does. */
+			/* Lengths, identification and DF are not part of the flow; an IPv4 flow is shorter than the
+			 * buffer. */
 			if (flow.family == ICRC_IP4 ? (byte >= 2 && byte <= 6) || byte == 24 || byte == 25 || byte >= 28
 						    : byte == 4 || byte == 5 || byte == 44 || byte == 45) {
 				assert_int_not_equal(result, ICRC_BAD);
@@ -173,14 +172,14 @@ static void wrong_headers_are_noticed(void **state)
 	}
 }
 
-static void make_flow(struct icrc_flow *flow)
+static void prepare_flow(struct icrc_flow *flow)
 {
 	static const uint8_t source[] = { 192, 0, 2, 1 }, destination[] = { 192, 0, 2, 77 };
 
 	icrc_flow_prepare(flow, ICRC_IP4, source, destination, 50000, 4791);
 }
 
-static void every_mark_is_solved(void **state)
+static void all_identifications_are_solved(void **state)
 {
 	static const uint8_t header[BASE_SIZE] = { 4, 0x40, 0xff, 0xff, 0, 0, 0, 17, 0x80, 1, 2, 3 };
 	uint8_t bytes[BASE_SIZE + 8 + ICRC_SIZE] = { 0 };
@@ -189,7 +188,7 @@ static void every_mark_is_solved(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	make_flow(&flow);
+	prepare_flow(&flow);
 	memcpy(bytes, header, sizeof(header));
 	memcpy(bytes + BASE_SIZE, "payload", 7);
 	for (unsigned round = 0; round < 0x20000; round++) {
@@ -204,7 +203,7 @@ static void every_mark_is_solved(void **state)
 	}
 }
 
-static void every_length_is_solved(void **state)
+static void all_lengths_are_solved(void **state)
 {
 	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MOST + 4);
 	struct icrc_table table;
@@ -214,7 +213,7 @@ static void every_length_is_solved(void **state)
 	(void)state;
 	assert_non_null(bytes);
 	icrc_prepare(&table);
-	make_flow(&flow);
+	prepare_flow(&flow);
 	for (size_t length = BASE_SIZE + ICRC_SIZE; length <= ICRC_DATAGRAM_MOST; length++) {
 		struct icrc_ip_id wanted = { .identification = (uint16_t)(length * 2654435761u),
 					     .may_fragment = length & 1 };
@@ -235,7 +234,7 @@ static void every_length_is_solved(void **state)
 	free(bytes);
 }
 
-static void random_bytes_are_bad(void **state)
+static void random_bytes_are_invalid(void **state)
 {
 	struct icrc_table table;
 	struct icrc_flow flow;
@@ -243,7 +242,7 @@ static void random_bytes_are_bad(void **state)
 
 	(void)state;
 	icrc_prepare(&table);
-	make_flow(&flow);
+	prepare_flow(&flow);
 	srandom(3);
 	for (unsigned round = 0; round < 30000; round++) {
 		size_t length = (size_t)random() % 200;
@@ -269,23 +268,23 @@ static bool accepts(struct icrc_state *pair, uint16_t identification, int64_t no
 	return icrc_state_accepts(pair, ICRC_SOLVED, ip_id, now);
 }
 
-static void state_follows_a_peer(void **state)
+static void state_follows_sequence(void **state)
 {
 	struct icrc_state pair = { 0 };
 
 	(void)state;
-	assert_true(accepts(&pair, 65000, 0)); /* the first is believed */
+	assert_true(accepts(&pair, 65000, 0)); /* the first one is accepted */
 	assert_true(accepts(&pair, 65000, 0));
 	assert_true(accepts(&pair, 65001, 0));
 	assert_true(accepts(&pair, 65501, 0));
-	assert_true(accepts(&pair, 300, 0));		/* across the wrap */
-	assert_true(accepts(&pair, 64000, 0) == false); /* too far back */
-	assert_true(accepts(&pair, 250, 0));		/* overtaken */
-	assert_true(accepts(&pair, 65500, 0));		/* by many */
+	assert_true(accepts(&pair, 300, 0));		/* wraps around */
+	assert_true(accepts(&pair, 64000, 0) == false); /* too old */
+	assert_true(accepts(&pair, 250, 0));		/* reordered */
+	assert_true(accepts(&pair, 65500, 0));		/* reordered by more */
 	assert_true(accepts(&pair, 301, 0));
 }
 
-static void state_takes_zero_and_nothing_bad(void **state)
+static void state_accepts_zero_and_rejects_invalid(void **state)
 {
 	struct icrc_state pair = { 0 };
 	struct icrc_ip_id zero = { 0 };
@@ -297,19 +296,19 @@ static void state_takes_zero_and_nothing_bad(void **state)
 	assert_true(icrc_state_accepts(&pair, ICRC_GOOD, zero, 0));
 	assert_true(icrc_state_accepts(&pair, ICRC_SOLVED, (struct icrc_ip_id){ .may_fragment = true }, 0));
 	assert_false(icrc_state_accepts(&pair, ICRC_BAD, (struct icrc_ip_id){ .identification = 30001 }, 0));
-	/* Another DF is another numbering. */
+	/* Packets with another DF have their own sequence. */
 	assert_false(icrc_state_accepts(&pair, ICRC_SOLVED,
 					(struct icrc_ip_id){ .identification = 30001, .may_fragment = true }, 0));
 	assert_true(accepts(&pair, 30001, 0));
 }
 
-static void state_refuses_a_lone_jump(void **state)
+static void state_rejects_single_jump(void **state)
 {
 	struct icrc_state pair = { 0 };
 	uint16_t identification = 100;
 
 	(void)state;
-	/* A corrupted packet now and then, each with a solution far away. */
+	/* Every twentieth packet is followed by a corrupted one, whose solution is far away. */
 	for (unsigned round = 0; round < 20000; round++) {
 		assert_true(accepts(&pair, identification++, 0));
 		if (round % 20 == 0)
@@ -317,7 +316,7 @@ static void state_refuses_a_lone_jump(void **state)
 	}
 }
 
-static void state_follows_a_confirmed_jump(void **state)
+static void state_follows_confirmed_jump(void **state)
 {
 	struct icrc_state pair = { 0 };
 
@@ -330,8 +329,8 @@ static void state_follows_a_confirmed_jump(void **state)
 	assert_true(accepts(&pair, 40003, 0));
 }
 
-/* After a silence of three seconds Linux may have moved its count on by 3,000. */
-static void state_allows_for_silence(void **state)
+/* Linux advances the identification with time: by up to 3,000 in three idle seconds. */
+static void state_allows_advance_in_idle_time(void **state)
 {
 	struct icrc_state pair = { 0 };
 
@@ -341,15 +340,15 @@ static void state_allows_for_silence(void **state)
 	assert_true(accepts(&pair, 101, CLOCK_NS_PER_S));
 	assert_true(accepts(&pair, 3101, 4 * CLOCK_NS_PER_S));
 	assert_false(accepts(&pair, 101, 5 * CLOCK_NS_PER_S));
-	/* A minute: anything goes, and is remembered. */
+	/* After a minute any identification is accepted. */
 	assert_true(accepts(&pair, 45000, 66 * CLOCK_NS_PER_S + 4 * CLOCK_NS_PER_S));
 	assert_true(accepts(&pair, 45001, 70 * CLOCK_NS_PER_S));
-	/* A clock that stands still or goes back is no silence. */
+	/* A clock that stands still or goes back is no idle time. */
 	assert_false(accepts(&pair, 60000, 0));
 }
 
-/* The segments of one send count up from 0; so do those of the next. */
-static void state_follows_segments(void **state)
+/* The segments of one GSO send count from 0, and those of the next as well. */
+static void state_follows_gso_segments(void **state)
 {
 	struct icrc_state pair = { 0 };
 
@@ -360,55 +359,55 @@ static void state_follows_segments(void **state)
 	}
 }
 
-/* A peer that numbers at random is heard, though it takes three packets to learn. */
-static void state_gives_up_on_random_numbers(void **state)
+/* A peer with random identifications is accepted after three packets. */
+static void state_accepts_random_sequence(void **state)
 {
 	struct icrc_state pair = { 0 };
 	uint16_t identification = 7;
-	unsigned refused = 0;
+	unsigned rejected = 0;
 
 	(void)state;
 	for (unsigned round = 0; round < 10000; round++) {
-		refused += !accepts(&pair, identification, 0);
+		rejected += !accepts(&pair, identification, 0);
 		identification = (uint16_t)(identification * 25173u + 13849u);
 	}
-	assert_in_range(refused, 1, 5);
+	assert_in_range(rejected, 1, 5);
 }
 
-/* Two hosts behind one address, or a device that counts for each queue pair: neither is kept from being heard. */
-static void state_accepts_two_counts(void **state)
+/* Two hosts behind one NAT address, or a device with one sequence per queue pair: both sequences are accepted. */
+static void state_accepts_two_sequences(void **state)
 {
 	struct icrc_state pair = { 0 };
-	unsigned refused = 0;
+	unsigned rejected = 0;
 
 	(void)state;
 	for (uint16_t round = 0; round < 10000; round++) {
-		refused += !accepts(&pair, (uint16_t)(100 + round), 0);
-		refused += !accepts(&pair, (uint16_t)(40000 + round), 0);
+		rejected += !accepts(&pair, (uint16_t)(100 + round), 0);
+		rejected += !accepts(&pair, (uint16_t)(40000 + round), 0);
 	}
-	assert_in_range(refused, 1, 5);
+	assert_in_range(rejected, 1, 5);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc_of_known_bytes),
-		cmocka_unit_test(every_way_gives_the_same),
-		cmocka_unit_test(real_packets_are_good),
-		cmocka_unit_test(real_icrcs_are_made_again),
-		cmocka_unit_test(any_wrong_bit_is_noticed),
-		cmocka_unit_test(wrong_headers_are_noticed),
-		cmocka_unit_test(every_mark_is_solved),
-		cmocka_unit_test(every_length_is_solved),
-		cmocka_unit_test(random_bytes_are_bad),
-		cmocka_unit_test(state_follows_a_peer),
-		cmocka_unit_test(state_takes_zero_and_nothing_bad),
-		cmocka_unit_test(state_refuses_a_lone_jump),
-		cmocka_unit_test(state_follows_a_confirmed_jump),
-		cmocka_unit_test(state_allows_for_silence),
-		cmocka_unit_test(state_follows_segments),
-		cmocka_unit_test(state_gives_up_on_random_numbers),
-		cmocka_unit_test(state_accepts_two_counts),
+		cmocka_unit_test(crc_check_value),
+		cmocka_unit_test(all_methods_agree),
+		cmocka_unit_test(captured_packets_are_valid),
+		cmocka_unit_test(captured_icrcs_are_reproduced),
+		cmocka_unit_test(single_bit_errors_are_detected),
+		cmocka_unit_test(header_errors_are_detected),
+		cmocka_unit_test(all_identifications_are_solved),
+		cmocka_unit_test(all_lengths_are_solved),
+		cmocka_unit_test(random_bytes_are_invalid),
+		cmocka_unit_test(state_follows_sequence),
+		cmocka_unit_test(state_accepts_zero_and_rejects_invalid),
+		cmocka_unit_test(state_rejects_single_jump),
+		cmocka_unit_test(state_follows_confirmed_jump),
+		cmocka_unit_test(state_allows_advance_in_idle_time),
+		cmocka_unit_test(state_follows_gso_segments),
+		cmocka_unit_test(state_accepts_random_sequence),
+		cmocka_unit_test(state_accepts_two_sequences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,8 +33,8 @@ static void assert_zero(const uint8_t *bytes, size_t length)
 		assert_int_equal(bytes[i], 0);
 }
 
-/* The expected values are what another program decodes. */
-static void real_request_is_understood(void **state)
+/* The expected values are those of another decoder. */
+static void captured_req(void **state)
 {
 	static const uint8_t local_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
 	static const uint8_t remote_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
@@ -72,7 +72,7 @@ static void real_request_is_understood(void **state)
 	assert_memory_equal(mad.req.path.local_gid, local_gid, sizeof(local_gid));
 	assert_memory_equal(mad.req.path.remote_gid, remote_gid, sizeof(remote_gid));
 	assert_int_equal(mad.req.path.flow_label, 0xa6d32);
-	assert_int_equal(mad.req.path.packet_rate, 0); /* though the specification knows no such rate */
+	assert_int_equal(mad.req.path.packet_rate, 0); /* a reserved rate, which Linux sends */
 	assert_int_equal(mad.req.path.traffic_class, 0);
 	assert_int_equal(mad.req.path.hop_limit, 64);
 	assert_int_equal(mad.req.path.service_level, 0);
@@ -95,7 +95,7 @@ static void real_request_is_understood(void **state)
 	assert_zero(mad.private_data + MAD_ADDRESS_SIZE, MAD_REQ_USER_PRIVATE);
 }
 
-static void real_request_over_ip6_is_understood(void **state)
+static void captured_req_over_ip6(void **state)
 {
 	static const uint8_t source[] = { 0xfd, [15] = 2 }, destination[] = { 0xfd, [15] = 1 };
 	struct mad_address address;
@@ -111,8 +111,8 @@ static void real_request_over_ip6_is_understood(void **state)
 	assert_memory_equal(address.destination, destination, 16);
 }
 
-/* The hello of our own tools, behind the address header. */
-static void real_private_data_is_found(void **state)
+/* The private data of rdmatest follow the address header. */
+static void captured_private_data(void **state)
 {
 	struct mad mad;
 
@@ -124,7 +124,7 @@ static void real_private_data_is_found(void **state)
 	assert_memory_equal(mad.private_data, "busy with another client", 24);
 }
 
-static void real_answers_are_understood(void **state)
+static void captured_responses(void **state)
 {
 	struct mad mad;
 
@@ -163,19 +163,19 @@ static void real_answers_are_understood(void **state)
 	assert_int_equal(mad.remote_id, 0xb71890e3);
 }
 
-static void real_refusals_are_understood(void **state)
+static void captured_rejs(void **state)
 {
-	static const char *const nobody[] = { "refused4", "refused6" };
+	static const char *const no_listener[] = { "refused4", "refused6" };
 	struct mad mad;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(nobody); i++) {
-		parse_named(nobody[i], &mad);
+	for (size_t i = 0; i < LENGTH(no_listener); i++) {
+		parse_named(no_listener[i], &mad);
 		assert_int_equal(mad.kind, MAD_REJ);
 		assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 		assert_int_equal(mad.rej.reason, MAD_REASON_SERVICE_ID);
 		assert_int_equal(mad.rej.information_length, 0);
-		assert_int_equal(mad.local_id, 0); /* none was shown */
+		assert_int_equal(mad.local_id, 0); /* the identifier is absent */
 		assert_string_equal(rejection_text(mad.rej.reason), "nobody listens there");
 	}
 	parse_named("refused_by_user4", &mad);
@@ -188,10 +188,10 @@ static void real_refusals_are_understood(void **state)
 	assert_int_equal(mad.mra.service_timeout, 24);
 }
 
-/* All that a real peer says is in our fields: what was parsed can be written again, to the last byte. */
-static void real_messages_are_written_again(void **state)
+/* Parsing and writing a captured MAD reproduces each byte. */
+static void captured_mads_are_reproduced(void **state)
 {
-	unsigned seen = 0, count = 0;
+	unsigned kinds = 0, count = 0;
 
 	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
@@ -205,7 +205,7 @@ static void real_messages_are_written_again(void **state)
 		memset(written, 0xee, sizeof(written));
 		mad_write(&mad, written);
 		assert_memory_equal(written, bytes, MAD_SIZE);
-		seen |= 1u << (mad.kind - MAD_REQ);
+		kinds |= 1u << (mad.kind - MAD_REQ);
 		count++;
 		if (mad.kind == MAD_REQ) {
 			struct mad_address address;
@@ -216,11 +216,11 @@ static void real_messages_are_written_again(void **state)
 			assert_memory_equal(header, mad.private_data, MAD_ADDRESS_SIZE);
 		}
 	}
-	assert_int_equal(seen, 0x7f);
+	assert_int_equal(kinds, 0x7f);
 	assert_true(count >= 15);
 }
 
-static void other_messages_are_refused(void **state)
+static void invalid_headers_are_rejected(void **state)
 {
 	const uint8_t *original = mad_of(vector_named("request4"));
 	static const uint8_t header[] = { 0, 1, 2, 3, 16, 17 };
@@ -248,8 +248,8 @@ static void other_messages_are_refused(void **state)
 	}
 }
 
-/* Any bytes behind a good header: values stay within their bits, and what is written parses to the same. */
-static void random_messages_are_harmless(void **state)
+/* Random bytes after a valid header: values fit their fields, and a written MAD parses to the same values. */
+static void random_mads_are_harmless(void **state)
 {
 	(void)state;
 	srandom(4);
@@ -286,7 +286,7 @@ static void random_messages_are_harmless(void **state)
 		mad_write(&one, written);
 		assert_true(mad_parse(written, MAD_SIZE, &other));
 		assert_memory_equal(other.private_data, one.private_data, one.private_length);
-		/* Not compared: where things lie, and the alternate path, which is not written. */
+		/* Pointers, and the alternate path, which is not written, are not compared. */
 		one.private_data = other.private_data = NULL;
 		if (one.kind == MAD_REJ) {
 			assert_memory_equal(one.rej.information, other.rej.information, one.rej.information_length);
@@ -300,7 +300,7 @@ static void random_messages_are_harmless(void **state)
 	}
 }
 
-/* Each bit of a message is a part of one field at most, and each field has bits of its own. */
+/* Each bit belongs to at most one field. */
 static void fields_do_not_overlap(void **state)
 {
 	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
@@ -316,7 +316,7 @@ static void fields_do_not_overlap(void **state)
 			assert_true(mad_parse(bytes, MAD_SIZE, &mad));
 			mad_write(&mad, again);
 			if (memcmp(again, bytes, MAD_SIZE)) {
-				/* A reserved bit: lost, and nothing comes of it. */
+				/* A reserved bit is not written. */
 				bytes[bit / 8] = 0;
 				assert_memory_equal(again, bytes, MAD_SIZE);
 			}
@@ -324,37 +324,37 @@ static void fields_do_not_overlap(void **state)
 	}
 }
 
-struct place {
-	uint8_t byte; /* behind the header */
+struct field_byte {
+	uint8_t byte; /* after the MAD header */
 	uint8_t value;
 };
 
-static void check_places(const struct mad *mad, const struct place *places, size_t count)
+static void check_field_offsets(const struct mad *mad, const struct field_byte *expected, size_t count)
 {
 	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
 	struct mad parsed;
 
 	mad_write(mad, bytes);
 	for (size_t i = 0; i < count; i++)
-		if (bytes[24 + places[i].byte] != places[i].value)
-			fail_msg("byte %u: 0x%02x instead of 0x%02x", places[i].byte, bytes[24 + places[i].byte],
-				 places[i].value);
+		if (bytes[24 + expected[i].byte] != expected[i].value)
+			fail_msg("byte %u: 0x%02x instead of 0x%02x", expected[i].byte, bytes[24 + expected[i].byte],
+				 expected[i].value);
 	assert_true(mad_parse(bytes, sizeof(bytes), &parsed));
 	mad_write(&parsed, again);
 	assert_memory_equal(bytes, again, sizeof(bytes));
 }
 
-/* IBTA, volume 1, 12.6: no two fields have the same value here, as they have in most real messages. */
-static void fields_lie_where_the_specification_says(void **state)
+/* IBTA volume 1, 12.6. All fields have different values, unlike in most captured MADs. */
+static void field_offsets(void **state)
 {
-	static const struct place request[] = {
+	static const struct field_byte request[] = {
 		{ 8, 0x01 },  { 15, 0x08 }, { 16, 0x11 }, { 23, 0x18 }, { 28, 0x21 }, { 31, 0x24 }, { 32, 0x31 },
 		{ 34, 0x33 }, { 35, 2 },    { 39, 3 },	  { 43, 0xa7 }, { 44, 0x41 }, { 46, 0x43 }, { 47, 0x95 },
 		{ 48, 0xff }, { 49, 0xfe }, { 50, 0x36 }, { 51, 0x90 }, { 52, 0x51 }, { 55, 0x54 }, { 56, 0x61 },
 		{ 71, 0x62 }, { 72, 0x63 }, { 87, 0x64 }, { 88, 0x12 }, { 89, 0x34 }, { 90, 0x50 }, { 91, 3 },
 		{ 92, 0x71 }, { 93, 64 },   { 94, 0x58 }, { 95, 0x80 },
 	};
-	static const struct place reply[] = {
+	static const struct field_byte reply[] = {
 		{ 8, 0x01 }, { 11, 0x04 }, { 12, 0x11 }, { 14, 0x13 }, { 20, 0x21 }, { 22, 0x23 },
 		{ 24, 2 },   { 25, 3 },	   { 26, 0x7b }, { 27, 0xb0 }, { 28, 0x31 }, { 35, 0x38 },
 	};
@@ -404,17 +404,17 @@ static void fields_lie_where_the_specification_says(void **state)
 	};
 
 	(void)state;
-	check_places(&req, request, LENGTH(request));
-	check_places(&rep, reply, LENGTH(reply));
-	check_places(&(struct mad){ .kind = MAD_MRA, .mra = { .answered = 2, .service_timeout = 20 } },
-		     (const struct place[]){ { 8, 0x80 }, { 9, 0xa0 } }, 2);
-	check_places(&(struct mad){ .kind = MAD_REJ, .rej = { .answered = 1, .reason = 0x0102 } },
-		     (const struct place[]){ { 8, 0x40 }, { 9, 0 }, { 10, 1 }, { 11, 2 } }, 4);
-	check_places(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_qpn = 0x010203 } },
-		     (const struct place[]){ { 8, 1 }, { 9, 2 }, { 10, 3 }, { 11, 0 } }, 4);
+	check_field_offsets(&req, request, LENGTH(request));
+	check_field_offsets(&rep, reply, LENGTH(reply));
+	check_field_offsets(&(struct mad){ .kind = MAD_MRA, .mra = { .answered = 2, .service_timeout = 20 } },
+			    (const struct field_byte[]){ { 8, 0x80 }, { 9, 0xa0 } }, 2);
+	check_field_offsets(&(struct mad){ .kind = MAD_REJ, .rej = { .answered = 1, .reason = 0x0102 } },
+			    (const struct field_byte[]){ { 8, 0x40 }, { 9, 0 }, { 10, 1 }, { 11, 2 } }, 4);
+	check_field_offsets(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_qpn = 0x010203 } },
+			    (const struct field_byte[]){ { 8, 1 }, { 9, 2 }, { 10, 3 }, { 11, 0 } }, 4);
 }
 
-static void too_long_is_cut(void **state)
+static void long_private_data_is_cut(void **state)
 {
 	uint8_t data[300], bytes[MAD_SIZE];
 	struct mad mad = {
@@ -485,7 +485,7 @@ static void timeouts(void **state)
 	assert_true(mad_timeout(32 + 3) == mad_timeout(3));
 }
 
-static void every_reason_has_words(void **state)
+static void all_reject_reasons_have_text(void **state)
 {
 	(void)state;
 	for (unsigned reason = 0; reason <= UINT16_MAX; reason++)
@@ -496,21 +496,21 @@ static void every_reason_has_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(real_request_is_understood),
-		cmocka_unit_test(real_request_over_ip6_is_understood),
-		cmocka_unit_test(real_private_data_is_found),
-		cmocka_unit_test(real_answers_are_understood),
-		cmocka_unit_test(real_refusals_are_understood),
-		cmocka_unit_test(real_messages_are_written_again),
-		cmocka_unit_test(other_messages_are_refused),
-		cmocka_unit_test(random_messages_are_harmless),
+		cmocka_unit_test(captured_req),
+		cmocka_unit_test(captured_req_over_ip6),
+		cmocka_unit_test(captured_private_data),
+		cmocka_unit_test(captured_responses),
+		cmocka_unit_test(captured_rejs),
+		cmocka_unit_test(captured_mads_are_reproduced),
+		cmocka_unit_test(invalid_headers_are_rejected),
+		cmocka_unit_test(random_mads_are_harmless),
 		cmocka_unit_test(fields_do_not_overlap),
-		cmocka_unit_test(fields_lie_where_the_specification_says),
-		cmocka_unit_test(too_long_is_cut),
+		cmocka_unit_test(field_offsets),
+		cmocka_unit_test(long_private_data_is_cut),
 		cmocka_unit_test(address_headers_are_checked),
 		cmocka_unit_test(service_ids),
 		cmocka_unit_test(timeouts),
-		cmocka_unit_test(every_reason_has_words),
+		cmocka_unit_test(all_reject_reasons_have_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The numbers that peers may not guess: queue pairs, communication identifiers, keys. */
+/* The keyed permutation and random numbers: QPNs, communication identifiers, keys must be unpredictable. */
 #include "test/unit/unit.h"
 
 #include "transport/soft/number.h"
 #include "transport/soft/soft.h"
 
-static void each_comes_once(void **state)
+static void permutation_is_unique(void **state)
 {
 	static bool seen[1 << 16];
 	struct soft_number_keys keys;
@@ -21,8 +21,8 @@ static void each_comes_once(void **state)
 	}
 }
 
-/* Every bit of what goes in turns over every bit of what comes out in half of all cases. */
-static void neighbours_tell_nothing(void **state)
+/* Each input bit inverts each output bit in half of all cases. */
+static void permutation_mixes_bits(void **state)
 {
 	enum {
 		TRIES = 4000,
@@ -34,7 +34,7 @@ static void neighbours_tell_nothing(void **state)
 	(void)state;
 	soft_number_init_keys(&keys);
 	for (unsigned in = 0; in < BITS; in++) {
-		unsigned turned[BITS] = { 0 };
+		unsigned inverted[BITS] = { 0 };
 
 		for (unsigned attempt = 0; attempt < TRIES; attempt++) {
 			uint32_t count = (uint32_t)soft_random();
@@ -42,15 +42,15 @@ static void neighbours_tell_nothing(void **state)
 					  soft_number_permute(&keys, HALF_BITS, count ^ 1u << in);
 
 			for (unsigned out = 0; out < BITS; out++)
-				turned[out] += change >> out & 1;
+				inverted[out] += change >> out & 1;
 		}
-		/* Beyond eight standard deviations is no chance. */
+		/* The limit is eight standard deviations. */
 		for (unsigned out = 0; out < BITS; out++)
-			assert_in_range(turned[out], TRIES / 2 - 256, TRIES / 2 + 256);
+			assert_in_range(inverted[out], TRIES / 2 - 256, TRIES / 2 + 256);
 	}
 }
 
-static void other_keys_are_another_order(void **state)
+static void permutation_depends_on_keys(void **state)
 {
 	struct soft_number_keys one, other;
 	unsigned same = 0;
@@ -63,8 +63,8 @@ static void other_keys_are_another_order(void **state)
 	assert_in_range(same, 0, 2);
 }
 
-/* Each bit of 1,000 of them is set in about half. */
-static void random_bits_are_random(void **state)
+/* Each bit is set in about half of 1,000 values. */
+static void random_bits_are_balanced(void **state)
 {
 	unsigned set[64] = { 0 };
 
@@ -82,10 +82,10 @@ static void random_bits_are_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_comes_once),
-		cmocka_unit_test(neighbours_tell_nothing),
-		cmocka_unit_test(other_keys_are_another_order),
-		cmocka_unit_test(random_bits_are_random),
+		cmocka_unit_test(permutation_is_unique),
+		cmocka_unit_test(permutation_mixes_bits),
+		cmocka_unit_test(permutation_depends_on_keys),
+		cmocka_unit_test(random_bits_are_balanced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

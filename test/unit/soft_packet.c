@@ -5,7 +5,7 @@
 #include "test/network/vectors.h"
 
 enum {
-	MIGRATED = 0x40 /* a bit that soft-RoCE leaves off and we set */
+	MIGRATED = 0x40 /* MigReq: Linux rxe clears it, soft sets it */
 };
 
 static void assert_packets_equal(const struct packet *one, const struct packet *other)
@@ -28,7 +28,7 @@ static void assert_packets_equal(const struct packet *one, const struct packet *
 	assert_int_equal(one->length, other->length);
 }
 
-static void real_packets_parse(void **state)
+static void captured_packets_are_parsed(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
@@ -43,7 +43,7 @@ static void real_packets_parse(void **state)
 	}
 }
 
-static void real_headers_are_written_again(void **state)
+static void captured_headers_are_reproduced(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
@@ -54,7 +54,7 @@ static void real_headers_are_written_again(void **state)
 
 		vector_open(vector_at(i), &datagram);
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
-		packet.pad = 0; /* follows from the length */
+		packet.pad = 0; /* computed from the length */
 		length = packet_write(&packet, header);
 		assert_ptr_equal(datagram.bytes + length, packet.payload);
 		assert_int_equal(header[1], datagram.bytes[1] | MIGRATED);
@@ -63,7 +63,7 @@ static void real_headers_are_written_again(void **state)
 	}
 }
 
-/* An allocation of just its length, so that a read beyond it is seen. */
+/* Allocates exactly length bytes: a read beyond them is detected. */
 static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 {
 	uint8_t *copy = malloc(length ? length : 1);
@@ -73,8 +73,8 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 	return copy;
 }
 
-/* Reads all that parsing says is there. */
-static void touch(const struct packet *packet)
+/* Reads all bytes of the parsed packet. */
+static void read_all(const struct packet *packet)
 {
 	volatile unsigned sum = 0;
 
@@ -96,7 +96,7 @@ static void truncated_packets_are_harmless(void **state)
 
 			if (packet_parse(bytes, length, &packet)) {
 				assert_true(length >= PACKET_BASE_SIZE + PACKET_ICRC_SIZE && length % 4 == 0);
-				touch(&packet);
+				read_all(&packet);
 			}
 			free(bytes);
 		}
@@ -116,7 +116,7 @@ static void random_packets_are_harmless(void **state)
 
 		for (size_t i = 0; i < sizeof(original); i++)
 			original[i] = (uint8_t)random();
-		/* Mostly what gets beyond the first look. */
+		/* Three of four have a valid length, opcode and version. */
 		if (round % 4) {
 			length &= ~(size_t)3;
 			original[0] %= 0x12;
@@ -125,30 +125,30 @@ static void random_packets_are_harmless(void **state)
 		bytes = exact_copy(original, length);
 		if (packet_parse(bytes, length, &packet)) {
 			parsed++;
-			touch(&packet);
+			read_all(&packet);
 		}
 		free(bytes);
 	}
 	assert_true(parsed > 1000);
 }
 
-/* Sets up a packet of that opcode with so many bytes behind its headers, ICRC included. */
-static size_t build(uint8_t bytes[64], uint8_t opcode, size_t behind)
+/* Writes the headers of the opcode. Returns their length plus the given bytes of payload and ICRC. */
+static size_t write_headers(uint8_t bytes[64], uint8_t opcode, size_t rest)
 {
 	struct packet packet = { .opcode = opcode, .pkey = PACKET_PKEY };
 
 	memset(bytes, 0, 64);
-	return packet_write(&packet, bytes) + behind;
+	return packet_write(&packet, bytes) + rest;
 }
 
-static void malformed_packets_are_refused(void **state)
+static void malformed_packets_are_rejected(void **state)
 {
 	struct packet packet;
 	uint8_t bytes[64];
 	size_t length;
 
 	(void)state;
-	length = build(bytes, OPCODE_SEND_ONLY, 4 + 4);
+	length = write_headers(bytes, OPCODE_SEND_ONLY, 4 + 4);
 	assert_true(packet_parse(bytes, length, &packet));
 	assert_int_equal(packet.length, 4);
 	for (uint8_t version = 1; version < 16; version++) {
@@ -158,29 +158,29 @@ static void malformed_packets_are_refused(void **state)
 	bytes[1] = 0x30;
 	assert_true(packet_parse(bytes, length, &packet));
 	assert_int_equal(packet.length, 1);
-	assert_false(packet_parse(bytes, length - 4, &packet)); /* 3 bytes of pad in none */
+	assert_false(packet_parse(bytes, length - 4, &packet)); /* 3 bytes of pad, but no payload */
 	bytes[1] = 0;
 	assert_true(packet_parse(bytes, length - 4, &packet));
 	assert_int_equal(packet.length, 0);
 	for (size_t odd = 1; odd < 4; odd++)
 		assert_false(packet_parse(bytes, length + odd, &packet));
 
-	/* Pad inside a message. */
-	length = build(bytes, OPCODE_WRITE_MIDDLE, 8 + 4);
+	/* Pad in a middle packet. */
+	length = write_headers(bytes, OPCODE_WRITE_MIDDLE, 8 + 4);
 	assert_true(packet_parse(bytes, length, &packet));
 	bytes[1] = 0x10;
 	assert_false(packet_parse(bytes, length, &packet));
 
-	/* Payload where none may be. */
-	length = build(bytes, OPCODE_READ_REQUEST, 4);
+	/* Payload in packets without payload. */
+	length = write_headers(bytes, OPCODE_READ_REQUEST, 4);
 	assert_true(packet_parse(bytes, length, &packet));
 	assert_false(packet_parse(bytes, length + 4, &packet));
-	length = build(bytes, OPCODE_ACKNOWLEDGE, 4);
+	length = write_headers(bytes, OPCODE_ACKNOWLEDGE, 4);
 	assert_true(packet_parse(bytes, length, &packet));
 	assert_false(packet_parse(bytes, length + 4, &packet));
 }
 
-/* By the specification: which opcodes there are, and how long their headers. */
+/* Header length of each opcode, by IBTA; 0: not supported. */
 static size_t header_length_of(unsigned opcode)
 {
 	switch (opcode) {
@@ -211,12 +211,12 @@ static size_t header_length_of(unsigned opcode)
 	case 0x0b:
 		return 12 + 16 + 4;
 	default:
-		/* Of what is no more than known to be a request of a connection the rest is payload. */
+		/* Reserved opcodes of RC requests: all after the BTH is payload. */
 		return opcode >= 0x13 && opcode <= 0x1f ? 12 : 0;
 	}
 }
 
-static void every_opcode_has_its_headers(void **state)
+static void headers_of_all_opcodes(void **state)
 {
 	(void)state;
 	for (unsigned opcode = 0; opcode < 256; opcode++) {
@@ -248,7 +248,7 @@ static void every_opcode_has_its_headers(void **state)
 		for (size_t cut = 0; cut < length + PACKET_ICRC_SIZE; cut++)
 			assert_false(packet_parse(bytes, cut, &parsed));
 		assert_true(packet_parse(bytes, length + PACKET_ICRC_SIZE, &parsed));
-		/* What the opcode has no header for is 0. */
+		/* Fields without a header in this opcode are 0. */
 		if (!(opcode_form(packet.opcode) & FORM_REMOTE))
 			memset(&packet.remote, 0, sizeof(packet.remote));
 		if (!(opcode_form(packet.opcode) & FORM_ACKNOWLEDGEMENT))
@@ -261,7 +261,7 @@ static void every_opcode_has_its_headers(void **state)
 	}
 }
 
-static void numbers_are_cut_to_their_bits(void **state)
+static void values_are_cut_to_field_width(void **state)
 {
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
@@ -285,7 +285,7 @@ static void numbers_are_cut_to_their_bits(void **state)
 	assert_int_equal(bytes[12], 0x60);
 }
 
-static void pad_fills_four_bytes(void **state)
+static void pad_to_multiple_of_4(void **state)
 {
 	(void)state;
 	for (size_t length = 0; length < 100; length++) {
@@ -294,7 +294,7 @@ static void pad_fills_four_bytes(void **state)
 	}
 }
 
-static void sequence_numbers_wrap(void **state)
+static void psns_wrap(void **state)
 {
 	(void)state;
 	assert_int_equal(psn_add(0xffffff, 1), 0);
@@ -317,7 +317,7 @@ static void sequence_numbers_wrap(void **state)
 	}
 }
 
-static void syndromes_have_kind_and_value(void **state)
+static void syndrome_kinds_and_values(void **state)
 {
 	(void)state;
 	assert_int_equal(syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0x1f);
@@ -329,7 +329,7 @@ static void syndromes_have_kind_and_value(void **state)
 
 		assert_int_equal(syndrome_make(syndrome_kind((uint8_t)syndrome), value), syndrome);
 	}
-	/* The highest bit is reserved: no kind that means anything. */
+	/* The most significant bit is reserved: such a syndrome has no valid kind. */
 	assert_true(syndrome_kind(0x9f) > SYNDROME_NAK);
 }
 
@@ -341,9 +341,7 @@ static void rnr_delays(void **state)
 	assert_int_equal(rnr_delay(14), 1280 * CLOCK_NS_PER_US);
 	assert_int_equal(rnr_delay(31), 491520 * CLOCK_NS_PER_US);
 	assert_int_equal(rnr_delay(32 + 14), rnr_delay(14));
-	for (uint8_t code = 0; code < 32; code++) {
-	}
-	/* Nearly each code is as long as the last two together; at least, each is longer than the one before. */
+	/* The delay grows with the code. */
 	for (uint8_t code = 2; code < 32; code++)
 		assert_true(rnr_delay(code) > rnr_delay((uint8_t)(code - 1)));
 }
@@ -368,16 +366,16 @@ static void mtu_codes_and_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(real_packets_parse),
-		cmocka_unit_test(real_headers_are_written_again),
+		cmocka_unit_test(captured_packets_are_parsed),
+		cmocka_unit_test(captured_headers_are_reproduced),
 		cmocka_unit_test(truncated_packets_are_harmless),
 		cmocka_unit_test(random_packets_are_harmless),
-		cmocka_unit_test(malformed_packets_are_refused),
-		cmocka_unit_test(every_opcode_has_its_headers),
-		cmocka_unit_test(numbers_are_cut_to_their_bits),
-		cmocka_unit_test(pad_fills_four_bytes),
-		cmocka_unit_test(sequence_numbers_wrap),
-		cmocka_unit_test(syndromes_have_kind_and_value),
+		cmocka_unit_test(malformed_packets_are_rejected),
+		cmocka_unit_test(headers_of_all_opcodes),
+		cmocka_unit_test(values_are_cut_to_field_width),
+		cmocka_unit_test(pad_to_multiple_of_4),
+		cmocka_unit_test(psns_wrap),
+		cmocka_unit_test(syndrome_kinds_and_values),
 		cmocka_unit_test(rnr_delays),
 		cmocka_unit_test(mtu_codes_and_bytes),
 	};

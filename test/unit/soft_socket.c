@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/unit/soft_socket.wrap */
-/* The sockets of the user-space backend: who holds the port if it is taken, and how often the MTU is looked up. */
+/* Sockets of soft: errors of bind(2), the MTU cache, multicast TTL, asynchronous errors. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -17,16 +17,16 @@
 static struct {
 	int bind_error;
 	bool real_bind;
-	bool module;	   /* the kernel's soft-RoCE is loaded */
-	const char *table; /* of UDP sockets */
+	bool module;	   /* rdma_rxe is loaded */
+	const char *table; /* /proc/net/udp */
 	int64_t now;
 	int mtu;
-	unsigned looks;
-	bool no_source; /* the routing table leads everywhere, from no address */
+	unsigned mtu_lookups;
+	bool no_source; /* a route exists, but has no source address */
 	struct soft_transport transport;
-} world;
+} fake;
 
-static const struct log told = { .name = "test" };
+static const struct log test_log = { .name = "test" };
 static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 
@@ -34,10 +34,10 @@ int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 {
-	if (world.real_bind)
+	if (fake.real_bind)
 		return __real_bind(fd, name, length);
-	errno = world.bind_error;
-	return world.bind_error ? -1 : 0;
+	errno = fake.bind_error;
+	return fake.bind_error ? -1 : 0;
 }
 
 int __wrap_access(const char *path, int mode);
@@ -45,7 +45,7 @@ int __wrap_access(const char *path, int mode)
 {
 	(void)mode;
 	assert_string_equal(path, "/sys/module/rdma_rxe");
-	return world.module ? 0 : -1;
+	return fake.module ? 0 : -1;
 }
 
 FILE *__wrap_fopen(const char *path, const char *mode);
@@ -53,14 +53,14 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	(void)mode;
 	assert_string_equal(path, "/proc/net/udp");
-	return fmemopen((void *)(uintptr_t)world.table, strlen(world.table), "r");
+	return fmemopen((void *)(uintptr_t)fake.table, strlen(fake.table), "r");
 }
 
 int __real_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list);
 int __wrap_getifaddrs(struct ifaddrs **list)
 {
-	world.looks++;
+	fake.mtu_lookups++;
 	return __real_getifaddrs(list);
 }
 
@@ -68,15 +68,15 @@ int __real_connect(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length)
 {
-	return world.no_source ? 0 : __real_connect(fd, name, length);
+	return fake.no_source ? 0 : __real_connect(fd, name, length);
 }
 
-/* That is what the kernel answers then. */
+/* With such a route the kernel returns 0.0.0.0. */
 int __real_getsockname(int fd, struct sockaddr *name, socklen_t *length);
 int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length);
 int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length)
 {
-	if (!world.no_source)
+	if (!fake.no_source)
 		return __real_getsockname(fd, name, length);
 	*length = (socklen_t)address_to_socket(&(struct address){ .family = ADDRESS_IP4 },
 					       (struct sockaddr_storage *)(void *)name);
@@ -88,7 +88,7 @@ int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface)
 {
 	(void)fd;
 	assert_int_equal(request, SIOCGIFMTU);
-	interface->ifr_mtu = world.mtu;
+	interface->ifr_mtu = fake.mtu;
 	return 0;
 }
 
@@ -96,7 +96,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
-	*time = (struct timespec){ .tv_sec = world.now / CLOCK_NS_PER_S, .tv_nsec = world.now % CLOCK_NS_PER_S };
+	*time = (struct timespec){ .tv_sec = fake.now / CLOCK_NS_PER_S, .tv_nsec = fake.now % CLOCK_NS_PER_S };
 	return 0;
 }
 
@@ -119,38 +119,38 @@ void __wrap_loop_io_stop(struct loop_io *io)
 static int begin(void **state)
 {
 	(void)state;
-	memset(&world, 0, sizeof(world));
-	world.now = CLOCK_NS_PER_S;
-	world.transport.base.log = &told;
-	world.transport.packet_io = soft_packet_io_open();
-	return world.transport.packet_io ? 0 : -1;
+	memset(&fake, 0, sizeof(fake));
+	fake.now = CLOCK_NS_PER_S;
+	fake.transport.base.log = &test_log;
+	fake.transport.packet_io = soft_packet_io_open();
+	return fake.transport.packet_io ? 0 : -1;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	soft_packet_io_close(world.transport.packet_io);
+	soft_packet_io_close(fake.transport.packet_io);
 	return 0;
 }
 
 #define TABLE_HEAD "   sl  local_address rem_address   st\n"
 
-static void check_refusal(int error, bool module, const char *table, enum outcome outcome, const char *text)
+static void assert_listen_fails(int error, bool module, const char *table, enum outcome outcome, const char *text)
 {
 	struct capture capture;
-	enum outcome ended;
+	enum outcome result;
 
-	world.bind_error = error;
-	world.module = module;
-	world.table = table;
+	fake.bind_error = error;
+	fake.module = module;
+	fake.table = table;
 	capture_begin(&capture);
-	ended = soft_socket_listen(&world.transport, &told, "here", &loopback);
+	result = soft_socket_listen(&fake.transport, &test_log, "here", &loopback);
 	assert_string_equal(capture_end(&capture), text);
-	assert_int_equal(ended, outcome);
-	assert_null(world.transport.sockets);
+	assert_int_equal(result, outcome);
+	assert_null(fake.transport.sockets);
 }
 
-static void port_is_taken(void **state)
+static void bind_errors(void **state)
 {
 	static const char any[] = TABLE_HEAD "  1: 00000000:12B7 00000000:0000 07\n";
 	static const char one[] = TABLE_HEAD "  1: 0100007F:12B7 00000000:0000 07\n";
@@ -160,21 +160,22 @@ static void port_is_taken(void **state)
 				      "process\n";
 
 	(void)state;
-	/* Nothing on this machine can be used: no transport. */
-	check_refusal(EADDRINUSE, true, any, OUTCOME_NO_DEVICE,
-		      "test: here: the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (98)\n"
-		      "test: hint: use the verbs transport, or run in a network namespace of its own, or: modprobe -r "
-		      "rdma_rxe\n");
-	/* Another address can. */
-	check_refusal(EADDRINUSE, true, one, OUTCOME_NO_CONNECTION, another);
-	check_refusal(EADDRINUSE, false, any, OUTCOME_NO_CONNECTION, another);
-	check_refusal(EADDRNOTAVAIL, false, "-", OUTCOME_NO_CONNECTION,
-		      "test: here: 127.0.0.1 is not an address of this host (99)\n");
-	check_refusal(EMFILE, false, "-", OUTCOME_INTERNAL,
-		      "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
+	/* rdma_rxe holds all addresses: no transport. */
+	assert_listen_fails(
+		EADDRINUSE, true, any, OUTCOME_NO_DEVICE,
+		"test: here: the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine (98)\n"
+		"test: hint: use the verbs transport, or run in a network namespace of its own, or: modprobe -r "
+		"rdma_rxe\n");
+	/* Another process holds this address only. */
+	assert_listen_fails(EADDRINUSE, true, one, OUTCOME_NO_CONNECTION, another);
+	assert_listen_fails(EADDRINUSE, false, any, OUTCOME_NO_CONNECTION, another);
+	assert_listen_fails(EADDRNOTAVAIL, false, "-", OUTCOME_NO_CONNECTION,
+			    "test: here: 127.0.0.1 is not an address of this host (99)\n");
+	assert_listen_fails(EMFILE, false, "-", OUTCOME_INTERNAL,
+			    "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
 }
 
-/* As with a route to the group by an interface that has no address. */
+/* As with a multicast route through an interface without an address. */
 static void route_has_no_source(void **state)
 {
 	struct capture capture;
@@ -182,48 +183,48 @@ static void route_has_no_source(void **state)
 	enum outcome outcome;
 
 	(void)state;
-	world.no_source = true;
-	world.bind_error = EADDRINUSE;
-	world.table = "-";
+	fake.no_source = true;
+	fake.bind_error = EADDRINUSE;
+	fake.table = "-";
 	capture_begin(&capture);
-	outcome = soft_path_find(&world.transport, &told, "here", NULL, &group, &path);
+	outcome = soft_path_find(&fake.transport, &test_log, "here", NULL, &group, &path);
 	assert_string_equal(capture_end(&capture),
 			    "test: here: resolving the address: the route that leads there has no local address\n");
 	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
-	assert_null(world.transport.sockets);
+	assert_null(fake.transport.sockets);
 }
 
-static void mtu_is_looked_up_now_and_then(void **state)
+static void mtu_is_cached(void **state)
 {
 	struct soft_path path;
 	struct soft_socket *socket;
 
 	(void)state;
-	world.mtu = 1500;
-	assert_int_equal(soft_socket_listen(&world.transport, &told, "here", &loopback), OUTCOME_OK);
-	socket = world.transport.sockets;
+	fake.mtu = 1500;
+	assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &loopback), OUTCOME_OK);
+	socket = fake.transport.sockets;
 	for (unsigned count = 0; count < 1000; count++) {
 		soft_path_reply(socket, &loopback, &path);
 		assert_int_equal(path.mtu, 1024);
-		world.now += CLOCK_NS_PER_MS / 2;
+		fake.now += CLOCK_NS_PER_MS / 2;
 	}
-	assert_int_equal(world.looks, 1);
-	world.mtu = 9000;
-	world.now += CLOCK_NS_PER_S;
+	assert_int_equal(fake.mtu_lookups, 1);
+	fake.mtu = 9000;
+	fake.now += CLOCK_NS_PER_S;
 	soft_path_reply(socket, &loopback, &path);
 	assert_int_equal(path.mtu, 4096);
-	assert_int_equal(world.looks, 2);
-	/* Less than any path MTU leaves the least. */
-	world.mtu = 68;
-	world.now += CLOCK_NS_PER_S;
-	assert_int_equal(soft_path_find(&world.transport, &told, "here", &loopback, &loopback, &path), OUTCOME_OK);
+	assert_int_equal(fake.mtu_lookups, 2);
+	/* An interface MTU below all path MTUs: the smallest is used. */
+	fake.mtu = 68;
+	fake.now += CLOCK_NS_PER_S;
+	assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &loopback, &loopback, &path), OUTCOME_OK);
 	assert_int_equal(path.mtu, 256);
-	assert_int_equal(world.looks, 3);
-	soft_sockets_close(&world.transport);
+	assert_int_equal(fake.mtu_lookups, 3);
+	soft_sockets_close(&fake.transport);
 }
 
-/* Linux's connection manager gives groups 64 on RoCE v2: a socket's own 1 ends at the first router. */
-static void groups_are_reached_behind_routers(void **state)
+/* TTL 64, as the Linux CM uses for RoCE v2 groups: the default of 1 would end at the first router. */
+static void multicast_ttl_is_64(void **state)
 {
 	static const struct address here[] = {
 		{ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } },
@@ -236,22 +237,22 @@ static void groups_are_reached_behind_routers(void **state)
 		socklen_t length = sizeof(int);
 		int hops = 0;
 
-		assert_int_equal(soft_socket_listen(&world.transport, &told, "here", &here[i]), OUTCOME_OK);
-		assert_true(soft_socket_multicast(world.transport.sockets, true));
-		assert_int_equal(getsockopt(world.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
+		assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &here[i]), OUTCOME_OK);
+		assert_true(soft_socket_multicast(fake.transport.sockets, true));
+		assert_int_equal(getsockopt(fake.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
 					    four ? IP_MULTICAST_TTL : IPV6_MULTICAST_HOPS, &hops, &length),
 				 0);
 		assert_int_equal(hops, 64);
 	}
-	soft_sockets_close(&world.transport);
+	soft_sockets_close(&fake.transport);
 }
 
-/* Which came before the call that sent came back: nothing is on its way over the loopback interface. */
+/* The error is pending when sending returns: the loopback interface delivers at once. */
 static bool has_error(int fd)
 {
-	struct pollfd look = { .fd = fd };
+	struct pollfd poll_fd = { .fd = fd };
 
-	return poll(&look, 1, 0) == 1 && (look.revents & POLLERR);
+	return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLERR);
 }
 
 static void assert_error_is_taken(struct soft_socket *socket)
@@ -262,11 +263,9 @@ static void assert_error_is_taken(struct soft_socket *socket)
 	assert_false(has_error(socket->fd));
 }
 
-/*
- * Nobody is at the other address, and the next packet, to another, is told of it; or nobody is, where that is the
- * second packet of one call, which tells of the first alone.
- */
-static void errors_are_taken(void **state)
+/* An ICMP error is pending from a packet to a closed port. First case: the next packet goes to another address. Second
+ * case: both packets are sent in one call. */
+static void socket_errors_are_cleared(void **state)
 {
 	static const uint8_t payload[256];
 	const struct address here = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, 1 } };
@@ -279,9 +278,9 @@ static void errors_are_taken(void **state)
 	struct soft_socket *socket;
 
 	(void)state;
-	world.real_bind = true;
-	assert_int_equal(transport_open("soft", loop, &told, &transport), OUTCOME_OK);
-	/* A kernel with soft-RoCE holds the port of every address. */
+	fake.real_bind = true;
+	assert_int_equal(transport_open("soft", loop, &test_log, &transport), OUTCOME_OK);
+	/* With rdma_rxe loaded the port is held on all addresses. */
 	if (soft_socket_listen(soft_of(transport), transport->log, "here", &here)) {
 		transport_close(transport);
 		loop_destroy(loop);
@@ -310,11 +309,11 @@ static void errors_are_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(port_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(bind_errors, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
-		cmocka_unit_test_setup_teardown(mtu_is_looked_up_now_and_then, begin, end),
-		cmocka_unit_test_setup_teardown(groups_are_reached_behind_routers, begin, end),
-		cmocka_unit_test_setup_teardown(errors_are_taken, begin, end),
+		cmocka_unit_test_setup_teardown(mtu_is_cached, begin, end),
+		cmocka_unit_test_setup_teardown(multicast_ttl_is_64, begin, end),
+		cmocka_unit_test_setup_teardown(socket_errors_are_cleared, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is destroyed is freed soon, also while a flood keeps the loop busy. */
+/* Destroyed objects are freed soon, also while a flood keeps the loop busy. */
 #include "test/unit/unit.h"
 
 #include <unistd.h>
@@ -15,10 +15,10 @@ struct flood {
 	struct transport *transport;
 	struct channel *channel;
 	unsigned turns;
-	unsigned most; /* endpoints that waited to be freed */
+	unsigned most; /* the most endpoints that waited to be freed */
 };
 
-/* Readable in every turn, as the socket of a server is that gets requests without end. */
+/* Readable in each turn of the loop, as a server socket during a flood of requests. */
 static void readable(void *owner)
 {
 	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
@@ -38,7 +38,7 @@ static void readable(void *owner)
 		loop_stop(flood->loop);
 }
 
-static void flood_starves_nobody(void **state)
+static void flood_does_not_delay_freeing(void **state)
 {
 	static const struct log log = { .name = "test" };
 	struct flood flood = { .loop = loop_create() };
@@ -65,7 +65,7 @@ static void flood_starves_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flood_starves_nobody),
+		cmocka_unit_test(flood_does_not_delay_freeing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -519,7 +519,7 @@ static bool catch_frame(void *owner, const struct frame *frame)
 
 	if (!packet_parse(frame->bytes, frame->length, &packet))
 		violation("a packet is none");
-	rules_see(&scene->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
+	rules_check(&scene->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
 	if (scene->cut)
 		return true;
 	if (scene->under_way_count == UNDER_WAY_MOST)

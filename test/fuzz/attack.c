@@ -98,7 +98,7 @@ static void change(struct input *input, struct frame *frame, unsigned changes)
 /* A packet that was sent, again: as it was, or changed, from the same place or elsewhere. */
 static void again(struct input *input)
 {
-	const struct frame *sent = network_trail(take8(input) % NETWORK_TRAIL);
+	const struct frame *sent = network_sent_frame(take8(input) % NETWORK_HISTORY);
 	unsigned flags = take8(input);
 	struct frame frame = { .identification = 0 };
 
@@ -493,16 +493,16 @@ static void pass(struct input *input)
 
 	switch (how % 4) {
 	case 0:
-		network_settle();
+		network_run_due();
 		break;
 	case 1:
-		network_pass((how >> 2) * CLOCK_NS_PER_MS, 50);
+		network_advance((how >> 2) * CLOCK_NS_PER_MS, 50);
 		break;
 	case 2:
-		network_pass((how >> 2) * CLOCK_NS_PER_S, 100);
+		network_advance((how >> 2) * CLOCK_NS_PER_S, 100);
 		break;
 	default:
-		network_pass(60 * CLOCK_NS_PER_S, 1 + (how >> 2));
+		network_advance(60 * CLOCK_NS_PER_S, 1 + (how >> 2));
 	}
 }
 
@@ -516,11 +516,11 @@ static void trouble(struct input *input)
 
 	if (how & 1) {
 		address = world_address(2);
-		network_lose((how >> 1) % 16, &address);
+		network_drop_next((how >> 1) % 16, &address);
 		return;
 	}
 	/* Quotes any bytes, or a packet that was sent; the control must bear both. */
-	sent = how & 2 ? network_trail(take8(input) % NETWORK_TRAIL) : NULL;
+	sent = how & 2 ? network_sent_frame(take8(input) % NETWORK_HISTORY) : NULL;
 	if (sent) {
 		length = sent->length < sizeof(quoted) ? sent->length : sizeof(quoted);
 		memcpy(quoted, sent->bytes, length);
@@ -529,7 +529,7 @@ static void trouble(struct input *input)
 		address = world_address(how >> 4);
 		length = take_bytes(input, quoted, take8(input) % sizeof(quoted));
 	}
-	network_refuse(&address, quoted, how & 4 ? length / 2 : length);
+	network_port_unreachable(&address, quoted, how & 4 ? length / 2 : length);
 }
 
 void attack(const uint8_t *bytes, size_t length)
@@ -590,10 +590,10 @@ void attack(const uint8_t *bytes, size_t length)
 		}
 		/* Else the next record comes with the same batch. */
 		if (record & 16)
-			network_settle();
+			network_run_due();
 		if (record & 32)
-			network_pass(CLOCK_NS_PER_MS, 20);
+			network_advance(CLOCK_NS_PER_MS, 20);
 	}
-	network_settle();
+	network_run_due();
 	world_close(input.world);
 }

@@ -87,7 +87,7 @@ void parse_options(const uint8_t *bytes, size_t length)
 	static const size_t commands = 5;
 	const struct command *command;
 	char *words[WORDS_MOST + 1], *options, text[TEXT_MOST + 1];
-	unsigned before = network_complaints(), told;
+	unsigned before = network_errors(), told;
 	enum outcome outcome;
 
 	if (!length)
@@ -100,7 +100,7 @@ void parse_options(const uint8_t *bytes, size_t length)
 	if (!options)
 		abort();
 	outcome = run(command, split(text, length, words), words, options);
-	told = network_complaints() - before;
+	told = network_errors() - before;
 	if (outcome ? outcome != OUTCOME_USAGE || told != 1 : told)
 		violation("%s: a command line ends with %d and %u messages", command->name, (int)outcome, told);
 	free(options);

@@ -321,16 +321,15 @@ void parse_targets(const uint8_t *bytes, size_t length)
 	struct target_file file = { 0 };
 	char name[64];
 	int fd = memfd_create("targets", MFD_CLOEXEC);
-	unsigned before = network_complaints();
+	unsigned before = network_errors();
 	enum outcome outcome;
 
 	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length)
 		abort();
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	outcome = target_file_read(&file, name, 7174, &quiet);
-	if (network_complaints() - before != (outcome != OUTCOME_OK) || (outcome && outcome != OUTCOME_USAGE))
-		violation("a file of targets ends with %d and %u messages", (int)outcome,
-			  network_complaints() - before);
+	if (network_errors() - before != (outcome != OUTCOME_OK) || (outcome && outcome != OUTCOME_USAGE))
+		violation("a file of targets ends with %d and %u messages", (int)outcome, network_errors() - before);
 	if (!outcome && !file.count)
 		violation("a file without a target is taken");
 	for (size_t index = 0; index < file.count; index++) {

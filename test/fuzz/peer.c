@@ -92,7 +92,7 @@ static void begin(struct scene *scene, const char *line)
 			 scene->command->start(&scene->environment, scene->options, &scene->state));
 	if (!scene->state)
 		violation("the command does not start: %s", line);
-	network_settle();
+	network_run_due();
 }
 
 static void interrupt(struct scene *scene)
@@ -391,7 +391,7 @@ static void serve(struct peer *peer)
 
 	reach(peer, peer->number % 2 ? WORK_WRITE : WORK_READ);
 	memset(message_place(peer, &offset), 0, ADVERTISEMENT_SIZE);
-	network_settle();
+	network_run_due();
 	send_bytes(peer, offset, ADVERTISEMENT_SIZE, false);
 	peer->number++;
 }
@@ -466,7 +466,7 @@ static void act(struct scene *scene, unsigned record)
 		if (how >= 250)
 			interrupt(scene);
 		else
-			network_pass((how & 1 ? CLOCK_NS_PER_S : CLOCK_NS_PER_MS) * (how >> 1), 1000);
+			network_advance((how & 1 ? CLOCK_NS_PER_S : CLOCK_NS_PER_MS) * (how >> 1), 1000);
 		break;
 	case 15:
 		break;
@@ -476,7 +476,7 @@ static void act(struct scene *scene, unsigned record)
 	}
 	/* Else it goes on in the same turn. */
 	if (!(record & 128))
-		network_settle();
+		network_run_due();
 }
 
 /* ---- a run ---- */
@@ -509,15 +509,15 @@ static void await_end(struct scene *scene, bool vanish)
 	struct address nobody = { .family = ADDRESS_NONE };
 
 	if (vanish)
-		network_lose(UINT32_MAX, &nobody);
+		network_drop_next(UINT32_MAX, &nobody);
 	destroy_peers(scene);
-	network_settle();
+	network_run_due();
 	if (!scene->finished)
-		network_pass(120 * CLOCK_NS_PER_S, 20000);
+		network_advance(120 * CLOCK_NS_PER_S, 20000);
 	interrupt(scene);
-	network_settle();
+	network_run_due();
 	if (!scene->finished)
-		network_pass(30 * CLOCK_NS_PER_S, 20000);
+		network_advance(30 * CLOCK_NS_PER_S, 20000);
 	if (!scene->finished)
 		violation("the command does not end");
 	/* It may have connected anew meanwhile. */
@@ -530,7 +530,7 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	struct input input = { .bytes = bytes, .length = length };
 	struct scene scene = { .command = command, .tool = tool, .port = port, .input = &input };
 	unsigned choice = take8(&input), seed = take8(&input);
-	unsigned before = network_complaints(), strangers = network_strangers(), told;
+	unsigned before = network_errors(), strangers = network_request_errors(), told;
 
 	network_open(seed, choice & 128 ? 1500 : 356, 212992);
 	unsetenv("RDMATEST_SCRAMBLE");
@@ -540,13 +540,13 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	for (unsigned record = 0; input.length && record < RECORDS_MOST && !scene.finished; record++)
 		act(&scene, take8(&input));
 	await_end(&scene, choice & 32);
-	told = network_complaints() - before;
-	strangers = network_strangers() - strangers;
+	told = network_errors() - before;
+	strangers = network_request_errors() - strangers;
 	if (scene.environment.outcome ? !told : told != strangers)
 		violation("the command ends with %d after %u messages", (int)scene.environment.outcome, told);
 	command->stop(scene.state);
 	free(scene.options);
-	network_settle();
+	network_run_due();
 	transport_close(scene.environment.transport);
 	transport_close(scene.transport);
 	network_close();

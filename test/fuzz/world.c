@@ -506,7 +506,7 @@ void world_inject(struct world *world, struct frame *frame)
 {
 	if (frame->from.family == frame->to.family && frame->length >= PACKET_BASE_SIZE &&
 	    frame->length <= NETWORK_FRAME_MOST - ICRC_SIZE)
-		network_seal(frame, &soft_of(world->hosts[HERE].transport)->icrc);
+		network_append_icrc(frame, &soft_of(world->hosts[HERE].transport)->icrc);
 	world_inject_bare(world, frame);
 }
 
@@ -557,7 +557,7 @@ struct world *world_open(const struct world_terms *terms)
 		source = world_address(connections[index].source);
 		destination = world_address(connections[index].destination);
 		world_connect(world, connections[index].host, &source, &destination);
-		network_pass(50 * CLOCK_NS_PER_MS, 200);
+		network_advance(50 * CLOCK_NS_PER_MS, 200);
 		world->policy = terms->policy;
 		if (!index && !(world->ends[0].established && world->ends[1].established && world->ends[1].control))
 			violation("the control does not come about");
@@ -571,7 +571,7 @@ struct world *world_open(const struct world_terms *terms)
 	source = world_address(1);
 	destination = world_address(7);
 	world_join(world, THERE, &source, &destination, false, false);
-	network_settle();
+	network_run_due();
 	return world;
 }
 
@@ -580,7 +580,7 @@ static void check_control(struct world *world)
 	const struct end *one = &world->ends[0], *other = &world->ends[1];
 
 	/* What is under way may have to wait for its retransmission. */
-	network_pass(20 * CLOCK_NS_PER_S, 2000);
+	network_advance(20 * CLOCK_NS_PER_S, 2000);
 	for (unsigned talks = 0; talks < CONTROL_TALKS; talks++) {
 		uint32_t wanted[2];
 
@@ -592,7 +592,7 @@ static void check_control(struct world *world)
 		wanted[0] = one->said + 1;
 		wanted[1] = other->said + 1;
 		world_talk(world);
-		network_pass(200 * CLOCK_NS_PER_MS, 2000);
+		network_advance(200 * CLOCK_NS_PER_MS, 2000);
 		if (!world->tainted && (one->done != wanted[0] || other->done != wanted[1]))
 			violation("the control does not talk any more");
 	}
@@ -600,13 +600,13 @@ static void check_control(struct world *world)
 
 void world_close(struct world *world)
 {
-	network_lose(0, &(struct address){ 0 });
+	network_drop_next(0, &(struct address){ 0 });
 	check_control(world);
 	world->ending = true;
 	for (unsigned index = 0; index < WORLD_ENDS; index++)
 		if (world->ends[index].endpoint)
 			world_destroy(&world->ends[index]);
-	network_settle();
+	network_run_due();
 	for (unsigned index = 0; index < WORLD_HOSTS; index++)
 		transport_close(world->hosts[index].transport);
 	network_close();

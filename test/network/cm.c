@@ -24,7 +24,7 @@ struct host *host_at(const struct address *address)
 
 bool testbed_chance(unsigned per_cent)
 {
-	return network_roll(100) < per_cent;
+	return network_below(100) < per_cent;
 }
 
 int64_t testbed_time(int64_t most)
@@ -93,9 +93,9 @@ void testbed_deliver(const struct sent_mad *sent_mad)
 	assert_non_null(host_at(&sent_mad->to));
 	frame.length = header + MAD_SIZE;
 	memcpy(frame.bytes + header, sent_mad->bytes, MAD_SIZE);
-	network_seal(&frame, &testbed.hosts[0].transport->icrc);
+	network_append_icrc(&frame, &testbed.hosts[0].transport->icrc);
 	network_deliver(&frame);
-	network_read();
+	network_read_sockets();
 }
 
 /* Called for each packet that a host sends: it must be a valid MAD. Returns true if it is dropped. */
@@ -318,7 +318,7 @@ int testbed_open(void **state)
 	(void)state;
 	memset(&testbed, 0, sizeof(testbed));
 	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
-	network->hold = packet_sent;
+	network->intercept = packet_sent;
 	testbed.next_qpn = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };

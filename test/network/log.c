@@ -12,12 +12,12 @@
 static unsigned errors;
 static unsigned request_errors; /* errors of the phase accepting */
 
-unsigned network_complaints(void)
+unsigned network_errors(void)
 {
 	return errors;
 }
 
-unsigned network_strangers(void)
+unsigned network_request_errors(void)
 {
 	return request_errors;
 }

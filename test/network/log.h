@@ -4,10 +4,10 @@
 #define TEST_NETWORK_LOG_H
 
 /* Returns the number of errors logged, except to a log that discards them. */
-unsigned network_complaints(void);
+unsigned network_errors(void);
 
 /* Returns how many of them are about requests that never became a connection, which are no failure of a persistent
  * server. */
-unsigned network_strangers(void);
+unsigned network_request_errors(void);
 
 #endif

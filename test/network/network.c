@@ -33,50 +33,50 @@
 
 enum {
 	SOCKETS = 16,
-	FIRST_FD = 5000, /* far above the real ones */
+	FIRST_FD = 5000, /* above all real descriptors */
 	INBOX_MOST = 4096,
-	PACKET_AROUND = 42, /* bytes of the Ethernet, IPv4 and UDP headers */
-	BEYOND = 8192,	    /* bytes of a buffer behind a packet that are out of bounds */
-	STORM = 20000,	    /* calls without time passing: something answers itself for ever */
+	HEADERS_SIZE = 42,  /* bytes of Ethernet, IPv4 and UDP headers */
+	POISONED = 8192,    /* bytes after a received packet that AddressSanitizer treats as inaccessible */
+	STEPS_MOST = 20000, /* steps without time passing: an endless loop */
 };
 
 struct fake_socket {
-	bool open, bound, refused, coalesces;
-	struct address address, connected, refuser;
+	bool open, bound, icmp_pending, gro;
+	struct address address, connected, icmp_peer;
 	uint8_t quoted[NETWORK_QUOTED_MOST];
 	size_t quoted_length;
 	struct loop_io *io;
 	struct frame *first, **last;
 	size_t count, bytes;
-	int64_t wakes;	   /* when it is looked at, if it holds something */
-	int64_t busy;	   /* until then with what was taken */
-	int64_t line_free; /* when its line is done with what was sent so far */
+	int64_t read_at;    /* time of the next read, if a packet is queued */
+	int64_t busy_until; /* end of the processing of received packets */
+	int64_t line_free;  /* end of the transmission of sent packets */
 };
 
-/* A timer that runs, or a packet under way. */
-struct thing {
+/* A running timer, or a packet in flight. */
+struct event {
 	int64_t due;
 	uint64_t order;
 	struct loop_timer *timer;
 	struct frame *frame;
 };
 
-/* The rest of it, for this file alone. */
+/* Private state. */
 static struct {
 	struct network network;
-	uint64_t die;
+	uint64_t random_state;
 	uint64_t order;
 	int mtu, buffer;
-	bool coalesces; /* as kernels since release 5.0 do on request */
-	bool whole;	/* the interface takes no messages of several packets */
+	bool gro;    /* UDP_GRO is supported (Linux 5.0) */
+	bool no_gso; /* UDP_SEGMENT fails on the interface */
 	struct fake_socket sockets[SOCKETS];
-	struct thing *agenda; /* a heap by time */
+	struct event *heap; /* a heap ordered by time */
 	size_t count, capacity;
-	unsigned lose;
+	unsigned drop_count;
 	struct address spared;
-	struct frame leaving;
-	struct frame trail[NETWORK_TRAIL];
-} *inside;
+	struct frame outgoing;
+	struct frame history[NETWORK_HISTORY];
+} *internal;
 
 struct network *network;
 
@@ -96,24 +96,24 @@ void violation(const char *format, ...)
 
 void network_seed(uint64_t seed)
 {
-	inside->die = seed * 2 + 1;
+	internal->random_state = seed * 2 + 1;
 }
 
 void network_open(uint64_t seed, int mtu, int buffer)
 {
-	inside = calloc(1, sizeof(*inside));
-	if (!inside)
+	internal = calloc(1, sizeof(*internal));
+	if (!internal)
 		abort();
-	network = &inside->network;
+	network = &internal->network;
 	network->now = NETWORK_BEGIN;
 	network_seed(seed);
-	inside->coalesces = seed & 1;
-	inside->whole = seed & 2;
-	inside->mtu = mtu;
-	inside->buffer = buffer;
+	internal->gro = seed & 1;
+	internal->no_gso = seed & 2;
+	internal->mtu = mtu;
+	internal->buffer = buffer;
 }
 
-static struct frame *take_first(struct fake_socket *fake)
+static struct frame *dequeue(struct fake_socket *fake)
 {
 	struct frame *frame = fake->first;
 
@@ -122,113 +122,113 @@ static struct frame *take_first(struct fake_socket *fake)
 		fake->last = &fake->first;
 	fake->count--;
 	fake->bytes -= frame->length;
-	fake->busy += network->packet_time;
+	fake->busy_until += network->packet_time;
 	return frame;
 }
 
 void network_close(void)
 {
 	for (size_t index = 0; index < SOCKETS; index++)
-		if (inside->sockets[index].open)
+		if (internal->sockets[index].open)
 			violation("a socket is left open");
-	for (size_t index = 0; index < inside->count; index++) {
-		if (inside->agenda[index].timer)
+	for (size_t index = 0; index < internal->count; index++) {
+		if (internal->heap[index].timer)
 			violation("a timer is left running");
-		free(inside->agenda[index].frame);
+		free(internal->heap[index].frame);
 	}
-	free(inside->agenda);
-	free(inside);
-	inside = NULL;
+	free(internal->heap);
+	free(internal);
+	internal = NULL;
 	network = NULL;
 }
 
 uint64_t network_random(void)
 {
-	inside->die ^= inside->die >> 12;
-	inside->die ^= inside->die << 25;
-	inside->die ^= inside->die >> 27;
-	return inside->die * UINT64_C(0x2545f4914f6cdd1d);
+	internal->random_state ^= internal->random_state >> 12;
+	internal->random_state ^= internal->random_state << 25;
+	internal->random_state ^= internal->random_state >> 27;
+	return internal->random_state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-uint32_t network_roll(uint32_t sides)
+uint32_t network_below(uint32_t limit)
 {
-	return (uint32_t)(network_random() >> 32) % sides;
+	return (uint32_t)(network_random() >> 32) % limit;
 }
 
 static bool chance(unsigned thousandths)
 {
-	return thousandths && network_roll(1000) < thousandths;
+	return thousandths && network_below(1000) < thousandths;
 }
 
-/* ---- the agenda: timers, and packets under way ---- */
+/* ---- events: timers, and packets in flight ---- */
 
-static bool is_before(const struct thing *one, const struct thing *other)
+static bool is_earlier(const struct event *one, const struct event *other)
 {
 	return one->due < other->due || (one->due == other->due && one->order < other->order);
 }
 
-/* A timer's storage holds its place, counted from 1. */
-static size_t *place_of(struct loop_timer *timer)
+/* The timer's storage holds its index in the heap, plus 1. */
+static size_t *heap_index(struct loop_timer *timer)
 {
 	return (size_t *)(void *)timer->storage;
 }
 
-static void place(size_t index, struct thing thing)
+static void heap_set(size_t index, struct event event)
 {
-	inside->agenda[index] = thing;
-	if (thing.timer)
-		*place_of(thing.timer) = index + 1;
+	internal->heap[index] = event;
+	if (event.timer)
+		*heap_index(event.timer) = index + 1;
 }
 
-static void settle_at(size_t index)
+static void heap_sift(size_t index)
 {
-	const struct thing *agenda = inside->agenda;
-	struct thing thing = agenda[index];
+	const struct event *heap = internal->heap;
+	struct event event = heap[index];
 
-	for (; index && is_before(&thing, &agenda[(index - 1) / 2]); index = (index - 1) / 2)
-		place(index, agenda[(index - 1) / 2]);
+	for (; index && is_earlier(&event, &heap[(index - 1) / 2]); index = (index - 1) / 2)
+		heap_set(index, heap[(index - 1) / 2]);
 	for (;;) {
 		size_t child = 2 * index + 1;
 
-		if (child + 1 < inside->count && is_before(&agenda[child + 1], &agenda[child]))
+		if (child + 1 < internal->count && is_earlier(&heap[child + 1], &heap[child]))
 			child++;
-		if (child >= inside->count || !is_before(&agenda[child], &thing))
+		if (child >= internal->count || !is_earlier(&heap[child], &event))
 			break;
-		place(index, agenda[child]);
+		heap_set(index, heap[child]);
 		index = child;
 	}
-	place(index, thing);
+	heap_set(index, event);
 }
 
-static void note(struct thing thing)
+static void heap_add(struct event event)
 {
-	if (inside->count == inside->capacity) {
-		inside->capacity = inside->capacity ? 2 * inside->capacity : 64;
-		inside->agenda = realloc(inside->agenda, inside->capacity * sizeof(*inside->agenda));
-		if (!inside->agenda)
+	if (internal->count == internal->capacity) {
+		internal->capacity = internal->capacity ? 2 * internal->capacity : 64;
+		internal->heap = realloc(internal->heap, internal->capacity * sizeof(*internal->heap));
+		if (!internal->heap)
 			abort();
 	}
-	thing.order = inside->order++;
-	inside->agenda[inside->count++] = thing;
-	settle_at(inside->count - 1);
+	event.order = internal->order++;
+	internal->heap[internal->count++] = event;
+	heap_sift(internal->count - 1);
 }
 
-static struct thing strike(size_t index)
+static struct event heap_remove(size_t index)
 {
-	struct thing thing = inside->agenda[index];
+	struct event event = internal->heap[index];
 
-	if (thing.timer)
-		*place_of(thing.timer) = 0;
-	if (index < --inside->count) {
-		inside->agenda[index] = inside->agenda[inside->count];
-		settle_at(index);
+	if (event.timer)
+		*heap_index(event.timer) = 0;
+	if (index < --internal->count) {
+		internal->heap[index] = internal->heap[internal->count];
+		heap_sift(index);
 	}
-	return thing;
+	return event;
 }
 
 /* ---- packets ---- */
 
-static void trace(const struct frame *frame)
+static void trace_frame(const struct frame *frame)
 {
 	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
 
@@ -241,8 +241,8 @@ static void trace(const struct frame *frame)
 	fputc('\n', stderr);
 }
 
-/* Of exactly its length, so that a look beyond it is noticed. */
-static struct frame *copy_of(const struct frame *frame)
+/* The allocation has exactly the length of the packet: a read beyond it is detected. */
+static struct frame *frame_copy(const struct frame *frame)
 {
 	size_t size = offsetof(struct frame, bytes) + frame->length;
 	struct frame *copy = malloc(size);
@@ -254,28 +254,29 @@ static struct frame *copy_of(const struct frame *frame)
 	return copy;
 }
 
-static int64_t wake_of(const struct fake_socket *fake)
+static int64_t next_read(const struct fake_socket *fake)
 {
-	int64_t soon = network->now + network->wake_time;
+	int64_t soon = network->now + network->read_delay;
 
-	return soon > fake->busy ? soon : fake->busy;
+	return soon > fake->busy_until ? soon : fake->busy_until;
 }
 
 void network_deliver(const struct frame *frame)
 {
-	trace(frame);
+	trace_frame(frame);
 	for (size_t index = 0; index < SOCKETS; index++) {
-		struct fake_socket *fake = &inside->sockets[index];
+		struct fake_socket *fake = &internal->sockets[index];
 
 		if (!fake->open || !fake->bound || !fake->io || !address_same_host(&fake->address, &frame->to))
 			continue;
-		if (network->room ? fake->bytes + frame->length > network->room : fake->count == INBOX_MOST) {
+		if (network->receive_buffer ? fake->bytes + frame->length > network->receive_buffer
+					    : fake->count == INBOX_MOST) {
 			network->overflowed++;
 			continue;
 		}
 		if (!fake->count)
-			fake->wakes = wake_of(fake);
-		*fake->last = copy_of(frame);
+			fake->read_at = next_read(fake);
+		*fake->last = frame_copy(frame);
 		fake->last = &(*fake->last)->next;
 		fake->count++;
 		fake->bytes += frame->length;
@@ -285,23 +286,23 @@ void network_deliver(const struct frame *frame)
 static struct fake_socket *socket_at(const struct address *address)
 {
 	for (size_t index = 0; index < SOCKETS; index++)
-		if (inside->sockets[index].bound && address_same_host(&inside->sockets[index].address, address))
-			return &inside->sockets[index];
+		if (internal->sockets[index].bound && address_same_host(&internal->sockets[index].address, address))
+			return &internal->sockets[index];
 	return NULL;
 }
 
-/* Damage shortens a packet, or changes it. */
+/* Damage truncates a packet and inverts a bit. */
 static void damage(struct frame *frame)
 {
 	if (!chance(network->damage))
 		return;
-	frame->length = network_roll((uint32_t)frame->length + 1);
+	frame->length = network_below((uint32_t)frame->length + 1);
 	if (frame->length)
-		frame->bytes[network_roll((uint32_t)frame->length)] ^= 0x10;
+		frame->bytes[network_below((uint32_t)frame->length)] ^= 0x10;
 }
 
-/* When the line of its sender is done with it. */
-static int64_t line_time(const struct frame *frame)
+/* Returns when the sender has transmitted the packet. */
+static int64_t transmit_end(const struct frame *frame)
 {
 	struct fake_socket *from = network->byte_time ? socket_at(&frame->from) : NULL;
 	int64_t start = network->now;
@@ -310,51 +311,51 @@ static int64_t line_time(const struct frame *frame)
 		return start;
 	if (from->line_free > start)
 		start = from->line_free;
-	from->line_free = start + (int64_t)(frame->length + PACKET_AROUND) * network->byte_time / 1000;
+	from->line_free = start + (int64_t)(frame->length + HEADERS_SIZE) * network->byte_time / 1000;
 	return from->line_free;
 }
 
-static void travel(const struct frame *frame)
+static void transmit(const struct frame *frame)
 {
 	unsigned copies = 1 + chance(network->repeat);
-	int64_t due = line_time(frame) + network->delay;
+	int64_t due = transmit_end(frame) + network->delay;
 
 	while (copies--) {
 		struct frame *copy;
-		int64_t late = 0;
+		int64_t extra = 0;
 
 		if (chance(network->loss)) {
 			network->lost++;
 			continue;
 		}
 		if (copies || chance(network->reorder))
-			late = network_roll((uint32_t)network->jitter + 1);
-		if (due + late == network->now && !network->damage) {
+			extra = network_below((uint32_t)network->jitter + 1);
+		if (due + extra == network->now && !network->damage) {
 			network_deliver(frame);
 			continue;
 		}
-		copy = copy_of(frame);
+		copy = frame_copy(frame);
 		damage(copy);
-		note((struct thing){ .due = due + late, .frame = copy });
+		heap_add((struct event){ .due = due + extra, .frame = copy });
 	}
 }
 
 void network_send(const struct frame *frame)
 {
-	struct frame *kept = &inside->trail[network->sent++ % NETWORK_TRAIL];
+	struct frame *slot = &internal->history[network->sent++ % NETWORK_HISTORY];
 
-	memcpy(kept, frame, offsetof(struct frame, bytes) + frame->length);
-	if (network->hold && network->hold(network->hold_owner, frame))
+	memcpy(slot, frame, offsetof(struct frame, bytes) + frame->length);
+	if (network->intercept && network->intercept(network->intercept_owner, frame))
 		return;
-	if (inside->lose && !address_same_host(&inside->spared, &frame->from) &&
-	    !address_same_host(&inside->spared, &frame->to)) {
-		inside->lose--;
+	if (internal->drop_count && !address_same_host(&internal->spared, &frame->from) &&
+	    !address_same_host(&internal->spared, &frame->to)) {
+		internal->drop_count--;
 		return;
 	}
-	travel(frame);
+	transmit(frame);
 }
 
-void network_seal(struct frame *frame, const struct icrc_table *table)
+void network_append_icrc(struct frame *frame, const struct icrc_table *table)
 {
 	struct icrc_ip_id ip_id = { frame->identification, false };
 	struct icrc_flow flow;
@@ -366,91 +367,92 @@ void network_seal(struct frame *frame, const struct icrc_table *table)
 	frame->length += ICRC_SIZE;
 }
 
-void network_lose(unsigned packets, const struct address *spared)
+void network_drop_next(unsigned packets, const struct address *spared)
 {
-	inside->lose = packets;
-	inside->spared = *spared;
+	internal->drop_count = packets;
+	internal->spared = *spared;
 }
 
-void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length)
+void network_port_unreachable(const struct address *peer, const uint8_t *quoted, size_t length)
 {
 	for (size_t index = 0; index < SOCKETS; index++) {
-		inside->sockets[index].refused = inside->sockets[index].open;
-		inside->sockets[index].refuser = *peer;
-		inside->sockets[index].quoted_length = length;
-		memcpy(inside->sockets[index].quoted, quoted, length);
+		internal->sockets[index].icmp_pending = internal->sockets[index].open;
+		internal->sockets[index].icmp_peer = *peer;
+		internal->sockets[index].quoted_length = length;
+		memcpy(internal->sockets[index].quoted, quoted, length);
 	}
 }
 
-const struct frame *network_trail(unsigned back)
+const struct frame *network_sent_frame(unsigned back)
 {
-	return back < NETWORK_TRAIL && back < network->sent ? &inside->trail[(network->sent - 1 - back) % NETWORK_TRAIL]
-							    : NULL;
+	return back < NETWORK_HISTORY && back < network->sent
+		       ? &internal->history[(network->sent - 1 - back) % NETWORK_HISTORY]
+		       : NULL;
 }
 
 /* ---- time ---- */
 
-static bool read_sockets(void)
+static bool read_sockets_once(void)
 {
 	bool any = false;
 
 	for (size_t index = 0; index < SOCKETS; index++) {
-		struct fake_socket *fake = &inside->sockets[index];
+		struct fake_socket *fake = &internal->sockets[index];
 
-		if (!fake->open || !fake->io || !((fake->count && fake->wakes <= network->now) || fake->refused))
+		if (!fake->open || !fake->io || !((fake->count && fake->read_at <= network->now) || fake->icmp_pending))
 			continue;
-		fake->busy = network->now;
+		fake->busy_until = network->now;
 		fake->io->callback(fake->io->owner);
-		fake->wakes = wake_of(fake);
+		fake->read_at = next_read(fake);
 		any = true;
 	}
 	return any;
 }
 
-void network_read(void)
+void network_read_sockets(void)
 {
-	while (read_sockets())
+	while (read_sockets_once())
 		;
 }
 
-static bool run_due(void)
+static bool run_next_due(void)
 {
-	struct thing thing;
+	struct event event;
 
-	if (!inside->count || inside->agenda[0].due > network->now)
+	if (!internal->count || internal->heap[0].due > network->now)
 		return false;
-	thing = strike(0);
-	if (thing.timer) {
-		thing.timer->callback(thing.timer->owner);
+	event = heap_remove(0);
+	if (event.timer) {
+		event.timer->callback(event.timer->owner);
 	} else {
-		network_deliver(thing.frame);
-		free(thing.frame);
+		network_deliver(event.frame);
+		free(event.frame);
 	}
 	return true;
 }
 
-/* INT64_MAX: nothing will ever happen. */
-static int64_t next_time(void)
+/* Returns INT64_MAX if no event is left. */
+static int64_t next_due(void)
 {
-	int64_t next = inside->count ? inside->agenda[0].due : INT64_MAX;
+	int64_t next = internal->count ? internal->heap[0].due : INT64_MAX;
 
 	for (size_t index = 0; index < SOCKETS; index++) {
-		const struct fake_socket *fake = &inside->sockets[index];
+		const struct fake_socket *fake = &internal->sockets[index];
 
-		if (fake->open && fake->io && fake->count && fake->wakes < next)
-			next = fake->wakes;
+		if (fake->open && fake->io && fake->count && fake->read_at < next)
+			next = fake->read_at;
 	}
 	return next;
 }
 
-void network_settle(void)
+void network_run_due(void)
 {
-	for (unsigned steps = 0; read_sockets() || run_due(); steps++)
-		if (steps == STORM)
+	for (unsigned steps = 0; read_sockets_once() || run_next_due(); steps++)
+		if (steps == STEPS_MOST)
 			violation("no end of packets and timers while no time passes");
 }
 
-static void pass_to(int64_t time)
+static void set_time(int64_t time)
 {
 	if (time > network->now)
 		network->now = time;
@@ -458,37 +460,37 @@ static void pass_to(int64_t time)
 
 bool network_tick(void)
 {
-	int64_t next = next_time();
+	int64_t next = next_due();
 
 	if (next == INT64_MAX)
 		return false;
-	pass_to(next);
-	network_settle();
+	set_time(next);
+	network_run_due();
 	return true;
 }
 
-void network_pass(int64_t nanoseconds, unsigned timers)
+void network_advance(int64_t nanoseconds, unsigned timers)
 {
 	int64_t end = network->now + nanoseconds;
 
-	network_settle();
-	while (timers-- && next_time() <= end)
+	network_run_due();
+	while (timers-- && next_due() <= end)
 		network_tick();
-	if (next_time() > end)
+	if (next_due() > end)
 		network->now = end;
 }
 
-/* Lets one thing happen; false if nothing will up to that time. */
+/* Runs one event. Returns false if none is due until end. */
 static bool step(int64_t end)
 {
 	int64_t next;
 
-	if (read_sockets() || run_due())
+	if (read_sockets_once() || run_next_due())
 		return true;
-	next = next_time();
+	next = next_due();
 	if (next == INT64_MAX || next > end)
 		return false;
-	pass_to(next);
+	set_time(next);
 	return true;
 }
 
@@ -520,8 +522,8 @@ void __wrap_loop_io_stop(struct loop_io *io);
 
 void __wrap_loop_timer_stop(struct loop_timer *timer)
 {
-	if (*place_of(timer))
-		strike(*place_of(timer) - 1);
+	if (*heap_index(timer))
+		heap_remove(*heap_index(timer) - 1);
 }
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
@@ -533,7 +535,7 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 		violation("a timer of negative time");
 	timer->callback = callback;
 	timer->owner = owner;
-	note((struct thing){ .due = network->now + nanoseconds, .timer = timer });
+	heap_add((struct event){ .due = network->now + nanoseconds, .timer = timer });
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
@@ -541,17 +543,17 @@ void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_ca
 	(void)loop;
 	io->callback = callback;
 	io->owner = owner;
-	inside->sockets[fd - FIRST_FD].io = io;
+	internal->sockets[fd - FIRST_FD].io = io;
 }
 
 void __wrap_loop_io_stop(struct loop_io *io)
 {
 	for (size_t index = 0; index < SOCKETS; index++)
-		if (inside->sockets[index].io == io)
-			inside->sockets[index].io = NULL;
+		if (internal->sockets[index].io == io)
+			internal->sockets[index].io = NULL;
 }
 
-/* Nothing is asked whether there is something: what comes is told of. */
+/* Pollers are not needed: sockets report events. */
 void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
 			      void *owner);
 void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller);
@@ -572,7 +574,7 @@ void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
 	(void)poller;
 }
 
-/* No timer is late here. */
+/* Timers are exact. */
 void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds);
 void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
 {
@@ -584,7 +586,7 @@ void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
 
 static struct fake_socket *fake_of(int fd)
 {
-	return network && fd >= FIRST_FD && fd < FIRST_FD + SOCKETS ? &inside->sockets[fd - FIRST_FD] : NULL;
+	return network && fd >= FIRST_FD && fd < FIRST_FD + SOCKETS ? &internal->sockets[fd - FIRST_FD] : NULL;
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -618,9 +620,9 @@ int __wrap_socket(int domain, int type, int protocol)
 	if (!network)
 		return __real_socket(domain, type, protocol);
 	for (int index = 0; index < SOCKETS; index++)
-		if (!inside->sockets[index].open) {
-			inside->sockets[index] = (struct fake_socket){ .open = true };
-			inside->sockets[index].last = &inside->sockets[index].first;
+		if (!internal->sockets[index].open) {
+			internal->sockets[index] = (struct fake_socket){ .open = true };
+			internal->sockets[index].last = &internal->sockets[index].first;
 			return FIRST_FD + index;
 		}
 	errno = EMFILE;
@@ -638,7 +640,7 @@ int __wrap_close(int fd)
 	if (fake->io)
 		violation("a socket is closed while the loop watches it");
 	while (fake->count)
-		free(take_first(fake));
+		free(dequeue(fake));
 	fake->open = false;
 	return 0;
 }
@@ -700,12 +702,12 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 	if (!fake)
 		return __real_setsockopt(fd, level, option, value, length);
 	if (level == IPPROTO_UDP && option == UDP_GRO) {
-		/* An old kernel refuses it. */
-		if (!inside->coalesces) {
+		/* Kernels before 5.0 do not support it. */
+		if (!internal->gro) {
 			errno = ENOPROTOOPT;
 			return -1;
 		}
-		fake->coalesces = true;
+		fake->gro = true;
 	}
 	return 0;
 }
@@ -716,7 +718,7 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 {
 	if (!fake_of(fd))
 		return __real_getsockopt(fd, level, option, value, length);
-	memcpy(value, &inside->buffer, sizeof(inside->buffer));
+	memcpy(value, &internal->buffer, sizeof(internal->buffer));
 	return 0;
 }
 
@@ -728,7 +730,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 	if (!fake_of(fd))
 		return __real_ioctl(fd, request, argument);
-	interface->ifr_mtu = inside->mtu;
+	interface->ifr_mtu = internal->mtu;
 	return 0;
 }
 
@@ -749,7 +751,7 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	if (!entries)
 		abort();
 	for (size_t index = 0; index < SOCKETS; index++) {
-		const struct fake_socket *fake = &inside->sockets[index];
+		const struct fake_socket *fake = &internal->sockets[index];
 
 		if (!fake->open || !fake->bound)
 			continue;
@@ -792,10 +794,10 @@ static uint16_t segment_of(struct msghdr *header)
 	return segment;
 }
 
-/* Each packet of a message, which the kernel would cut at the segment's size. */
+/* Splits a message at the segment size, as the kernel does. */
 static void send_message(const struct fake_socket *fake, struct msghdr *header)
 {
-	struct frame *frame = &inside->leaving;
+	struct frame *frame = &internal->outgoing;
 	uint16_t segment = segment_of(header);
 
 	frame->from = fake->address;
@@ -835,7 +837,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 	if (!fake)
 		return __real_sendmmsg(fd, messages, count, flags);
 	for (unsigned index = 0; index < count; index++) {
-		if (inside->whole && segment_of(&messages[index].msg_hdr)) {
+		if (internal->no_gso && segment_of(&messages[index].msg_hdr)) {
 			errno = EIO;
 			return index ? (int)index : -1;
 		}
@@ -857,8 +859,8 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 	return 0;
 }
 
-/* Whether the kernel may put a frame behind others that it coalesced, whose last one had that length. */
-static bool may_join(const struct frame *frame, const struct frame *first, size_t last, size_t used, size_t room)
+/* Returns true if the kernel may coalesce the frame with earlier ones. last is the length of the last one. */
+static bool may_coalesce(const struct frame *frame, const struct frame *first, size_t last, size_t used, size_t room)
 {
 	return frame && last == first->length && frame->length <= last && frame->length &&
 	       used + frame->length <= room && frame->from.port == first->from.port &&
@@ -878,23 +880,21 @@ static void describe_segments(struct msghdr *header, int size)
 	header->msg_controllen = CMSG_SPACE(sizeof(size));
 }
 
-/*
- * One packet, or several that came in a row from one sender. The rest of the buffer is out of bounds while they are
- * looked at.
- */
-static void fill(struct mmsghdr *message, struct fake_socket *fake)
+/* Receives one packet, or several coalesced ones of a sender. The rest of the buffer is inaccessible until the next
+ * call. */
+static void receive_message(struct mmsghdr *message, struct fake_socket *fake)
 {
 	struct msghdr *header = &message->msg_hdr;
 	uint8_t *buffer = header->msg_iov[0].iov_base;
 	size_t room = header->msg_iov[0].iov_len;
-	struct frame *first = take_first(fake);
+	struct frame *first = dequeue(fake);
 	size_t used = first->length < room ? first->length : room;
 	size_t last = first->length;
 
 	ASAN_UNPOISON_MEMORY_REGION(buffer, used);
 	memcpy(buffer, first->bytes, used);
-	while (fake->coalesces && may_join(fake->first, first, last, used, room)) {
-		struct frame *next = take_first(fake);
+	while (fake->gro && may_coalesce(fake->first, first, last, used, room)) {
+		struct frame *next = dequeue(fake);
 
 		ASAN_UNPOISON_MEMORY_REGION(buffer + used, next->length);
 		memcpy(buffer + used, next->bytes, next->length);
@@ -902,7 +902,7 @@ static void fill(struct mmsghdr *message, struct fake_socket *fake)
 		last = next->length;
 		free(next);
 	}
-	ASAN_POISON_MEMORY_REGION(buffer + used, room - used < BEYOND ? room - used : BEYOND);
+	ASAN_POISON_MEMORY_REGION(buffer + used, room - used < POISONED ? room - used : POISONED);
 	header->msg_flags = first->length > room ? MSG_TRUNC : 0;
 	if (used > first->length)
 		describe_segments(header, (int)first->length);
@@ -922,17 +922,17 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 
 	if (!fake)
 		return __real_recvmmsg(fd, messages, count, flags, timeout);
-	if (fake->refused) {
+	if (fake->icmp_pending) {
 		errno = ECONNREFUSED;
 		return -1;
 	}
 	for (; taken < count && fake->first; taken++)
-		fill(&messages[taken], fake);
+		receive_message(&messages[taken], fake);
 	errno = EAGAIN;
 	return taken ? (int)taken : -1;
 }
 
-/* The error queue. */
+/* Reads the error queue. */
 ssize_t __real_recvmsg(int fd, struct msghdr *header, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
@@ -944,18 +944,18 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 
 	if (!fake)
 		return __real_recvmsg(fd, header, flags);
-	if (!fake->refused) {
+	if (!fake->icmp_pending) {
 		errno = EAGAIN;
 		return -1;
 	}
-	fake->refused = false;
+	fake->icmp_pending = false;
 	row = header->msg_control;
-	row->cmsg_level = fake->refuser.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6;
-	row->cmsg_type = fake->refuser.family == ADDRESS_IP4 ? IP_RECVERR : IPV6_RECVERR;
+	row->cmsg_level = fake->icmp_peer.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6;
+	row->cmsg_type = fake->icmp_peer.family == ADDRESS_IP4 ? IP_RECVERR : IPV6_RECVERR;
 	row->cmsg_len = CMSG_LEN(sizeof(error));
 	memcpy(CMSG_DATA(row), &error, sizeof(error));
 	header->msg_controllen = CMSG_SPACE(sizeof(error));
-	address_to_socket(&fake->refuser, header->msg_name);
+	address_to_socket(&fake->icmp_peer, header->msg_name);
 	length = fake->quoted_length < header->msg_iov[0].iov_len ? fake->quoted_length : header->msg_iov[0].iov_len;
 	memcpy(header->msg_iov[0].iov_base, fake->quoted, length);
 	return (ssize_t)length;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The simulated network of the tests: sockets, interfaces, random numbers, time and the loop, all replaced at link time
- * (network.wrap). What stands above them in the program is the real thing: a packet enters through recvmmsg(2) and
- * leaves through sendmmsg(2). Nothing here depends on the day or the machine: the same seed does the same again.
- *
- * unit tests: around the connection manager (cm.h) and around queue pairs (qp.h); walk and fuzz: two whole transports.
- */
+/* The simulated network of the tests. Sockets, interfaces, random numbers, time and the loop are replaced at link time
+ * (network.wrap). The code above them is that of the program: packets enter through recvmmsg(2) and leave through
+ * sendmmsg(2). A run depends only on its seed. */
 #ifndef TEST_NETWORK_NETWORK_H
 #define TEST_NETWORK_NETWORK_H
 
@@ -17,81 +13,79 @@
 
 enum {
 	NETWORK_FRAME_MOST = 4400,
-	NETWORK_TRAIL = 64, /* packets remembered */
+	NETWORK_HISTORY = 64, /* sent packets that are kept */
 	NETWORK_QUOTED_MOST = 128,
 };
 
-#define NETWORK_BEGIN (1000 * CLOCK_NS_PER_S) /* the time at first */
+#define NETWORK_BEGIN (1000 * CLOCK_NS_PER_S) /* virtual time of network_open() */
 
 struct frame {
 	struct frame *next;
 	struct address from, to;
-	uint16_t identification; /* of the IP header, as its ICRC says */
+	uint16_t identification; /* of the IP header, for the ICRC */
 	size_t length;
 	uint8_t bytes[NETWORK_FRAME_MOST];
 };
 
-/* After network_open() every packet arrives at once, and is looked at as soon as time may pass. */
+/* After network_open() packets arrive at once, and sockets are read without delay. */
 struct network {
 	int64_t now;
-	/* Thousandths of all packets. */
+	/* Probabilities in thousandths. */
 	unsigned loss, repeat, reorder, damage;
-	int64_t delay;	     /* one way */
-	int64_t jitter;	     /* at most, of a reordered or repeated packet */
-	int64_t byte_time;   /* picoseconds on the line of the sender */
-	int64_t wake_time;   /* from a packet's arrival to the look at its socket */
-	int64_t packet_time; /* that it costs to take one */
-	size_t room;	     /* bytes that a socket holds; 0: any */
+	int64_t delay;	       /* one way */
+	int64_t jitter;	       /* the most, for reordered and repeated packets */
+	int64_t byte_time;     /* picoseconds per byte on the line of the sender */
+	int64_t read_delay;    /* from arrival to reading the socket */
+	int64_t packet_time;   /* to receive one packet */
+	size_t receive_buffer; /* bytes in the receive buffer of a socket; 0: no limit */
 	uint64_t sent, lost, overflowed;
-	/* Sees each packet that a transport sends; if it returns true, the packet goes no further. */
-	bool (*hold)(void *owner, const struct frame *frame);
-	void *hold_owner;
+	/* Called for each packet that a transport sends. true: the network drops it. */
+	bool (*intercept)(void *owner, const struct frame *frame);
+	void *intercept_owner;
 	bool done; /* ends network_run() */
 };
 
 extern struct network *network; /* NULL: the functions of network.wrap are those of the system */
 
-/* mtu: of all interfaces. buffer: bytes that a socket's buffer is said to hold. */
+/* mtu is that of all interfaces; buffer is the value of SO_RCVBUF. */
 void network_open(uint64_t seed, int mtu, int buffer);
 void network_close(void);
 
-/* From here on chance is as after network_open() with that seed. */
+/* Restarts the random numbers with a seed, as network_open() does. */
 void network_seed(uint64_t seed);
 uint64_t network_random(void);
-/* Less than sides, which is not 0. */
-uint32_t network_roll(uint32_t sides);
+/* Returns a random number below limit, which is not 0. */
+uint32_t network_below(uint32_t limit);
 
-/* Appends the ICRC of a packet made by hand. */
-void network_seal(struct frame *frame, const struct icrc_table *table);
-/* Puts a packet into the sockets bound to frame->to; it is copied. */
+/* Appends the ICRC to the frame. */
+void network_append_icrc(struct frame *frame, const struct icrc_table *table);
+/* Copies the packet into the receive buffers of the sockets bound to frame->to. */
 void network_deliver(const struct frame *frame);
-/* As a transport would: counted, lost, late, ... */
+/* Sends a packet as a transport does: counted, delayed, possibly lost. */
 void network_send(const struct frame *frame);
-/* The next packets that a transport sends are lost, but for those from and to the spared address. */
-void network_lose(unsigned packets, const struct address *spared);
-/*
- * An ICMP error comes back to every socket: nothing holds the port at that address. It quotes at most
- * NETWORK_QUOTED_MOST bytes of what was sent there, true or not.
- */
-void network_refuse(const struct address *peer, const uint8_t *quoted, size_t length);
+/* Drops the next packets that transports send, except those from and to the spared address. */
+void network_drop_next(unsigned packets, const struct address *spared);
+/* Delivers ICMP port unreachable to all sockets. It quotes at most NETWORK_QUOTED_MOST bytes, which need not have been
+ * sent. */
+void network_port_unreachable(const struct address *peer, const uint8_t *quoted, size_t length);
 
-/* The packet that was sent that many before the last; NULL: too old. */
-const struct frame *network_trail(unsigned back);
+/* Returns the packet sent back packets before the last one, or NULL if it is not kept. */
+const struct frame *network_sent_frame(unsigned back);
 
-/* Has every socket read that holds something. */
-void network_read(void);
-/* Lets everything happen that is due now. */
-void network_settle(void);
-/* Lets nanoseconds pass, but no more than so many timers. */
-void network_pass(int64_t nanoseconds, unsigned timers);
-/* Lets time pass up to the next timer; false if there is none. */
+/* Calls the loop callbacks of all readable sockets. */
+void network_read_sockets(void);
+/* Runs all timers and packets that are due. */
+void network_run_due(void);
+/* Advances time by nanoseconds, or until that many timers or packets have run. */
+void network_advance(int64_t nanoseconds, unsigned timers);
+/* Advances time to the next timer or packet. Returns false if there is none. */
 bool network_tick(void);
-/* Lets nanoseconds pass, or less if somebody sets network->done. Returns that. */
+/* Advances time by nanoseconds, or until network->done is set. Returns network->done. */
 bool network_run(int64_t nanoseconds);
-/* Lets time pass until nothing is due any more. */
+/* Advances time until no timer and no packet is left. */
 void network_drain(void);
 
-/* What must never happen: says so and aborts. */
+/* Prints a violated invariant and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -16,7 +16,7 @@ void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t 
 	struct frame frame = { .from = from->address, .to = to->address, .length = length };
 
 	memcpy(frame.bytes, bytes, length);
-	network_seal(&frame, &from->transport->icrc);
+	network_append_icrc(&frame, &from->transport->icrc);
 	testbed.injecting = true;
 	network_send(&frame);
 	testbed.injecting = false;
@@ -75,13 +75,13 @@ void qp_open(uint64_t seed)
 	memset(&testbed, 0, sizeof(testbed));
 	network_open(seed, PACKET_PAYLOAD_MOST + PACKET_OVERHEAD_MOST, 1 << 20);
 	for (unsigned warm = 0; warm < 8; warm++)
-		network_roll(2);
+		network_below(2);
 	network->delay = 10 * CLOCK_NS_PER_US;
 	network->jitter = 200 * CLOCK_NS_PER_US;
 	network->byte_time = 800; /* 10 Gbit/s */
-	network->wake_time = 5 * CLOCK_NS_PER_US;
-	network->room = 1 << 20;
-	network->hold = packet_sent;
+	network->read_delay = 5 * CLOCK_NS_PER_US;
+	network->receive_buffer = 1 << 20;
+	network->intercept = packet_sent;
 	testbed.window = 1 << 19;
 	for (size_t index = 0; index < HOSTS; index++) {
 		struct host *host = &testbed.hosts[index];

@@ -33,19 +33,19 @@ void run_add(struct run *run, size_t direction, struct plan plan)
 
 static uint32_t random_length(uint32_t mtu, enum work_kind kind)
 {
-	switch (network_roll(8)) {
+	switch (network_below(8)) {
 	case 0:
-		return network_roll(3);
+		return network_below(3);
 	case 1:
-		return mtu - 1 + network_roll(3);
+		return mtu - 1 + network_below(3);
 	case 2:
-		return (1 + network_roll(4)) * mtu;
+		return (1 + network_below(4)) * mtu;
 	case 3:
-		return network_roll(kind == WORK_READ ? 40 * mtu : 20 * mtu);
+		return network_below(kind == WORK_READ ? 40 * mtu : 20 * mtu);
 	case 4:
-		return network_roll(8 * mtu);
+		return network_below(8 * mtu);
 	default:
-		return network_roll(200);
+		return network_below(200);
 	}
 }
 
@@ -55,15 +55,15 @@ void run_plan_randomly(struct run *run, size_t works)
 
 	for (size_t direction = 0; direction < 2; direction++)
 		for (size_t index = 0; index < works; index++) {
-			enum work_kind kind = kinds[network_roll(LENGTH(kinds))];
+			enum work_kind kind = kinds[network_below(LENGTH(kinds))];
 
 			run_add(run, direction,
 				(struct plan){
 					.kind = kind,
 					.length = random_length(run->attr.mtu, kind),
-					.has_immediate = kind == WORK_SEND && network_roll(2),
-					.immediate = network_roll(UINT32_MAX),
-					.silent = index + 1 < works && index % run->attr.depth && network_roll(2),
+					.has_immediate = kind == WORK_SEND && network_below(2),
+					.immediate = network_below(UINT32_MAX),
+					.silent = index + 1 < works && index % run->attr.depth && network_below(2),
 				});
 		}
 }
@@ -86,7 +86,7 @@ void run_post_receives(struct run *run, size_t direction)
 						     .tag = (uint32_t)index,
 						     .region = dir->remote,
 						     .offset = dir->plans[index].offset,
-						     .length = dir->plans[index].length + network_roll(GUARD) },
+						     .length = dir->plans[index].length + network_below(GUARD) },
 				     1),
 			OUTCOME_OK);
 	}

@@ -90,7 +90,7 @@ static void listener_of_request(void **state)
 		listener->state = ENDPOINT_FAILED;
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
 		endpoint_destroy(listener);
-		network_settle();
+		network_run_due();
 	}
 }
 
@@ -112,7 +112,7 @@ static void exact_listener_is_preferred(void **state)
 		assert_ptr_equal(soft_listener_find(transport, PORT_SPACE_TCP, PORT, &local), listeners[first]);
 		endpoint_destroy(listeners[0]);
 		endpoint_destroy(listeners[1]);
-		network_settle();
+		network_run_due();
 	}
 }
 
@@ -138,7 +138,7 @@ static void port_is_used_once(void **state)
 		assert_int_equal(endpoint_listen(second, &address),
 				 rows[row].in_use ? OUTCOME_NO_CONNECTION : OUTCOME_OK);
 		endpoint_destroy(second);
-		network_settle();
+		network_run_due();
 	}
 }
 
@@ -159,13 +159,13 @@ static void request_of_destroyed_listener(void **state)
 			listener->state = ENDPOINT_FAILED;
 		if (listener_state == 2) {
 			endpoint_destroy(listener);
-			network_settle();
+			network_run_due();
 			assert_null(request->listener);
 		}
 		soft_requested(request, NULL, 0);
 		assert_int_equal(requests, 1);
 		assert_int_equal(request->base.state == ENDPOINT_DESTROYED, listener_state != 0);
-		network_settle();
+		network_run_due();
 	}
 }
 

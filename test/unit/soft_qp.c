@@ -48,15 +48,15 @@ static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	network->loss = loss;
 	network->repeat = network->reorder = network->damage = other;
 	run->attr = (struct qp_attr){
-		.mtu = mtus[network_roll(LENGTH(mtus))],
-		.depth = 1 + network_roll(20),
-		.psn = { network_roll(2) ? network_roll(PSN_MASK + 1) : PSN_MASK - network_roll(60),
-			 network_roll(PSN_MASK + 1) },
-		.reads = 1 + network_roll(16),
-		.ack_timeout = 14 + network_roll(6),
+		.mtu = mtus[network_below(LENGTH(mtus))],
+		.depth = 1 + network_below(20),
+		.psn = { network_below(2) ? network_below(PSN_MASK + 1) : PSN_MASK - network_below(60),
+			 network_below(PSN_MASK + 1) },
+		.reads = 1 + network_below(16),
+		.ack_timeout = 14 + network_below(6),
 	};
-	if (!network_roll(4))
-		testbed.window = (4 + network_roll(16)) * run->attr.mtu;
+	if (!network_below(4))
+		testbed.window = (4 + network_below(16)) * run->attr.mtu;
 	run_plan_randomly(run, works);
 	run_all(run);
 	free(run);
@@ -158,7 +158,7 @@ static bool count_retransmissions(struct network *where, const struct host *from
 		retransmitted++;
 	else
 		psn_after_all = psn_add(packet->psn, 1);
-	where->wake_time = requests >= 500 && requests < 540 ? 50 * CLOCK_NS_PER_MS : 5 * CLOCK_NS_PER_US;
+	where->read_delay = requests >= 500 && requests < 540 ? 50 * CLOCK_NS_PER_MS : 5 * CLOCK_NS_PER_US;
 	return true;
 }
 
@@ -186,7 +186,7 @@ static void busy_peer_gets_no_retransmissions(void **state)
 static bool delay_after_50_requests(struct network *where, const struct host *from, struct packet *packet)
 {
 	count_retransmissions(where, from, packet);
-	where->wake_time = requests < 50 ? 5 * CLOCK_NS_PER_US : 200 * CLOCK_NS_PER_MS;
+	where->read_delay = requests < 50 ? 5 * CLOCK_NS_PER_US : 200 * CLOCK_NS_PER_MS;
 	return true;
 }
 
@@ -254,7 +254,7 @@ static void srtt_is_at_least_1_ns(void **state)
 	struct run *run = run_of_sends(10, 0, 7);
 
 	(void)state;
-	network->delay = network->byte_time = network->wake_time = 0;
+	network->delay = network->byte_time = network->read_delay = 0;
 	watched_requester = &qp_of(&run->pair, 0)->requester;
 	run_begin(run);
 	run_wait(run);
@@ -613,7 +613,7 @@ static void work_before_access_error_completes(void **state)
 	(void)state;
 	run_prepare(run);
 	run_post_receives(run, 0);
-	network->wake_time = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
+	network->read_delay = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
 	testbed.completed = save_status;
 	testbed.owner = &list;
 	for (size_t index = 0; index < LENGTH(works); index++) {
@@ -733,32 +733,32 @@ static void random_packets_are_harmless(void **state)
 		pair_open(&run->pair, &run->attr);
 		bench.attr.psn[0] = bench.attr.psn[1] = PSN_MASK - 20;
 		bench.attr.receive_depth = 200;
-		bench.attr.reads = network_roll(16);
+		bench.attr.reads = network_below(16);
 		bench.attr.no_reads = !bench.attr.reads;
 		pair_open(&bench.pair, &bench.attr);
 		bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
 		number = soft_qp_qpn(bench.pair.ends[1].qp);
 		testbed.completed = NULL;
 		for (unsigned count = 0; count < 200; count++) {
-			struct packet packet = bench_packet(&bench, (uint8_t)network_roll(0x12),
-							    (PSN_MASK - 20 + network_roll(40)) & PSN_MASK,
-							    network_roll(8) ? network_roll(1025) : 1024);
+			struct packet packet = bench_packet(&bench, (uint8_t)network_below(0x12),
+							    (PSN_MASK - 20 + network_below(40)) & PSN_MASK,
+							    network_below(8) ? network_below(1025) : 1024);
 			struct work receive = { .kind = WORK_RECEIVE, .region = bench.region, .length = 5000 };
 
-			packet.ack_request = network_roll(2);
-			packet.destination = network_roll(20) ? number : network_roll(PSN_MASK + 1);
-			packet.remote.key ^= !network_roll(20);
-			packet.remote.address += network_roll(70000);
-			packet.remote.length = network_roll(network_roll(2) ? 70000 : 2000);
-			packet.acknowledgement.syndrome = (uint8_t)network_roll(256);
+			packet.ack_request = network_below(2);
+			packet.destination = network_below(20) ? number : network_below(PSN_MASK + 1);
+			packet.remote.key ^= !network_below(20);
+			packet.remote.address += network_below(70000);
+			packet.remote.length = network_below(network_below(2) ? 70000 : 2000);
+			packet.acknowledgement.syndrome = (uint8_t)network_below(256);
 			packet.pad = packet_pad(packet.length);
 			if (!(opcode_form(packet.opcode) & FORM_PAYLOAD))
 				packet.length = packet.pad = 0;
 			host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
-			if (!network_roll(4))
-				soft_qp_post(bench.pair.ends[1].qp, &receive, network_roll(2));
-			if (!network_roll(4))
-				network_run(network_roll(100) * CLOCK_NS_PER_US);
+			if (!network_below(4))
+				soft_qp_post(bench.pair.ends[1].qp, &receive, network_below(2));
+			if (!network_below(4))
+				network_run(network_below(100) * CLOCK_NS_PER_US);
 		}
 		run_begin(run);
 		run_wait(run);
@@ -783,7 +783,7 @@ static void queue_pairs_are_independent(void **state)
 		struct region *source;
 
 		qp_open(seed);
-		network->loss = network_roll(60);
+		network->loss = network_below(60);
 		run->attr = (struct qp_attr){ .mtu = 1024, .depth = 8 };
 		run_plan_randomly(run, 30);
 		pair_open(&run->pair, &run->attr);
@@ -799,10 +799,10 @@ static void queue_pairs_are_independent(void **state)
 			soft_qp_post(benches[index].pair.ends[0].qp, &work, 1);
 		}
 		run_begin(run);
-		network_run(network_roll(300) * CLOCK_NS_PER_US);
+		network_run(network_below(300) * CLOCK_NS_PER_US);
 		for (size_t index = 0; index < LENGTH(benches); index++) {
-			if (network_roll(2))
-				soft_qp_stop(benches[index].pair.ends[network_roll(2)].qp);
+			if (network_below(2))
+				soft_qp_stop(benches[index].pair.ends[network_below(2)].qp);
 			pair_close(&benches[index].pair);
 			soft_region_destroy(benches[index].region);
 		}
@@ -829,9 +829,9 @@ static uint64_t overflow_of_senders(size_t count_of_pairs)
 
 	assert_true(count_of_pairs <= PAIRS);
 	qp_open(3);
-	network->room = 212992;
+	network->receive_buffer = 212992;
 	network->packet_time = 2 * CLOCK_NS_PER_US;
-	testbed.window = network->room / 2;
+	testbed.window = network->receive_buffer / 2;
 	testbed.completed = count_completions;
 	testbed.owner = &counter;
 	source = region_of(0, SIZE, 0);

@@ -532,7 +532,7 @@ static void acks_are_coalesced(void **state)
 
 	(void)state;
 	responder_open(&bench, 4);
-	network->wake_time = CLOCK_NS_PER_MS;
+	network->read_delay = CLOCK_NS_PER_MS;
 	for (uint32_t psn = 100; psn < 150; psn++)
 		bench_send(&bench, OPCODE_WRITE_ONLY, psn, 16);
 	bench_run();

@@ -618,7 +618,7 @@ static void step(struct scene *scene)
 	} else {
 		arrive_together(scene);
 	}
-	network_settle();
+	network_run_due();
 	forge(&scene->client);
 	forge(&scene->server);
 }
@@ -656,8 +656,8 @@ static void open_scene(struct scene *scene)
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, CLIENT } };
 
 	network_open(1, MTU, BUFFER);
-	network->hold = catch_frame;
-	network->hold_owner = scene;
+	network->intercept = catch_frame;
+	network->intercept_owner = scene;
 	scene->began = network->now;
 	open_side(&scene->server, scene, scene->scenario->server, scene->scenario->client);
 	open_side(&scene->client, scene, scene->scenario->client, scene->scenario->server);
@@ -669,7 +669,7 @@ static void open_scene(struct scene *scene)
 			    &scene->client.endpoint) ||
 	    endpoint_resolve(scene->client.endpoint, &there, &here))
 		abort();
-	network_settle();
+	network_run_due();
 }
 
 /* Where both ends end in order everything was done, and each knows it. */
@@ -712,7 +712,7 @@ static void close_side(struct side *side)
 	region_destroy(side->local);
 	region_destroy(side->inbox);
 	region_destroy(side->open);
-	network_settle();
+	network_run_due();
 }
 
 void scenario_run(const struct scenario *scenario, struct choices *choices)
@@ -733,7 +733,7 @@ void scenario_run(const struct scenario *scenario, struct choices *choices)
 			scene.tail = true;
 			while (scene.held_count)
 				arrive(scene.held, &scene.held_count, 0);
-			network_settle();
+			network_run_due();
 		} else {
 			step(&scene);
 		}
@@ -743,8 +743,8 @@ void scenario_run(const struct scenario *scenario, struct choices *choices)
 	loop_timer_stop(&scene.late);
 	close_side(&scene.client);
 	close_side(&scene.server);
-	network->hold = NULL;
-	network_pass(TIME_FORGOTTEN, UINT32_MAX);
+	network->intercept = NULL;
+	network_advance(TIME_FORGOTTEN, UINT32_MAX);
 	check_forgotten(&scene.client, "client");
 	check_forgotten(&scene.server, "server");
 	transport_close(scene.client.transport);

@@ -127,7 +127,7 @@ fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, w
 fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
 	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
 
-walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH departures
+walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH deviations
 	@BUILD=$(BUILD) test/walk/run $(DEPTH)
 
 load: all ## CLIENTS connections at once at a server of rping, for TIME seconds, of which a tenth is killed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two ends of a run, what each wants, and the network between them. */
+/* The endpoints of a run, their scenarios, and the network between them. */
 #include "test/walk/walk.h"
 
 #include <stdio.h>
@@ -15,166 +15,175 @@
 
 enum {
 	PORT = 7174,
-	SERVER = 1, /* the last byte of an address */
+	SERVER = 1, /* last byte of the address */
 	CLIENT = 2,
 	WORKS_MOST = 6,
-	AREA = 1024, /* bytes for each work, of each kind of memory */
-	SCRIBBLE = 0xa5,
-	UNDER_WAY_MOST = 64,
+	AREA = 1024, /* bytes of memory for each work request */
+	OVERWRITTEN = 0xa5,
+	IN_FLIGHT_MOST = 64,
 	HELD_MOST = WALK_DEPTH_MOST,
 	OVERTAKERS_MOST = 3,
 	RELEASES_MOST = 2,
-	MTU = 356, /* of the interfaces ... */
+	MTU = 356, /* of the interfaces; PAYLOAD is the path MTU */
 	PAYLOAD = 256,
 	BUFFER = 212992,
 };
 
-/* A message that comes twice within this is known; the manager remembers connections that ended for 20 s. */
-#define MEMORY (19 * CLOCK_NS_PER_S)
-/* Both ends have learnt the end by then, whatever the network did. A peer that says nothing is given up in 73 s. */
+/* A MAD that is duplicated within this time is recognised: timewait lasts 20 s. */
+#define DUPLICATE_TIME (19 * CLOCK_NS_PER_S)
+/* Limit for a run, whatever the network does. A connection to an unresponsive peer fails after 73 s. */
 #define TIME_MOST (150 * CLOCK_NS_PER_S)
-/* The same where packets were only lost, repeated or late, but no timer came before them. */
-#define TIME_USUAL (5 * CLOCK_NS_PER_S)
-/* What is remembered of connections that have ended is forgotten by then. */
-#define TIME_FORGOTTEN (30 * CLOCK_NS_PER_S)
+/* Limit for a run in which no timer is due before a packet. */
+#define TIME_WITHOUT_TIMERS (5 * CLOCK_NS_PER_S)
+/* The timewait of all connections is over after this time. */
+#define TIMEWAIT_TIME (30 * CLOCK_NS_PER_S)
 
-/* How an end may end. */
-enum ending {
-	OPEN = 0,
-	FINISHED = 1, /* disconnected in order */
-	BROKEN = 2,   /* told that it failed */
-	GONE = 4,     /* its own command destroyed it */
-	UNASKED = 8,  /* the passive end: no request came */
+/* How an endpoint can end. */
+enum result {
+	RUNNING = 0,
+	DISCONNECTED = 1,
+	FAILED = 2,	/* EVENT_FAILED or a failed completion */
+	DESTROYED = 4,	/* destroyed by its command */
+	NO_REQUEST = 8, /* server: no request arrived */
 };
 
-/* Who ends it, and when. */
-enum manner {
-	SERVER_ENDS = 1, /* when everything came and its own messages are acknowledged */
-	CLIENT_ENDS,	 /* the same at the other end */
-	BOTH_END,	 /* each as soon as it is established */
-	CLIENT_GIVES_UP, /* at once after it asked */
-	CLIENT_LEAVES,	 /* without a word, established */
-	SERVER_LEAVES,
-	SERVER_IGNORES, /* asked */
-	SERVER_REFUSES,
+/* Which side ends the connection, and when. */
+enum end {
+	SERVER_DISCONNECTS = 1, /* when it has received all, and its work requests are complete */
+	CLIENT_DISCONNECTS,	/* the same for the client */
+	BOTH_DISCONNECT,	/* both sides, when established */
+	CLIENT_CANCELS,		/* client destroys its endpoint while connecting */
+	CLIENT_DESTROYS,	/* client destroys its endpoint when established */
+	SERVER_DESTROYS,
+	SERVER_DESTROYS_REQUEST, /* server destroys the request */
+	SERVER_REJECTS,
 };
 
 struct plan {
-	enum work_kind kind; /* 0 ends a list */
+	enum work_kind kind; /* 0: end of the list */
 	uint32_t length;
 };
 
 struct scenario {
 	const char *name;
-	enum manner manner;
+	enum end end;
 	struct plan client[WORKS_MOST + 1], server[WORKS_MOST + 1];
-	bool nobody;				 /* listens */
-	bool unready;				 /* the server posts its receives late */
-	unsigned client_endings, server_endings; /* unless the network breaks */
+	bool no_listener;			 /* there is no listener */
+	bool late_receives;			 /* the server posts its receives 3 ms late */
+	unsigned client_results, server_results; /* allowed results, unless the network is cut */
 };
 
-/* Who READs must end it: an end that goes answers no READ again whose response was lost. */
+/* The side that READs must end the connection: a closed peer does not repeat a lost READ response. */
 static const struct scenario scenarios[] = {
-	{ "connect", SERVER_ENDS, .client_endings = FINISHED, .server_endings = FINISHED },
-	{ "both", BOTH_END, .client_endings = FINISHED, .server_endings = FINISHED },
-	{ "nobody", SERVER_ENDS, .nobody = true, .client_endings = BROKEN, .server_endings = UNASKED },
-	{ "refuse", SERVER_REFUSES, .client_endings = BROKEN, .server_endings = GONE },
-	{ "ignore", SERVER_IGNORES, .client_endings = BROKEN, .server_endings = GONE },
-	{ "give-up", CLIENT_GIVES_UP, .client_endings = GONE, .server_endings = BROKEN | UNASKED },
-	{ "client-leaves", CLIENT_LEAVES, .client_endings = GONE, .server_endings = FINISHED },
-	{ "server-leaves", SERVER_LEAVES, .client_endings = FINISHED, .server_endings = GONE },
-	{ "send", SERVER_ENDS, { { WORK_SEND, 600 } }, .client_endings = FINISHED, .server_endings = FINISHED },
+	{ "connect", SERVER_DISCONNECTS, .client_results = DISCONNECTED, .server_results = DISCONNECTED },
+	{ "both", BOTH_DISCONNECT, .client_results = DISCONNECTED, .server_results = DISCONNECTED },
+	{ "no-listener", SERVER_DISCONNECTS, .no_listener = true, .client_results = FAILED,
+	  .server_results = NO_REQUEST },
+	{ "reject", SERVER_REJECTS, .client_results = FAILED, .server_results = DESTROYED },
+	{ "destroy-request", SERVER_DESTROYS_REQUEST, .client_results = FAILED, .server_results = DESTROYED },
+	{ "cancel", CLIENT_CANCELS, .client_results = DESTROYED, .server_results = FAILED | NO_REQUEST },
+	{ "client-destroys", CLIENT_DESTROYS, .client_results = DESTROYED, .server_results = DISCONNECTED },
+	{ "server-destroys", SERVER_DESTROYS, .client_results = DISCONNECTED, .server_results = DESTROYED },
+	{ "send",
+	  SERVER_DISCONNECTS,
+	  { { WORK_SEND, 600 } },
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
 	{ "reply",
-	  CLIENT_ENDS,
+	  CLIENT_DISCONNECTS,
 	  { { WORK_SEND, 10 } },
 	  { { WORK_SEND, 300 } },
-	  .client_endings = FINISHED,
-	  .server_endings = FINISHED },
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
 	{ "write",
-	  SERVER_ENDS,
+	  SERVER_DISCONNECTS,
 	  { { WORK_WRITE, 600 }, { WORK_SEND, 1 } },
-	  .client_endings = FINISHED,
-	  .server_endings = FINISHED },
-	{ "read", CLIENT_ENDS, { { WORK_READ, 600 } }, .client_endings = FINISHED, .server_endings = FINISHED },
-	{ "unready",
-	  SERVER_ENDS,
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
+	{ "read",
+	  CLIENT_DISCONNECTS,
+	  { { WORK_READ, 600 } },
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
+	{ "late-receives",
+	  SERVER_DISCONNECTS,
 	  { { WORK_SEND, 300 }, { WORK_SEND, 0 } },
-	  .unready = true,
-	  .client_endings = FINISHED,
-	  .server_endings = FINISHED },
-	{ "talk",
-	  CLIENT_ENDS,
+	  .late_receives = true,
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
+	{ "mixed",
+	  CLIENT_DISCONNECTS,
 	  { { WORK_SEND, 300 }, { WORK_READ, 300 }, { WORK_WRITE, 300 }, { WORK_READ, 1 }, { WORK_SEND, 256 } },
 	  { { WORK_SEND, 257 }, { WORK_WRITE, 10 }, { WORK_SEND, 0 } },
-	  .client_endings = FINISHED,
-	  .server_endings = FINISHED },
+	  .client_results = DISCONNECTED,
+	  .server_results = DISCONNECTED },
 };
 
 struct side {
-	struct scene *scene;
+	struct testbed *testbed;
 	struct transport *transport;
 	struct channel *channel;
 	struct endpoint *endpoint;
 	const struct plan *plans, *peer_plans;
-	unsigned count, sends; /* of plans; messages that are to come */
+	unsigned count, sends; /* work requests; messages to receive */
 	unsigned done, received, receives;
-	unsigned writes_seen;		     /* plans of the peer whose WRITEs were looked at */
-	struct region *local, *inbox, *open; /* open: to the peer */
-	bool established, done_with;
-	enum ending ending;
+	unsigned writes_checked;	     /* number of peer plans whose WRITEs were checked */
+	struct region *local, *inbox, *open; /* open: accessible to the peer */
+	bool established, disconnecting;
+	enum result result;
 	int64_t ended_at;
 };
 
-struct scene {
+struct testbed {
 	const struct scenario *scenario;
 	struct choices *choices;
 	struct endpoint *listener;
 	struct side client, server;
-	struct frame under_way[UNDER_WAY_MOST], held[HELD_MOST];
-	unsigned under_way_count, held_count;
+	struct frame in_flight[IN_FLIGHT_MOST], held[HELD_MOST];
+	unsigned in_flight_count, held_count;
 	int64_t began;
-	bool cut;     /* nothing arrives any more */
-	bool hurried; /* a timer was due before what was under way */
-	bool tail;    /* both ends have ended: what was held back comes, and nothing is chosen */
-	struct loop_timer late;
+	bool cut;	  /* all packets are dropped */
+	bool timer_first; /* a timer ran before a packet that was in flight */
+	bool finishing;	  /* both sides have ended: held packets are delivered, without choices */
+	struct loop_timer receive_timer;
 	struct rules rules;
 };
 
 static struct side *other(const struct side *side)
 {
-	return side == &side->scene->client ? &side->scene->server : &side->scene->client;
+	return side == &side->testbed->client ? &side->testbed->server : &side->testbed->client;
 }
 
 /* ---- memory ---- */
 
 static uint8_t pattern(const struct side *side, unsigned work, size_t at)
 {
-	return (uint8_t)((side == &side->scene->client ? 3 : 101) + work * 31 + at * 7 + (at >> 8));
+	return (uint8_t)((side == &side->testbed->client ? 3 : 101) + work * 31 + at * 7 + (at >> 8));
 }
 
-static void fill(const struct side *owner, struct region *region, unsigned work)
+static void pattern_fill(const struct side *owner, struct region *region, unsigned work)
 {
 	for (size_t at = 0; at < AREA; at++)
 		region->memory[work * AREA + at] = pattern(owner, work, at);
 }
 
-/* What is there is what that side sent, and is written over: whoever writes it again shows. */
-static void check_and_scribble(const struct side *sender, struct region *region, unsigned place, unsigned work,
-			       const char *what)
+/* Checks the sender's bytes and overwrites them: check_overwritten() detects a second transfer. */
+static void check_and_overwrite(const struct side *sender, struct region *region, unsigned slot, unsigned work,
+				const char *what)
 {
-	uint8_t *bytes = region->memory + place * AREA;
+	uint8_t *bytes = region->memory + slot * AREA;
 
 	for (size_t at = 0; at < sender->plans[work].length; at++)
 		if (bytes[at] != pattern(sender, work, at))
 			violation("%s %u differs at byte %zu", what, work, at);
-	memset(bytes, SCRIBBLE, AREA);
+	memset(bytes, OVERWRITTEN, AREA);
 }
 
-static void check_scribble(const struct region *region, unsigned place, const char *what)
+static void check_overwritten(const struct region *region, unsigned slot, const char *what)
 {
 	for (size_t at = 0; at < AREA; at++)
-		if (region->memory[place * AREA + at] != SCRIBBLE)
-			violation("%s %u is written again at byte %zu", what, place, at);
+		if (region->memory[slot * AREA + at] != OVERWRITTEN)
+			violation("%s %u is written again at byte %zu", what, slot, at);
 }
 
 static void open_memory(struct side *side)
@@ -186,74 +195,74 @@ static void open_memory(struct side *side)
 	    region_create(domain, WORKS_MOST * AREA, REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->open))
 		abort();
 	for (unsigned work = 0; work < WORKS_MOST; work++) {
-		/* Of a READ the source is in the other end's open memory. */
+		/* The source of a READ is the peer's open region. */
 		if (work < side->count && side->plans[work].kind != WORK_READ)
-			fill(side, side->local, work);
-		fill(other(side), side->open, work);
+			pattern_fill(side, side->local, work);
+		pattern_fill(other(side), side->open, work);
 		if (other(side)->plans[work].kind == WORK_WRITE)
 			memset(side->open->memory + work * AREA, 0, AREA);
 	}
 }
 
-static void check_end(const struct side *side)
+static void check_memory(const struct side *side)
 {
 	if (!side->local)
 		return;
-	for (unsigned place = 0; place < side->received; place++)
-		check_scribble(side->inbox, place, "message");
+	for (unsigned slot = 0; slot < side->received; slot++)
+		check_overwritten(side->inbox, slot, "message");
 	for (unsigned work = 0; work < side->done; work++)
 		if (side->plans[work].kind == WORK_READ)
-			check_scribble(side->local, work, "what was read by work");
-	for (unsigned work = 0; work < side->writes_seen; work++)
+			check_overwritten(side->local, work, "the data of READ");
+	for (unsigned work = 0; work < side->writes_checked; work++)
 		if (side->peer_plans[work].kind == WORK_WRITE)
-			check_scribble(side->open, work, "what was written by work");
+			check_overwritten(side->open, work, "the data of WRITE");
 }
 
-/* ---- the ends ---- */
+/* ---- endpoints ---- */
 
-static void ended(struct side *side, enum ending ending)
+static void set_result(struct side *side, enum result result)
 {
-	if (side->ending)
-		violation("an end is told twice");
-	side->ending = ending;
+	if (side->result)
+		violation("an endpoint ends twice");
+	side->result = result;
 	side->ended_at = network->now;
 }
 
-static void leave(struct side *side)
+static void destroy_endpoint(struct side *side)
 {
 	endpoint_destroy(side->endpoint);
 	side->endpoint = NULL;
-	ended(side, GONE);
+	set_result(side, DESTROYED);
 }
 
 static void disconnect(struct side *side)
 {
-	if (side->done_with || side->endpoint->state != ENDPOINT_ESTABLISHED)
+	if (side->disconnecting || side->endpoint->state != ENDPOINT_ESTABLISHED)
 		return;
-	side->done_with = true;
+	side->disconnecting = true;
 	if (endpoint_disconnect(side->endpoint))
-		violation("a connection cannot be ended");
+		violation("endpoint_disconnect() fails");
 }
 
-static void look(struct side *side)
+static void side_continue(struct side *side)
 {
-	bool through = side->established && side->done == side->count && side->received == side->sends;
-	bool is_server = side == &side->scene->server;
+	bool complete = side->established && side->done == side->count && side->received == side->sends;
+	bool is_server = side == &side->testbed->server;
 
-	switch (side->scene->scenario->manner) {
-	case SERVER_ENDS:
-	case CLIENT_ENDS:
-		if (through && is_server == (side->scene->scenario->manner == SERVER_ENDS))
+	switch (side->testbed->scenario->end) {
+	case SERVER_DISCONNECTS:
+	case CLIENT_DISCONNECTS:
+		if (complete && is_server == (side->testbed->scenario->end == SERVER_DISCONNECTS))
 			disconnect(side);
 		break;
-	case BOTH_END:
+	case BOTH_DISCONNECT:
 		if (side->established)
 			disconnect(side);
 		break;
-	case CLIENT_LEAVES:
-	case SERVER_LEAVES:
-		if (side->established && is_server == (side->scene->scenario->manner == SERVER_LEAVES))
-			leave(side);
+	case CLIENT_DESTROYS:
+	case SERVER_DESTROYS:
+		if (side->established && is_server == (side->testbed->scenario->end == SERVER_DESTROYS))
+			destroy_endpoint(side);
 		break;
 	default:
 		break;
@@ -270,15 +279,15 @@ static void post_receives(struct side *side)
 						  .offset = side->receives * AREA,
 						  .length = AREA },
 				  1))
-			violation("a receive cannot be posted");
+			violation("posting a receive fails");
 }
 
-static void post_late(void *owner)
+static void post_receives_late(void *owner)
 {
 	struct side *side = owner;
 
 	soft_enter(soft_of(side->transport));
-	if (side->endpoint && !side->ending)
+	if (side->endpoint && !side->result)
 		post_receives(side);
 	soft_leave(soft_of(side->transport));
 }
@@ -288,8 +297,8 @@ static void prepare(struct side *side)
 	if (endpoint_open_queue(side->endpoint))
 		abort();
 	open_memory(side);
-	if (side->scene->scenario->unready && side == &side->scene->server)
-		loop_timer_start(NULL, &side->scene->late, 3 * CLOCK_NS_PER_MS, post_late, side);
+	if (side->testbed->scenario->late_receives && side == &side->testbed->server)
+		loop_timer_start(NULL, &side->testbed->receive_timer, 3 * CLOCK_NS_PER_MS, post_receives_late, side);
 	else
 		post_receives(side);
 }
@@ -308,87 +317,87 @@ static void post_works(struct side *side)
 						  .remote_address = (uintptr_t)(remote->memory + work * AREA),
 						  .remote_key = remote->remote_key },
 				  1))
-			violation("a work cannot be posted");
+			violation("posting a work request fails");
 }
 
-static void message_came(struct side *side, const struct completion *completion)
+static void receive_completed(struct side *side, const struct completion *completion)
 {
 	const struct side *sender = other(side);
 	unsigned send = 0, work = 0;
 
 	if (completion->tag != side->received || side->received == side->sends)
-		violation("message %u comes as number %u of %u", completion->tag, side->received, side->sends);
+		violation("message %u arrives as number %u of %u", completion->tag, side->received, side->sends);
 	for (;; work++)
 		if (sender->plans[work].kind == WORK_SEND && send++ == side->received)
 			break;
 	if (completion->length != sender->plans[work].length)
 		violation("message %u has %u bytes", side->received, completion->length);
-	check_and_scribble(sender, side->inbox, side->received, work, "the message of work");
+	check_and_overwrite(sender, side->inbox, side->received, work, "the message of SEND");
 	side->received++;
-	/* What was written before it was sent is there. */
-	for (; side->writes_seen < work; side->writes_seen++)
-		if (sender->plans[side->writes_seen].kind == WORK_WRITE)
-			check_and_scribble(sender, side->open, side->writes_seen, side->writes_seen,
-					   "what was written by");
+	/* WRITEs before the SEND have arrived. */
+	for (; side->writes_checked < work; side->writes_checked++)
+		if (sender->plans[side->writes_checked].kind == WORK_WRITE)
+			check_and_overwrite(sender, side->open, side->writes_checked, side->writes_checked,
+					    "the data of WRITE");
 }
 
-static void work_done(struct side *side, const struct completion *completion)
+static void send_completed(struct side *side, const struct completion *completion)
 {
 	const struct plan *plan = &side->plans[side->done];
 
 	if (side->done == side->count || completion->tag != 100 + side->done || completion->kind != plan->kind)
 		violation("work %u completes as number %u of %u", completion->tag - 100, side->done, side->count);
 	if (plan->kind == WORK_READ)
-		check_and_scribble(side, side->local, side->done, side->done, "what was read by");
+		check_and_overwrite(side, side->local, side->done, side->done, "the data of READ");
 	side->done++;
 }
 
-static void completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void on_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
 {
 	struct side *side = owner;
 
-	if (endpoint != side->endpoint || side->ending)
+	if (endpoint != side->endpoint || side->result)
 		violation("a completion after the end");
 	if (!side->established)
 		violation("a completion before the connection is established");
 	if (completion->status) {
-		ended(side, BROKEN);
+		set_result(side, FAILED);
 		return;
 	}
 	if (completion->kind == WORK_RECEIVE)
-		message_came(side, completion);
+		receive_completed(side, completion);
 	else
-		work_done(side, completion);
-	look(side);
+		send_completed(side, completion);
+	side_continue(side);
 }
 
 static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
 
-static const struct endpoint_handlers handlers = { .event = event, .completion = completed };
+static const struct endpoint_handlers handlers = { .event = event, .completion = on_completion };
 
-static void requested(struct scene *scene, struct endpoint *request)
+static void on_request(struct testbed *testbed, struct endpoint *request)
 {
-	struct side *server = &scene->server;
+	struct side *server = &testbed->server;
 
 	request->handlers = &handlers;
 	request->owner = server;
-	if (server->endpoint || server->ending) {
-		if (!server->ending || network->now - server->ended_at < MEMORY)
-			violation("one request is told twice");
+	if (server->endpoint || server->result) {
+		if (!server->result || network->now - server->ended_at < DUPLICATE_TIME)
+			violation("a request is reported twice");
 		endpoint_reject(request, NULL, 0);
 		return;
 	}
 	server->endpoint = request;
-	if (scene->scenario->manner == SERVER_REFUSES) {
+	if (testbed->scenario->end == SERVER_REJECTS) {
 		endpoint_reject(request, "no", 3);
 		server->endpoint = NULL;
-		ended(server, GONE);
-	} else if (scene->scenario->manner == SERVER_IGNORES) {
-		leave(server);
+		set_result(server, DESTROYED);
+	} else if (testbed->scenario->end == SERVER_DESTROYS_REQUEST) {
+		destroy_endpoint(server);
 	} else {
 		prepare(server);
 		if (endpoint_accept(request, "yes", 4))
-			violation("a request cannot be accepted");
+			violation("endpoint_accept() fails");
 	}
 }
 
@@ -397,51 +406,49 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
 	struct side *side = owner;
 
 	if (event->kind == EVENT_REQUEST) {
-		requested(owner, event->request);
+		on_request(owner, event->request);
 		return;
 	}
 	if (endpoint != side->endpoint)
-		violation("an event of an endpoint that is gone");
+		violation("an event of a destroyed endpoint");
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
 		prepare(side);
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		if (endpoint_connect(endpoint, "walk", 5))
-			violation("a connection cannot be asked for");
-		if (side->scene->scenario->manner == CLIENT_GIVES_UP)
-			leave(side);
+			violation("endpoint_connect() fails");
+		if (side->testbed->scenario->end == CLIENT_CANCELS)
+			destroy_endpoint(side);
 		break;
 	case EVENT_ESTABLISHED:
-		if (side->established || side->ending)
+		if (side->established || side->result)
 			violation("a connection is established twice");
 		side->established = true;
 		post_works(side);
-		look(side);
+		side_continue(side);
 		break;
 	case EVENT_DISCONNECTED:
 		if (!side->established)
-			violation("a connection ends in order that was none");
-		ended(side, FINISHED);
+			violation("a disconnect event before the connection is established");
+		set_result(side, DISCONNECTED);
 		break;
 	case EVENT_FAILED:
-		/* After a failed completion this is no news. */
-		if (side->ending != BROKEN)
-			ended(side, BROKEN);
+		/* A failed completion has already set the result. */
+		if (side->result != FAILED)
+			set_result(side, FAILED);
 		break;
 	default:
 		violation("an event of kind %d", (int)event->kind);
 	}
 }
 
-/* ---- forgers ---- */
+/* ---- forged packets ---- */
 
-/*
- * Any user of the peer's host can send with the right address, and may know every number that is not random: what is no
- * packet of the connection changes nothing, whenever it comes.
- */
+/* Each user of the peer's host can send from its address, and may know every number that is not random. A packet that
+ * does not belong to the connection must not change it. */
 
-static const struct icrc_pending good = { .result = ICRC_GOOD };
+static const struct icrc_pending icrc_valid = { .result = ICRC_GOOD };
 
 static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
 			 uint32_t length)
@@ -456,12 +463,12 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		.remote = { .address = address, .key = key, .length = length },
 	};
 
-	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet, &good);
+	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet, &icrc_valid);
 	if (memcmp(&before, qp, sizeof(before)) != 0)
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
 
-/* The peer rejects with reason time-out, by what every user of its host can know: its GUID and identifier. */
+/* A REJ for a timeout without our identifier. Its GUID and identifier are known to each user of the peer's host. */
 static void forge_rejection(const struct soft_cm_id *cm_id)
 {
 	uint8_t guid[8], bytes[MAD_SIZE];
@@ -478,7 +485,7 @@ static void forge_rejection(const struct soft_cm_id *cm_id)
 	bytes_write(guid, sizeof(guid), cm_id->peer_guid);
 	mad_write(&mad, bytes);
 	soft_cm_receive(cm_id->cm->transport, cm_id->agreement.path.socket, &cm_id->agreement.path.peer, bytes,
-			MAD_SIZE, &good);
+			MAD_SIZE, &icrc_valid);
 	if (memcmp(&before, cm_id, sizeof(before)) != 0)
 		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
 }
@@ -489,15 +496,15 @@ static void forge(const struct side *side)
 	struct soft_qp *qp = endpoint ? endpoint->qp : NULL;
 	const struct responder *responder = qp ? &qp->responder : NULL;
 
-	/* READs again that are no part of one, */
-	for (unsigned place = 0; qp && place < responder->reads_max; place++) {
-		const struct resource read = responder->resources[place];
+	/* Repeated READs that do not match a resource. */
+	for (unsigned slot = 0; qp && slot < responder->reads_max; slot++) {
+		const struct resource read = responder->resources[slot];
 
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);
 	}
-	/* and WRITEs in place of a READ, or from before the first packet. */
+	/* WRITEs with the PSN of a READ, or with a PSN before the first one of the connection. */
 	for (uint32_t behind = 1; qp && behind <= 8; behind++)
 		if (behind <= responder->trailing_read_psns || behind > responder->psns_received)
 			forge_packet(qp, OPCODE_WRITE_ONLY, (responder->epsn - behind) & PSN_MASK, 0, 0, 0);
@@ -512,142 +519,144 @@ static void copy_frame(struct frame *to, const struct frame *from)
 	memcpy(to, from, offsetof(struct frame, bytes) + from->length);
 }
 
-static bool catch_frame(void *owner, const struct frame *frame)
+static bool capture_frame(void *owner, const struct frame *frame)
 {
-	struct scene *scene = owner;
+	struct testbed *testbed = owner;
 	struct packet packet;
 
 	if (!packet_parse(frame->bytes, frame->length, &packet))
-		violation("a packet is none");
-	rules_check(&scene->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
-	if (scene->cut)
+		violation("a packet is invalid");
+	rules_check(&testbed->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
+	if (testbed->cut)
 		return true;
-	if (scene->under_way_count == UNDER_WAY_MOST)
-		violation("more than %d packets are under way", UNDER_WAY_MOST);
-	copy_frame(&scene->under_way[scene->under_way_count++], frame);
+	if (testbed->in_flight_count == IN_FLIGHT_MOST)
+		violation("more than %d packets are in flight", IN_FLIGHT_MOST);
+	copy_frame(&testbed->in_flight[testbed->in_flight_count++], frame);
 	return true;
 }
 
-static void take_out(struct frame *frames, unsigned *count, unsigned place, struct frame *taken)
+static void remove_frame(struct frame *frames, unsigned *count, unsigned slot, struct frame *taken)
 {
-	copy_frame(taken, &frames[place]);
-	for (--*count; place < *count; place++)
-		copy_frame(&frames[place], &frames[place + 1]);
+	copy_frame(taken, &frames[slot]);
+	for (--*count; slot < *count; slot++)
+		copy_frame(&frames[slot], &frames[slot + 1]);
 }
 
-static void arrive(struct frame *frames, unsigned *count, unsigned place)
+static void deliver(struct frame *frames, unsigned *count, unsigned slot)
 {
 	struct frame frame;
 
-	take_out(frames, count, place, &frame);
+	remove_frame(frames, count, slot, &frame);
 	network_deliver(&frame);
 }
 
-static void hold_back(struct scene *scene)
+static void hold_oldest(struct testbed *testbed)
 {
-	if (scene->held_count < HELD_MOST)
-		copy_frame(&scene->held[scene->held_count++], &scene->under_way[0]);
+	if (testbed->held_count < HELD_MOST)
+		copy_frame(&testbed->held[testbed->held_count++], &testbed->in_flight[0]);
 }
 
-/* All that are under way to where the oldest one goes. */
-static void arrive_together(struct scene *scene)
+/* Delivers all packets in flight to the destination of the oldest one. */
+static void deliver_together(struct testbed *testbed)
 {
-	struct address to = scene->under_way[0].to;
+	struct address to = testbed->in_flight[0].to;
 
-	for (unsigned place = 0; place < scene->under_way_count;)
-		if (address_same_host(&scene->under_way[place].to, &to))
-			arrive(scene->under_way, &scene->under_way_count, place);
+	for (unsigned slot = 0; slot < testbed->in_flight_count;)
+		if (address_same_host(&testbed->in_flight[slot].to, &to))
+			deliver(testbed->in_flight, &testbed->in_flight_count, slot);
 		else
-			place++;
+			slot++;
 }
 
-static void tick(const struct scene *scene)
+static void tick(const struct testbed *testbed)
 {
-	int64_t most = scene->cut || scene->hurried ? TIME_MOST : TIME_USUAL;
+	int64_t most = testbed->cut || testbed->timer_first ? TIME_MOST : TIME_WITHOUT_TIMERS;
 
-	if (!network_tick() && !scene->under_way_count)
-		violation("nothing will ever happen, and an end does not know the end (%d, %d)",
-			  (int)scene->client.ending, (int)scene->server.ending);
-	if (network->now - scene->began > most)
-		violation("no end in %lld s (%d, %d)", (long long)(most / CLOCK_NS_PER_S), (int)scene->client.ending,
-			  (int)scene->server.ending);
+	if (!network_tick() && !testbed->in_flight_count)
+		violation("no event is left, and an endpoint has not ended (%d, %d)", (int)testbed->client.result,
+			  (int)testbed->server.result);
+	if (network->now - testbed->began > most)
+		violation("the run exceeds %lld s (%d, %d)", (long long)(most / CLOCK_NS_PER_S),
+			  (int)testbed->client.result, (int)testbed->server.result);
 }
 
-static void cut(struct scene *scene)
+static void cut(struct testbed *testbed)
 {
-	scene->cut = true;
-	scene->under_way_count = 0;
-	scene->held_count = 0;
+	testbed->cut = true;
+	testbed->in_flight_count = 0;
+	testbed->held_count = 0;
 }
 
-static unsigned least(unsigned one, unsigned most)
+static unsigned minimum(unsigned one, unsigned most)
 {
 	return one < most ? one : most;
 }
 
-/* In the order of walk.h. */
-static void step(struct scene *scene)
+/* The choices are in the order of walk.h. */
+static void run_step(struct testbed *testbed)
 {
-	unsigned overtakers = scene->under_way_count ? least(scene->under_way_count - 1, OVERTAKERS_MOST) : 0;
-	unsigned releases = least(scene->held_count, RELEASES_MOST);
-	bool any = scene->under_way_count;
+	unsigned overtakers = testbed->in_flight_count ? minimum(testbed->in_flight_count - 1, OVERTAKERS_MOST) : 0;
+	unsigned releases = minimum(testbed->held_count, RELEASES_MOST);
+	bool any = testbed->in_flight_count;
 	unsigned count = 1 + overtakers + (any ? 3 : 0) + (overtakers ? 1 : 0) + releases + 1;
-	unsigned choice = scene->cut || scene->tail ? 0 : choose(scene->choices, count);
+	unsigned choice = testbed->cut || testbed->finishing ? 0 : choose(testbed->choices, count);
 
 	if (!choice && any)
-		arrive(scene->under_way, &scene->under_way_count, 0);
+		deliver(testbed->in_flight, &testbed->in_flight_count, 0);
 	else if (!choice)
-		tick(scene);
+		tick(testbed);
 	else if (choice <= overtakers)
-		arrive(scene->under_way, &scene->under_way_count, choice);
+		deliver(testbed->in_flight, &testbed->in_flight_count, choice);
 	else if (choice -= overtakers, choice <= releases)
-		arrive(scene->held, &scene->held_count, choice - 1);
+		deliver(testbed->held, &testbed->held_count, choice - 1);
 	else if (choice -= releases, choice == 1)
-		cut(scene);
+		cut(testbed);
 	else if (choice == 2) {
-		scene->hurried = true;
-		tick(scene);
+		testbed->timer_first = true;
+		tick(testbed);
 	} else if (choice == 3) {
 		struct frame frame;
 
-		hold_back(scene);
-		take_out(scene->under_way, &scene->under_way_count, 0, &frame);
+		hold_oldest(testbed);
+		remove_frame(testbed->in_flight, &testbed->in_flight_count, 0, &frame);
 	} else if (choice == 4) {
-		hold_back(scene);
-		arrive(scene->under_way, &scene->under_way_count, 0);
+		hold_oldest(testbed);
+		deliver(testbed->in_flight, &testbed->in_flight_count, 0);
 	} else {
-		arrive_together(scene);
+		deliver_together(testbed);
 	}
 	network_run_due();
-	forge(&scene->client);
-	forge(&scene->server);
+	forge(&testbed->client);
+	forge(&testbed->server);
 }
 
-static bool is_over(const struct scene *scene)
+static bool has_ended(const struct testbed *testbed)
 {
-	bool asked = scene->server.endpoint || scene->server.ending;
+	bool requested_once = testbed->server.endpoint || testbed->server.result;
 
-	return !scene->under_way_count && scene->client.ending && (!asked || scene->server.ending);
+	return !testbed->in_flight_count && testbed->client.result && (!requested_once || testbed->server.result);
 }
 
 /* ---- a run ---- */
 
-static const struct log quiet = { .name = "walk" };
+static const struct log quiet_log = { .name = "walk" };
 
-static void open_side(struct side *side, struct scene *scene, const struct plan *plans, const struct plan *peer_plans)
+static void open_side(struct side *side, struct testbed *testbed, const struct plan *plans,
+		      const struct plan *peer_plans)
 {
-	side->scene = scene;
+	side->testbed = testbed;
 	side->plans = plans;
 	side->peer_plans = peer_plans;
 	while (plans[side->count].kind)
 		side->count++;
 	for (; peer_plans->kind; peer_plans++)
 		side->sends += peer_plans->kind == WORK_SEND;
-	if (transport_open("soft", NULL, &quiet, &side->transport) || channel_create(side->transport, &side->channel))
+	if (transport_open("soft", NULL, &quiet_log, &side->transport) ||
+	    channel_create(side->transport, &side->channel))
 		abort();
 }
 
-static void open_scene(struct scene *scene)
+static void testbed_open(struct testbed *testbed)
 {
 	struct endpoint_options options = { .port_space = PORT_SPACE_TCP,
 					    .send_depth = WORKS_MOST,
@@ -656,53 +665,54 @@ static void open_scene(struct scene *scene)
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, CLIENT } };
 
 	network_open(1, MTU, BUFFER);
-	network->intercept = catch_frame;
-	network->intercept_owner = scene;
-	scene->began = network->now;
-	open_side(&scene->server, scene, scene->scenario->server, scene->scenario->client);
-	open_side(&scene->client, scene, scene->scenario->client, scene->scenario->server);
-	if (endpoint_create(ENDPOINT_LISTENER, scene->server.channel, &options, &handlers, scene, &scene->listener) ||
-	    endpoint_listen(scene->listener, &here))
+	network->intercept = capture_frame;
+	network->intercept_owner = testbed;
+	testbed->began = network->now;
+	open_side(&testbed->server, testbed, testbed->scenario->server, testbed->scenario->client);
+	open_side(&testbed->client, testbed, testbed->scenario->client, testbed->scenario->server);
+	if (endpoint_create(ENDPOINT_LISTENER, testbed->server.channel, &options, &handlers, testbed,
+			    &testbed->listener) ||
+	    endpoint_listen(testbed->listener, &here))
 		abort();
-	here.port = scene->scenario->nobody ? PORT + 1 : PORT;
-	if (endpoint_create(ENDPOINT_CONNECTION, scene->client.channel, &options, &handlers, &scene->client,
-			    &scene->client.endpoint) ||
-	    endpoint_resolve(scene->client.endpoint, &there, &here))
+	here.port = testbed->scenario->no_listener ? PORT + 1 : PORT;
+	if (endpoint_create(ENDPOINT_CONNECTION, testbed->client.channel, &options, &handlers, &testbed->client,
+			    &testbed->client.endpoint) ||
+	    endpoint_resolve(testbed->client.endpoint, &there, &here))
 		abort();
 	network_run_due();
 }
 
-/* Where both ends end in order everything was done, and each knows it. */
+/* If both sides disconnect, all work is complete on both. */
 static void check_done(const struct side *side, const char *name)
 {
 	if (side->received != side->sends)
-		violation("the %s has %u of %u messages at its end", name, side->received, side->sends);
+		violation("the %s has %u of %u messages", name, side->received, side->sends);
 	if (side->done != side->count)
-		violation("the %s knows of %u of %u works that they are done", name, side->done, side->count);
+		violation("the %s has %u of %u work completions", name, side->done, side->count);
 }
 
-static void check_ending(const struct side *side, unsigned allowed, const char *name)
+static void check_result(const struct side *side, unsigned allowed, const char *name)
 {
-	unsigned ending = side->ending ? side->ending : UNASKED;
+	unsigned result = side->result ? side->result : NO_REQUEST;
 
-	check_end(side);
-	if (side->scene->cut)
+	check_memory(side);
+	if (side->testbed->cut)
 		return;
-	if (!(ending & allowed))
-		violation("the %s ends wrong: %u, not %u", name, ending, allowed);
-	if (ending == FINISHED && other(side)->ending == FINISHED)
+	if (!(result & allowed))
+		violation("the %s ends with result %u, not %u", name, result, allowed);
+	if (result == DISCONNECTED && other(side)->result == DISCONNECTED)
 		check_done(side, name);
 }
 
-static void check_forgotten(const struct side *side, const char *name)
+static void check_cm_empty(const struct side *side, const char *name)
 {
 	const struct soft_cm *cm = soft_of(side->transport)->cm;
 
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		if (cm->tables[index].count)
-			violation("the %s remembers %zu connections for ever", name, cm->tables[index].count);
+			violation("the %s keeps %zu connections", name, cm->tables[index].count);
 	if (cm->half_open || cm->orphans || cm->timewait.count || cm->rep_sent.count)
-		violation("the %s counts connections that are gone: %u half open, %u orphans, %u in timewait", name,
+		violation("the %s counts closed connections: %u half open, %u orphans, %u in timewait", name,
 			  cm->half_open, cm->orphans, cm->timewait.count);
 }
 
@@ -717,38 +727,38 @@ static void close_side(struct side *side)
 
 void scenario_run(const struct scenario *scenario, struct choices *choices)
 {
-	static struct scene scene; /* large, and not worth clearing whole */
+	static struct testbed testbed; /* large: only part of it is cleared */
 
-	memset(&scene.listener, 0, offsetof(struct scene, under_way) - offsetof(struct scene, listener));
-	scene.scenario = scenario;
-	scene.choices = choices;
-	scene.under_way_count = scene.held_count = 0;
-	scene.cut = scene.tail = scene.hurried = false;
-	scene.late = (struct loop_timer){ 0 };
-	scene.rules = (struct rules){ 0 };
-	open_scene(&scene);
-	while (!is_over(&scene) || scene.held_count) {
-		if (is_over(&scene)) {
-			/* Late packets change nothing. */
-			scene.tail = true;
-			while (scene.held_count)
-				arrive(scene.held, &scene.held_count, 0);
+	memset(&testbed.listener, 0, offsetof(struct testbed, in_flight) - offsetof(struct testbed, listener));
+	testbed.scenario = scenario;
+	testbed.choices = choices;
+	testbed.in_flight_count = testbed.held_count = 0;
+	testbed.cut = testbed.finishing = testbed.timer_first = false;
+	testbed.receive_timer = (struct loop_timer){ 0 };
+	testbed.rules = (struct rules){ 0 };
+	testbed_open(&testbed);
+	while (!has_ended(&testbed) || testbed.held_count) {
+		if (has_ended(&testbed)) {
+			/* Late packets have no effect. */
+			testbed.finishing = true;
+			while (testbed.held_count)
+				deliver(testbed.held, &testbed.held_count, 0);
 			network_run_due();
 		} else {
-			step(&scene);
+			run_step(&testbed);
 		}
 	}
-	check_ending(&scene.client, scenario->client_endings, "client");
-	check_ending(&scene.server, scenario->server_endings, "server");
-	loop_timer_stop(&scene.late);
-	close_side(&scene.client);
-	close_side(&scene.server);
+	check_result(&testbed.client, scenario->client_results, "client");
+	check_result(&testbed.server, scenario->server_results, "server");
+	loop_timer_stop(&testbed.receive_timer);
+	close_side(&testbed.client);
+	close_side(&testbed.server);
 	network->intercept = NULL;
-	network_advance(TIME_FORGOTTEN, UINT32_MAX);
-	check_forgotten(&scene.client, "client");
-	check_forgotten(&scene.server, "server");
-	transport_close(scene.client.transport);
-	transport_close(scene.server.transport);
+	network_advance(TIMEWAIT_TIME, UINT32_MAX);
+	check_cm_empty(&testbed.client, "client");
+	check_cm_empty(&testbed.server, "server");
+	transport_close(testbed.client.transport);
+	transport_close(testbed.server.transport);
 	network_close();
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts the blocks of memory that the code under test holds: walk.wrap leads its calls here. */
+/* Counts the allocated blocks of the code under test; walk.wrap redirects its calls. */
 #include "test/walk/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static long held;
+static long blocks;
 
 long memory_held(void)
 {
-	return held;
+	return blocks;
 }
 
 void *__real_malloc(size_t size);
@@ -18,7 +18,7 @@ void *__wrap_malloc(size_t size)
 {
 	void *memory = __real_malloc(size);
 
-	held += memory != NULL;
+	blocks += memory != NULL;
 	return memory;
 }
 
@@ -28,7 +28,7 @@ void *__wrap_calloc(size_t count, size_t size)
 {
 	void *memory = __real_calloc(count, size);
 
-	held += memory != NULL;
+	blocks += memory != NULL;
 	return memory;
 }
 
@@ -38,7 +38,7 @@ void *__wrap_realloc(void *memory, size_t size)
 {
 	void *larger = __real_realloc(memory, size);
 
-	held += !memory && larger;
+	blocks += !memory && larger;
 	return larger;
 }
 
@@ -48,7 +48,7 @@ char *__wrap_strdup(const char *text)
 {
 	char *copy = __real_strdup(text);
 
-	held += copy != NULL;
+	blocks += copy != NULL;
 	return copy;
 }
 
@@ -56,6 +56,6 @@ void __real_free(void *memory);
 void __wrap_free(void *memory);
 void __wrap_free(void *memory)
 {
-	held -= memory != NULL;
+	blocks -= memory != NULL;
 	__real_free(memory);
 }

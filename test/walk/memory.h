@@ -2,7 +2,7 @@
 #ifndef TEST_WALK_MEMORY_H
 #define TEST_WALK_MEMORY_H
 
-/* Blocks that were allocated and not freed. */
+/* Returns the number of blocks that are allocated and not freed. */
 long memory_held(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- *   walk DEPTH [SCENARIO...]        every run with up to DEPTH departures
+ *   walk DEPTH [SCENARIO...]        all runs with up to DEPTH deviations
  *   walk --again SCENARIO:CHOICES   one run; CHOICES as a failure prints them: STEP.CHOICE,STEP.CHOICE...
  */
 #include "test/walk/walk.h"
@@ -22,7 +22,7 @@ struct walk {
 	unsigned longest;
 };
 
-/* Of the run at hand: a signal handler has nothing else. */
+/* The current run, for the signal handler. */
 static struct walk *current;
 
 unsigned choose(struct choices *choices, unsigned count)
@@ -30,11 +30,11 @@ unsigned choose(struct choices *choices, unsigned count)
 	unsigned step = choices->step++;
 
 	if (step == WALK_STEPS_MOST)
-		violation("no end after %d steps", WALK_STEPS_MOST);
+		violation("the run exceeds %d steps", WALK_STEPS_MOST);
 	choices->alternatives[step] = (uint8_t)count;
-	for (unsigned index = 0; index < choices->departure_count; index++)
-		if (choices->departures[index].step == step)
-			return choices->departures[index].choice < count ? choices->departures[index].choice : 0;
+	for (unsigned index = 0; index < choices->deviation_count; index++)
+		if (choices->deviations[index].step == step)
+			return choices->deviations[index].choice < count ? choices->deviations[index].choice : 0;
 	return 0;
 }
 
@@ -43,15 +43,15 @@ static void print_choices(FILE *stream)
 	const struct choices *choices = &current->choices;
 
 	fprintf(stream, "%s:", scenario_name(current->scenario));
-	for (unsigned index = 0; index < choices->departure_count; index++)
-		fprintf(stream, "%s%u.%u", index ? "," : "", choices->departures[index].step,
-			choices->departures[index].choice);
+	for (unsigned index = 0; index < choices->deviation_count; index++)
+		fprintf(stream, "%s%u.%u", index ? "," : "", choices->deviations[index].step,
+			choices->deviations[index].choice);
 }
 
-/* The process is at its end. */
-static void aborted(int number)
+/* Prints the choices of the failed run. */
+static void on_abort(int number)
 {
-	fprintf(stderr, "to have it again: --again ");
+	fprintf(stderr, "repeat with: --again ");
 	print_choices(stderr);
 	fprintf(stderr, "\n");
 	signal(number, SIG_DFL);
@@ -72,7 +72,7 @@ static void run(struct walk *walk)
 		walk->longest = walk->choices.step;
 }
 
-/* The run as it stands, then all with one departure more behind the last, and so on. */
+/* Makes the run with the given deviations, then all runs with one more deviation after the last one, recursively. */
 static void explore(struct walk *walk, unsigned from, unsigned depth)
 {
 	struct choices *choices = &walk->choices;
@@ -89,10 +89,10 @@ static void explore(struct walk *walk, unsigned from, unsigned depth)
 	memcpy(alternatives, choices->alternatives, count);
 	for (unsigned step = from; step < count; step++)
 		for (unsigned choice = 1; choice < alternatives[step]; choice++) {
-			choices->departures[choices->departure_count].step = (uint16_t)step;
-			choices->departures[choices->departure_count++].choice = (uint8_t)choice;
+			choices->deviations[choices->deviation_count].step = (uint16_t)step;
+			choices->deviations[choices->deviation_count++].choice = (uint8_t)choice;
 			explore(walk, step + 1, depth - 1);
-			choices->departure_count--;
+			choices->deviation_count--;
 		}
 	free(alternatives);
 }
@@ -113,7 +113,7 @@ static int walk_all(unsigned depth, const struct scenario *scenario)
 	return 0;
 }
 
-static int again(char *text)
+static int repeat_run(char *text)
 {
 	struct walk walk = { 0 };
 	char *rest = strchr(text, ':'), *word;
@@ -123,13 +123,13 @@ static int again(char *text)
 		*rest++ = 0;
 	walk.scenario = scenario_find(text);
 	if (!walk.scenario) {
-		fprintf(stderr, "there is no scenario %s\n", text);
+		fprintf(stderr, "unknown scenario %s\n", text);
 		return 2;
 	}
-	while ((word = strsep(&rest, ",")) && walk.choices.departure_count < WALK_DEPTH_MOST)
+	while ((word = strsep(&rest, ",")) && walk.choices.deviation_count < WALK_DEPTH_MOST)
 		if (sscanf(word, "%u.%u", &step, &choice) == 2) {
-			walk.choices.departures[walk.choices.departure_count].step = (uint16_t)step;
-			walk.choices.departures[walk.choices.departure_count++].choice = (uint8_t)choice;
+			walk.choices.deviations[walk.choices.deviation_count].step = (uint16_t)step;
+			walk.choices.deviations[walk.choices.deviation_count++].choice = (uint8_t)choice;
 		}
 	current = &walk;
 	run(&walk);
@@ -141,9 +141,9 @@ static int again(char *text)
 
 int main(int count, char **words)
 {
-	signal(SIGABRT, aborted);
+	signal(SIGABRT, on_abort);
 	if (count == 3 && !strcmp(words[1], "--again"))
-		return again(words[2]);
+		return repeat_run(words[2]);
 	if (count < 2 || atoi(words[1]) < 0 || atoi(words[1]) > WALK_DEPTH_MOST) {
 		fprintf(stderr, "usage: walk DEPTH [SCENARIO...], walk --again SCENARIO:CHOICES\n");
 		return 2;

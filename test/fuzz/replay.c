@@ -159,8 +159,8 @@ static int save_packet(const char *folder, const struct vector *vector)
 static int save_seeds(const char *folder)
 {
 	static const char *const packets[] = {
-		"request4",   "reply4",	     "ready4",	    "send_only4",    "acknowledge4", "read_request4",
-		"read_only4", "write_only4", "disconnect4", "disconnected4", "request6",     "send_only6",
+		"req4",	      "rep4",	     "rtu4",  "send_only4", "ack4", "read_request4",
+		"read_only4", "write_only4", "dreq4", "drep4",	    "req6", "send_only6",
 	};
 	uint64_t die = 1;
 

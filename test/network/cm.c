@@ -38,14 +38,14 @@ struct call {
 	struct loop_timer timer;
 	struct conn *conn;
 	void (*act)(struct conn *conn);
-	struct call *next, **link_to_this;
+	struct call *next, **pprev;
 };
 
 static void call_free(struct call *call)
 {
-	*call->link_to_this = call->next;
+	*call->pprev = call->next;
 	if (call->next)
-		call->next->link_to_this = call->link_to_this;
+		call->next->pprev = call->pprev;
 	loop_timer_stop(&call->timer);
 	free(call);
 }
@@ -68,9 +68,9 @@ void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn)
 	call->conn = conn;
 	call->act = act;
 	call->next = testbed.calls;
-	call->link_to_this = &testbed.calls;
+	call->pprev = &testbed.calls;
 	if (call->next)
-		call->next->link_to_this = &call->next;
+		call->next->pprev = &call->next;
 	testbed.calls = call;
 	loop_timer_start(NULL, &call->timer, delay, call_due, call);
 }

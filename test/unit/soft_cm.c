@@ -7,7 +7,7 @@
 
 static void test_icmp_port_unreachable(void **state)
 {
-	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1], *stranger = &testbed.hosts[2];
+	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1], *other_host = &testbed.hosts[2];
 	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
@@ -21,11 +21,11 @@ static void test_icmp_port_unreachable(void **state)
 	/* A forger knows the addresses, but not the identifiers or QPNs. */
 	for (size_t length = 0; length < 48; length++)
 		icmp_port_unreachable(host, peer, MAD_QPN, id, length);
-	icmp_port_unreachable(host, stranger, MAD_QPN, id, 48);
+	icmp_port_unreachable(host, other_host, MAD_QPN, id, 48);
 	icmp_port_unreachable(host, peer, MAD_QPN, id + 1, 48);
 	icmp_port_unreachable(host, peer, MAD_QPN, 0, 48);
 	icmp_port_unreachable(host, peer, passive->qp.qpn + 1, 0, 48);
-	icmp_port_unreachable(host, stranger, passive->qp.qpn, 0, 48);
+	icmp_port_unreachable(host, other_host, passive->qp.qpn, 0, 48);
 	icmp_port_unreachable(host, peer, passive->qp.qpn, 0, 11);
 	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
 	assert_int_equal(active->qp.suspects, 0);

@@ -433,7 +433,7 @@ static void test_rep_fields(void **state)
 
 		testbed.filter = drop_all;
 		active = connect_from(&testbed.hosts[1], server, PORT);
-		mad = captured("reply4", active);
+		mad = captured("rep4", active);
 		mad.local_id += (uint32_t)row;
 		mad.rep.qpn = 0x100 + (uint32_t)row;
 		mad.rep.starting_psn = 0x123456;
@@ -462,10 +462,10 @@ static void test_captured_server(void **state)
 	(void)state;
 	testbed.filter = drop_all;
 	active = connect_from(&testbed.hosts[1], server, PORT);
-	mad = captured("patience4", active);
+	mad = captured("mra4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
-	mad = captured("reply4", active);
+	mad = captured("rep4", active);
 	testbed_inject(server, client, &mad);
 	assert_true(is_established(active));
 	assert_int_equal(active->qp.agreement.peer_qpn, 0x11);
@@ -493,12 +493,12 @@ static void test_captured_rej(void **state)
 	(void)state;
 	testbed.filter = drop_all;
 	active = connect_from(&testbed.hosts[1], server, PORT);
-	mad = captured("refused4", active);
+	mad = captured("rej_no_listener4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
 	assert_string_equal(active->cause, "nobody listens there");
 	active = connect_from(&testbed.hosts[1], server, PORT);
-	mad = captured("refused_by_user4", active);
+	mad = captured("rej_consumer4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "busy with another client", 24);

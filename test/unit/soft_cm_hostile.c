@@ -194,7 +194,7 @@ static void test_no_oracle(void **state)
 static void test_unsupported(void **state)
 {
 	static const struct {
-		enum mad_kind kind, answer;
+		enum mad_kind kind, response;
 		uint8_t status;
 	} rows[] = { { MAD_SIDR_REQ, MAD_SIDR_REP, 1 }, { MAD_LAP, MAD_APR, 2 } };
 	struct conn *active, *passive;
@@ -205,25 +205,25 @@ static void test_unsupported(void **state)
 	before = state_hash();
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (uint32_t wrong = 0; wrong < 2; wrong++) {
-			struct mad answer, mad = { .kind = rows[row].kind,
-						   .transaction = 0x1234567,
-						   .local_id = active->endpoint.cm_id->remote_id,
-						   .remote_id = active->endpoint.cm_id->local_id ^ wrong };
+			struct mad response, mad = { .kind = rows[row].kind,
+						     .transaction = 0x1234567,
+						     .local_id = active->endpoint.cm_id->remote_id,
+						     .remote_id = active->endpoint.cm_id->local_id ^ wrong };
 			uint64_t sent = network->sent;
 
 			testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
 			assert_int_equal(network->sent - sent, 1);
-			assert_non_null(last_sent(rows[row].answer, &testbed.hosts[0], &answer));
-			assert_int_equal(answer.transaction, 0x1234567);
-			assert_int_equal(answer.status, rows[row].status);
+			assert_non_null(last_sent(rows[row].response, &testbed.hosts[0], &response));
+			assert_int_equal(response.transaction, 0x1234567);
+			assert_int_equal(response.status, rows[row].status);
 			if (rows[row].kind == MAD_LAP) {
-				assert_int_equal(answer.local_id, mad.remote_id);
-				assert_int_equal(answer.remote_id, mad.local_id);
+				assert_int_equal(response.local_id, mad.remote_id);
+				assert_int_equal(response.remote_id, mad.local_id);
 			} else {
-				assert_int_equal(answer.local_id, mad.local_id);
+				assert_int_equal(response.local_id, mad.local_id);
 			}
 			/* An unsolicited response is dropped. */
-			testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &answer);
+			testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &response);
 			assert_int_equal(network->sent - sent, 1);
 			assert_int_equal(state_hash(), before);
 		}

@@ -204,7 +204,7 @@ static void test_req_fields(void **state)
 	testbed.filter = drop_all;
 	few_retries.rnr_retry = 4;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct mad mad = captured("request4", NULL), response;
+		struct mad mad = captured("req4", NULL), response;
 		const struct soft_agreement *agreement = NULL;
 
 		testbed.requested = row ? do_accept : accept_with_few_retries;
@@ -281,11 +281,11 @@ static void connect_captured_client(const char *request, const char *rtu, const 
 static void test_captured_client(void **state)
 {
 	(void)state;
-	connect_captured_client("request4", "ready4", "disconnect4");
+	connect_captured_client("req4", "rtu4", "dreq4");
 	for (unsigned i = 0; i < 2; i++)
 		host_set_address(&testbed.hosts[i], &(struct address){ .family = ADDRESS_IP6,
 								       .bytes = { 0xfd, [15] = (uint8_t)(i + 1) } });
-	connect_captured_client("request6", "ready6", "disconnect6");
+	connect_captured_client("req6", "rtu6", "dreq6");
 }
 
 /* Injects an invalid REQ: it gets a REJ with the given reason, and leaves no state. */

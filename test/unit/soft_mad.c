@@ -43,7 +43,7 @@ static void captured_req(void **state)
 	struct mad mad;
 
 	(void)state;
-	parse_named("request4", &mad);
+	parse_named("req4", &mad);
 	assert_int_equal(mad.kind, MAD_REQ);
 	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
 	assert_int_equal(mad.local_id, 0xb71890e3);
@@ -102,7 +102,7 @@ static void captured_req_over_ip6(void **state)
 	struct mad mad;
 
 	(void)state;
-	parse_named("request6", &mad);
+	parse_named("req6", &mad);
 	assert_memory_equal(mad.req.path.local_gid, source, 16);
 	assert_memory_equal(mad.req.path.remote_gid, destination, 16);
 	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
@@ -117,10 +117,10 @@ static void captured_private_data(void **state)
 	struct mad mad;
 
 	(void)state;
-	parse_named("request_hello4", &mad);
+	parse_named("req_hello4", &mad);
 	assert_int_equal(mad.private_data[MAD_ADDRESS_SIZE + 4], 1);
 	assert_zero(mad.private_data + MAD_ADDRESS_SIZE + 32, MAD_REQ_USER_PRIVATE - 32);
-	parse_named("refused_by_user4", &mad);
+	parse_named("rej_consumer4", &mad);
 	assert_memory_equal(mad.private_data, "busy with another client", 24);
 }
 
@@ -129,7 +129,7 @@ static void captured_responses(void **state)
 	struct mad mad;
 
 	(void)state;
-	parse_named("reply4", &mad);
+	parse_named("rep4", &mad);
 	assert_int_equal(mad.kind, MAD_REP);
 	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
 	assert_int_equal(mad.local_id, 0x2a16bac1);
@@ -147,25 +147,25 @@ static void captured_responses(void **state)
 	assert_true(mad.rep.ca_guid == UINT64_C(0x505400fffe000001));
 	assert_int_equal(mad.private_length, MAD_REP_PRIVATE);
 
-	parse_named("ready4", &mad);
+	parse_named("rtu4", &mad);
 	assert_int_equal(mad.kind, MAD_RTU);
 	assert_int_equal(mad.local_id, 0xb71890e3);
 	assert_int_equal(mad.remote_id, 0x2a16bac1);
 
-	parse_named("disconnect4", &mad);
+	parse_named("dreq4", &mad);
 	assert_int_equal(mad.kind, MAD_DREQ);
 	assert_int_equal(mad.local_id, 0xb71890e3);
 	assert_int_equal(mad.remote_id, 0x2a16bac1);
 	assert_int_equal(mad.dreq.remote_qpn, 0x11);
 
-	parse_named("disconnected4", &mad);
+	parse_named("drep4", &mad);
 	assert_int_equal(mad.kind, MAD_DREP);
 	assert_int_equal(mad.remote_id, 0xb71890e3);
 }
 
 static void captured_rejs(void **state)
 {
-	static const char *const no_listener[] = { "refused4", "refused6" };
+	static const char *const no_listener[] = { "rej_no_listener4", "rej_no_listener6" };
 	struct mad mad;
 
 	(void)state;
@@ -178,11 +178,11 @@ static void captured_rejs(void **state)
 		assert_int_equal(mad.local_id, 0); /* the identifier is absent */
 		assert_string_equal(rejection_text(mad.rej.reason), "nobody listens there");
 	}
-	parse_named("refused_by_user4", &mad);
+	parse_named("rej_consumer4", &mad);
 	assert_int_equal(mad.rej.reason, MAD_REASON_CONSUMER);
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 
-	parse_named("patience4", &mad);
+	parse_named("mra4", &mad);
 	assert_int_equal(mad.kind, MAD_MRA);
 	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(mad.mra.service_timeout, 24);
@@ -222,7 +222,7 @@ static void captured_mads_are_reproduced(void **state)
 
 static void invalid_headers_are_rejected(void **state)
 {
-	const uint8_t *original = mad_of(vector_named("request4"));
+	const uint8_t *original = mad_of(vector_named("req4"));
 	static const uint8_t header[] = { 0, 1, 2, 3, 16, 17 };
 	struct mad mad;
 

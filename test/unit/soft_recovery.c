@@ -44,7 +44,7 @@ static void respond(struct bench *bench, uint32_t psn, enum syndrome_kind kind, 
 	bench_respond(bench, OPCODE_ACKNOWLEDGE, psn, syndrome_make(kind, (uint8_t)value), 0);
 }
 
-/* Microseconds between transmissions. Without an RTT sample the timeout is the agreed one, limited. */
+/* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. */
 static void timeouts_without_rtt_sample(void **state)
 {
 	static const struct {

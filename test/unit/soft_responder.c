@@ -670,8 +670,8 @@ static void send_one(struct bench *bench, const struct work *work)
 	hosts_flush();
 }
 
-/* Unsignalled work requests do not set AckReq: the ACK of a later work request covers them. If none follows, AckReq is
- * sent after a delay; after an idle period, it is set on the first packet. */
+/* Unsignalled work requests do not set AckReq: the ACK of a later work request covers them. If none follows,
+ * the time-out sends the last one again with AckReq. After a pause the next ones set AckReq at once. */
 static void unsignalled_work_requests_no_ack(void **state)
 {
 	struct bench bench;
@@ -807,14 +807,14 @@ static void packets_of_other_senders_are_dropped(void **state)
 {
 	struct bench bench;
 	struct packet packet;
-	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } }, another_port;
+	struct address other_address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } }, another_port;
 	struct host *host;
 
 	(void)state;
 	responder_open(&bench, 4);
 	host = &testbed.hosts[1];
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	soft_qp_receive(host->transport, host->socket, &stranger, &packet, &icrc_good);
+	soft_qp_receive(host->transport, host->socket, &other_address, &packet, &icrc_good);
 	soft_qp_receive(host->transport, testbed.hosts[0].socket, &testbed.hosts[0].address, &packet, &icrc_good);
 	packet.pkey = 0x1234;
 	soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, &packet, &icrc_good);
@@ -856,7 +856,7 @@ static void forged_packets_keep_icrc_state(void **state)
 {
 	struct icrc_state pair = { .known = true, .last.identification = 100 }, before = pair;
 	const struct address *peer;
-	struct address stranger = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
+	struct address other_address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } };
 	struct bench bench;
 	uint32_t number;
 
@@ -866,7 +866,7 @@ static void forged_packets_keep_icrc_state(void **state)
 	number = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16).destination;
 	for (uint16_t ahead = 0; ahead < 40000; ahead += 100) {
 		receive_with_ip_id(&bench, &pair, peer, ahead, number + 1);
-		receive_with_ip_id(&bench, &pair, &stranger, ahead, number);
+		receive_with_ip_id(&bench, &pair, &other_address, ahead, number);
 	}
 	assert_memory_equal(&pair, &before, sizeof(pair));
 	assert_int_equal(testbed.hosts[1].cm_packets, 0);

@@ -5,7 +5,7 @@
 
 struct testbed testbed;
 
-static struct host *host_of(const struct soft_transport *transport)
+static struct host *cm_host_of(const struct soft_transport *transport)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
 		if (testbed.hosts[i].transport == transport)
@@ -99,7 +99,7 @@ void testbed_deliver(const struct sent_mad *sent_mad)
 }
 
 /* Called for each packet that a host sends: it must be a valid MAD. Returns true if it is dropped. */
-static bool packet_sent(void *owner, const struct frame *frame)
+static bool cm_packet_sent(void *owner, const struct frame *frame)
 {
 	struct sent_mad *sent_mad = &testbed.sent[testbed.sent_count++ % LENGTH(testbed.sent)];
 	const struct host *to = host_at(&frame->to);
@@ -150,7 +150,7 @@ void __wrap_soft_qp_suspect(struct soft_qp *qp);
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local)
 {
-	struct host *host = host_of(transport);
+	struct host *host = cm_host_of(transport);
 
 	assert_true(address_same_host(local, &host->address));
 	if (!host->listens || port_space != PORT_SPACE_TCP)
@@ -184,7 +184,7 @@ struct conn *conn_create(struct host *host)
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 						   const struct address *peer)
 {
-	struct conn *conn = conn_create(host_of(path->socket->transport));
+	struct conn *conn = conn_create(cm_host_of(path->socket->transport));
 
 	assert_true(listener == &conn->host->listener || listener == &conn->host->second);
 	conn->endpoint.listener = listener;
@@ -196,13 +196,13 @@ struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listene
 
 void __wrap_soft_enter(struct soft_transport *transport)
 {
-	assert_int_equal(host_of(transport)->entered++, 0);
+	assert_int_equal(cm_host_of(transport)->entered++, 0);
 	__real_soft_enter(transport);
 }
 
 void __wrap_soft_leave(struct soft_transport *transport)
 {
-	host_of(transport)->entered--;
+	cm_host_of(transport)->entered--;
 	__real_soft_leave(transport);
 }
 
@@ -318,7 +318,7 @@ int testbed_open(void **state)
 	(void)state;
 	memset(&testbed, 0, sizeof(testbed));
 	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
-	network->intercept = packet_sent;
+	network->intercept = cm_packet_sent;
 	testbed.next_qpn = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };

@@ -4,7 +4,7 @@
 
 struct qp_hosts testbed;
 
-static struct host *host_of(const struct soft_transport *transport)
+static struct host *qp_host_of(const struct soft_transport *transport)
 {
 	return &testbed.hosts[transport == testbed.hosts[1].transport];
 }
@@ -40,7 +40,7 @@ void hosts_flush(void)
 }
 
 /* Called for each packet that a host sends. Returns true if the packet is dropped. */
-static bool packet_sent(void *owner, const struct frame *frame)
+static bool qp_packet_sent(void *owner, const struct frame *frame)
 {
 	unsigned end = address_same_host(&frame->from, &testbed.hosts[1].address);
 	struct packet packet;
@@ -81,7 +81,7 @@ void qp_open(uint64_t seed)
 	network->byte_time = 800; /* 10 Gbit/s */
 	network->read_delay = 5 * CLOCK_NS_PER_US;
 	network->receive_buffer = 1 << 20;
-	network->intercept = packet_sent;
+	network->intercept = qp_packet_sent;
 	testbed.window = 1 << 19;
 	for (size_t index = 0; index < HOSTS; index++) {
 		struct host *host = &testbed.hosts[index];
@@ -130,7 +130,7 @@ void __wrap_soft_leave(struct soft_transport *transport);
 
 void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
 {
-	struct host *host = host_of(soft_of(endpoint->base.transport));
+	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
 
 	assert_true(host->reported_count < COMPLETIONS_MOST);
 	host->reported[host->reported_count++] =
@@ -140,7 +140,7 @@ void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completio
 
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
-	struct host *host = host_of(soft_of(endpoint->base.transport));
+	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
 
 	(void)code_name;
 	(void)code;
@@ -150,7 +150,7 @@ void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause,
 
 void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint)
 {
-	host_of(soft_of(endpoint->base.transport))->cm_packets++;
+	qp_host_of(soft_of(endpoint->base.transport))->cm_packets++;
 }
 
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload)
@@ -169,10 +169,10 @@ void __wrap_soft_leave(struct soft_transport *transport)
 {
 	/* A completion handler may reuse the memory: send first. */
 	soft_flush(transport);
-	host_deliver(host_of(transport));
+	host_deliver(qp_host_of(transport));
 	__real_soft_leave(transport);
 	/* As in the next turn of the loop. */
-	host_deliver(host_of(transport));
+	host_deliver(qp_host_of(transport));
 }
 
 /* ---- connected pairs ---- */

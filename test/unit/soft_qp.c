@@ -273,7 +273,7 @@ static void rnr_retry_7_is_infinite(void **state)
 	(void)state;
 	run_begin(run);
 	assert_false(network_run(4 * CLOCK_NS_PER_S));
-	/* One packet is sent every 5 ms or less often. */
+	/* The requester sends one packet at least every 5 ms. */
 	sent = network->sent;
 	assert_false(network_run(1 * CLOCK_NS_PER_S));
 	assert_in_range(network->sent - sent, 300, 450);

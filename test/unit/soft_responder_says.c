@@ -29,7 +29,7 @@ static bool record_response(struct network *where, const struct host *from, stru
 	return true;
 }
 
-static void responder_open(struct bench *bench)
+static void responses_open(struct bench *bench)
 {
 	bench_open(bench, 4);
 	testbed.tap = record_response;
@@ -50,7 +50,7 @@ static void no_nak_behind_rnr_nak(void **state)
 	struct bench bench;
 
 	(void)state;
-	responder_open(&bench);
+	responses_open(&bench);
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST, 8);
 	expect("R");
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 1, 8);
@@ -65,7 +65,7 @@ static void gap_closed_in_batch_gets_no_nak(void **state)
 	struct bench bench;
 
 	(void)state;
-	responder_open(&bench);
+	responses_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
@@ -83,7 +83,7 @@ static void nak_repeats_for_invalid_request_only(void **state)
 	struct bench bench;
 
 	(void)state;
-	responder_open(&bench);
+	responses_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 	expect("A");
 	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
@@ -106,7 +106,7 @@ static void final_ack_is_repeated(void **state)
 	for (int lossy = 0; lossy < 2; lossy++) {
 		struct bench bench;
 
-		responder_open(&bench);
+		responses_open(&bench);
 		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 		expect("A");
 		if (lossy) {

@@ -704,7 +704,7 @@ static void check_result(const struct side *side, unsigned allowed, const char *
 		check_done(side, name);
 }
 
-static void check_cm_empty(const struct side *side, const char *name)
+static void check_side_cm_empty(const struct side *side, const char *name)
 {
 	const struct soft_cm *cm = soft_of(side->transport)->cm;
 
@@ -755,8 +755,8 @@ void scenario_run(const struct scenario *scenario, struct choices *choices)
 	close_side(&testbed.server);
 	network->intercept = NULL;
 	network_advance(TIMEWAIT_TIME, UINT32_MAX);
-	check_cm_empty(&testbed.client, "client");
-	check_cm_empty(&testbed.server, "server");
+	check_side_cm_empty(&testbed.client, "client");
+	check_side_cm_empty(&testbed.server, "server");
 	transport_close(testbed.client.transport);
 	transport_close(testbed.server.transport);
 	network_close();

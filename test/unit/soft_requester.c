@@ -221,7 +221,7 @@ static void rnr_retries_are_counted(void **state)
 	}
 }
 
-/* The RNR NAK carries the delay as a code (IBTA 9.7.5.2.8). */
+/* The RNR NAK carries the delay as a timer code of IBTA's table. */
 static void rnr_delay_is_taken_from_nak(void **state)
 {
 	static const struct {

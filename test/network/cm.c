@@ -3,13 +3,13 @@
 
 #include "transport/soft/net/packet_io.h"
 
-struct testbed testbed;
+struct cm_hosts cm_hosts;
 
 static struct host *cm_host_of(const struct soft_transport *transport)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		if (testbed.hosts[i].transport == transport)
-			return &testbed.hosts[i];
+		if (cm_hosts.hosts[i].transport == transport)
+			return &cm_hosts.hosts[i];
 	fail();
 	return NULL;
 }
@@ -17,8 +17,8 @@ static struct host *cm_host_of(const struct soft_transport *transport)
 struct host *host_at(const struct address *address)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		if (address_same_host(&testbed.hosts[i].address, address))
-			return &testbed.hosts[i];
+		if (address_same_host(&cm_hosts.hosts[i].address, address))
+			return &cm_hosts.hosts[i];
 	return NULL;
 }
 
@@ -67,11 +67,11 @@ void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn)
 	assert_non_null(call);
 	call->conn = conn;
 	call->act = act;
-	call->next = testbed.calls;
-	call->pprev = &testbed.calls;
+	call->next = cm_hosts.calls;
+	call->pprev = &cm_hosts.calls;
 	if (call->next)
 		call->next->pprev = &call->next;
-	testbed.calls = call;
+	cm_hosts.calls = call;
 	loop_timer_start(NULL, &call->timer, delay, call_due, call);
 }
 
@@ -93,7 +93,7 @@ void testbed_deliver(const struct sent_mad *sent_mad)
 	assert_non_null(host_at(&sent_mad->to));
 	frame.length = header + MAD_SIZE;
 	memcpy(frame.bytes + header, sent_mad->bytes, MAD_SIZE);
-	network_append_icrc(&frame, &testbed.hosts[0].transport->icrc);
+	network_append_icrc(&frame, &cm_hosts.hosts[0].transport->icrc);
 	network_deliver(&frame);
 	network_read_sockets();
 }
@@ -101,7 +101,7 @@ void testbed_deliver(const struct sent_mad *sent_mad)
 /* Called for each packet that a host sends: it must be a valid MAD. Returns true if it is dropped. */
 static bool cm_packet_sent(void *owner, const struct frame *frame)
 {
-	struct sent_mad *sent_mad = &testbed.sent[testbed.sent_count++ % LENGTH(testbed.sent)];
+	struct sent_mad *sent_mad = &cm_hosts.sent[cm_hosts.sent_count++ % LENGTH(cm_hosts.sent)];
 	const struct host *to = host_at(&frame->to);
 	struct packet packet;
 
@@ -115,13 +115,13 @@ static bool cm_packet_sent(void *owner, const struct frame *frame)
 	assert_int_equal(packet.length, MAD_SIZE);
 	*sent_mad = (struct sent_mad){ frame->from, frame->to, { 0 } };
 	memcpy(sent_mad->bytes, packet.payload, MAD_SIZE);
-	return !(to && to->transport->cm) || (testbed.filter && !testbed.filter(sent_mad));
+	return !(to && to->transport->cm) || (cm_hosts.filter && !cm_hosts.filter(sent_mad));
 }
 
 void testbed_flush(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
-		soft_flush(testbed.hosts[i].transport);
+		soft_flush(cm_hosts.hosts[i].transport);
 }
 
 /* ---- replaced functions (cm.wrap) ---- */
@@ -169,14 +169,14 @@ struct conn *conn_create(struct host *host)
 
 	assert_non_null(conn);
 	conn->host = host;
-	conn->next = testbed.conns;
-	testbed.conns = conn;
+	conn->next = cm_hosts.conns;
+	cm_hosts.conns = conn;
 	conn->endpoint.base.transport = &host->transport->base;
 	conn->endpoint.base.log = host->transport->base.log;
 	conn->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 	};
-	conn->qp.qpn = testbed.next_qpn++;
+	conn->qp.qpn = cm_hosts.next_qpn++;
 	conn->endpoint.qp = &conn->qp;
 	return conn;
 }
@@ -230,10 +230,10 @@ static void record_event(struct conn *conn, enum soft_event_kind kind, const voi
 	if (length)
 		memcpy(conn->data, data, length);
 	/* Events are delivered after the CM has returned. */
-	if (kind == SOFT_EVENT_REQUESTED && testbed.requested)
-		call_later(conn, 0, testbed.requested);
-	if (kind == SOFT_EVENT_ESTABLISHED && testbed.established)
-		call_later(conn, 0, testbed.established);
+	if (kind == SOFT_EVENT_REQUESTED && cm_hosts.requested)
+		call_later(conn, 0, cm_hosts.requested);
+	if (kind == SOFT_EVENT_ESTABLISHED && cm_hosts.established)
+		call_later(conn, 0, cm_hosts.established);
 }
 
 void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
@@ -316,13 +316,13 @@ void host_exit(struct host *host)
 int testbed_open(void **state)
 {
 	(void)state;
-	memset(&testbed, 0, sizeof(testbed));
+	memset(&cm_hosts, 0, sizeof(cm_hosts));
 	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
 	network->intercept = cm_packet_sent;
-	testbed.next_qpn = 0x1234;
+	cm_hosts.next_qpn = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {
 		struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(i + 1) } };
-		struct host *host = &testbed.hosts[i];
+		struct host *host = &cm_hosts.hosts[i];
 
 		host->transport = stack_open();
 		host_set_address(host, &address);
@@ -333,16 +333,16 @@ int testbed_open(void **state)
 		host->listener.base.log = host->transport->base.log;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}
-	testbed.hosts[1].listens = true;
+	cm_hosts.hosts[1].listens = true;
 	return 0;
 }
 
 void free_conns(void)
 {
-	while (testbed.conns) {
-		struct conn *conn = testbed.conns;
+	while (cm_hosts.conns) {
+		struct conn *conn = cm_hosts.conns;
 
-		testbed.conns = conn->next;
+		cm_hosts.conns = conn->next;
 		free(conn);
 	}
 }
@@ -350,12 +350,12 @@ void free_conns(void)
 int testbed_close(void **state)
 {
 	(void)state;
-	while (testbed.calls)
-		call_free(testbed.calls);
+	while (cm_hosts.calls)
+		call_free(cm_hosts.calls);
 	for (unsigned i = 0; i < HOSTS; i++)
-		host_exit(&testbed.hosts[i]);
+		host_exit(&cm_hosts.hosts[i]);
 	for (unsigned i = 0; i < HOSTS; i++)
-		stack_close(testbed.hosts[i].transport);
+		stack_close(cm_hosts.hosts[i].transport);
 	network_close();
 	free_conns();
 	return 0;

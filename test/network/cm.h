@@ -66,7 +66,7 @@ struct conn {
 	bool released;
 };
 
-struct testbed {
+struct cm_hosts {
 	struct host hosts[HOSTS];
 	bool (*filter)(const struct sent_mad *sent_mad); /* false: the MAD is dropped; NULL: all are delivered */
 	struct sent_mad sent[64];			 /* the last MADs that hosts sent */
@@ -78,7 +78,7 @@ struct testbed {
 	uint32_t next_qpn;
 };
 
-extern struct testbed testbed;
+extern struct cm_hosts cm_hosts;
 
 bool testbed_chance(unsigned per_cent);
 int64_t testbed_time(int64_t most);
@@ -112,7 +112,7 @@ void do_receive_packet(struct conn *conn);
 struct conn *passive_conn(void);
 enum cm_state state_of(const struct conn *conn);
 bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad);
-/* Returns the last MAD of a kind that a host sent, or NULL. mad points into testbed.sent. */
+/* Returns the last MAD of a kind that a host sent, or NULL. mad points into cm_hosts.sent. */
 const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad);
 unsigned count_sent(enum mad_kind kind);
 void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad);

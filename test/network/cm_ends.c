@@ -25,7 +25,7 @@ struct conn *connect_from(struct host *host, const struct host *to, uint16_t por
 
 struct conn *connect_one(void)
 {
-	return connect_from(&testbed.hosts[0], &testbed.hosts[1], PORT);
+	return connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT);
 }
 
 void do_accept(struct conn *conn)
@@ -70,7 +70,7 @@ void do_receive_packet(struct conn *conn)
 
 struct conn *passive_conn(void)
 {
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		if (conn->events[SOFT_EVENT_REQUESTED])
 			return conn;
 	return NULL;
@@ -90,8 +90,8 @@ bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad)
 
 const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad)
 {
-	for (size_t i = 0; i < LENGTH(testbed.sent) && i < testbed.sent_count; i++) {
-		const struct sent_mad *sent_mad = &testbed.sent[(testbed.sent_count - 1 - i) % LENGTH(testbed.sent)];
+	for (size_t i = 0; i < LENGTH(cm_hosts.sent) && i < cm_hosts.sent_count; i++) {
+		const struct sent_mad *sent_mad = &cm_hosts.sent[(cm_hosts.sent_count - 1 - i) % LENGTH(cm_hosts.sent)];
 
 		if (parse_sent(sent_mad, mad) && mad->kind == kind &&
 		    address_same_host(&sent_mad->from, &host->address))
@@ -105,9 +105,9 @@ unsigned count_sent(enum mad_kind kind)
 	unsigned count = 0;
 	struct mad mad;
 
-	assert_true(testbed.sent_count <= LENGTH(testbed.sent));
-	for (size_t i = 0; i < testbed.sent_count; i++)
-		count += parse_sent(&testbed.sent[i], &mad) && mad.kind == kind;
+	assert_true(cm_hosts.sent_count <= LENGTH(cm_hosts.sent));
+	for (size_t i = 0; i < cm_hosts.sent_count; i++)
+		count += parse_sent(&cm_hosts.sent[i], &mad) && mad.kind == kind;
 	return count;
 }
 
@@ -157,10 +157,10 @@ bool drop_all(const struct sent_mad *sent_mad)
 void check_cm_empty(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
-		const struct soft_cm *cm = testbed.hosts[i].transport->cm;
+		const struct soft_cm *cm = cm_hosts.hosts[i].transport->cm;
 
-		assert_int_equal(testbed.hosts[i].listener.pending_requests, 0);
-		assert_int_equal(testbed.hosts[i].second.pending_requests, 0);
+		assert_int_equal(cm_hosts.hosts[i].listener.pending_requests, 0);
+		assert_int_equal(cm_hosts.hosts[i].second.pending_requests, 0);
 		assert_int_equal(cm->half_open, 0);
 		assert_int_equal(cm->orphans, 0);
 		assert_int_equal(cm->timewait.count, 0);
@@ -173,7 +173,7 @@ void check_cm_empty(void)
 
 void release_all(void)
 {
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		do_release(conn);
 	network_drain();
 	check_cm_empty();
@@ -183,7 +183,7 @@ unsigned count_established(void)
 {
 	unsigned count = 0;
 
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		count += is_established(conn);
 	return count;
 }
@@ -192,7 +192,7 @@ struct conn *connect_pair(struct conn **other)
 {
 	struct conn *active;
 
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	*other = passive_conn();
@@ -240,7 +240,7 @@ void icmp_port_unreachable(struct host *host, const struct host *peer, uint32_t 
 
 void icmp_for_mad(struct host *host, const struct conn *conn)
 {
-	icmp_port_unreachable(host, &testbed.hosts[1], MAD_QPN, conn->endpoint.cm_id->local_id, 48);
+	icmp_port_unreachable(host, &cm_hosts.hosts[1], MAD_QPN, conn->endpoint.cm_id->local_id, 48);
 }
 
 /* ---- MADs captured from Linux 6.1 rxe, addresses 10.0.0.1 and 10.0.0.2 ---- */
@@ -272,16 +272,16 @@ uint64_t state_hash(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct soft_cm *cm = testbed.hosts[i].transport->cm;
+		const struct soft_cm *cm = cm_hosts.hosts[i].transport->cm;
 
-		sum = sum * 31 + testbed.hosts[i].listener.pending_requests;
+		sum = sum * 31 + cm_hosts.hosts[i].listener.pending_requests;
 		sum = sum * 31 + cm->half_open;
 		sum = sum * 31 + cm->orphans;
 		sum = sum * 31 + cm->timewait.count;
 		for (unsigned index = 0; index < CM_INDEXES; index++)
 			sum = sum * 31 + cm->tables[index].count;
 	}
-	for (const struct conn *conn = testbed.conns; conn; conn = conn->next) {
+	for (const struct conn *conn = cm_hosts.conns; conn; conn = conn->next) {
 		const struct soft_cm_id *cm_id = conn->endpoint.cm_id;
 
 		sum = sum * 31 + conn->qp.state;
@@ -326,8 +326,8 @@ struct conn *connect_filtered(bool (*filter)(const struct sent_mad *sent_mad))
 {
 	struct conn *active;
 
-	testbed.requested = do_accept;
-	testbed.filter = filter;
+	cm_hosts.requested = do_accept;
+	cm_hosts.filter = filter;
 	active = connect_one();
 	network_run(50 * CLOCK_NS_PER_MS);
 	return active;

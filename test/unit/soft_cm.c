@@ -7,14 +7,14 @@
 
 static void test_icmp_port_unreachable(void **state)
 {
-	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1], *other_host = &testbed.hosts[2];
+	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1], *other_host = &cm_hosts.hosts[2];
 	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
 	(void)state;
 	disconnecting = connect_pair(&passive);
 	active = connect_pair(&passive);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	connecting = connect_one();
 	do_disconnect(disconnecting);
 	id = connecting->endpoint.cm_id->local_id;
@@ -47,7 +47,7 @@ static void test_icmp_port_unreachable(void **state)
 /* EHOSTUNREACH and ENETUNREACH can be temporary: nothing fails. The error is reported if a timeout follows. */
 static void test_icmp_host_unreachable(void **state)
 {
-	struct host *host = &testbed.hosts[0], *peer = &testbed.hosts[1];
+	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1];
 	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
@@ -55,7 +55,7 @@ static void test_icmp_host_unreachable(void **state)
 	disconnecting = connect_pair(&passive);
 	do_disconnect(disconnecting);
 	active = connect_pair(&passive);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	connecting = connect_one();
 	id = connecting->endpoint.cm_id->local_id;
 	icmp_unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id + 1, 48);
@@ -76,14 +76,14 @@ static void test_icmp_half_open(void **state)
 	struct conn *active;
 
 	(void)state;
-	testbed.requested = do_accept;
-	testbed.filter = drop_rtu;
+	cm_hosts.requested = do_accept;
+	cm_hosts.filter = drop_rtu;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
-	icmp_port_unreachable(&testbed.hosts[1], &testbed.hosts[0], active->qp.qpn, 0, 64);
+	icmp_port_unreachable(&cm_hosts.hosts[1], &cm_hosts.hosts[0], active->qp.qpn, 0, 64);
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
-	icmp_port_unreachable(&testbed.hosts[1], &testbed.hosts[0], MAD_QPN, passive_conn()->endpoint.cm_id->local_id,
+	icmp_port_unreachable(&cm_hosts.hosts[1], &cm_hosts.hosts[0], MAD_QPN, passive_conn()->endpoint.cm_id->local_id,
 			      64);
 	assert_int_equal(passive_conn()->code, ECONNREFUSED);
 	release_all();
@@ -97,7 +97,7 @@ static void test_many_connects(void **state)
 	};
 
 	(void)state;
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		connect_one();
 	network_run(CLOCK_NS_PER_MS);
@@ -140,7 +140,7 @@ static void storm_requested(struct conn *conn)
 
 static void storm_established(struct conn *conn)
 {
-	for (struct conn *other = testbed.conns; other; other = other->next)
+	for (struct conn *other = cm_hosts.conns; other; other = other->next)
 		if (other->qp.qpn == conn->qp.agreement.peer_qpn && testbed_chance(50))
 			call_later(other, testbed_time(300 * CLOCK_NS_PER_MS), do_receive_packet);
 	call_later(conn, testbed_time(5 * CLOCK_NS_PER_S), do_end);
@@ -151,7 +151,7 @@ static unsigned count_events(enum soft_event_kind kind)
 {
 	unsigned count = 0;
 
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		count += conn->events[kind];
 	return count;
 }
@@ -162,14 +162,14 @@ static void run_storm(unsigned drop, unsigned repeat, int64_t jitter)
 	network->repeat = 10 * repeat;
 	network->reorder = 1000;
 	network->jitter = jitter;
-	testbed.requested = storm_requested;
-	testbed.established = storm_established;
+	cm_hosts.requested = storm_requested;
+	cm_hosts.established = storm_established;
 	for (unsigned i = 0; i < STORM_CONNECTIONS; i++)
 		call_later(NULL, testbed_time(3 * CLOCK_NS_PER_S), do_connect);
 	network_drain();
 	/* Each endpoint has a final event, or is established. The peer of an established one is established, or left
 	 * without a DREQ that arrived. */
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next) {
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next) {
 		if (conn->released)
 			continue;
 		assert_true(conn->last == SOFT_EVENT_ESTABLISHED || conn->last == SOFT_EVENT_DISCONNECTED ||
@@ -177,9 +177,9 @@ static void run_storm(unsigned drop, unsigned repeat, int64_t jitter)
 		if (is_established(conn))
 			assert_int_equal(state_of(conn), CM_ESTABLISHED);
 	}
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		do_disconnect(conn);
-	testbed.established = NULL;
+	cm_hosts.established = NULL;
 	network_drain();
 	assert_int_equal(count_established(), 0);
 	release_all();

@@ -18,11 +18,11 @@ static void test_request(void **state)
 	(void)state;
 	active = connect_one();
 	testbed_flush();
-	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	assert_int_equal(mad.local_id, active->endpoint.cm_id->local_id);
 	assert_int_equal(mad.remote_id, 0);
 	assert_int_equal(mad.req.service_id, 0x01060000 + PORT);
-	assert_int_equal(mad.req.ca_guid, testbed.hosts[0].transport->guid);
+	assert_int_equal(mad.req.ca_guid, cm_hosts.hosts[0].transport->guid);
 	assert_int_equal(mad.req.qpn, active->qp.qpn);
 	assert_int_equal(mad.req.transport, MAD_TRANSPORT_RC);
 	assert_int_equal(mad.req.local_response_timeout, 18);
@@ -43,8 +43,8 @@ static void test_request(void **state)
 	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
 	assert_int_equal(address.version, 4);
 	assert_int_equal(address.port, 40000);
-	assert_memory_equal(address.source, testbed.hosts[0].address.bytes, 4);
-	assert_memory_equal(address.destination, testbed.hosts[1].address.bytes, 4);
+	assert_memory_equal(address.source, cm_hosts.hosts[0].address.bytes, 4);
+	assert_memory_equal(address.destination, cm_hosts.hosts[1].address.bytes, 4);
 	assert_memory_equal(mad.private_data + MAD_ADDRESS_SIZE, "connect", DATA_SIZE);
 	do_release(active);
 }
@@ -80,13 +80,13 @@ static void test_options(void **state)
 	struct conn *active;
 
 	(void)state;
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	active = connect_one();
 	do_release(active);
-	active = conn_create(&testbed.hosts[0]);
-	active->endpoint.path = (struct soft_path){ .socket = testbed.hosts[0].socket,
-						    .local = testbed.hosts[0].address,
-						    .peer = testbed.hosts[1].address,
+	active = conn_create(&cm_hosts.hosts[0]);
+	active->endpoint.path = (struct soft_path){ .socket = cm_hosts.hosts[0].socket,
+						    .local = cm_hosts.hosts[0].address,
+						    .peer = cm_hosts.hosts[1].address,
 						    .mtu = 1024,
 						    .type_of_service = 0x20 };
 	path.ack_timeout = 14;
@@ -110,21 +110,21 @@ static void test_options(void **state)
 /* Connects with a type of service, and the options of the listener. Returns the type of service of the passive side. */
 static uint8_t connect_with_tos(struct path_options *path, uint8_t tos)
 {
-	struct conn *active = conn_create(&testbed.hosts[0]);
+	struct conn *active = conn_create(&cm_hosts.hosts[0]);
 	uint8_t response;
 
-	active->endpoint.path = (struct soft_path){ .socket = testbed.hosts[0].socket,
-						    .local = testbed.hosts[0].address,
-						    .peer = testbed.hosts[1].address,
+	active->endpoint.path = (struct soft_path){ .socket = cm_hosts.hosts[0].socket,
+						    .local = cm_hosts.hosts[0].address,
+						    .peer = cm_hosts.hosts[1].address,
 						    .mtu = 1024,
 						    .type_of_service = tos };
 	active->endpoint.base.peer.port = PORT;
-	testbed.hosts[1].listener.base.options.path = path;
+	cm_hosts.hosts[1].listener.base.options.path = path;
 	assert_int_equal(soft_cm_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
 	response = passive_conn()->qp.agreement.path.type_of_service;
-	testbed.hosts[1].listener.base.options.path = NULL;
+	cm_hosts.hosts[1].listener.base.options.path = NULL;
 	do_release(active);
 	do_release(passive_conn());
 	return response;
@@ -137,7 +137,7 @@ static void test_type_of_service(void **state)
 	struct path_options path = PATH_OPEN;
 
 	(void)state;
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	assert_int_equal(connect_with_tos(NULL, 0x20), 0x20);
 	assert_int_equal(connect_with_tos(NULL, 0x23), 0x20);
 	assert_int_equal(connect_with_tos(&path, 0xb9), 0xb8);
@@ -158,8 +158,8 @@ static void test_smaller_mtu(void **state)
 	struct mad first, second, rej;
 
 	(void)state;
-	testbed.hosts[0].mtu = 4096;
-	testbed.requested = do_accept;
+	cm_hosts.hosts[0].mtu = 4096;
+	cm_hosts.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
@@ -167,27 +167,27 @@ static void test_smaller_mtu(void **state)
 	assert_int_equal(active->qp.agreement.path.mtu, 1024);
 	assert_int_equal(active->endpoint.path.mtu, 1024);
 	/* The second REQ has new identifiers: a late reply to the first does not match. */
-	assert_true(parse_sent(&testbed.sent[0], &first));
-	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &second));
+	assert_true(parse_sent(&cm_hosts.sent[0], &first));
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &second));
 	assert_int_not_equal(first.transaction, second.transaction);
 	assert_int_not_equal(first.local_id, second.local_id);
 	do_release(active);
 	do_release(passive_conn());
 	/* A REJ with an MTU that is not smaller fails the connection: otherwise REQs would repeat endlessly. */
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	active = connect_one();
 	testbed_flush();
 	active->endpoint.cm_id->agreement.path.mtu = 1024;
-	rej = mad_forge(MAD_REJ, active, &testbed.hosts[1]);
+	rej = mad_forge(MAD_REJ, active, &cm_hosts.hosts[1]);
 	rej.rej.reason = MAD_REASON_MTU;
 	rej.rej.information = &mtu_1024;
 	rej.rej.information_length = 1;
-	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &rej);
+	testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &rej);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	do_release(active);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	/* The active side has the smaller MTU. */
-	testbed.hosts[0].mtu = 256;
+	cm_hosts.hosts[0].mtu = 256;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	check_agreement(active, passive_conn());
@@ -215,8 +215,8 @@ static void test_server_options(void **state)
 	server_options.mtu = 512;
 	server_options.type_of_service = 0x40;
 	server_options.ack_timeout = 16;
-	testbed.hosts[1].listener.base.options.path = &server_options;
-	testbed.requested = accept_with_options;
+	cm_hosts.hosts[1].listener.base.options.path = &server_options;
+	cm_hosts.requested = accept_with_options;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
@@ -225,7 +225,7 @@ static void test_server_options(void **state)
 	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
 	do_release(active);
 	do_release(passive_conn());
-	testbed.hosts[1].listener.base.options.path = NULL;
+	cm_hosts.hosts[1].listener.base.options.path = NULL;
 }
 
 static void test_connect_to_same_host(void **state)
@@ -233,8 +233,8 @@ static void test_connect_to_same_host(void **state)
 	struct conn *active, *passive;
 
 	(void)state;
-	testbed.requested = do_accept;
-	active = connect_from(&testbed.hosts[1], &testbed.hosts[1], PORT);
+	cm_hosts.requested = do_accept;
+	active = connect_from(&cm_hosts.hosts[1], &cm_hosts.hosts[1], PORT);
 	network_run(CLOCK_NS_PER_MS);
 	passive = passive_conn();
 	assert_true(is_established(active) && is_established(passive));
@@ -254,9 +254,10 @@ static void test_ip6(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		host_set_address(&testbed.hosts[i], &(struct address){ .family = ADDRESS_IP6,
-								       .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
-								       .scope = 4 });
+		host_set_address(&cm_hosts.hosts[i],
+				 &(struct address){ .family = ADDRESS_IP6,
+						    .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
+						    .scope = 4 });
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
 	do_release(active);
@@ -270,7 +271,7 @@ static void test_no_listener(void **state)
 	struct conn *active;
 
 	(void)state;
-	active = connect_from(&testbed.hosts[0], &testbed.hosts[1], PORT + 2);
+	active = connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT + 2);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
@@ -283,7 +284,7 @@ static void test_no_response(void **state)
 	struct conn *active;
 
 	(void)state;
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	active = connect_one();
 	network_run(3 * CLOCK_NS_PER_S);
 	assert_true(count_sent(MAD_REQ) >= 5 && count_sent(MAD_REQ) <= 7);
@@ -306,7 +307,7 @@ static void test_mra(void **state)
 	active = connect_one();
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(passive_conn()), CM_REQ_RECEIVED);
-	assert_non_null(last_sent(MAD_MRA, &testbed.hosts[1], &mad));
+	assert_non_null(last_sent(MAD_MRA, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.mra.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(count_sent(MAD_REQ), 2);
 	network_run(1500 * CLOCK_NS_PER_MS);
@@ -329,14 +330,14 @@ static void test_late_rep(void **state)
 	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	testbed.filter = drop_rej;
+	cm_hosts.filter = drop_rej;
 	do_release(active);
 	network_run(CLOCK_NS_PER_MS);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[0], &mad));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
 	assert_int_equal(mad.remote_id, passive_conn()->endpoint.cm_id->local_id);
 	do_release(passive_conn());
@@ -352,10 +353,10 @@ static void test_rep_after_timewait(void **state)
 	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	testbed.filter = drop_rej;
+	cm_hosts.filter = drop_rej;
 	do_release(active);
 	network_run(60 * CLOCK_NS_PER_S);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
@@ -368,13 +369,13 @@ static void test_rep_after_failure(void **state)
 	struct conn *active;
 
 	(void)state;
-	testbed.requested = do_accept;
-	testbed.filter = drop_rep;
+	cm_hosts.requested = do_accept;
+	cm_hosts.filter = drop_rep;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	icmp_for_mad(&testbed.hosts[0], active);
+	icmp_for_mad(&cm_hosts.hosts[0], active);
 	assert_int_equal(state_of(active), CM_TIMEWAIT);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
@@ -387,14 +388,14 @@ static void test_invalid_rep(void **state)
 	struct mad mad, response;
 
 	(void)state;
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	active = connect_one();
-	mad = mad_forge(MAD_REP, active, &testbed.hosts[1]);
+	mad = mad_forge(MAD_REP, active, &cm_hosts.hosts[1]);
 	mad.rep.qpn = 1;
-	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
+	testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &mad);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->qp.state, QP_RESET);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[0], &response));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &response));
 	assert_int_equal(response.remote_id, mad.local_id);
 	release_all();
 }
@@ -407,11 +408,11 @@ static void test_peer_restart(void **state)
 
 	(void)state;
 	older = connect_pair(&passive);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	newer = connect_one();
-	mad = mad_forge(MAD_REP, newer, &testbed.hosts[1]);
+	mad = mad_forge(MAD_REP, newer, &cm_hosts.hosts[1]);
 	mad.rep.qpn = passive->qp.qpn;
-	testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
+	testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &mad);
 	assert_true(is_established(newer));
 	assert_int_equal(older->last, SOFT_EVENT_FAILED);
 	assert_int_equal(older->code, ECONNRESET);
@@ -421,7 +422,7 @@ static void test_peer_restart(void **state)
 /* Each used field of a REP, with distinct values, and with values above our limits. */
 static void test_rep_fields(void **state)
 {
-	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	static const struct {
 		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 4, 4, 4, 4 }, { 5, 255, 4, 4 } };
@@ -431,8 +432,8 @@ static void test_rep_fields(void **state)
 		struct conn *active;
 		struct mad mad;
 
-		testbed.filter = drop_all;
-		active = connect_from(&testbed.hosts[1], server, PORT);
+		cm_hosts.filter = drop_all;
+		active = connect_from(&cm_hosts.hosts[1], server, PORT);
 		mad = captured("rep4", active);
 		mad.local_id += (uint32_t)row;
 		mad.rep.qpn = 0x100 + (uint32_t)row;
@@ -455,13 +456,13 @@ static void test_rep_fields(void **state)
 
 static void test_captured_server(void **state)
 {
-	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	struct conn *active;
 	struct mad mad, response;
 
 	(void)state;
-	testbed.filter = drop_all;
-	active = connect_from(&testbed.hosts[1], server, PORT);
+	cm_hosts.filter = drop_all;
+	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("mra4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
@@ -486,18 +487,18 @@ static void test_captured_server(void **state)
 
 static void test_captured_rej(void **state)
 {
-	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	struct conn *active;
 	struct mad mad;
 
 	(void)state;
-	testbed.filter = drop_all;
-	active = connect_from(&testbed.hosts[1], server, PORT);
+	cm_hosts.filter = drop_all;
+	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("rej_no_listener4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
 	assert_string_equal(active->cause, "nobody listens there");
-	active = connect_from(&testbed.hosts[1], server, PORT);
+	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("rej_consumer4", active);
 	testbed_inject(server, client, &mad);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);

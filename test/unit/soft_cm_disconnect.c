@@ -27,9 +27,9 @@ static void test_dreq_with_other_qpn(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	mad = mad_forge(MAD_DREQ, passive, &testbed.hosts[0]);
+	mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);
 	mad.dreq.remote_qpn++;
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive));
 	assert_int_equal(count_sent(MAD_DREP), 0);
@@ -68,13 +68,13 @@ static void test_repeated_dreq(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	testbed.filter = drop_dreq_drep;
+	cm_hosts.filter = drop_dreq_drep;
 	do_disconnect(active);
 	network_run(50 * CLOCK_NS_PER_MS);
 	do_release(passive); /* its DREQ is dropped */
 	network_run(5 * CLOCK_NS_PER_S);
 	assert_int_equal(state_of(active), CM_DREQ_SENT);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	network_run(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_release(active);
@@ -93,7 +93,7 @@ static void test_drep_repeats_at_exit(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(count_sent(MAD_DREP), 1);
 	do_release(passive);
-	host_exit(&testbed.hosts[1]);
+	host_exit(&cm_hosts.hosts[1]);
 	assert_int_equal(count_sent(MAD_DREP), 3);
 	do_release(active);
 	network_drain();
@@ -108,7 +108,7 @@ static void test_dreq_repeats_at_exit(void **state)
 	do_release(active);
 	testbed_flush();
 	assert_int_equal(count_sent(MAD_DREQ), 1);
-	host_exit(&testbed.hosts[0]);
+	host_exit(&cm_hosts.hosts[0]);
 	assert_int_equal(count_sent(MAD_DREQ), 3);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 1);
@@ -171,11 +171,11 @@ static void test_release_while_established(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	testbed.filter = drop_dreq_drep;
+	cm_hosts.filter = drop_dreq_drep;
 	do_release(passive);
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(testbed.hosts[1].transport->cm->orphans, 1);
-	testbed.filter = NULL;
+	assert_int_equal(cm_hosts.hosts[1].transport->cm->orphans, 1);
+	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	do_release(active);
@@ -190,14 +190,14 @@ static void test_no_drep_no_rtu(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	do_disconnect(active);
 	network_drain();
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_true(is_established(passive));
 	do_release(passive);
 	do_release(active);
-	testbed.filter = drop_rep;
+	cm_hosts.filter = drop_rep;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	passive = passive_conn();
@@ -219,18 +219,18 @@ static void test_mads_extend_timewait(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		const struct cm_list *timewait = &testbed.hosts[1].transport->cm->timewait;
+		const struct cm_list *timewait = &cm_hosts.hosts[1].transport->cm->timewait;
 		struct conn *active, *passive;
 		struct mad mad;
 
-		testbed.requested = rows[row].rejected ? do_reject : do_accept;
+		cm_hosts.requested = rows[row].rejected ? do_reject : do_accept;
 		active = connect_one();
 		network_run(CLOCK_NS_PER_MS);
 		passive = passive_conn();
 		if (rows[row].kind == MAD_DREQ)
-			mad = mad_forge(MAD_DREQ, passive, &testbed.hosts[0]);
+			mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);
 		else
-			assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
+			assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 		do_disconnect(active);
 		network_run(CLOCK_NS_PER_MS);
 		do_release(active);
@@ -238,7 +238,7 @@ static void test_mads_extend_timewait(void **state)
 		for (unsigned turn = 0; turn < 2; turn++) {
 			network_run(15 * CLOCK_NS_PER_S);
 			assert_int_equal(timewait->count, 1);
-			testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+			testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 		}
 		network_run(21 * CLOCK_NS_PER_S);
 		assert_int_equal(timewait->count, 0);
@@ -254,7 +254,7 @@ static void test_orphan_dreq_repeats(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	do_release(active);
 	network_drain();
 	assert_int_equal(count_sent(MAD_DREQ), 1 + CM_ORPHAN_RESENDS);
@@ -266,16 +266,16 @@ static void test_orphan_dreq_repeats(void **state)
 /* More connections in timewait than the limit: the oldest are removed, also with an endpoint. */
 static void test_timewait_limit(void **state)
 {
-	struct soft_cm *cm = testbed.hosts[0].transport->cm;
+	struct soft_cm *cm = cm_hosts.hosts[0].transport->cm;
 	struct conn *active = NULL, *first = NULL;
 
 	(void)state;
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	for (unsigned i = 0; i < CM_TIMEWAIT_MOST + 1000; i++) {
 		active = connect_one();
 		if (!first)
 			first = active;
-		icmp_for_mad(&testbed.hosts[0], active);
+		icmp_for_mad(&cm_hosts.hosts[0], active);
 		assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	}
 	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MOST);
@@ -289,15 +289,15 @@ static void test_timewait_limit(void **state)
 /* Unanswered DREQs of released endpoints are limited. */
 static void test_orphan_limit(void **state)
 {
-	const struct soft_cm *cm = testbed.hosts[0].transport->cm;
+	const struct soft_cm *cm = cm_hosts.hosts[0].transport->cm;
 
 	(void)state;
 	for (unsigned i = 0; i < CM_ORPHANS_MOST + 10; i++) {
 		struct conn *passive, *active;
 
-		testbed.filter = NULL;
+		cm_hosts.filter = NULL;
 		active = connect_pair(&passive);
-		testbed.filter = drop_all;
+		cm_hosts.filter = drop_all;
 		do_release(active);
 		do_release(passive);
 		testbed_flush();

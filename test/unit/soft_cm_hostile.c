@@ -6,7 +6,7 @@
 
 static const enum mad_kind response_kinds[] = { MAD_MRA, MAD_REJ, MAD_REP, MAD_RTU, MAD_DREQ, MAD_DREP };
 
-/* Creates cm_ids in each state. From then on no MAD is delivered. testbed.sent holds all MADs. */
+/* Creates cm_ids in each state. From then on no MAD is delivered. cm_hosts.sent holds all MADs. */
 static void create_all_states(struct conn *conns[10])
 {
 	struct conn *passive;
@@ -19,19 +19,19 @@ static void create_all_states(struct conn *conns[10])
 	conns[5] = passive;
 	do_disconnect(conns[4]);
 	network_run(CLOCK_NS_PER_MS);
-	testbed.requested = NULL;
+	cm_hosts.requested = NULL;
 	conns[6] = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	conns[7] = passive_conn(); /* CM_REQ_RECEIVED */
-	testbed.filter = drop_rep;
-	testbed.requested = do_accept;
+	cm_hosts.filter = drop_rep;
+	cm_hosts.requested = do_accept;
 	conns[8] = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	conns[9] = passive_conn(); /* CM_REP_SENT */
-	testbed.requested = do_reject;
+	cm_hosts.requested = do_reject;
 	do_release(connect_one());
 	network_run(CLOCK_NS_PER_MS);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	do_disconnect(conns[2]);
 	testbed_flush();
 	assert_int_equal(state_of(conns[0]), CM_ESTABLISHED);
@@ -56,7 +56,7 @@ static void assert_all_ignored(void (*inject)(struct conn *target, const struct 
 	before = state_hash();
 	for (unsigned i = 0; i < LENGTH(conns); i++)
 		for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
-			const struct host *peer = &testbed.hosts[conns[i]->host == &testbed.hosts[0]];
+			const struct host *peer = &cm_hosts.hosts[conns[i]->host == &cm_hosts.hosts[0]];
 			struct mad mad = mad_forge(response_kinds[kind], conns[i], peer);
 
 			inject(conns[i], peer, &mad);
@@ -67,7 +67,7 @@ static void assert_all_ignored(void (*inject)(struct conn *target, const struct 
 static void send_from_other_host(struct conn *target, const struct host *peer, struct mad *mad)
 {
 	(void)peer;
-	testbed_inject(&testbed.hosts[2], target->host, mad);
+	testbed_inject(&cm_hosts.hosts[2], target->host, mad);
 }
 
 static void test_wrong_source(void **state)
@@ -78,10 +78,10 @@ static void test_wrong_source(void **state)
 	assert_all_ignored(send_from_other_host);
 	before = state_hash();
 	/* Repeats the recorded MADs, also REQs, from another host. */
-	for (size_t i = 0; i < testbed.sent_count && i < LENGTH(testbed.sent); i++) {
-		struct sent_mad sent_mad = testbed.sent[i];
+	for (size_t i = 0; i < cm_hosts.sent_count && i < LENGTH(cm_hosts.sent); i++) {
+		struct sent_mad sent_mad = cm_hosts.sent[i];
 
-		sent_mad.from = testbed.hosts[2].address;
+		sent_mad.from = cm_hosts.hosts[2].address;
 		if (!address_same_host(&sent_mad.to, &sent_mad.from))
 			testbed_deliver(&sent_mad);
 		testbed_flush();
@@ -139,7 +139,7 @@ static void test_timeout_rej_without_our_id(void **state)
 	(void)state;
 	create_all_states(conns);
 	for (unsigned i = 0; i < LENGTH(conns); i++) {
-		const struct host *peer = &testbed.hosts[conns[i]->host == &testbed.hosts[0]];
+		const struct host *peer = &cm_hosts.hosts[conns[i]->host == &cm_hosts.hosts[0]];
 		struct mad mad = mad_forge(MAD_REJ, conns[i], peer);
 		enum cm_state before = state_of(conns[i]);
 		bool counts = before == CM_REQ_RECEIVED || before == CM_REP_SENT;
@@ -172,17 +172,17 @@ static void test_no_oracle(void **state)
 	for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
 		uint64_t sent_before = network->sent, responses;
 
-		mad = mad_forge(response_kinds[kind], active, &testbed.hosts[2]);
-		testbed_inject(&testbed.hosts[2], active->host, &mad);
+		mad = mad_forge(response_kinds[kind], active, &cm_hosts.hosts[2]);
+		testbed_inject(&cm_hosts.hosts[2], active->host, &mad);
 		responses = network->sent - sent_before;
 		if (responses)
-			parse_sent(&testbed.sent[(testbed.sent_count - 1) % LENGTH(testbed.sent)], &right);
+			parse_sent(&cm_hosts.sent[(cm_hosts.sent_count - 1) % LENGTH(cm_hosts.sent)], &right);
 		mad.remote_id ^= 0x10101;
-		testbed_inject(&testbed.hosts[2], active->host, &mad);
+		testbed_inject(&cm_hosts.hosts[2], active->host, &mad);
 		assert_int_equal(network->sent - sent_before, 2 * responses);
 		if (!responses)
 			continue;
-		parse_sent(&testbed.sent[(testbed.sent_count - 1) % LENGTH(testbed.sent)], &wrong);
+		parse_sent(&cm_hosts.sent[(cm_hosts.sent_count - 1) % LENGTH(cm_hosts.sent)], &wrong);
 		assert_int_equal(right.kind, wrong.kind);
 		assert_int_equal(right.transaction, wrong.transaction);
 		assert_int_equal(right.local_id ^ 0x10101, wrong.local_id);
@@ -211,9 +211,9 @@ static void test_unsupported(void **state)
 						     .remote_id = active->endpoint.cm_id->local_id ^ wrong };
 			uint64_t sent = network->sent;
 
-			testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &mad);
+			testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &mad);
 			assert_int_equal(network->sent - sent, 1);
-			assert_non_null(last_sent(rows[row].response, &testbed.hosts[0], &response));
+			assert_non_null(last_sent(rows[row].response, &cm_hosts.hosts[0], &response));
 			assert_int_equal(response.transaction, 0x1234567);
 			assert_int_equal(response.status, rows[row].status);
 			if (rows[row].kind == MAD_LAP) {
@@ -223,7 +223,7 @@ static void test_unsupported(void **state)
 				assert_int_equal(response.local_id, mad.local_id);
 			}
 			/* An unsolicited response is dropped. */
-			testbed_inject(&testbed.hosts[1], &testbed.hosts[0], &response);
+			testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &response);
 			assert_int_equal(network->sent - sent, 1);
 			assert_int_equal(state_hash(), before);
 		}
@@ -243,7 +243,7 @@ static void test_forged_mads_keep_icrc_state(void **state)
 	for (unsigned i = 0; i < LENGTH(conns); i++)
 		for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
 			struct host *host = conns[i]->host;
-			const struct host *peer = &testbed.hosts[host == &testbed.hosts[0]];
+			const struct host *peer = &cm_hosts.hosts[host == &cm_hosts.hosts[0]];
 			struct mad mad = mad_forge(response_kinds[kind], conns[i], peer);
 			uint8_t bytes[MAD_SIZE];
 
@@ -253,21 +253,21 @@ static void test_forged_mads_keep_icrc_state(void **state)
 			testbed_flush();
 			assert_memory_equal(&pair, &before, sizeof(pair));
 		}
-	for (size_t i = 0; i < testbed.sent_count && i < LENGTH(testbed.sent); i++) {
-		struct host *host = host_at(&testbed.sent[i].to);
+	for (size_t i = 0; i < cm_hosts.sent_count && i < LENGTH(cm_hosts.sent); i++) {
+		struct host *host = host_at(&cm_hosts.sent[i].to);
 		struct mad mad;
 
-		parse_sent(&testbed.sent[i], &mad);
+		parse_sent(&cm_hosts.sent[i], &mad);
 		if (mad.kind != MAD_REQ)
 			continue;
-		soft_cm_receive(host->transport, host->socket, &testbed.sent[i].from, testbed.sent[i].bytes, MAD_SIZE,
+		soft_cm_receive(host->transport, host->socket, &cm_hosts.sent[i].from, cm_hosts.sent[i].bytes, MAD_SIZE,
 				&pending);
 		assert_memory_equal(&pair, &before, sizeof(pair));
 		requests++;
 	}
 	assert_true(requests > 0);
 	for (unsigned i = 0; i < LENGTH(conns); i++) {
-		const struct host *peer = &testbed.hosts[conns[i]->host == &testbed.hosts[0]];
+		const struct host *peer = &cm_hosts.hosts[conns[i]->host == &cm_hosts.hosts[0]];
 		struct mad mad = mad_forge(MAD_MRA, conns[i], peer);
 		uint8_t bytes[MAD_SIZE];
 
@@ -290,16 +290,16 @@ static void test_truncated(void **state)
 	(void)state;
 	create_all_states(conns);
 	sent = network->sent;
-	count = testbed.sent_count < LENGTH(testbed.sent) ? testbed.sent_count : LENGTH(testbed.sent);
+	count = cm_hosts.sent_count < LENGTH(cm_hosts.sent) ? cm_hosts.sent_count : LENGTH(cm_hosts.sent);
 	before = state_hash();
 	for (size_t i = 0; i < count; i++)
 		for (size_t length = 0; length < MAD_SIZE; length++) {
-			struct host *host = host_at(&testbed.sent[i].to);
+			struct host *host = host_at(&cm_hosts.sent[i].to);
 			uint8_t *bytes = malloc(length + 1);
 
 			assert_non_null(bytes);
-			memcpy(bytes, testbed.sent[i].bytes, length);
-			soft_cm_receive(host->transport, host->socket, &testbed.sent[i].from, bytes, length,
+			memcpy(bytes, cm_hosts.sent[i].bytes, length);
+			soft_cm_receive(host->transport, host->socket, &cm_hosts.sent[i].from, bytes, length,
 					&icrc_good);
 			free(bytes);
 			soft_flush(host->transport);
@@ -318,7 +318,7 @@ static void test_random_mads(void **state)
 	create_all_states(conns);
 	before = state_hash();
 	for (unsigned i = 0; i < 30000; i++) {
-		struct sent_mad sent_mad = { testbed.hosts[i % 3].address, testbed.hosts[i / 3 % 2].address, { 0 } };
+		struct sent_mad sent_mad = { cm_hosts.hosts[i % 3].address, cm_hosts.hosts[i / 3 % 2].address, { 0 } };
 		static const uint8_t header[8] = { 1, 7, 2, 3 };
 
 		for (unsigned byte = 0; byte < MAD_SIZE; byte += 8) {
@@ -344,13 +344,13 @@ static void test_mutated_mads(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 60; round++) {
 		struct conn *conns[10];
-		struct sent_mad sent[LENGTH(testbed.sent)];
+		struct sent_mad sent[LENGTH(cm_hosts.sent)];
 		size_t count;
 
-		testbed.filter = NULL;
+		cm_hosts.filter = NULL;
 		create_all_states(conns);
-		memcpy(sent, testbed.sent, sizeof(sent));
-		count = testbed.sent_count < LENGTH(sent) ? testbed.sent_count : LENGTH(sent);
+		memcpy(sent, cm_hosts.sent, sizeof(sent));
+		count = cm_hosts.sent_count < LENGTH(sent) ? cm_hosts.sent_count : LENGTH(sent);
 		for (unsigned i = 0; i < 200; i++) {
 			struct sent_mad sent_mad = sent[network_random() % count];
 
@@ -361,7 +361,7 @@ static void test_mutated_mads(void **state)
 			testbed_deliver(&sent_mad);
 			testbed_flush();
 		}
-		testbed.filter = NULL;
+		cm_hosts.filter = NULL;
 		network_run(2 * CLOCK_NS_PER_S);
 		release_all();
 	}

@@ -21,7 +21,7 @@ static void test_identifiers(void **state)
 
 	(void)state;
 	assert_non_null(ids);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	for (unsigned i = 0; i < MANY_CONNECTIONS; i++) {
 		struct conn *active = connect_one();
 
@@ -29,7 +29,7 @@ static void test_identifiers(void **state)
 		assert_int_not_equal(ids[i], 0);
 		do_release(active);
 		testbed_flush();
-		testbed.conns = active->next;
+		cm_hosts.conns = active->next;
 		free(active);
 		if (i && ids[i] - ids[i - 1] + 65536 < 131072)
 			close++;
@@ -65,16 +65,16 @@ static void test_random_psns_and_transactions(void **state)
 	unsigned sq_psn[64] = { 0 }, rq_psn[64] = { 0 }, transaction[64] = { 0 };
 
 	(void)state;
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	for (unsigned i = 0; i < COUNT; i++) {
 		struct conn *passive;
 		struct mad mad;
 
 		connect_pair(&passive);
-		assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
+		assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 		count_bits(transaction, mad.transaction);
 		count_bits(sq_psn, mad.req.starting_psn);
-		assert_non_null(last_sent(MAD_REP, &testbed.hosts[1], &mad));
+		assert_non_null(last_sent(MAD_REP, &cm_hosts.hosts[1], &mad));
 		count_bits(rq_psn, mad.rep.starting_psn);
 		release_all();
 	}
@@ -82,9 +82,9 @@ static void test_random_psns_and_transactions(void **state)
 	check_bits(rq_psn, 24, COUNT);
 	check_bits(transaction, 64, COUNT);
 	/* Each process has its own GUID. */
-	for (unsigned host = 0; host < LENGTH(testbed.hosts); host++)
-		assert_true(testbed.hosts[host].transport->guid !=
-			    testbed.hosts[(host + 1) % LENGTH(testbed.hosts)].transport->guid);
+	for (unsigned host = 0; host < LENGTH(cm_hosts.hosts); host++)
+		assert_true(cm_hosts.hosts[host].transport->guid !=
+			    cm_hosts.hosts[(host + 1) % LENGTH(cm_hosts.hosts)].transport->guid);
 	check_cm_empty();
 }
 

@@ -29,14 +29,14 @@ static void test_reject(void **state)
 	struct mad mad;
 
 	(void)state;
-	testbed.requested = do_reject;
+	cm_hosts.requested = do_reject;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_string_equal(active->code_name, "reject reason");
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "not you", DATA_SIZE);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &mad));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.local_id, 0);
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	do_release(active);
@@ -51,11 +51,11 @@ static void test_lost_rej(void **state)
 	struct conn *active;
 
 	(void)state;
-	testbed.requested = do_reject;
-	testbed.filter = drop_rej;
+	cm_hosts.requested = do_reject;
+	cm_hosts.filter = drop_rej;
 	active = connect_one();
 	network_run(50 * CLOCK_NS_PER_MS);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
 	assert_memory_equal(active->data, "not you", DATA_SIZE);
@@ -86,7 +86,7 @@ static void test_repeated_rtu(void **state)
 
 	(void)state;
 	active = connect_filtered(drop_rtu);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	network_run(100 * CLOCK_NS_PER_MS);
 	assert_true(is_established(passive_conn()));
 	assert_int_equal(count_sent(MAD_RTU), 2);
@@ -120,14 +120,14 @@ static void test_lost_rej_after_accept(void **state)
 
 	(void)state;
 	active = connect_filtered(drop_rep);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &mad));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_OTHER);
-	testbed.filter = NULL;
+	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &mad));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(mad.local_id, 0);
 	assert_int_equal(active->code, MAD_REASON_CONSUMER);
@@ -145,12 +145,12 @@ static void test_late_rtu(void **state)
 	(void)state;
 	active = connect_filtered(drop_rtu);
 	assert_true(is_established(active));
-	assert_non_null(last_sent(MAD_RTU, &testbed.hosts[0], &rtu));
-	testbed.filter = drop_rej;
+	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
+	cm_hosts.filter = drop_rej;
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	testbed.filter = NULL;
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &rtu);
+	cm_hosts.filter = NULL;
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	do_release(active);
@@ -165,18 +165,18 @@ static void test_repeated_req(void **state)
 	struct mad mad;
 
 	(void)state;
-	testbed.filter = drop_rep;
-	testbed.requested = do_accept;
+	cm_hosts.filter = drop_rep;
+	cm_hosts.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
-	testbed.filter = NULL;
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
+	cm_hosts.filter = NULL;
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
 	assert_int_equal(count_sent(MAD_REP), 2);
 	/* After the connection is established it gets no response. */
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
 	assert_int_equal(network->sent, 4);
@@ -194,20 +194,20 @@ static void accept_with_few_retries(struct conn *conn)
 /* Each used field of a REQ, with distinct values, and with values above our limits. */
 static void test_req_fields(void **state)
 {
-	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	static const struct {
 		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 16, 16, 16, 16 }, { 17, 255, 16, 16 } };
 
 	(void)state;
-	testbed.hosts[0].listens = true;
-	testbed.filter = drop_all;
+	cm_hosts.hosts[0].listens = true;
+	cm_hosts.filter = drop_all;
 	few_retries.rnr_retry = 4;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct mad mad = captured("req4", NULL), response;
 		const struct soft_agreement *agreement = NULL;
 
-		testbed.requested = row ? do_accept : accept_with_few_retries;
+		cm_hosts.requested = row ? do_accept : accept_with_few_retries;
 		mad.local_id += (uint32_t)row;
 		mad.req.qpn = 0x100 + (uint32_t)row;
 		mad.req.starting_psn = 0x123456;
@@ -236,7 +236,7 @@ static void test_req_fields(void **state)
 		assert_int_equal(response.rep.initiator_depth, rows[row].reads_out);
 		assert_int_equal(response.rep.rnr_retry_count, row ? 7 : 4);
 		assert_int_equal(response.rep.target_ack_delay, 15);
-		assert_int_equal(response.rep.ca_guid, testbed.hosts[0].transport->guid);
+		assert_int_equal(response.rep.ca_guid, cm_hosts.hosts[0].transport->guid);
 		assert_false(response.rep.srq || response.rep.flow_control);
 		do_release(passive_conn());
 		testbed_flush();
@@ -246,13 +246,13 @@ static void test_req_fields(void **state)
 
 static void connect_captured_client(const char *request, const char *rtu, const char *disconnect)
 {
-	const struct host *client = &testbed.hosts[1], *server = &testbed.hosts[0];
+	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	struct mad mad = captured(request, NULL), response;
 	struct conn *passive;
 
-	testbed.hosts[0].listens = true;
-	testbed.filter = drop_all;
-	testbed.requested = do_accept;
+	cm_hosts.hosts[0].listens = true;
+	cm_hosts.filter = drop_all;
+	cm_hosts.requested = do_accept;
 	testbed_inject(client, server, &mad);
 	network_run(CLOCK_NS_PER_MS);
 	passive = passive_conn();
@@ -283,8 +283,8 @@ static void test_captured_client(void **state)
 	(void)state;
 	connect_captured_client("req4", "rtu4", "dreq4");
 	for (unsigned i = 0; i < 2; i++)
-		host_set_address(&testbed.hosts[i], &(struct address){ .family = ADDRESS_IP6,
-								       .bytes = { 0xfd, [15] = (uint8_t)(i + 1) } });
+		host_set_address(&cm_hosts.hosts[i], &(struct address){ .family = ADDRESS_IP6,
+									.bytes = { 0xfd, [15] = (uint8_t)(i + 1) } });
 	connect_captured_client("req6", "rtu6", "dreq6");
 }
 
@@ -297,19 +297,19 @@ static void assert_req_rejected(void (*corrupt)(struct mad *mad, uint8_t private
 	struct mad mad, response;
 	uint64_t before;
 
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	active = connect_one();
 	testbed_flush();
-	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	memcpy(private_data, mad.private_data, sizeof(private_data));
 	mad.private_data = private_data;
 	do_release(active);
 	testbed_flush();
 	before = state_hash();
 	corrupt(&mad, private_data);
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_int_equal(state_hash(), before);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &response));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &response));
 	assert_int_equal(response.transaction, mad.transaction);
 	assert_int_equal(response.remote_id, mad.local_id);
 	assert_int_equal(response.local_id, 0);
@@ -422,12 +422,12 @@ static void test_stale_qpn(void **state)
 
 	(void)state;
 	active = connect_pair(&passive);
-	assert_non_null(last_sent(MAD_REQ, &testbed.hosts[0], &mad));
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	mad.local_id ^= 1;
 	before = state_hash();
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_int_equal(state_hash(), before);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &response));
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &response));
 	assert_int_equal(response.rej.reason, MAD_REASON_STALE);
 	assert_int_equal(passive->qp.probes, 1);
 	assert_int_equal(active->last, SOFT_EVENT_ESTABLISHED);
@@ -437,13 +437,13 @@ static void test_stale_qpn(void **state)
 	do_release(active);
 	do_release(passive);
 	mad.local_id ^= 1;
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
-	assert_non_null(last_sent(MAD_REJ, &testbed.hosts[1], &response));
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
+	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &response));
 	assert_int_equal(response.rej.reason, MAD_REASON_STALE);
 	mad.local_id ^= 1;
 	mad.transaction++;
-	testbed.filter = drop_all;
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &mad);
+	cm_hosts.filter = drop_all;
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_ptr_not_equal(passive_conn(), passive);
 	release_all();
 }

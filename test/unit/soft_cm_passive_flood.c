@@ -11,7 +11,7 @@ struct flood {
 
 static bool drop_to_third_host(const struct sent_mad *sent_mad)
 {
-	return !address_same_host(&sent_mad->to, &testbed.hosts[2].address);
+	return !address_same_host(&sent_mad->to, &cm_hosts.hosts[2].address);
 }
 
 /* Copies the last REQ of a host. */
@@ -24,11 +24,11 @@ static void flood_copy(struct flood *flood, const struct host *host)
 
 static void flood_prepare(struct flood *flood)
 {
-	testbed.filter = drop_all;
-	do_release(connect_from(&testbed.hosts[2], &testbed.hosts[1], PORT));
+	cm_hosts.filter = drop_all;
+	do_release(connect_from(&cm_hosts.hosts[2], &cm_hosts.hosts[1], PORT));
 	testbed_flush();
-	flood_copy(flood, &testbed.hosts[2]);
-	testbed.filter = drop_to_third_host;
+	flood_copy(flood, &cm_hosts.hosts[2]);
+	cm_hosts.filter = drop_to_third_host;
 }
 
 static void flood_send(struct flood *flood)
@@ -36,13 +36,13 @@ static void flood_send(struct flood *flood)
 	flood->request.local_id++;
 	flood->request.req.qpn++;
 	flood->request.req.ca_guid += flood->request.local_id % 7 == 0;
-	testbed_inject(&testbed.hosts[2], &testbed.hosts[1], &flood->request);
+	testbed_inject(&cm_hosts.hosts[2], &cm_hosts.hosts[1], &flood->request);
 }
 
 /* The requests that wait for the command are limited per listener. */
 static void test_flood_with_slow_command(void **state)
 {
-	struct host *server = &testbed.hosts[1];
+	struct host *server = &cm_hosts.hosts[1];
 	const struct soft_cm *cm = server->transport->cm;
 	struct flood flood;
 
@@ -57,7 +57,7 @@ static void test_flood_with_slow_command(void **state)
 	assert_int_equal(server->second.pending_requests, 1);
 	flood.request.req.service_id--;
 	/* After the requests are released the next one is accepted. */
-	for (struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		do_release(conn);
 	assert_int_equal(cm->half_open, 0);
 	flood_send(&flood);
@@ -69,7 +69,7 @@ static unsigned count_failures(void)
 {
 	unsigned count = 0;
 
-	for (const struct conn *conn = testbed.conns; conn; conn = conn->next)
+	for (const struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
 		count += conn->events[SOFT_EVENT_FAILED];
 	return count;
 }
@@ -79,7 +79,7 @@ static unsigned count_failures(void)
 static void test_flood_of_half_open(void **state)
 {
 	struct path_options path = PATH_OPEN;
-	struct host *server = &testbed.hosts[1];
+	struct host *server = &cm_hosts.hosts[1];
 	const struct soft_cm *cm = server->transport->cm;
 	struct conn *active, *passive, *first = NULL, *late;
 	struct flood flood;
@@ -95,7 +95,7 @@ static void test_flood_of_half_open(void **state)
 	flood_prepare(&flood);
 	path.backlog = 100;
 	server->listener.base.options.path = &path;
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	for (unsigned i = 0; i < 200; i++) {
 		flood_send(&flood);
 		network_run(0);
@@ -113,7 +113,7 @@ static void test_flood_of_half_open(void **state)
 		if (!i)
 			assert_int_equal(first->last, SOFT_EVENT_FAILED);
 		if (i % 1000 == 500) {
-			testbed.requested = do_accept;
+			cm_hosts.requested = do_accept;
 			late = connect_one();
 			network_run(CLOCK_NS_PER_MS);
 			assert_true(is_established(late) && is_established(passive_conn()));
@@ -145,20 +145,20 @@ static void test_flood_drops_slow_client(void **state)
 
 	(void)state;
 	flood_prepare(&flood);
-	testbed.requested = do_accept;
-	testbed.filter = drop_rtu;
+	cm_hosts.requested = do_accept;
+	cm_hosts.filter = drop_rtu;
 	slow = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(slow));
-	assert_non_null(last_sent(MAD_RTU, &testbed.hosts[0], &rtu));
-	testbed.filter = drop_to_third_host;
+	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
+	cm_hosts.filter = drop_to_third_host;
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++) {
 		flood_send(&flood);
 		network_run(0);
 	}
 	capture_end(&capture);
-	testbed_inject(&testbed.hosts[0], &testbed.hosts[1], &rtu);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(slow->last, SOFT_EVENT_FAILED);
 	assert_int_equal(slow->code, MAD_REASON_NO_RESOURCES);
@@ -174,7 +174,7 @@ static void test_no_amplification(void **state)
 
 	(void)state;
 	flood_prepare(&flood);
-	testbed.requested = do_accept;
+	cm_hosts.requested = do_accept;
 	for (size_t i = 0; i < LENGTH(floods); i++) {
 		sent_before = network->sent;
 		for (unsigned count = 0; count < floods[i]; count++) {
@@ -187,7 +187,7 @@ static void test_no_amplification(void **state)
 			assert_int_equal(network->sent - sent_before, floods[i]);
 		else
 			assert_in_range(network->sent - sent_before, 5 * floods[i], 10 * floods[i]);
-		testbed.filter = drop_all;
+		cm_hosts.filter = drop_all;
 		release_all();
 		flood_prepare(&flood);
 	}
@@ -219,7 +219,7 @@ static void test_flood_with_one_qpn(void **state)
 		CM_IDS = 2000,
 		LONGEST = 16 /* exceeded by chance less than once in a million runs */
 	};
-	struct host *client = &testbed.hosts[0], *server = &testbed.hosts[1];
+	struct host *client = &cm_hosts.hosts[0], *server = &cm_hosts.hosts[1];
 	struct conn *active, *passive;
 	struct flood flood;
 	struct mad response;
@@ -227,7 +227,7 @@ static void test_flood_with_one_qpn(void **state)
 	(void)state;
 	active = connect_pair(&passive);
 	flood_copy(&flood, client);
-	testbed.filter = drop_all;
+	cm_hosts.filter = drop_all;
 	for (unsigned i = 0; i < CM_IDS; i++) {
 		flood.request.local_id++;
 		flood.request.req.ca_guid++;

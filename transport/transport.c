@@ -302,8 +302,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 		}
 		if (!error)
 			continue;
-		log_errno(endpoint->log, endpoint->name, error, "posting a %s",
-			  work_kind_text(work[index].kind));
+		log_errno(endpoint->log, endpoint->name, error, "posting a %s", work_kind_text(work[index].kind));
 		return OUTCOME_INTERNAL;
 	}
 	return endpoint->transport->backend->post(endpoint, work, count);

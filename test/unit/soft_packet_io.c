@@ -633,8 +633,7 @@ static void timeout_reports_local_drops(void **state)
 		text = capture_end(&capture);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
 		assert_int_equal(strstr(text, "; 7 packets found no room in this end's socket") != NULL, turn == 1);
-		assert_int_equal(strstr(text, "; ICMP: the packets are too long for the path") != NULL,
-				 turn == 2);
+		assert_int_equal(strstr(text, "; ICMP: the packets are too long for the path") != NULL, turn == 2);
 	}
 	end_close(&end);
 }

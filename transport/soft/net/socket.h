@@ -45,10 +45,11 @@ struct soft_path {
 
 /*
  * Finds or opens the socket for a peer and fills *path. Without a source (NULL or the any address) the routing table
- * chooses the local address; on the loopback interface it is a free 127.0.0.x. Logs the cause of a failure to log, under name.
+ * chooses the local address; on the loopback interface it is a free 127.0.0.x. Logs the cause of a failure to log,
+ * under name.
  */
-enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name, const struct address *source,
-			    const struct address *peer, struct soft_path *path);
+enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
+			    const struct address *source, const struct address *peer, struct soft_path *path);
 /* Fills *path for a reply to a packet that socket received. Sets no port. */
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
 /* Sets name to the interface of a local address. Returns false if none has it. */
@@ -59,7 +60,8 @@ bool soft_is_loopback(const struct address *local);
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
  * also of those added later. Logs the cause of a failure to log, under name.
  */
-enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name, const struct address *address);
+enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name,
+				const struct address *address);
 
 /*
  * Returns how many packets with that many payload bytes the socket's receive buffer holds, at least 1. A sender assumes
@@ -75,11 +77,12 @@ bool soft_socket_mtu_exceeded(const struct soft_socket *socket);
 
 /*
  * Returns in *result the socket that receives a group's datagrams at a local address. The first call joins the group
- * (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the cause to log, under name
- * and sets *result to NULL.
+ * (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the cause to log,
+ * under name and sets *result to NULL.
  */
-enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name, const struct soft_socket *local,
-				    const struct address *group, struct soft_socket **result);
+enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
+				    const struct soft_socket *local, const struct address *group,
+				    struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
 /* Sets the interface and IP_MULTICAST_LOOP for sending to a group. Returns false with errno on failure. */

@@ -309,7 +309,7 @@ static enum outcome source_read(struct session *session)
 		ping_print(environment_output(session->environment), "server ping data", session->buffer->memory,
 			   session->length);
 	/* Unsignalled: the completion of the next READ on the same send queue covers it. */
-	go_ahead.silent = true;
+	go_ahead.unsignalled = true;
 	enter(session, SESSION_AWAITING_SINK);
 	return endpoint_post(session->endpoint, &go_ahead, 1);
 }
@@ -328,14 +328,14 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 			.length = session->length,
 			.remote_address = sink->address,
 			.remote_key = sink->key,
-			.silent = true,
+			.unsignalled = true,
 		},
 		control_send(&session->control, GO_AHEAD),
 	};
 
 	if (outcome)
 		return outcome;
-	works[1].silent = true;
+	works[1].unsignalled = true;
 	session->unconfirmed_answer = true;
 	enter(session, SESSION_ANSWERED);
 	return endpoint_post(session->endpoint, works, sizeof(works) / sizeof(works[0]));

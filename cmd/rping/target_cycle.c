@@ -33,7 +33,7 @@ static void advertise(struct target *target, uint32_t index, enum target_state s
 	enum outcome outcome;
 
 	/* The server's answer confirms delivery. A later signalled send frees the entry of the send queue. */
-	send.silent = index == SOURCE || !is_signalled(target);
+	send.unsignalled = index == SOURCE || !is_signalled(target);
 	target_enter(target, state);
 	outcome = endpoint_post(target->endpoint, &send, 1);
 	if (outcome)

@@ -259,7 +259,7 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 				.region = memory->region,
 				.offset = offset,
 				.length = size,
-				.silent = i + 1 < count,
+				.unsignalled = i + 1 < count,
 			};
 		}
 		outcome = endpoint_post(connection->endpoint, work, (size_t)count);

@@ -124,7 +124,7 @@ static void silent_write_then_send(struct bench *bench)
 			       1));
 	memset(bench->client_region->memory, 0x5a, 4096);
 	works[0] = remote_work(bench, WORK_WRITE, 100, 3000);
-	works[0].silent = true;
+	works[0].unsignalled = true;
 	works[1] = send_of(bench, 9, 16);
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, works, 2));
 	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));

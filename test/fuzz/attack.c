@@ -420,7 +420,7 @@ static void post(struct input *input)
 	const struct region *remote = peer->regions[(flags & 4 ? REGION_WRITABLE : REGION_READABLE)];
 	struct work work = {
 		.kind = kinds[flags & 3],
-		.silent = flags & 8,
+		.unsignalled = flags & 8,
 		.has_immediate = flags & 16,
 		.length = take16(input),
 		.offset = take16(input),

@@ -177,7 +177,7 @@ void world_post(struct end *end, const struct work *work)
 	if (!end_queue(end) || !(end->established || end->joined) || end->sent_count == SENDS)
 		return;
 	copy.tag = SLOTS + end->next_tag++ % (WORK_TAG_MOST - SLOTS);
-	end->sent[end->sent_count++] = (struct sent){ copy.tag, copy.kind, copy.silent };
+	end->sent[end->sent_count++] = (struct sent){ copy.tag, copy.kind, copy.unsignalled };
 	if (endpoint_post(end->endpoint, &copy, 1))
 		end->sent_count--;
 }
@@ -254,10 +254,10 @@ static void finished(struct end *end, const struct completion *completion)
 		violation("a %s completes that was not posted", work_kind_text(completion->kind));
 	if (completion->status)
 		return;
-	if (end->sent[place].silent)
+	if (end->sent[place].unsignalled)
 		violation("a silent work is reported");
 	for (unsigned before = 0; before < place; before++)
-		if (!end->sent[before].silent)
+		if (!end->sent[before].unsignalled)
 			violation("works complete out of order");
 	end->sent_count -= place + 1;
 	memmove(end->sent, end->sent + place + 1, end->sent_count * sizeof(end->sent[0]));

@@ -42,7 +42,7 @@ enum world_region {
 struct sent {
 	uint32_t tag;
 	enum work_kind kind;
-	bool silent;
+	bool unsignalled;
 };
 
 struct end {

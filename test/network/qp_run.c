@@ -63,7 +63,7 @@ void run_plan_randomly(struct run *run, size_t works)
 					.length = random_length(run->attr.mtu, kind),
 					.has_immediate = kind == WORK_SEND && network_below(2),
 					.immediate = network_below(UINT32_MAX),
-					.silent = index + 1 < works && index % run->attr.depth && network_below(2),
+					.unsignalled = index + 1 < works && index % run->attr.depth && network_below(2),
 				});
 		}
 }
@@ -107,7 +107,7 @@ void run_post(struct run *run, size_t direction)
 			.length = plan->length,
 			.remote_address = (uintptr_t)(dir->remote->memory + plan->offset),
 			.remote_key = dir->remote->remote_key,
-			.silent = plan->silent,
+			.unsignalled = plan->unsignalled,
 			.has_immediate = plan->has_immediate,
 			.immediate = plan->immediate,
 		};
@@ -156,7 +156,7 @@ static void run_send_completed(struct run *run, size_t direction, const struct c
 	for (; dir->finished <= completion->tag; dir->finished++) {
 		const struct plan *plan = &dir->plans[dir->finished];
 
-		assert_true(plan->silent || dir->finished == completion->tag);
+		assert_true(plan->unsignalled || dir->finished == completion->tag);
 		if (plan->kind == WORK_SEND)
 			continue;
 		pattern_check(target_memory(dir, plan), direction, plan, dir->finished);

@@ -18,7 +18,7 @@ struct plan {
 	size_t offset; /* in the direction's local and remote region */
 	uint32_t immediate;
 	bool has_immediate;
-	bool silent;
+	bool unsignalled;
 };
 
 /* The work requests that one end posts. */

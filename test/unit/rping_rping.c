@@ -90,7 +90,7 @@ static bool pings(struct endpoint *endpoint, unsigned count)
 
 	while (count--) {
 		answer_ping(endpoint, 32, SIZE_MAX);
-		signalled = !of(endpoint)->sends[0].silent;
+		signalled = !of(endpoint)->sends[0].unsignalled;
 		go_ahead(endpoint);
 	}
 	return signalled;
@@ -205,7 +205,7 @@ static void client_pings_with_one_send_completion_outstanding(void **state)
 	assert_true(pings(endpoint, RPING_SIGNAL_EVERY));
 	assert_false(pings(endpoint, RPING_SIGNAL_EVERY - 1));
 	answer_ping(endpoint, 32, SIZE_MAX);
-	assert_false(of(endpoint)->sends[0].silent);
+	assert_false(of(endpoint)->sends[0].unsignalled);
 	of(endpoint)->send_count = 0;
 	go_ahead(endpoint);
 	assert_int_equal(of(endpoint)->send_count, 0);
@@ -631,9 +631,9 @@ static void perform_write(struct endpoint *endpoint)
 	assert_int_equal(of(endpoint)->send_count, 2);
 	assert_int_equal(works[0].kind, WORK_WRITE);
 	assert_int_equal(works[0].remote_key, 9);
-	assert_true(works[0].silent);
+	assert_true(works[0].unsignalled);
 	assert_int_equal(works[1].kind, WORK_SEND);
-	assert_true(works[1].silent);
+	assert_true(works[1].unsignalled);
 	memcpy((uint8_t *)(uintptr_t)works[0].remote_address, works[0].region->memory, works[0].length);
 }
 
@@ -699,7 +699,7 @@ static void interrupted_server_confirms_the_last_answer(void **state)
 	confirmation = &of(endpoint)->sends[0];
 	assert_int_equal(confirmation->kind, WORK_WRITE);
 	assert_int_equal(confirmation->length, 0);
-	assert_false(confirmation->silent);
+	assert_false(confirmation->unsignalled);
 	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
 	assert_true(of(endpoint)->disconnected);
 	assert_reports(fake, "\"pings\":{\"answered\":1");
@@ -775,7 +775,7 @@ static void server_requests_confirmation_of_an_answer(void **state)
 	confirmation = run_until_confirmation_request(fake, endpoint);
 	assert_int_equal(confirmation->kind, WORK_WRITE);
 	assert_int_equal(confirmation->length, 0);
-	assert_false(confirmation->silent);
+	assert_false(confirmation->unsignalled);
 	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
 	assert_reports(fake, "\"pings\":{\"answered\":1");
 	run_for(fake, 600 * CLOCK_NS_PER_MS);

@@ -38,14 +38,14 @@ static void unacked_work_is_signalled_work(void **state)
 {
 	static const struct {
 		enum work_kind kind;
-		bool silent, waits;
+		bool unsignalled, waits;
 	} rows[] = { { WORK_SEND, true, false }, { WORK_SEND, false, true }, { WORK_READ, false, true } };
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct soft_qp *qp;
-		struct work work = { .kind = rows[row].kind, .silent = rows[row].silent, .length = 8 };
+		struct work work = { .kind = rows[row].kind, .unsignalled = rows[row].unsignalled, .length = 8 };
 
 		life_open(&bench, record_and_drop);
 		qp = qp_of(&bench.pair, 0);
@@ -55,7 +55,7 @@ static void unacked_work_is_signalled_work(void **state)
 		work.remote_address = (uintptr_t)bench.region->memory;
 		work.remote_key = bench.region->remote_key;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
-		work.silent = true;
+		work.unsignalled = true;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 		assert_int_equal(soft_qp_has_unacked_work(qp), rows[row].waits);
 		soft_qp_stop(qp);

@@ -174,9 +174,9 @@ static void ack_covers_its_psn_and_earlier(void **state)
 static void unsignalled_work_is_not_reported(void **state)
 {
 	struct bench bench;
-	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .silent = true },
+	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .unsignalled = true },
 				{ .kind = WORK_WRITE, .tag = 2 },
-				{ .kind = WORK_SEND, .tag = 3, .silent = true } };
+				{ .kind = WORK_SEND, .tag = 3, .unsignalled = true } };
 
 	(void)state;
 	requester_open(&bench);
@@ -359,7 +359,7 @@ static void ack_requests_per_window(void **state)
 static void retransmission_requests_ack(void **state)
 {
 	struct bench bench;
-	struct work work = { .kind = WORK_SEND, .silent = true };
+	struct work work = { .kind = WORK_SEND, .unsignalled = true };
 
 	(void)state;
 	bench_open(&bench, 4);

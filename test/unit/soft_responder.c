@@ -675,7 +675,7 @@ static void send_one(struct bench *bench, const struct work *work)
 static void unsignalled_work_requests_no_ack(void **state)
 {
 	struct bench bench;
-	struct work silent = { .kind = WORK_SEND, .length = 20, .silent = true };
+	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
 	struct work reported = { .kind = WORK_SEND, .length = 20 };
 	const struct requester *requester;
 	uint32_t window;
@@ -740,7 +740,7 @@ static void unsignalled_work_requests_no_ack(void **state)
 static void reduced_window_requests_ack(void **state)
 {
 	struct bench bench;
-	struct work silent = { .kind = WORK_SEND, .length = 20, .silent = true };
+	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
 	struct work reads = { .kind = WORK_READ, .length = 8 * 1024 };
 	struct requester *requester;
 

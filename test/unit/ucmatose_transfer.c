@@ -204,7 +204,7 @@ static bool carry(struct bench *bench, struct end *end)
 	bench->grants += send.length == 0;
 	memcpy(receive.region->memory + receive.offset, send.region->memory + send.offset, send.length);
 	complete(peer, &receive, send.length);
-	if (!send.silent)
+	if (!send.unsignalled)
 		complete(end, &send, 0);
 	return true;
 }
@@ -374,7 +374,7 @@ static void large_messages_report_soon(void **state)
 		connect_ends(bench, true);
 		assert_in_range(sends->count, 2, 64);
 		for (size_t i = 0; i < sends->count; i++) {
-			silent = sends->work[sends->first + i].silent ? silent + 1 : 0;
+			silent = sends->work[sends->first + i].unsignalled ? silent + 1 : 0;
 			most = silent > most ? silent : most;
 		}
 		assert_true(most * sizes[s] < 65536);

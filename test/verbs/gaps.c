@@ -108,7 +108,7 @@ static void what_is_posted(void **state)
 	work = (struct work){ .kind = WORK_SEND,
 			      .region = bench.client_region,
 			      .length = 33,
-			      .silent = true,
+			      .unsignalled = true,
 			      .has_immediate = true,
 			      .immediate = 0x0a0b0c0d };
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
@@ -117,7 +117,7 @@ static void what_is_posted(void **state)
 	assert_int_equal(posted->request.opcode, IBV_WR_SEND_WITH_IMM);
 	assert_int_equal(provider.unsignalled, 1);
 	assert_int_equal(provider.inlined, 0);
-	work.silent = work.has_immediate = false;
+	work.unsignalled = work.has_immediate = false;
 	work.length = 32;
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_int_equal(provider.signalled, 1);
@@ -366,7 +366,7 @@ static void a_peer_without_a_queue(void **state)
 	connect_both(PROVIDER_ROCE);
 	provider.retries_end = true;
 	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->qp, &attributes, IBV_QP_STATE), 0);
-	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .silent = true };
+	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .unsignalled = true };
 	capture_begin(&capture);
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));

@@ -62,7 +62,7 @@ static int verbs_post_sends(struct verbs_endpoint *endpoint, const struct work *
 			.sg_list = &elements[index],
 			.num_sge = work[index].length ? 1 : 0,
 			.opcode = send_opcodes[work[index].kind],
-			.send_flags = work[index].silent ? 0 : IBV_SEND_SIGNALED,
+			.send_flags = work[index].unsignalled ? 0 : IBV_SEND_SIGNALED,
 		};
 		if (work[index].kind != WORK_READ &&
 		    work[index].length <= endpoint_option(&endpoint->base, inline_size))
@@ -97,7 +97,7 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 			return OUTCOME_INTERNAL;
 		}
 		for (size_t index = 0; index < chain; index++)
-			endpoint->outstanding += work->kind != WORK_RECEIVE && !work[index].silent;
+			endpoint->outstanding += work->kind != WORK_RECEIVE && !work[index].unsignalled;
 		work += chain;
 		count -= chain;
 	}

@@ -41,7 +41,7 @@ void datagram_post(struct soft_qp *qp, const struct work *work)
 		.tag = work->tag,
 		.immediate = work->immediate,
 		.kind = WORK_SEND,
-		.silent = work->silent,
+		.unsignalled = work->unsignalled,
 		.has_immediate = work->has_immediate,
 	};
 }
@@ -87,7 +87,7 @@ static void complete_datagrams(void *context)
 		if (++requester->head == requester->capacity)
 			requester->head = 0;
 		requester->count--;
-		if (!request->silent)
+		if (!request->unsignalled)
 			soft_complete(qp->endpoint, &completion, 0);
 	}
 	qp->sent_datagrams = 0;

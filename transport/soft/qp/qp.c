@@ -188,7 +188,7 @@ bool soft_qp_has_unacked_work(const struct soft_qp *qp)
 	while (index--) {
 		const struct request *request = &requester->ring[(requester->head + index) % requester->capacity];
 
-		if (!request->silent && !request->probe)
+		if (!request->unsignalled && !request->probe)
 			return true;
 	}
 	return false;

@@ -41,7 +41,7 @@ struct request {
 	uint32_t psn;	  /* the first */
 	uint32_t packets; /* of a READ: response packets, which take a PSN each */
 	uint8_t kind;	  /* enum work_kind */
-	bool silent;
+	bool unsignalled;
 	bool has_immediate;
 	bool probe; /* no work of the command */
 };

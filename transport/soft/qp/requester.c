@@ -82,7 +82,7 @@ void requester_post(struct soft_qp *qp, const struct work *work)
 	request->tag = work->tag;
 	request->immediate = work->immediate;
 	request->kind = (uint8_t)work->kind;
-	request->silent = work->silent;
+	request->unsignalled = work->unsignalled;
 	request->has_immediate = work->has_immediate;
 }
 
@@ -145,7 +145,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
 	 * follows, the time-out sends it again, with AckReq.
 	 */
-	if ((last && (!request->silent || resent || recovery_wants_ack(qp))) ||
+	if ((last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
 	    requester->since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
 		packet.ack_request = true;
 		requester->since_ack_request = 0;
@@ -258,7 +258,7 @@ static void complete_oldest(struct soft_qp *qp)
 	qp->transport->busy_qps -= !--requester->count;
 	if (requester->next_request)
 		requester->next_request--;
-	if (!request->silent && !request->probe)
+	if (!request->unsignalled && !request->probe)
 		soft_complete(qp->endpoint, &completion, 0);
 }
 

@@ -47,7 +47,7 @@ extern const struct option_rule endpoint_rules[];
 /* clang-format off */
 #define TRANSPORT_OPTION(type, default_text) \
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
-		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 in this program)", default_text))
+		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 over a UDP socket)", default_text))
 #define DEBUG_OPTION(type, letter) \
 	OPTION_ROW(OPTION_FLAG, letter, "debug", type, common.debug, \
 		   OPTION_HELP("Trace connection events and states on stderr"))
@@ -62,7 +62,7 @@ extern const struct option_rule endpoint_rules[];
 #define WAIT_SERVER_OPTION(type, member) \
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
-		   OPTION_HELP("Client: keep trying this long while no server answers"))
+		   OPTION_HELP("Client: retry for this long until a server accepts"))
 #define IDLE_TIMEOUT_OPTION(type, member, text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))

@@ -434,7 +434,7 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, false, "the peer closed the connection" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, 1, false, "the connection manager gave up" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EADDRNOTAVAIL, false, "not an address of this host" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, false, "no RDMA device leads there" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, false, "no RDMA device on the route to it" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -524, false, "the kernel does not support this" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EADDRINUSE, false, "the port is in use" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO, false, "Protocol error" },
@@ -1512,7 +1512,7 @@ static void a_membership_that_fails(void **state)
 		int error;
 		bool own_queue;
 	} rows[] = {
-		{ "rdma_join_multicast", "joining the group: no RDMA device leads there", ENODEV, false },
+		{ "rdma_join_multicast", "joining the group: no RDMA device on the route to it", ENODEV, false },
 		{ "join", "joining: ", ENETUNREACH, false },
 		{ "ibv_create_ah", "creating the group's address handle", ENOMEM, false },
 		{ "ibv_attach_mcast", "attaching the queue to the group", ENOMEM, true },

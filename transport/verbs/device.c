@@ -268,7 +268,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		error = ibv_query_port(id->verbs, id->port_num, &port);
 	if (error) {
 		free(domain);
-		return verbs_explain_resources(log, device, "asking for the device's limits", error);
+		return verbs_explain_resources(log, device, "querying the device", error);
 	}
 	domain->port = id->port_num;
 	domain->base.fabric = fabric_of(id->verbs, &port);
@@ -326,8 +326,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 		return OUTCOME_OK;
 	error = ibv_query_port(domain->context, endpoint->id->port_num, &port);
 	if (error)
-		return verbs_explain_resources(transport->base.log, domain->base.device, "asking for the port's MTU",
-					       error);
+		return verbs_explain_resources(transport->base.log, domain->base.device, "querying the port", error);
 	/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
 	endpoint->base.datagram_most = 128u << port.active_mtu;
 	return OUTCOME_OK;

@@ -151,7 +151,7 @@ const char *verbs_error_cause(int error)
 {
 	switch (error) {
 	case ENODEV:
-		return "no RDMA device leads there";
+		return "no RDMA device on the route to it";
 	case ETIMEDOUT:
 		return "no answer in time";
 	case EHOSTUNREACH:

@@ -90,7 +90,7 @@ static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
 		error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	if (!error)
 		return OUTCOME_OK;
-	log_errno(endpoint->base.log, endpoint->base.name, error, "making the queue pair ready");
+	log_errno(endpoint->base.log, endpoint->base.name, error, "modifying the queue pair");
 	return OUTCOME_INTERNAL;
 }
 

@@ -1292,6 +1292,18 @@ static void no_hint_at_the_port_space_once_connected(void **state)
 	assert_over(fake, OUTCOME_FAILED, "");
 }
 
+static void errors_of_an_established_connection_are_reported_at_once(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	start_client(fake, 1);
+	endpoint = connect_one(fake, 0, true);
+	log_error(endpoint->log, endpoint->name, "it failed");
+	endpoint_fail(endpoint, OUTCOME_FAILED);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: 10.0.0.1:7471: it failed\n");
+}
+
 static void client_waits_for_its_server(void **state)
 {
 	struct fake *fake = *state;
@@ -1848,6 +1860,7 @@ int main(void)
 		TEST(errors_of_others_are_not_kept_back),
 		TEST(hint_at_the_port_space),
 		TEST(no_hint_at_the_port_space_once_connected),
+		TEST(errors_of_an_established_connection_are_reported_at_once),
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_as_long_as_it_was_told),
 		TEST(client_waits_for_its_first_connection_only),

@@ -77,8 +77,7 @@ static void release(struct dial *dial, bool as_hints)
 	forget(dial);
 }
 
-/* The last error that no server was there, else the last error; NULL for none. */
-static const struct error *decisive_error(const struct dial *dial)
+const struct error *dial_error(const struct dial *dial)
 {
 	const struct error *found = NULL;
 
@@ -136,12 +135,10 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 	if (!outcome)
 		return;
-	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial)) {
+	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial))
 		handlers->paused(dial->options.owner);
-		return;
-	}
-	dial_give_up(dial);
-	handlers->failed(dial->options.owner, outcome);
+	else
+		handlers->failed(dial->options.owner, outcome);
 }
 
 void dial_begin(struct dial *dial)
@@ -159,11 +156,6 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool absent)
 	if (dial->address_next < dial->address_count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);
-}
-
-void dial_connected(struct dial *dial)
-{
-	dial_stop(dial);
 }
 
 void dial_give_up(struct dial *dial)
@@ -188,7 +180,7 @@ void dial_interrupt(struct dial *dial)
 
 void dial_hint(struct dial *dial)
 {
-	const struct error *error = decisive_error(dial);
+	const struct error *error = dial_error(dial);
 	char text[ERROR_TEXT_SIZE];
 
 	if (error)

@@ -30,7 +30,7 @@ struct dial_handlers {
 	void (*paused)(void *owner);
 	/* The pause is over: call dial_begin(). */
 	void (*resumed)(void *owner);
-	/* There are no more attempts. The errors are reported. */
+	/* There are no more attempts: call dial_give_up(). */
 	void (*failed)(void *owner, enum outcome outcome);
 };
 
@@ -81,10 +81,10 @@ void dial_begin(struct dial *dial);
  */
 void dial_failed(struct dial *dial, enum outcome outcome, bool absent);
 
-/* The server is there: forgets what is held. From now on errors are reported at once. */
-void dial_connected(struct dial *dial);
+/* Of the held errors the last one that no server was there, else the last one; NULL for none. */
+const struct error *dial_error(const struct dial *dial);
 
-/* There are no more attempts, and the owner knows why: reports what is held, as errors. */
+/* The owner ends without a connection: reports what is held, as errors. */
 void dial_give_up(struct dial *dial);
 
 /* The run is cut short: there are no more attempts. Harmless at any time. */
@@ -92,7 +92,10 @@ void dial_interrupt(struct dial *dial);
 /* After that: reports the error of the last try, which is not why the run ends, as a hint. */
 void dial_hint(struct dial *dial);
 
-/* Frees what it holds, without a callback. Harmless at any time. */
+/*
+ * The server is there, or no attempt is wanted: forgets what is held, without a callback. From now on errors are
+ * reported at once. Harmless at any time.
+ */
 void dial_stop(struct dial *dial);
 
 #endif

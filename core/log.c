@@ -171,7 +171,7 @@ void log_debug(const struct log *log, const char *format, ...)
 	int kept = errno;
 	va_list list;
 
-	if (!log->debug)
+	if (!log->debug || log->sink == &log_discard)
 		return;
 	va_start(list, format);
 	set_list(text, sizeof(text), format, list);

@@ -50,7 +50,7 @@ struct log_sink {
 	void (*hint)(const struct log *log, const char *text);
 };
 
-/* Drops both: for something that is only tried. */
+/* Drops both, and debug lines: for something that is only tried. */
 extern const struct log_sink log_discard;
 
 struct log {

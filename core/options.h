@@ -25,7 +25,7 @@ enum option_type {
 	OPTION_ALIAS,	 /* another long name of a row of the same table */
 };
 
-/* Whether an option takes operands, the arguments that belong to no option. */
+/* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {
 	OPERAND = 1,	      /* takes one as its value, which excludes the option itself; a list takes any number */
 	OPERAND_UNLESS_GIVEN, /* as OPERAND; but if the option is given, operands are ignored with a hint */
@@ -40,7 +40,7 @@ enum {
 	OPTION_LIST_MOST = 1024
 };
 
-/* The values in order, none of them empty. */
+/* The values as given, none of them empty. */
 struct option_list {
 	const char *texts[OPTION_LIST_MOST];
 	size_t count;

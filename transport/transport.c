@@ -114,6 +114,7 @@ void endpoint_destroy(struct endpoint *endpoint)
 	if (!endpoint || endpoint->state == ENDPOINT_DESTROYED)
 		return;
 	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
+	endpoint->log = endpoint->transport->log; /* the owner's may go before the backend frees the endpoint */
 	endpoint->transport->backend->endpoint_destroy(endpoint);
 }
 

@@ -81,8 +81,13 @@ static const struct log_sink sink = { .error = error_reported, .hint = hint_repo
 
 void target_finish(struct target *target, enum outcome outcome)
 {
+	const struct error *error = dial_error(&target->dial);
+	char text[ERROR_TEXT_SIZE];
+
 	if (target->ended)
 		return;
+	if (outcome && error)
+		record_error(target, error_text(error, text));
 	if (outcome)
 		dial_give_up(&target->dial);
 	dial_stop(&target->dial);

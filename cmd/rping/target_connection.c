@@ -38,7 +38,7 @@ static void established(struct target *target, const struct endpoint_event *even
 
 	step_finished(target, &target->times.connect);
 	endpoint_path(target->endpoint, &target->path);
-	dial_connected(&target->dial);
+	dial_stop(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)requested, target->stock ? NULL : &hello);
 	if (!target->size) {

@@ -118,6 +118,7 @@ static void dial_over(void *owner, enum outcome outcome)
 {
 	struct ucmatose *run = owner;
 
+	dial_give_up(&run->dial);
 	ucmatose_connection_fail(&run->connections[0], outcome);
 	if (run->dial.absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
 		log_hint(&run->environment->log, "the server needs -P ib too");

@@ -223,7 +223,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->path);
 	if (!connection->index)
-		dial_connected(&run->dial);
+		dial_stop(&run->dial);
 	if (!run->is_server && read_hello(event, &hello)) {
 		if (!ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 			ucmatose_connection_fail(connection, OUTCOME_FAILED);
@@ -247,9 +247,10 @@ static void connection_failed(struct ucmatose_connection *connection, const stru
 		ucmatose_server_drop_request(connection);
 		return;
 	}
-	if (connecting && read_hello(event, &hello) && !ucmatose_hello_agrees(run, connection->endpoint->name, &hello))
+	if (connecting && read_hello(event, &hello) &&
+	    !ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 		dial_stop(&run->dial);
-	else if (connecting && !run->is_server) {
+	} else if (connecting && !run->is_server) {
 		ucmatose_client_attempt_failed(connection, event->outcome);
 		return;
 	}

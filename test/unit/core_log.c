@@ -30,7 +30,7 @@ static void errno_in_words(void **state)
 
 static void discarded(void **state)
 {
-	const struct log log = { .name = "rping", .sink = &log_discard };
+	const struct log log = { .name = "rping", .debug = true, .sink = &log_discard };
 	struct capture capture;
 
 	(void)state;
@@ -38,6 +38,7 @@ static void discarded(void **state)
 	log_error(&log, "rxe0", "open");
 	log_errno(&log, "rxe0", ECONNREFUSED, "open");
 	log_hint(&log, "try");
+	log_debug(&log, "trace");
 	assert_string_equal(capture_end(&capture), "");
 }
 

@@ -581,6 +581,27 @@ static void client_reports_the_error_of_the_final_attempt(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
+/* Of several errors of the last try, as of a name with several addresses, the report has the one that decided. */
+static void client_reports_that_no_server_was_there(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.client = true;
+	fake->options.wait_server = 1;
+	fake->options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
+	start(fake);
+	endpoint = &fake->endpoints[0]->base;
+	log_error(endpoint->log, endpoint->name, "no route");
+	fake_clock_pass(CLOCK_NS_PER_MS);
+	absent(endpoint);
+	assert_int_equal(reported_times(fake, "\"error\":\"connecting: nobody listens there\""), 1);
+	assert_ended(fake, OUTCOME_NO_CONNECTION,
+		     "rping: 10.0.0.1:7174: no route\n"
+		     "rping: 10.0.0.1:7174: connecting: nobody listens there\n"
+		     "rping: hint: no server within 1e-09 s (--wait-server)\n");
+}
+
 /* ---- the server; the test plays the client ---- */
 
 static struct endpoint *request_session(struct fake *fake, uint64_t expected_pings)
@@ -1506,6 +1527,7 @@ int main(void)
 		TEST(client_waits_for_the_time_of_wait_server),
 		TEST(client_does_not_wait_after_a_reject),
 		TEST(client_reports_the_error_of_the_final_attempt),
+		TEST(client_reports_that_no_server_was_there),
 		TEST(server_writes_what_it_read),
 		TEST(server_keeps_the_old_buffer_until_the_next_read),
 		TEST(interrupted_server_confirms_the_last_answer),

@@ -104,7 +104,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-static const struct log log_ = { .name = "tool" };
+static const struct log log_ = { .name = "tool" }, owner_log = { .name = "owner" };
 static struct transport transport = { .backend = &backend, .log = &log_ };
 static struct channel channel = { .transport = &transport };
 
@@ -268,7 +268,9 @@ static void failure_is_reported_once(void **state)
 	endpoint_rejected(endpoint, (const uint8_t *)"no", 2);
 	endpoint_established(endpoint, NULL, 0);
 	assert_int_equal(reported.events, 1);
+	endpoint->log = &owner_log;
 	endpoint_destroy(endpoint);
+	assert_ptr_equal(endpoint->log, &log_); /* the owner's log may be gone from here on */
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 	assert_int_equal(reported.events, 1);

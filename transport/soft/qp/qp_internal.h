@@ -207,7 +207,7 @@ void qp_packet_received(struct soft_qp *qp);
 void qp_schedule_reply(struct soft_qp *qp);
 /* The work fails: enters the error state; no other work completes. raw: as of soft_complete(). */
 void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw);
-/* Enters the error state, for a cause that belongs to no posted work. */
+/* Enters the error state. The cause is not a posted work's. */
 void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code);
 /* Packets of a message of that many bytes; 1 for an empty one. */
 uint32_t qp_packets(const struct soft_qp *qp, uint32_t length);

@@ -16,14 +16,14 @@ static const char *value_of(const char *word, const struct child_run_values *val
 }
 
 /* Splits run->arguments in place. */
-static int split_arguments(struct child_run *run, char *words[CHILD_RUN_ARGUMENTS_MOST],
+static int split_arguments(struct child_run *run, char *words[CHILD_RUN_ARGUMENTS_MAX],
 			   const struct child_run_values *values)
 {
 	char *rest = run->arguments;
 	char *word;
 	int count = 0;
 
-	while ((word = strsep(&rest, " ")) && count < CHILD_RUN_ARGUMENTS_MOST) {
+	while ((word = strsep(&rest, " ")) && count < CHILD_RUN_ARGUMENTS_MAX) {
 		const char *value = value_of(word, values);
 
 		/* The option parser and the commands only read the words. */
@@ -36,7 +36,7 @@ static enum outcome parse(struct child_run *run, const char *arguments, const st
 {
 	const struct command *command = run->command;
 	struct environment *environment = &run->environment;
-	char *words[CHILD_RUN_ARGUMENTS_MOST];
+	char *words[CHILD_RUN_ARGUMENTS_MAX];
 	enum outcome outcome;
 	int count;
 
@@ -114,7 +114,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 		.output = open_memstream(&run->text, &run->text_length),
 		.ready = child_ready,
 		.finished = child_finished,
-		.owner = run,
+		.context = run,
 	};
 	environment->log.name = run->name;
 	if (!run->options || !environment->output)

@@ -33,9 +33,9 @@ struct environment {
 	const struct common_options *to_confine; /* NULL also after the run has dropped its privileges */
 
 	/* Callbacks of a child run, else NULL. The command calls them, so they must not free its state. */
-	void (*ready)(void *owner);
-	void (*finished)(void *owner); /* replaces loop_stop() */
-	void *owner;
+	void (*ready)(void *context);
+	void (*finished)(void *context); /* replaces loop_stop() */
+	void *context;
 };
 
 /* Why a run is interrupted. */

@@ -42,8 +42,8 @@ const struct option spin_option_table[] = {
 	OPTION_REST(common_option_table),
 };
 
-#define PATH_NUMBER(long_name, member, least, most, name, ...) \
-	ROW(OPTION_INTEGER, long_name, path.member, .minimum = least, .maximum = most, .initial = PATH_UNSET, \
+#define PATH_NUMBER(long_name, member, least, max, name, ...) \
+	ROW(OPTION_INTEGER, long_name, path.member, .minimum = least, .maximum = max, .initial = PATH_UNSET, \
 	    .argument = name, __VA_ARGS__)
 
 const struct option connection_option_table[] = {

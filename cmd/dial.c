@@ -104,16 +104,16 @@ static enum outcome connect_next(struct dial *dial)
 			log_hint(dial->options.log, "trying the next address of %s: %s", dial->options.host,
 				 dial->name);
 		}
-		outcome = dial->options.handlers->connect(dial->options.owner);
+		outcome = dial->options.handlers->connect(dial->options.context);
 	}
 	return outcome;
 }
 
-static void resume(void *owner)
+static void resume(void *context)
 {
-	struct dial *dial = owner;
+	struct dial *dial = context;
 
-	dial->options.handlers->resumed(dial->options.owner);
+	dial->options.handlers->resumed(dial->options.context);
 }
 
 /* The last try starts when --wait-server expires. */
@@ -136,9 +136,9 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 	if (!outcome)
 		return;
 	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial))
-		handlers->paused(dial->options.owner);
+		handlers->paused(dial->options.context);
 	else
-		handlers->failed(dial->options.owner, outcome);
+		handlers->failed(dial->options.context, outcome);
 }
 
 void dial_begin(struct dial *dial)
@@ -190,9 +190,9 @@ void dial_hint(struct dial *dial)
 
 /* ---- the look-up ---- */
 
-static void addresses_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct dial *dial = owner;
+	struct dial *dial = context;
 	const struct dial_options *options = &dial->options;
 
 	if (!outcome)
@@ -200,7 +200,7 @@ static void addresses_found(void *owner, enum outcome outcome, const struct addr
 				      dial->addresses, &dial->address_count);
 	for (size_t i = 0; i < dial->address_count; i++)
 		dial->addresses[i].port = options->port;
-	options->handlers->resolved(options->owner, outcome);
+	options->handlers->resolved(options->context, outcome);
 }
 
 void dial_initialise(struct dial *dial, const struct dial_options *options)

@@ -23,20 +23,20 @@ struct held_message;
 
 struct dial_handlers {
 	/* The addresses are known: call dial_begin(). Or the cause is reported why not. */
-	void (*resolved)(void *owner, enum outcome outcome);
+	void (*resolved)(void *context, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
-	enum outcome (*connect)(void *owner);
+	enum outcome (*connect)(void *context);
 	/* No server was there, and there will be another try. */
-	void (*paused)(void *owner);
+	void (*paused)(void *context);
 	/* The pause is over: call dial_begin(). */
-	void (*resumed)(void *owner);
+	void (*resumed)(void *context);
 	/* There are no more attempts: call dial_give_up(). */
-	void (*failed)(void *owner, enum outcome outcome);
+	void (*failed)(void *context, enum outcome outcome);
 };
 
 struct dial_options {
 	const struct dial_handlers *handlers;
-	void *owner;
+	void *context;
 	struct loop *loop;
 	const struct log *log; /* for messages that are not held */
 	const struct family_options *family;
@@ -59,7 +59,7 @@ struct dial {
 	struct loop_timer pause;
 	struct resolver resolver;
 	enum address_family source;
-	struct address addresses[ADDRESS_RESOLVE_MOST];
+	struct address addresses[ADDRESS_RESOLVE_MAX];
 	size_t address_count;
 	size_t address_next; /* the next to try */
 	struct held_message *held;

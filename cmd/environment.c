@@ -7,7 +7,7 @@ void environment_finish(struct environment *environment, enum outcome outcome)
 	environment_note(environment, outcome);
 	environment->ended = true;
 	if (environment->finished)
-		environment->finished(environment->owner);
+		environment->finished(environment->context);
 	else
 		loop_stop(environment->loop);
 }
@@ -49,7 +49,7 @@ void environment_ready(struct environment *environment, const struct address *ad
 	if (outcome)
 		environment_finish(environment, outcome);
 	else if (environment->ready)
-		environment->ready(environment->owner);
+		environment->ready(environment->context);
 }
 
 void environment_settled(struct environment *environment)

@@ -16,7 +16,7 @@
 #include "core/spelling.h"
 
 enum {
-	NAME_MOST = 256
+	NAME_SIZE = 256
 };
 
 /* The options without a command. */
@@ -112,7 +112,7 @@ static enum outcome run_options(const struct log *log, int argc, char *const *ar
 static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 {
 	const struct command *command;
-	char name[NAME_MOST];
+	char name[NAME_SIZE];
 
 	if (argc < 2) {
 		print_usage(stdout, log->name);
@@ -133,7 +133,7 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 static enum outcome dispatch(struct log *log, int argc, char *const *argv)
 {
 	const struct command *command = main_find_command(log->name);
-	char name[NAME_MOST];
+	char name[NAME_SIZE];
 
 	if (command)
 		return command_run(command, log->name, argc, argv);

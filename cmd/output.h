@@ -13,14 +13,14 @@ struct output_watch {
 	struct loop_io reader;
 	struct loop_timer check;
 	loop_callback *failed;
-	void *owner;
+	void *context;
 };
 
 /*
  * Calls failed once, after a write to stdout has failed because the pipe has no reader. A reader that closes the pipe
  * while nothing is written, for example after the ready line, has no effect.
  */
-void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *owner);
+void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *context);
 void output_watch_stop(struct output_watch *watch);
 
 /*

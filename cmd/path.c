@@ -81,7 +81,7 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
-	struct address kept[ADDRESS_RESOLVE_MOST];
+	struct address kept[ADDRESS_RESOLVE_MAX];
 	enum outcome outcome = path_filter(options, source, log, text, addresses, count, kept, &count);
 
 	if (!outcome)

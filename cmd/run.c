@@ -65,9 +65,9 @@ static void abort_run(struct run *run)
 	environment_finish(environment, OUTCOME_FAILED);
 }
 
-static void shutdown_timeout(void *owner)
+static void shutdown_timeout(void *context)
 {
-	struct run *run = owner;
+	struct run *run = context;
 	char text[32];
 
 	if (run->environment.ended)
@@ -83,17 +83,17 @@ static int64_t watchdog_limit(const struct run *run)
 	return 2 * run->common->timeout + CLOCK_NS_PER_S;
 }
 
-static void abort_at_deadline(void *owner)
+static void abort_at_deadline(void *context)
 {
-	struct run *run = owner;
+	struct run *run = context;
 
 	if (!run->environment.ended)
 		abort_run(run);
 }
 
-static void signal_received(void *owner)
+static void signal_received(void *context)
 {
-	struct run *run = owner;
+	struct run *run = context;
 
 	if (run->interrupted || run->environment.ended)
 		return;
@@ -105,18 +105,18 @@ static void signal_received(void *owner)
 }
 
 /* Only an open-ended run that exists for its output ends: a run with a count and a server go on. */
-static void output_failed(void *owner)
+static void output_failed(void *context)
 {
-	struct run *run = owner;
+	struct run *run = context;
 
 	if (!run->interrupted && !run->environment.ended && run->command->is_open_ended &&
 	    run->command->is_open_ended(run->common))
 		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
 }
 
-static void deadline_expired(void *owner)
+static void deadline_expired(void *context)
 {
-	struct run *run = owner;
+	struct run *run = context;
 	char text[32];
 
 	if (run->environment.ended)

@@ -146,11 +146,11 @@ static void signal_handler(int number)
 	errno = saved_errno;
 }
 
-void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner)
+void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context)
 {
 	struct sigaction hangup;
 
-	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, owner);
+	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, context);
 	shared[FIRST_SIGNAL_MS] = 0;
 	shared[RUNNING] = true;
 	handle(SIGINT, signal_handler);

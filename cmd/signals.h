@@ -15,7 +15,7 @@
 #include "core/loop.h"
 
 /* Calls back from the loop, once, for the first SIGINT, SIGTERM, or SIGHUP unless it is ignored (nohup(1)). */
-void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *owner);
+void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context);
 
 /* Ends the callbacks. Afterwards the second signal still ends the process. */
 void signals_release(struct loop_signal *watcher);

@@ -35,8 +35,8 @@ struct address {
 };
 
 enum {
-	ADDRESS_TEXT_SIZE = 80,	  /* "[fe80::...%interface]:65535" with its final 0 */
-	ADDRESS_RESOLVE_MOST = 8, /* addresses kept of one name */
+	ADDRESS_TEXT_SIZE = 80,	 /* "[fe80::...%interface]:65535" with its final 0 */
+	ADDRESS_RESOLVE_MAX = 8, /* addresses kept of one name */
 };
 
 /* What address_parse() and the resolver accept. */
@@ -77,7 +77,7 @@ struct resolver;
  * count is 0. The outcome is OUTCOME_NO_CONNECTION if the name is unknown or the timeout expired, OUTCOME_USAGE if text
  * is not an address of the format, OUTCOME_INTERNAL if the child failed. The callback may restart or free the resolver.
  */
-typedef void resolver_callback(void *owner, enum outcome outcome, const struct address *addresses, size_t count);
+typedef void resolver_callback(void *context, enum outcome outcome, const struct address *addresses, size_t count);
 
 /* One name look-up. Zeroed before its first start. */
 struct resolver {
@@ -85,7 +85,7 @@ struct resolver {
 	const struct log *log;
 	const char *text;
 	resolver_callback *callback;
-	void *owner;
+	void *context;
 	struct loop_io readable;
 	struct loop_timer deadline; /* of the child; with time 0, delivers an immediate result */
 	enum outcome immediate;	    /* of a result that needs no child: a numeric address, or an error */
@@ -95,7 +95,7 @@ struct resolver {
 	struct {
 		int32_t error; /* EAI_* (negative), errno of EAI_SYSTEM (positive), or 0 */
 		uint32_t count;
-		struct address addresses[ADDRESS_RESOLVE_MOST];
+		struct address addresses[ADDRESS_RESOLVE_MAX];
 	} result;
 };
 
@@ -108,7 +108,7 @@ struct resolver {
  * page that it writes, and the device keeps the old one.
  */
 void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
-		    enum address_format format, int64_t timeout, resolver_callback *callback, void *owner);
+		    enum address_format format, int64_t timeout, resolver_callback *callback, void *context);
 void resolver_stop(struct resolver *resolver);
 
 /* As if_indextoname(3), but uses a socket family that --sandbox allows. Returns false if there is no such interface. */

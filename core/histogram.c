@@ -7,8 +7,8 @@
 #include "core/units.h"
 
 enum {
-	LINES_MOST = 24,
-	BAR_MOST = 50,
+	LINES_MAX = 24,
+	BAR_MAX = 50,
 };
 
 /*
@@ -110,12 +110,12 @@ static uint64_t samples_between(const struct histogram *histogram, unsigned firs
 	return count;
 }
 
-static void draw_line(const struct histogram *histogram, const char *prefix, unsigned first, unsigned end,
-		      uint64_t most, FILE *stream)
+static void draw_line(const struct histogram *histogram, const char *prefix, unsigned first, unsigned end, uint64_t max,
+		      FILE *stream)
 {
 	uint64_t count = samples_between(histogram, first, end);
 	char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
-	unsigned length = (unsigned)((count * BAR_MOST + most / 2) / most);
+	unsigned length = (unsigned)((count * BAR_MAX + max / 2) / max);
 
 	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, units_time(histogram_bucket_start(first), low),
 		units_time(histogram_bucket_start(end), high), count);
@@ -127,17 +127,17 @@ static void draw_line(const struct histogram *histogram, const char *prefix, uns
 void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream)
 {
 	unsigned first, last, width = HISTOGRAM_SUBBUCKETS / 8;
-	uint64_t most = 1;
+	uint64_t max = 1;
 
 	if (!histogram->count)
 		return;
 	last = bucket_of((uint64_t)histogram->maximum);
-	while ((last - bucket_of((uint64_t)histogram->minimum)) / width >= LINES_MOST)
+	while ((last - bucket_of((uint64_t)histogram->minimum)) / width >= LINES_MAX)
 		width *= 2;
 	first = bucket_of((uint64_t)histogram->minimum) / width * width;
 	for (unsigned i = first; i <= last; i += width)
-		if (samples_between(histogram, i, i + width) > most)
-			most = samples_between(histogram, i, i + width);
+		if (samples_between(histogram, i, i + width) > max)
+			max = samples_between(histogram, i, i + width);
 	for (unsigned i = first; i <= last; i += width)
-		draw_line(histogram, prefix, i, i + width, most, stream);
+		draw_line(histogram, prefix, i, i + width, max, stream);
 }

@@ -17,8 +17,7 @@ static size_t add_ranked(const struct ifaddrs *entries, int wanted, struct inter
 {
 	const unsigned up = IFF_UP | IFF_RUNNING;
 
-	for (const struct ifaddrs *entry = entries; entry && count < INTERFACE_ADDRESSES_MOST;
-	     entry = entry->ifa_next) {
+	for (const struct ifaddrs *entry = entries; entry && count < INTERFACE_ADDRESSES_MAX; entry = entry->ifa_next) {
 		int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
 		struct interface_address *added = &list[count];
 		struct sockaddr_storage storage = { 0 };
@@ -36,7 +35,7 @@ static size_t add_ranked(const struct ifaddrs *entries, int wanted, struct inter
 	return count;
 }
 
-size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST])
+size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
 {
 	struct ifaddrs *entries;
 	size_t count = 0;

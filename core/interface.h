@@ -8,7 +8,7 @@
 #include "core/address.h"
 
 enum {
-	INTERFACE_ADDRESSES_MOST = 256
+	INTERFACE_ADDRESSES_MAX = 256
 };
 
 struct interface_address {
@@ -19,8 +19,8 @@ struct interface_address {
 
 /*
  * Lists the addresses of the interfaces that are up: IPv4, then IPv6, then link-local IPv6. Returns their number, at
- * most INTERFACE_ADDRESSES_MOST, or 0 if getifaddrs(3) fails.
+ * most INTERFACE_ADDRESSES_MAX, or 0 if getifaddrs(3) fails.
  */
-size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST]);
+size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
 #endif

@@ -135,7 +135,7 @@ static bool run_pollers(struct loop *loop, bool arming)
 
 		loop->next_poller = poller->next;
 		if (callback)
-			busy |= callback(poller->owner);
+			busy |= callback(poller->context);
 	}
 	return busy;
 }
@@ -211,17 +211,17 @@ static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
 		loop_stop(io->loop);
 		return;
 	}
-	io->callback(io->owner);
+	io->callback(io->context);
 }
 
-void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
+void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
 	ev_io *watcher = (ev_io *)io->storage;
 
 	loop_io_stop(io);
 	io->loop = loop;
 	io->callback = callback;
-	io->owner = owner;
+	io->context = context;
 	ev_io_init(watcher, io_ready, fd, EV_READ);
 	ev_set_priority(watcher, PRIORITY_IO);
 	watcher->data = io;
@@ -240,18 +240,18 @@ static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
 
 	(void)ev;
 	(void)events;
-	timer->callback(timer->owner);
+	timer->callback(timer->context);
 }
 
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-		      void *owner)
+		      void *context)
 {
 	ev_timer *watcher = (ev_timer *)timer->storage;
 
 	loop_timer_stop(timer);
 	timer->loop = loop;
 	timer->callback = callback;
-	timer->owner = owner;
+	timer->context = context;
 	ev_timer_init(watcher, timer_expired, (double)nanoseconds / (double)CLOCK_NS_PER_S, 0.);
 	watcher->data = timer;
 	/* libev counts from the start of its iteration, which is long ago if a callback was slow. */
@@ -315,17 +315,18 @@ static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)
 
 	(void)ev;
 	(void)events;
-	caught->callback(caught->owner);
+	caught->callback(caught->context);
 }
 
-void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback, void *owner)
+void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
+		       void *context)
 {
 	ev_signal *signal_watcher = (ev_signal *)watcher->storage;
 
 	loop_signal_stop(watcher);
 	watcher->loop = loop;
 	watcher->callback = callback;
-	watcher->owner = owner;
+	watcher->context = context;
 	ev_signal_init(signal_watcher, signal_caught, number);
 	signal_watcher->data = watcher;
 	ev_signal_start(loop->ev, signal_watcher);
@@ -337,11 +338,11 @@ void loop_signal_stop(struct loop_signal *watcher)
 		ev_signal_stop(watcher->loop->ev, (ev_signal *)watcher->storage);
 }
 
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *owner)
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *context)
 {
 	poller->poll = poll;
 	poller->arm = arm;
-	poller->owner = owner;
+	poller->context = context;
 	if (poller->active)
 		return;
 	poller->active = true;

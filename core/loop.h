@@ -16,12 +16,12 @@
 
 struct loop;
 
-/* owner is the pointer passed to the start function. */
-typedef void loop_callback(void *owner);
+/* context is the pointer passed to the start function. */
+typedef void loop_callback(void *context);
 
 #define LOOP_WATCHER(words)                                                                                            \
 	loop_callback *callback;                                                                                       \
-	void *owner;                                                                                                   \
+	void *context;                                                                                                 \
 	struct loop *loop;                                                                                             \
 	_Alignas(max_align_t) unsigned char storage[(words) * sizeof(void *)]
 
@@ -38,13 +38,13 @@ struct loop_signal {
 };
 
 /* Does pending work without waiting. Returns whether there was any. */
-typedef bool loop_poll(void *owner);
+typedef bool loop_poll(void *context);
 
 /* A source of work for busy polling: one that can be polled without a system call, or with a cheap one. */
 struct loop_poller {
 	loop_poll *poll;
 	loop_poll *arm;
-	void *owner;
+	void *context;
 	struct loop_poller *next;
 	bool active;
 };
@@ -67,7 +67,7 @@ bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
 /* Calls back while fd is readable (level-triggered). */
-void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner);
+void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
 void loop_io_stop(struct loop_io *io);
 
 /*
@@ -75,7 +75,7 @@ void loop_io_stop(struct loop_io *io);
  * next iteration of the loop.
  */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-		      void *owner);
+		      void *context);
 void loop_timer_stop(struct loop_timer *timer);
 
 /*
@@ -85,7 +85,7 @@ void loop_timer_stop(struct loop_timer *timer);
 void loop_wake(struct loop *loop, int64_t nanoseconds);
 
 void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
-		       void *owner);
+		       void *context);
 void loop_signal_stop(struct loop_signal *watcher);
 
 enum {
@@ -103,7 +103,7 @@ void loop_spin(struct loop *loop, int64_t nanoseconds);
  * The loop calls poll while it spins, and arm before it sleeps. arm makes new work wake the loop through a watcher,
  * then polls once more. It may be NULL if new work always wakes the loop.
  */
-void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *owner);
+void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *context);
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller);
 
 #endif

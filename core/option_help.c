@@ -6,8 +6,8 @@
 #include "core/option_value.h"
 
 enum {
-	WIDTH = 100,	/* columns */
-	LEFT_MOST = 30, /* a longer option gets its help on the next line */
+	WIDTH = 100,   /* columns */
+	LEFT_MAX = 30, /* a longer option gets its help on the next line */
 };
 
 /* The text of one column of a row, truncated if it is too long. */
@@ -72,7 +72,7 @@ static size_t help_column(const struct option *table)
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		append_left(&left, row);
-		if (left.length > column && left.length <= LEFT_MOST)
+		if (left.length > column && left.length <= LEFT_MAX)
 			column = left.length;
 	}
 	return column + 2;
@@ -107,7 +107,7 @@ void options_help(const struct option *table, FILE *stream)
 {
 	size_t column = help_column(table);
 	struct column left, right;
-	char line[LEFT_MOST + sizeof(right.text) + 2];
+	char line[LEFT_MAX + sizeof(right.text) + 2];
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
 		const char *rest = right.text;

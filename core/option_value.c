@@ -296,8 +296,8 @@ static enum outcome set_text(const struct option *row, const struct log *log, co
 		*(const char **)value = text;
 		return OUTCOME_OK;
 	}
-	if (list->count == OPTION_LIST_MOST) {
-		log_error(log, option_label(row, name), "given more than %d times", OPTION_LIST_MOST);
+	if (list->count == OPTION_LIST_MAX) {
+		log_error(log, option_label(row, name), "given more than %d times", OPTION_LIST_MAX);
 		return OUTCOME_USAGE;
 	}
 	list->texts[list->count++] = text;

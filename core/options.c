@@ -14,7 +14,7 @@ struct parse {
 	uint64_t given;
 	bool stops; /* --help or --version was given: later arguments and the rules are ignored */
 	size_t operand_count;
-	const char *operands[OPTION_LIST_MOST + 1];
+	const char *operands[OPTION_LIST_MAX + 1];
 };
 
 const struct option *option_first(const struct option *table)
@@ -70,7 +70,7 @@ static void set_initial(const struct option *table, char *options)
 		void *value = options + row->offset;
 
 		rows++;
-		assert(rows <= OPTION_ROWS_MOST);
+		assert(rows <= OPTION_ROWS_MAX);
 		if (row->type == OPTION_ALIAS)
 			continue;
 		if (row->type == OPTION_FLAG)
@@ -294,7 +294,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		enum outcome outcome = OUTCOME_OK;
 
 		if (only_operands || text[0] != '-' || !text[1]) {
-			if (parse->operand_count <= OPTION_LIST_MOST)
+			if (parse->operand_count <= OPTION_LIST_MAX)
 				parse->operands[parse->operand_count++] = text;
 		} else if (text[1] != '-') {
 			outcome = parse_letters(parse, argv, &i);

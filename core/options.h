@@ -37,12 +37,12 @@ struct option_word {
 };
 
 enum {
-	OPTION_LIST_MOST = 1024
+	OPTION_LIST_MAX = 1024
 };
 
 /* The values as given, none of them empty. */
 struct option_list {
-	const char *texts[OPTION_LIST_MOST];
+	const char *texts[OPTION_LIST_MAX];
 	size_t count;
 };
 
@@ -111,7 +111,7 @@ const struct option *option_first(const struct option *table);
 const struct option *option_next(const struct option *row);
 
 enum {
-	OPTION_ROWS_MOST = 64
+	OPTION_ROWS_MAX = 64
 };
 
 /*

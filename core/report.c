@@ -39,7 +39,7 @@ bool report_in_list(const struct report *report)
 
 static void report_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	assert(report->depth + 1 < REPORT_DEPTH_MOST);
+	assert(report->depth + 1 < REPORT_DEPTH_MAX);
 	if (report->format->begin)
 		report->format->begin(report, name, nesting);
 	report_top(report)->items++;

@@ -21,7 +21,7 @@
 #include "core/histogram.h"
 
 enum {
-	REPORT_DEPTH_MOST = 8
+	REPORT_DEPTH_MAX = 8
 };
 
 enum report_kind {
@@ -86,7 +86,7 @@ struct report {
 		enum report_nesting nesting;
 		unsigned items; /* items added */
 		unsigned shown; /* items printed, in the text formats */
-	} frames[REPORT_DEPTH_MOST];
+	} frames[REPORT_DEPTH_MAX];
 	char labels[256]; /* Prometheus: labels of all samples */
 	char entry[256];  /* Prometheus: further labels of the samples of a list entry */
 };

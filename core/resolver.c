@@ -37,7 +37,7 @@ static bool has_address(const struct resolver *resolver, const struct address *a
 
 static void store_addresses(struct resolver *resolver, const struct addrinfo *list)
 {
-	for (; list && resolver->result.count < ADDRESS_RESOLVE_MOST; list = list->ai_next) {
+	for (; list && resolver->result.count < ADDRESS_RESOLVE_MAX; list = list->ai_next) {
 		struct sockaddr_storage socket_address;
 		struct address address;
 
@@ -54,12 +54,12 @@ static void store_addresses(struct resolver *resolver, const struct addrinfo *li
 static void close_files(unsigned first, unsigned last)
 {
 	enum {
-		DESCRIPTORS_MOST = 1024 /* the usual RLIMIT_NOFILE */
+		DESCRIPTORS_MAX = 1024 /* the usual RLIMIT_NOFILE */
 	};
 
 	if (first > last || !syscall(SYS_close_range, first, last, 0))
 		return;
-	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MOST; fd++)
+	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++)
 		close((int)fd);
 }
 
@@ -134,7 +134,7 @@ static void resolver_finish(struct resolver *resolver, enum outcome outcome)
 	resolver_stop(resolver);
 	if (outcome)
 		resolver->result.count = 0;
-	resolver->callback(resolver->owner, outcome, resolver->result.addresses, resolver->result.count);
+	resolver->callback(resolver->context, outcome, resolver->result.addresses, resolver->result.count);
 }
 
 static enum outcome report_error_code(const struct resolver *resolver, int32_t error)
@@ -167,7 +167,7 @@ static void result_complete(struct resolver *resolver)
 {
 	if (resolver->result.error)
 		resolver_finish(resolver, report_error_code(resolver, resolver->result.error));
-	else if (resolver->result.count && resolver->result.count <= ADDRESS_RESOLVE_MOST)
+	else if (resolver->result.count && resolver->result.count <= ADDRESS_RESOLVE_MAX)
 		resolver_finish(resolver, OUTCOME_OK);
 	else
 		resolver_finish(resolver, report_error_code(resolver, EAI_NONAME));
@@ -194,9 +194,9 @@ static void child_exited(struct resolver *resolver)
 	resolver_finish(resolver, OUTCOME_INTERNAL);
 }
 
-static void pipe_readable(void *owner)
+static void pipe_readable(void *context)
 {
-	struct resolver *resolver = owner;
+	struct resolver *resolver = context;
 	char *result = (char *)&resolver->result;
 	ssize_t length;
 
@@ -212,9 +212,9 @@ static void pipe_readable(void *owner)
 		result_complete(resolver);
 }
 
-static void resolver_timeout(void *owner)
+static void resolver_timeout(void *context)
 {
-	struct resolver *resolver = owner;
+	struct resolver *resolver = context;
 
 	log_failure(resolver->log, &(struct failure){ .object = resolver->text, .code = ETIMEDOUT },
 		    "look-up failed: no answer in time");
@@ -264,9 +264,9 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 	return OUTCOME_OK;
 }
 
-static void finish_immediate(void *owner)
+static void finish_immediate(void *context)
 {
-	struct resolver *resolver = owner;
+	struct resolver *resolver = context;
 
 	resolver_finish(resolver, resolver->immediate);
 }
@@ -304,14 +304,14 @@ static bool reject_text(const struct resolver *resolver, enum address_format for
 }
 
 void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
-		    enum address_format format, int64_t timeout, resolver_callback *callback, void *owner)
+		    enum address_format format, int64_t timeout, resolver_callback *callback, void *context)
 {
 	resolver_stop(resolver);
 	resolver->loop = loop;
 	resolver->log = log;
 	resolver->text = text;
 	resolver->callback = callback;
-	resolver->owner = owner;
+	resolver->context = context;
 	resolver->received = 0;
 	memset(&resolver->result, 0, sizeof(resolver->result));
 	if (address_parse(text, format, &resolver->result.addresses[0])) {

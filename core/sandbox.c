@@ -48,8 +48,8 @@ enum {
 	REQUEST_KIND = 0xff00,	 /* of an ioctl */
 	REQUEST_RDMA = 0x1b00,	 /* RDMA_IOCTL_MAGIC */
 	REQUEST_SOCKET = 0x8900, /* interfaces, by a socket */
-	PROGRAM_MOST = 512,
-	INSTRUCTIONS_MOST = 6, /* of a rule */
+	PROGRAM_MAX = 512,
+	INSTRUCTIONS_MAX = 6, /* of a rule */
 };
 
 /* TCGETS2, which glibc 2.42 uses for TCGETS. <asm/termbits.h>, which has its struct, conflicts with <termios.h>. */
@@ -149,14 +149,14 @@ static const struct rule rules[] = {
 /* clang-format on */
 
 struct program {
-	struct sock_filter instructions[PROGRAM_MOST];
+	struct sock_filter instructions[PROGRAM_MAX];
 	unsigned short length;
 };
 
 /* A program that does not fit lacks its final return: the kernel rejects it. */
 static void emit(struct program *program, unsigned code, uint32_t value, unsigned if_true, unsigned if_false)
 {
-	if (program->length < PROGRAM_MOST)
+	if (program->length < PROGRAM_MAX)
 		program->instructions[program->length++] = (struct sock_filter){
 			.code = (uint16_t)code, .jt = (uint8_t)if_true, .jf = (uint8_t)if_false, .k = value
 		};
@@ -171,7 +171,7 @@ static void emit_rule(struct program *program, const struct rule *rule)
 {
 	size_t low_half = __BYTE_ORDER == __BIG_ENDIAN ? 4 : 0;
 
-	emit(program, BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, rule->mask ? INSTRUCTIONS_MOST - 1 : 1);
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, rule->call, 0, rule->mask ? INSTRUCTIONS_MAX - 1 : 1);
 	if (rule->mask) {
 		emit_load(program, offsetof(struct seccomp_data, args) + rule->argument * sizeof(uint64_t) + low_half);
 		emit(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	WORD_MOST = 32
+	WORD_MAX = 32
 };
 
 static unsigned minimum(unsigned one, unsigned other)
@@ -16,12 +16,12 @@ static unsigned minimum(unsigned one, unsigned other)
 /* Optimal string alignment distance: table[i][j] is the distance between the first i and the first j letters. */
 unsigned spelling_distance(const char *typed, const char *meant)
 {
-	unsigned table[WORD_MOST + 1][WORD_MOST + 1];
+	unsigned table[WORD_MAX + 1][WORD_MAX + 1];
 	size_t typed_length = strlen(typed);
 	size_t meant_length = strlen(meant);
 	unsigned distance;
 
-	if (typed_length > WORD_MOST || meant_length > WORD_MOST)
+	if (typed_length > WORD_MAX || meant_length > WORD_MAX)
 		return SPELLING_FAR;
 	for (unsigned i = 0; i <= typed_length; i++)
 		table[i][0] = i;

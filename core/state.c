@@ -16,7 +16,7 @@ void state_enter(struct state *state, unsigned next, const char *object)
 	state_change(state->rows, state->now, next, state->log, object);
 	state->now = next;
 	if (state->rows[next].waits)
-		loop_timer_start(state->loop, &state->deadline, state->timeout, state->expired, state->owner);
+		loop_timer_start(state->loop, &state->deadline, state->timeout, state->expired, state->context);
 	else
 		state_stop(state);
 }

@@ -30,11 +30,11 @@ struct state {
 	const struct log *log;
 	int64_t timeout; /* of a state that waits, nanoseconds */
 	loop_callback *expired;
-	void *owner;
+	void *context;
 	struct loop_timer deadline;
 };
 
-/* Enters a state, with a fresh deadline if that one waits. object is what the trace calls the owner. */
+/* Enters a state, with a fresh deadline if that one waits. object is the name in the trace. */
 void state_enter(struct state *state, unsigned next, const char *object);
 /* Stops the deadline. Harmless on a state that is all zeros. */
 void state_stop(struct state *state);

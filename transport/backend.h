@@ -22,7 +22,7 @@ struct backend {
 	enum outcome (*listen)(struct endpoint *endpoint, const struct address *address);
 	enum outcome (*resolve)(struct endpoint *endpoint, const struct address *source,
 				const struct address *destination);
-	enum outcome (*open_queue)(struct endpoint *endpoint);
+	enum outcome (*create_qp)(struct endpoint *endpoint);
 	enum outcome (*connect)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*reject)(struct endpoint *endpoint, const void *data, size_t length);
@@ -92,7 +92,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 enum {
-	ENDPOINT_REJECT_TEXT_SIZE = PRIVATE_DATA_MOST + 5
+	ENDPOINT_REJECT_TEXT_SIZE = PRIVATE_DATA_MAX + 5
 };
 
 /*

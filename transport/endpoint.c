@@ -76,9 +76,9 @@ enum error_kind endpoint_rejection_kind(int reason)
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
-static void state_timed_out(void *owner)
+static void state_timed_out(void *context)
 {
-	struct endpoint *endpoint = owner;
+	struct endpoint *endpoint = context;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
@@ -134,7 +134,7 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint)
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	if (endpoint->state != ENDPOINT_DESTROYED)
-		endpoint->handlers->event(endpoint->owner, endpoint, event);
+		endpoint->handlers->event(endpoint->context, endpoint, event);
 }
 
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
@@ -145,7 +145,7 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 		return;
 	}
 	request->handlers = listener->handlers;
-	request->owner = listener->owner;
+	request->context = listener->context;
 	endpoint_report(listener, &(struct endpoint_event){
 					  .kind = EVENT_REQUEST,
 					  .request = request,
@@ -194,7 +194,7 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 {
 	int count = 0;
 
-	while (data && count < PRIVATE_DATA_MOST && (size_t)count < length && isprint(data[count]))
+	while (data && count < PRIVATE_DATA_MAX && (size_t)count < length && isprint(data[count]))
 		count++;
 	if (!count)
 		return "";
@@ -228,7 +228,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 				    .object = endpoint->name, .code_name = "completion status", .code = (int)raw },
 			    "%s failed: %s", work_kind_text(completion->kind),
 			    words ? words : completion_status_text(completion->status));
-	endpoint->handlers->completion(endpoint->owner, endpoint, completion);
+	endpoint->handlers->completion(endpoint->context, endpoint, completion);
 }
 
 const char *completion_status_text(enum completion_status status)

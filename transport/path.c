@@ -87,7 +87,7 @@ static bool has_address(const struct interface_address *entry, const struct addr
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
-	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	uint16_t port = source->port;
 	size_t count;
 
@@ -135,7 +135,7 @@ enum outcome path_find_interface(const struct endpoint *endpoint, struct address
 bool path_has_interface(const struct endpoint *endpoint)
 {
 	const char *name = option_interface(endpoint);
-	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = name ? interface_addresses(list) : 0;
 
 	for (size_t i = 0; i < count; i++)

@@ -98,14 +98,14 @@ void region_destroy(struct region *region)
 }
 
 enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, const struct endpoint_options *options,
-			     const struct endpoint_handlers *handlers, void *owner, struct endpoint **endpoint)
+			     const struct endpoint_handlers *handlers, void *context, struct endpoint **endpoint)
 {
 	enum outcome outcome = channel->transport->backend->endpoint_create(channel, kind, options, endpoint);
 
 	if (outcome)
 		return outcome;
 	(*endpoint)->handlers = handlers;
-	(*endpoint)->owner = owner;
+	(*endpoint)->context = context;
 	return OUTCOME_OK;
 }
 
@@ -123,7 +123,7 @@ void endpoint_destroy(struct endpoint *endpoint)
 enum call {
 	CALL_LISTEN,
 	CALL_RESOLVE,
-	CALL_OPEN_QUEUE,
+	CALL_CREATE_QP,
 	CALL_CONNECT,
 	CALL_ACCEPT,
 	CALL_DISCONNECT,
@@ -141,8 +141,8 @@ static const struct call_row {
 } calls[] = {
 	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE) },
 	[CALL_RESOLVE] = { "resolving", BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE) },
-	[CALL_OPEN_QUEUE] = { "making a queue pair", BIT(CONNECTION) | BIT(GROUP), false,
-			      BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
+	[CALL_CREATE_QP] = { "making a queue pair", BIT(CONNECTION) | BIT(GROUP), false,
+			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
 	[CALL_CONNECT] = { "connecting", BIT(CONNECTION), true, BIT(ROUTE_RESOLVED) },
 	[CALL_ACCEPT] = { "accepting", BIT(CONNECTION), true, BIT(REQUESTED) },
 	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED) },
@@ -166,10 +166,10 @@ static bool call_allowed(const struct endpoint *endpoint, enum call call)
 
 static bool private_data_allowed(const struct endpoint *endpoint, enum call call, size_t length)
 {
-	if (length <= PRIVATE_DATA_MOST)
+	if (length <= PRIVATE_DATA_MAX)
 		return call_allowed(endpoint, call);
 	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = calls[call].text },
-		    "defect: %zu bytes of private data, at most %d fit", length, PRIVATE_DATA_MOST);
+		    "defect: %zu bytes of private data, at most %d fit", length, PRIVATE_DATA_MAX);
 	return false;
 }
 
@@ -221,11 +221,11 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	return outcome;
 }
 
-enum outcome endpoint_open_queue(struct endpoint *endpoint)
+enum outcome endpoint_create_qp(struct endpoint *endpoint)
 {
-	if (!call_allowed(endpoint, CALL_OPEN_QUEUE))
+	if (!call_allowed(endpoint, CALL_CREATE_QP))
 		return OUTCOME_INTERNAL;
-	return endpoint->transport->backend->open_queue(endpoint);
+	return endpoint->transport->backend->create_qp(endpoint);
 }
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)

@@ -84,10 +84,10 @@ struct domain {
 	struct transport *transport;
 	const char *device; /* "rxe0" */
 	enum fabric fabric;
-	bool multicast;		     /* supports unreliable datagrams and groups */
-	bool removed;		     /* the device was removed: its endpoints fail */
-	uint32_t longest_message;    /* bytes */
-	uint32_t most_queue_entries; /* work requests of a send or receive queue */
+	bool multicast;	      /* supports unreliable datagrams and groups */
+	bool removed;	      /* the device was removed: its endpoints fail */
+	uint32_t max_message; /* bytes */
+	uint32_t max_qp_wr;   /* work requests of a send or receive queue */
 };
 
 /* Registered memory. Base of the backend's struct. */
@@ -215,13 +215,13 @@ enum {
 };
 
 enum {
-	WORK_TAG_MOST = (1 << 24) - 1
+	WORK_TAG_MAX = (1 << 24) - 1
 };
 
 /* A work request. endpoint_post() copies it; its memory is in use until the completion. */
 struct work {
 	enum work_kind kind;
-	uint32_t tag; /* returned in the completion; at most WORK_TAG_MOST */
+	uint32_t tag; /* returned in the completion; at most WORK_TAG_MAX */
 	const struct region *region;
 	size_t offset;
 	uint32_t length;
@@ -233,8 +233,8 @@ struct work {
 };
 
 struct endpoint_handlers {
-	void (*event)(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
-	void (*completion)(void *owner, struct endpoint *endpoint, const struct completion *completion);
+	void (*event)(void *context, struct endpoint *endpoint, const struct endpoint_event *event);
+	void (*completion)(void *context, struct endpoint *endpoint, const struct completion *completion);
 };
 
 /*
@@ -301,7 +301,7 @@ struct unsupported_option {
 };
 
 enum {
-	PRIVATE_DATA_MOST = 56, /* bytes of a REQ after the address header: docs/wire.md */
+	PRIVATE_DATA_MAX = 56, /* bytes of a REQ after the address header: docs/wire.md */
 };
 
 struct endpoint_options {
@@ -311,12 +311,12 @@ struct endpoint_options {
 	uint32_t receive_depth;
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
 	const struct log *log;		 /* of its errors, until endpoint_destroy(); NULL: the transport's */
-	bool own_queue;			 /* create and modify the QP with verbs instead of librdmacm */
+	bool own_qp;			 /* create and modify the QP with verbs instead of librdmacm */
 	bool send_only;			 /* join as send-only full member */
 	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
 };
 
-/* Base of the backend's struct. Commands write only handlers, owner and, before endpoint_open_queue(), options. */
+/* Base of the backend's struct. Commands write only handlers, context and, before endpoint_create_qp(), options. */
 struct endpoint {
 	struct transport *transport;
 	struct channel *channel;
@@ -324,11 +324,11 @@ struct endpoint {
 	enum endpoint_kind kind;
 	enum endpoint_state state;
 	const struct endpoint_handlers *handlers;
-	void *owner;
+	void *context;
 	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
 	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	uint32_t qpn;		      /* 0: no QP */
-	uint32_t datagram_most;	      /* payload bytes: the port's active MTU; known with the domain */
+	uint32_t max_datagram;	      /* payload bytes: the port's active MTU; known with the domain */
 	bool absent;		      /* connect failed because no peer was there: a retry may succeed */
 	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
 	bool done; /* set by the command, which expects nothing more: do not log that the device failed */
@@ -340,7 +340,7 @@ struct endpoint {
 
 /* Copies options. Sends nothing. */
 enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, const struct endpoint_options *options,
-			     const struct endpoint_handlers *handlers, void *owner, struct endpoint **endpoint);
+			     const struct endpoint_handlers *handlers, void *context, struct endpoint **endpoint);
 
 /* In any state: leaves, disconnects, drops its work and frees it. NULL is allowed. */
 void endpoint_destroy(struct endpoint *endpoint);
@@ -359,9 +359,9 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
  * Creates the QP, ready for receives. Reduces options.receive_depth to what the device supports. The domain must be
  * known.
  */
-enum outcome endpoint_open_queue(struct endpoint *endpoint);
+enum outcome endpoint_create_qp(struct endpoint *endpoint);
 
-/* data: at most PRIVATE_DATA_MOST bytes, copied. EVENT_ESTABLISHED or EVENT_FAILED follows. */
+/* data: at most PRIVATE_DATA_MAX bytes, copied. EVENT_ESTABLISHED or EVENT_FAILED follows. */
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length);
 /* Rejects a request with private data, and destroys the endpoint. */

@@ -50,7 +50,7 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 	sysfs_line(text, sizeof(text), "%s/gids/%u", directory, index);
 	if (!parse_gid_entry(text, ethernet, &gid.address))
 		return;
-	if (port->gid_count == PORT_GIDS_MOST) {
+	if (port->gid_count == PORT_GIDS_MAX) {
 		port->gids_left_out++;
 		return;
 	}
@@ -70,21 +70,21 @@ static void devices_read_port(const char *directory, struct port *port)
 	remove_number(port->physical_state);
 	sysfs_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", directory);
 	sysfs_line(port->rate, sizeof(port->rate), "%s/rate", directory);
-	for (unsigned i = 0; i < PORT_GID_TABLE_MOST && sysfs_has("%s/gids/%u", directory, i); i++)
+	for (unsigned i = 0; i < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, i); i++)
 		read_gid(directory, i, port);
 }
 
 /* Ports are numbered from 1; a switch has port 0. */
 static void read_ports(const char *directory, struct device *device)
 {
-	for (unsigned number = 0; number <= DEVICE_PORTS_MOST + 1; number++) {
+	for (unsigned number = 0; number <= DEVICE_PORTS_MAX + 1; number++) {
 		struct port *port = &device->ports[device->port_count];
 		char path[SYSFS_PATH_SIZE];
 
 		sysfs_path(path, "%s/ports/%u", directory, number);
 		if (!sysfs_has("%s", path))
 			continue;
-		device->ports_left_out = device->port_count == DEVICE_PORTS_MOST;
+		device->ports_left_out = device->port_count == DEVICE_PORTS_MAX;
 		if (device->ports_left_out)
 			break;
 		port->number = number;
@@ -158,7 +158,7 @@ struct device *devices_read(const char *root)
 	struct device *first = NULL;
 	struct device **tail = &first;
 
-	for (size_t i = 0; i < names.count && i < DEVICES_MOST; i++) {
+	for (size_t i = 0; i < names.count && i < DEVICES_MAX; i++) {
 		*tail = read_device(root, names.name[i]);
 		if (!*tail)
 			break;

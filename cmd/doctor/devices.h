@@ -12,10 +12,10 @@
 #include "core/address.h"
 
 enum {
-	DEVICES_MOST = 64,
-	DEVICE_PORTS_MOST = 8,
-	PORT_GIDS_MOST = 16,	   /* GIDs kept of a port; the others are counted */
-	PORT_GID_TABLE_MOST = 512, /* table entries read of a port */
+	DEVICES_MAX = 64,
+	DEVICE_PORTS_MAX = 8,
+	PORT_GIDS_MAX = 16,	  /* GIDs kept of a port; the others are counted */
+	PORT_GID_TABLE_MAX = 512, /* table entries read of a port */
 };
 
 struct gid {
@@ -34,7 +34,7 @@ struct port {
 	char link_layer[SYSFS_VALUE_SIZE]; /* "InfiniBand", "Ethernet" */
 	char rate[SYSFS_VALUE_SIZE];
 	uint32_t mtu; /* the active MTU, set by route.c; 0 if unknown */
-	struct gid gids[PORT_GIDS_MOST];
+	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
 };
@@ -47,7 +47,7 @@ struct device {
 	char verbs[SYSFS_NAME_SIZE];  /* "uverbs0"; "" for none */
 	char netdev[SYSFS_NAME_SIZE]; /* "" if unknown */
 	char firmware[SYSFS_VALUE_SIZE];
-	struct port ports[DEVICE_PORTS_MOST + 1]; /* one spare element, never counted in port_count */
+	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
 

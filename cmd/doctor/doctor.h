@@ -30,7 +30,7 @@ struct doctor_options {
 };
 
 enum {
-	DOCTOR_ROUTES_MOST = 64
+	DOCTOR_ROUTES_MAX = 64
 };
 
 struct doctor;
@@ -61,9 +61,9 @@ struct doctor {
 	enum fabric fabric; /* of the device on the route to the target */
 	struct findings findings;
 	struct loop_timer step;
-	struct address routes[DOCTOR_ROUTES_MOST]; /* local addresses */
+	struct address routes[DOCTOR_ROUTES_MAX]; /* local addresses */
 	struct resolver resolver;
-	struct address targets[ADDRESS_RESOLVE_MOST];
+	struct address targets[ADDRESS_RESOLVE_MAX];
 	struct child_run_values ping_values;
 	struct child_run ping;
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-	MAPS_LINES_MOST = 4096
+	MAPS_LINES_MAX = 4096
 };
 
 /* Sources: drivers/infiniband/hw of Linux and the network drivers it uses; providers of rdma-core. */
@@ -50,7 +50,7 @@ static bool find_mapped_file(const char *root, const char *part, char directory[
 
 	if (!maps)
 		return false;
-	for (unsigned i = 0; i < MAPS_LINES_MOST && !found && fgets(line, sizeof(line), maps); i++)
+	for (unsigned i = 0; i < MAPS_LINES_MAX && !found && fgets(line, sizeof(line), maps); i++)
 		found = strstr(line, part);
 	fclose(maps);
 	if (!found)

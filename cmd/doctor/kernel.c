@@ -14,8 +14,8 @@
 
 enum {
 	LIST_SIZE = 160,
-	INDEX_LINES_MOST = 1 << 16,
-	STATUS_LINES_MOST = 128,
+	INDEX_LINES_MAX = 1 << 16,
+	STATUS_LINES_MAX = 128,
 	CAP_LOCK_MEMORY = 14, /* CAP_IPC_LOCK in <linux/capability.h> */
 };
 
@@ -57,7 +57,7 @@ static bool is_indexed(const char *root, const char *index, const char *module)
 	if (!stream)
 		return false;
 	snprintf(file, sizeof(file), "/%s.ko", module);
-	for (unsigned i = 0; i < INDEX_LINES_MOST && !found && fgets(line, sizeof(line), stream); i++)
+	for (unsigned i = 0; i < INDEX_LINES_MAX && !found && fgets(line, sizeof(line), stream); i++)
 		found = strstr(line, file);
 	fclose(stream);
 	return found;
@@ -264,7 +264,7 @@ static bool has_lock_capability(const char *root)
 
 	if (!file)
 		return false;
-	for (unsigned i = 0; i < STATUS_LINES_MOST && fgets(line, sizeof(line), file); i++)
+	for (unsigned i = 0; i < STATUS_LINES_MAX && fgets(line, sizeof(line), file); i++)
 		if (!strncmp(line, name, sizeof(name) - 1))
 			effective = strtoull(line + sizeof(name) - 1, NULL, 16);
 	fclose(file);

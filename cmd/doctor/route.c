@@ -14,7 +14,7 @@ enum {
 
 void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
 
 	*name = 0;
@@ -26,10 +26,10 @@ void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
 /* Leaves out link-local addresses: every interface has one. */
 static void find_routes(struct doctor *doctor)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
 
-	for (size_t i = 0; i < count && doctor->route_count < DOCTOR_ROUTES_MOST; i++)
+	for (size_t i = 0; i < count && doctor->route_count < DOCTOR_ROUTES_MAX; i++)
 		if (!list[i].loopback && !address_is_link_local(&list[i].address))
 			doctor->routes[doctor->route_count++] = list[i].address;
 }

@@ -11,7 +11,7 @@
 
 enum {
 	NAMES_FIRST = 16,
-	NAMES_MOST = 1 << 16,
+	NAMES_MAX = 1 << 16,
 };
 
 /* A truncated path could name another file: it becomes "". */
@@ -127,7 +127,7 @@ static bool make_room(struct names *names)
 	size_t size = names->count ? 2 * names->count : NAMES_FIRST;
 	void *larger;
 
-	if (names->count >= NAMES_MOST)
+	if (names->count >= NAMES_MAX)
 		return false;
 	/* The array is full if count is a power of two from NAMES_FIRST on. */
 	if (names->count && (names->count < NAMES_FIRST || names->count & (names->count - 1)))

@@ -11,8 +11,8 @@
 
 enum {
 	ROCE_PORT = 4791,
-	HOLDERS_MOST = 8,
-	LINES_MOST = 1 << 16,
+	HOLDERS_MAX = 8,
+	LINES_MAX = 1 << 16,
 };
 
 struct holder {
@@ -22,7 +22,7 @@ struct holder {
 };
 
 struct holders {
-	struct holder holder[HOLDERS_MOST];
+	struct holder holder[HOLDERS_MAX];
 	unsigned count;
 };
 
@@ -51,7 +51,7 @@ static bool read_socket_table(const char *root, const char *name, struct holders
 	FILE *table = sysfs_open(sysfs_path(path, "%s/proc/net/%s", root, name));
 	char line[SYSFS_PATH_SIZE];
 
-	for (unsigned i = 0; table && i < LINES_MOST && holders->count < HOLDERS_MOST; i++) {
+	for (unsigned i = 0; table && i < LINES_MAX && holders->count < HOLDERS_MAX; i++) {
 		struct holder *holder = &holders->holder[holders->count];
 		char host[33];
 		unsigned port;

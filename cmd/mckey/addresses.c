@@ -106,13 +106,13 @@ static void store_addresses(struct mckey_run *run, struct found_addresses *found
 		run_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
 		return;
 	}
-	found->count = count < ADDRESS_RESOLVE_MOST ? count : ADDRESS_RESOLVE_MOST;
+	found->count = count < ADDRESS_RESOLVE_MAX ? count : ADDRESS_RESOLVE_MAX;
 	memcpy(found->addresses, addresses, found->count * sizeof(*addresses));
 }
 
-static void addresses_source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_source_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	store_addresses(run, &run->source_addresses, outcome, addresses, count);
 	if (run->source_addresses.count)
@@ -128,9 +128,9 @@ static void look_up_source(struct mckey_run *run)
 		choose_addresses(run);
 }
 
-static void addresses_group_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void addresses_group_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	store_addresses(run, &run->group_addresses, outcome, addresses, count);
 	if (run->group_addresses.count)

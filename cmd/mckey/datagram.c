@@ -79,7 +79,7 @@ static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct d
 	mark->total = mark->sequence + 1 + left;
 	if (get32(memory + OFFSET_TOTAL) == (uint32_t)DATAGRAM_OPEN)
 		mark->total = DATAGRAM_OPEN;
-	return mark->total == DATAGRAM_OPEN || left <= DATAGRAM_TOTAL_MOST;
+	return mark->total == DATAGRAM_OPEN || left <= DATAGRAM_TOTAL_MAX;
 }
 
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,

@@ -25,7 +25,7 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
-	DATAGRAM_TOTAL_MOST = INT32_MAX, /* largest -C, also of the stock tool */
+	DATAGRAM_TOTAL_MAX = INT32_MAX, /* largest -C, also of the stock tool */
 };
 
 /* The total in every datagram of --duration but the last. With -C every datagram has the total. */

@@ -14,8 +14,8 @@
 #include "cmd/table.h"
 
 enum {
-	CONNECTIONS_MOST = 1024,
-	DATAGRAM_MOST = 4096, /* the largest IB MTU */
+	CONNECTIONS_MAX = 1024,
+	DATAGRAM_MAX = 4096, /* the largest IB MTU */
 };
 
 static const struct option_word port_spaces[] = {
@@ -36,12 +36,12 @@ static const struct option options_table[] = {
 		   OPTION_HELP("Use the device of this local address")),
 	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct mckey_options, connections, .minimum = 1,
-		   .maximum = CONNECTIONS_MOST, .initial = 1, .argument = "N",
+		   .maximum = CONNECTIONS_MAX, .initial = 1, .argument = "N",
 		   OPTION_HELP("Join with this many queue pairs")),
 	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct mckey_options, count, .minimum = 0,
-		   .maximum = DATAGRAM_TOTAL_MOST, .initial = 10, .argument = "N",
+		   .maximum = DATAGRAM_TOTAL_MAX, .initial = 10, .argument = "N",
 		   OPTION_HELP("Datagrams of each sending queue pair; 0 joins, prints the group and leaves")),
-	OPTION_ROW(OPTION_SIZE, 'S', "size", struct mckey_options, size, .minimum = 0, .maximum = DATAGRAM_MOST,
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct mckey_options, size, .minimum = 0, .maximum = DATAGRAM_MAX,
 		   .initial = 100, .argument = "BYTES",
 		   OPTION_HELP("Bytes of each datagram, at most the MTU of the port; 0 is as -C 0")),
 	OPTION_ROW(OPTION_WORD, 'p', "port-space", struct mckey_options, port_space, .initial = PORT_SPACE_UDP,
@@ -51,7 +51,7 @@ static const struct option options_table[] = {
 		   OPTION_HELP("Join as send-only full member: sends, but does not receive or announce itself")),
 	OPTION_ROW(OPTION_FLAG, 'l', "no-loopback", struct mckey_options, no_loopback,
 		   OPTION_HELP("Do not deliver the datagrams to receivers on this host")),
-	OPTION_ROW(OPTION_FLAG, 0, "own-qp", struct mckey_options, own_queue,
+	OPTION_ROW(OPTION_FLAG, 0, "own-qp", struct mckey_options, own_qp,
 		   OPTION_HELP("Create, modify and attach the queue pair without librdmacm")),
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", struct mckey_options, idle_timeout, .minimum = CLOCK_NS_PER_MS,
 		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 5 * CLOCK_NS_PER_S, .argument = "TIME",
@@ -107,14 +107,14 @@ static enum outcome mckey_check(struct environment *environment, const void *opt
 	return addresses_check(options, &environment->log);
 }
 
-static void mckey_begin(void *owner)
+static void mckey_begin(void *context)
 {
-	addresses_look_up(owner);
+	addresses_look_up(context);
 }
 
-static void mckey_stop(void *owner)
+static void mckey_stop(void *context)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	resolver_stop(&run->resolver);
 	loop_timer_stop(&run->step);
@@ -129,9 +129,9 @@ static void mckey_stop(void *owner)
 	free(run);
 }
 
-static enum outcome mckey_start(struct environment *environment, const void *owner, void **state)
+static enum outcome mckey_start(struct environment *environment, const void *context, void **state)
 {
-	const struct mckey_options *options = owner;
+	const struct mckey_options *options = context;
 	struct mckey_run *run = calloc(1, sizeof(*run));
 	enum outcome outcome;
 
@@ -173,9 +173,9 @@ static enum outcome mckey_start(struct environment *environment, const void *own
 	return OUTCOME_OK;
 }
 
-static void mckey_interrupt(void *owner, enum interruption reason)
+static void mckey_interrupt(void *context, enum interruption reason)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	run->interrupted = true;
@@ -187,14 +187,14 @@ static void mckey_interrupt(void *owner, enum interruption reason)
 	run_end(run, OUTCOME_OK);
 }
 
-static void mckey_report(void *owner, struct report *report, enum report_span span)
+static void mckey_report(void *context, struct report *report, enum report_span span)
 {
-	figures_report(owner, report, span);
+	figures_report(context, report, span);
 }
 
-static void mckey_interval_over(void *owner)
+static void mckey_interval_over(void *context)
 {
-	figures_next_interval(owner);
+	figures_next_interval(context);
 }
 
 const struct command mckey_command = {

@@ -33,7 +33,7 @@ struct mckey_options {
 	int64_t port_space;
 	bool send_only;
 	bool no_loopback;
-	bool own_queue;
+	bool own_qp;
 	int64_t idle_timeout;
 	int64_t pause;	  /* PAUSE_AUTO: by the fabric */
 	int64_t rate;	  /* datagrams per second of each QP; 0: no limit */
@@ -114,7 +114,7 @@ struct traffic {
 
 /* The addresses of a name or number on the command line. */
 struct found_addresses {
-	struct address addresses[ADDRESS_RESOLVE_MOST];
+	struct address addresses[ADDRESS_RESOLVE_MAX];
 	size_t count;
 };
 
@@ -205,7 +205,7 @@ enum {
 void sender_start(struct mckey_run *run);
 void sender_completion(struct member *member, const struct completion *completion);
 /* How many datagrams the member may post now by --rate or --interval, at most the given number. */
-uint32_t sender_pace_allows(struct member *member, uint32_t most, int64_t now);
+uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now);
 /* Whether a datagram posted now is the last one within --duration. */
 bool sender_is_last(const struct mckey_run *run, int64_t now);
 /* Ends the run if every member has sent its datagrams or failed. */

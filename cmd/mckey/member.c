@@ -54,10 +54,10 @@ static bool member_check_port(struct member *member)
 		run_end(run, OUTCOME_NO_DEVICE);
 		return false;
 	}
-	if (run->count && run->size > endpoint->datagram_most) {
+	if (run->count && run->size > endpoint->max_datagram) {
 		log_error(run->log, run->group_text,
 			  "-S %u does not fit into a datagram: the active MTU of %s is %u bytes", run->size, device,
-			  endpoint->datagram_most);
+			  endpoint->max_datagram);
 		run_end(run, OUTCOME_USAGE);
 		return false;
 	}
@@ -88,13 +88,13 @@ static void print_hint(struct member *member)
 static void set_depths(struct member *member)
 {
 	struct endpoint_options *options = &member->endpoint->options;
-	uint32_t most = member->endpoint->domain->most_queue_entries;
+	uint32_t max = member->endpoint->domain->max_qp_wr;
 
 	options->send_depth = options->receive_depth = 1;
 	if (!member->run->options->sender)
 		options->receive_depth = receiver_depth(member);
 	else
-		options->send_depth = most < SENDER_SLOTS ? most : SENDER_SLOTS;
+		options->send_depth = max < SENDER_SLOTS ? max : SENDER_SLOTS;
 }
 
 static void join(struct member *member)
@@ -105,7 +105,7 @@ static void join(struct member *member)
 	if (!member_check_port(member))
 		return;
 	set_depths(member);
-	outcome = endpoint_open_queue(member->endpoint);
+	outcome = endpoint_create_qp(member->endpoint);
 	if (!outcome && !run->options->sender)
 		outcome = receiver_prepare(member);
 	if (outcome) {
@@ -142,9 +142,9 @@ static void joined(struct member *member, const struct group_address *group)
 	run_member_changed(run);
 }
 
-static void member_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void member_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct member *member = owner;
+	struct member *member = context;
 
 	(void)endpoint;
 	if (member->run->phase == RUN_ENDING || member->state == MEMBER_FAILED)
@@ -159,9 +159,9 @@ static void member_event(void *owner, struct endpoint *endpoint, const struct en
 	}
 }
 
-static void member_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void member_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct member *member = owner;
+	struct member *member = context;
 
 	(void)endpoint;
 	if (member->run->phase == RUN_ENDING || member->state == MEMBER_FAILED)
@@ -187,7 +187,7 @@ void member_start(struct member *member)
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
 		.path = &run->path_options,
-		.own_queue = options->own_queue,
+		.own_qp = options->own_qp,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
 	};

@@ -15,10 +15,10 @@
 enum {
 	BATCH = 64,
 	DEPTH_LEAST = 512,
-	DEPTH_MOST = 2048,
-	BURSTS = 4,		/* senders whose -C datagrams may all wait in the receive queue */
-	SLOTS_LEAST = 16,	/* of a member, also above MEMORY_MOST */
-	MEMORY_MOST = 32 << 20, /* bytes for the slots of all members */
+	DEPTH_MAX = 2048,
+	BURSTS = 4,	       /* senders whose -C datagrams may all wait in the receive queue */
+	SLOTS_LEAST = 16,      /* of a member, also above MEMORY_MAX */
+	MEMORY_MAX = 32 << 20, /* bytes for the slots of all members */
 };
 
 /*
@@ -33,13 +33,13 @@ enum {
  */
 static uint32_t slot_size(const struct member *member)
 {
-	return DATAGRAM_HEADER_SIZE + member->endpoint->datagram_most;
+	return DATAGRAM_HEADER_SIZE + member->endpoint->max_datagram;
 }
 
-/* A member's share of MEMORY_MOST and of half of RLIMIT_MEMLOCK, as registered memory is locked. */
+/* A member's share of MEMORY_MAX and of half of RLIMIT_MEMLOCK, as registered memory is locked. */
 static uint32_t affordable_slots(const struct member *member)
 {
-	rlim_t memory = MEMORY_MOST, slots;
+	rlim_t memory = MEMORY_MAX, slots;
 	struct rlimit locked;
 
 	if (!getrlimit(RLIMIT_MEMLOCK, &locked) && locked.rlim_cur / 2 < memory)
@@ -56,12 +56,11 @@ static uint32_t receiver_least(uint32_t one, uint32_t other)
 uint32_t receiver_depth(const struct member *member)
 {
 	uint64_t burst = member->run->count * BURSTS;
-	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MOST ? DEPTH_MOST : (uint32_t)burst;
+	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MAX ? DEPTH_MAX : (uint32_t)burst;
 
 	if (!member->run->count)
 		return 1;
-	return receiver_least(receiver_least(depth, affordable_slots(member)),
-			      member->endpoint->domain->most_queue_entries);
+	return receiver_least(receiver_least(depth, affordable_slots(member)), member->endpoint->domain->max_qp_wr);
 }
 
 static struct work receive_work(const struct member *member, uint32_t slot)
@@ -113,14 +112,14 @@ bool receiver_has_all(const struct mckey_run *run)
 	return run->sources.count > 0;
 }
 
-static void end_receiving(void *owner)
+static void end_receiving(void *context)
 {
-	run_end(owner, OUTCOME_OK);
+	run_end(context, OUTCOME_OK);
 }
 
-static void receiver_check_idle(void *owner)
+static void receiver_check_idle(void *context)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 	int64_t timeout = run->options->idle_timeout, silence = clock_now() - run->progress;
 
 	if (silence < timeout)

@@ -78,9 +78,9 @@ static void print_joins(struct mckey_run *run)
 			  units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
 }
 
-static void leave_group(void *owner)
+static void leave_group(void *context)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	for (size_t i = 0; i < run->member_count; i++)
 		environment_note(run->environment, member_leave(&run->members[i]));
@@ -112,9 +112,9 @@ void run_end(struct mckey_run *run, enum outcome outcome)
 	loop_timer_start(run->environment->loop, &run->step, 0, leave_group, run);
 }
 
-static void run_pause_over(void *owner)
+static void run_pause_over(void *context)
 {
-	sender_start(owner);
+	sender_start(context);
 }
 
 static int64_t pause_time(const struct mckey_run *run)

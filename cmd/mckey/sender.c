@@ -27,16 +27,16 @@ static int64_t pace_spacing(const struct mckey_run *run)
 	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
 }
 
-uint32_t sender_pace_allows(struct member *member, uint32_t most, int64_t now)
+uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)
 {
 	int64_t space = pace_spacing(member->run);
 	uint32_t count = 0;
 
 	if (!space)
-		return most;
+		return max;
 	if (member->due < now - CATCH_UP)
 		member->due = now - CATCH_UP;
-	while (count < most && member->due <= now) {
+	while (count < max && member->due <= now) {
 		member->due += space;
 		count++;
 	}
@@ -140,9 +140,9 @@ static const struct member *first_outstanding(const struct mckey_run *run)
 	return NULL;
 }
 
-static void sender_check_progress(void *owner)
+static void sender_check_progress(void *context)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 	int64_t timeout = run->options->common.timeout;
 	const struct member *member = first_outstanding(run);
 	int64_t silence = member ? clock_now() - run->progress : 0;
@@ -160,9 +160,9 @@ static void sender_check_progress(void *owner)
 
 static void start_pace_timer(struct mckey_run *run);
 
-static void send_due(void *owner)
+static void send_due(void *context)
 {
-	struct mckey_run *run = owner;
+	struct mckey_run *run = context;
 
 	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++)
 		if (run->members[i].state == MEMBER_JOINED)

@@ -18,7 +18,7 @@ static struct source *source_create(struct source_table *table, uint32_t qpn, co
 {
 	struct source *source;
 
-	if (table->count == SOURCES_MOST || (table->count && (table->count + 1) * table->windows > SOURCE_WINDOWS_MOST))
+	if (table->count == SOURCES_MAX || (table->count && (table->count + 1) * table->windows > SOURCE_WINDOWS_MAX))
 		return NULL;
 	source = calloc(1, sizeof(*source) + table->windows * sizeof(source->windows[0]));
 	if (!source) {

@@ -13,9 +13,9 @@
 #include "cmd/mckey/window.h"
 
 enum {
-	SOURCES_MOST = 1024,
-	SOURCE_WINDOWS_MOST = 65536, /* of all sources: about 8 MB */
-	SOURCE_INDEX_SIZE = 2 * SOURCES_MOST,
+	SOURCES_MAX = 1024,
+	SOURCE_WINDOWS_MAX = 65536, /* of all sources: about 8 MB */
+	SOURCE_INDEX_SIZE = 2 * SOURCES_MAX,
 	SOURCE_TEXT_SIZE = ADDRESS_TEXT_SIZE + 32,
 };
 
@@ -32,7 +32,7 @@ struct source_table {
 	size_t count;
 	uint64_t unfollowed; /* datagrams of sources that are not in the table */
 	bool no_memory;	     /* a source is missing because memory was short */
-	struct source *entries[SOURCES_MOST];
+	struct source *entries[SOURCES_MAX];
 	uint16_t index[SOURCE_INDEX_SIZE]; /* by hash: 1 + index in entries, or 0 */
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-	KEPT_MOST = 64
+	KEPT_MAX = 64
 };
 
 void errors_add(struct errors *errors, const char *part, const struct error *error)
@@ -13,7 +13,7 @@ void errors_add(struct errors *errors, const char *part, const struct error *err
 	struct kept_error *kept = NULL;
 
 	errors->count++;
-	if (errors->kept < KEPT_MOST)
+	if (errors->kept < KEPT_MAX)
 		kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		return;

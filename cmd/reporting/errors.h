@@ -19,7 +19,7 @@ struct kept_error {
 struct errors {
 	struct kept_error *first, *last;
 	uint64_t count; /* all errors */
-	uint64_t kept;	/* errors in the list, at most KEPT_MOST */
+	uint64_t kept;	/* errors in the list, at most KEPT_MAX */
 };
 
 /* Counts an error and adds a copy to the list if there is room. part must outlive the list. */

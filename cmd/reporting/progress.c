@@ -6,7 +6,7 @@
 #include "cmd/reporting/reporting.h"
 
 enum {
-	WIDTH_MOST = 512,
+	WIDTH_MAX = 512,
 	WIDTH_USUAL = 80,
 };
 
@@ -31,10 +31,10 @@ static void show_progress(struct reporting *reporting, const char *text)
 	reporting->progress_shown = true;
 }
 
-static void progress(void *owner)
+static void progress(void *context)
 {
-	struct reporting *reporting = owner;
-	char text[WIDTH_MOST] = "";
+	struct reporting *reporting = context;
+	char text[WIDTH_MAX] = "";
 	FILE *stream = fmemopen(text, sizeof(text), "w");
 
 	if (stream) {

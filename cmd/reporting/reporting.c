@@ -130,9 +130,9 @@ static void report_last_interval(struct reporting *reporting)
 	reporting->last_reported = true;
 }
 
-static void interval_over(void *owner)
+static void interval_over(void *context)
 {
-	struct reporting *reporting = owner;
+	struct reporting *reporting = context;
 	int64_t length, now;
 
 	/* The run has ended in the same iteration of the loop: report_last_interval() reports this interval. */
@@ -156,9 +156,9 @@ static void interval_over(void *owner)
 }
 
 /* Ctrl-\ on the terminal. */
-static void quit_received(void *owner)
+static void quit_received(void *context)
 {
-	reporting_print_current(owner);
+	reporting_print_current(context);
 }
 
 enum outcome reporting_open(struct reporting *reporting)

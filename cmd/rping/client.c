@@ -14,7 +14,7 @@
 #include "core/units.h"
 
 enum {
-	CONNECTING_MOST = 48 /* targets at once: each lookup forks a process, and the backlog of a server is limited */
+	CONNECTING_MAX = 48 /* targets at once: each lookup forks a process, and the backlog of a server is limited */
 };
 
 struct rping_client {
@@ -44,7 +44,7 @@ static void enqueue(struct rping_client *client, struct target *target)
 
 static void start_some(struct rping_client *client)
 {
-	while (client->first && client->connecting < CONNECTING_MOST && !client->ending) {
+	while (client->first && client->connecting < CONNECTING_MAX && !client->ending) {
 		struct target *target = client->first;
 
 		client->first = target->next;
@@ -140,9 +140,9 @@ static void count_retrying(struct rping_client *client, struct target *target, b
 		client->retrying++;
 }
 
-static void client_target_event(void *owner, struct target *target, enum target_event event)
+static void client_target_event(void *context, struct target *target, enum target_event event)
 {
-	struct rping_client *client = owner;
+	struct rping_client *client = context;
 
 	if (target->is_connecting && event != TARGET_RETRY) {
 		target->is_connecting = false;
@@ -161,9 +161,9 @@ static void client_target_event(void *owner, struct target *target, enum target_
 }
 
 /* The address of -I is resolved: connects the targets. */
-static void source_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void source_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct rping_client *client = owner;
+	struct rping_client *client = context;
 
 	if (!outcome)
 		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
@@ -177,9 +177,9 @@ static void source_found(void *owner, enum outcome outcome, const struct address
 }
 
 /* The first callback of the loop without -I. */
-static void start_first(void *owner)
+static void start_first(void *context)
 {
-	start_some(owner);
+	start_some(context);
 }
 
 /* ---- start and stop ---- */
@@ -231,7 +231,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		.environment = environment,
 		.options = options,
 		.event = client_target_event,
-		.owner = client,
+		.context = client,
 	};
 	ping_figures_next_interval(&client->all.figures);
 	outcome = make_targets(client);

@@ -50,7 +50,7 @@ const char *advertisement_fault(const struct advertisement *advertisement, uint3
 
 uint32_t ping_size(uint32_t requested, const struct hello *server)
 {
-	uint32_t maximum = server ? server->capacity : PING_SIZE_MOST;
+	uint32_t maximum = server ? server->capacity : PING_SIZE_MAX;
 
 	if (requested)
 		return requested <= maximum ? requested : 0;

@@ -36,7 +36,7 @@
 
 enum {
 	PING_PORT = 7174,
-	PING_SIZE_MOST = 65535,
+	PING_SIZE_MAX = 65535,
 	PING_SIZE = 100,      /* without -S, as in the stock manual page */
 	PING_SIZE_STOCK = 64, /* without -S, with a stock server: it fails on more */
 };

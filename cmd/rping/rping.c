@@ -40,11 +40,11 @@ static const struct option rping_option_table[] = {
 		   .minimum = 0, .maximum = INT64_MAX, .initial = 0,
 		   OPTION_HELP("Client: end after N pings; server: fail a stock client that leaves before", "0, until interrupted")),
 	OPTION_ROW(OPTION_SIZE, 'S', "size", struct rping_options, size, .argument = "BYTES",
-		   .minimum = 1, .maximum = PING_SIZE_MOST, .initial = 0,
+		   .minimum = 1, .maximum = PING_SIZE_MAX, .initial = 0,
 		   OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server")),
 	OPTION_ROW(OPTION_FLAG, 'P', "persistent", struct rping_options, persistent,
 		   OPTION_HELP("Server: serve any number of clients, until interrupted")),
-	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_queue,
+	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_qp,
 		   OPTION_HELP("Create and modify the queue pair without librdmacm")),
 #if WITH_TARGETS
 	OPTION_ROW(OPTION_TEXT, 0, "targets", struct rping_options, targets, .argument = "FILE",
@@ -148,7 +148,7 @@ struct endpoint_options rping_endpoint_options(const struct rping_options *optio
 		.send_depth = options->server ? 7 : 4 * RPING_SIGNAL_EVERY,
 		.receive_depth = CONTROL_RECEIVES,
 		.path = &options->common.path,
-		.own_queue = options->own_queue,
+		.own_qp = options->own_qp,
 	};
 }
 

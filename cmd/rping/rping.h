@@ -30,7 +30,7 @@ struct rping_options {
 	int64_t max_connected; /* maximum number of clients connected at once, with -P */
 	bool one_off;
 	bool persistent;
-	bool own_queue;
+	bool own_qp;
 };
 
 enum {

@@ -13,7 +13,7 @@
 #include "core/units.h"
 
 enum {
-	RECORDS_MOST = 32 /* number of ended sessions that the report lists */
+	RECORDS_MAX = 32 /* number of ended sessions that the report lists */
 };
 
 /* The report's record of an ended session. */
@@ -57,8 +57,8 @@ struct rping_server {
 	struct totals interval_start; /* the totals when the interval began */
 	struct loop_timer idle;	      /* --idle-timeout, while there is no session */
 	struct resolver lookup;
-	struct log_limit no_ping_limit;	     /* limits lines about clients without a ping */
-	struct record records[RECORDS_MOST]; /* ring of the last ended sessions */
+	struct log_limit no_ping_limit;	    /* limits lines about clients without a ping */
+	struct record records[RECORDS_MAX]; /* ring of the last ended sessions */
 };
 
 static uint64_t ended_sessions(const struct rping_server *server)
@@ -139,9 +139,9 @@ static void stop_listening(struct rping_server *server)
 }
 
 /* No client connected for --idle-timeout. */
-static void server_idle_expired(void *owner)
+static void server_idle_expired(void *context)
 {
-	struct rping_server *server = owner;
+	struct rping_server *server = context;
 
 	server->idle_expired = true;
 	stop_listening(server);
@@ -167,7 +167,7 @@ static void report_record(const struct record *record, struct report *report)
 /* Adds an ended session that was established to the totals and the records. */
 static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
-	struct record *record = &server->records[ended_sessions(server) % RECORDS_MOST];
+	struct record *record = &server->records[ended_sessions(server) % RECORDS_MAX];
 	struct report *report;
 
 	*record = (struct record){ .pings = session->answered, .outcome = outcome };
@@ -196,9 +196,9 @@ static void note_resource_failure(struct rping_server *server, enum outcome outc
 }
 
 /* A request that was not established is a failure of the server only if resources were missing here. */
-static void session_ended(void *owner, struct session *session, enum outcome outcome, bool connected)
+static void session_ended(void *context, struct session *session, enum outcome outcome, bool connected)
 {
-	struct rping_server *server = owner;
+	struct rping_server *server = context;
 
 	if (connected) {
 		count_session(server, session, outcome);
@@ -295,9 +295,9 @@ static void listener_failed(struct rping_server *server, enum outcome outcome)
 	stop_listening(server);
 }
 
-static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct rping_server *server = owner;
+	struct rping_server *server = context;
 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST)
@@ -332,9 +332,9 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-static void address_found(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void address_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct rping_server *server = owner;
+	struct rping_server *server = context;
 	struct address address;
 
 	if (!outcome)
@@ -429,9 +429,9 @@ void rping_server_report(struct rping_server *server, struct report *report, enu
 	if (!report->format->lists)
 		return;
 	report_list(report, "clients");
-	for (uint64_t i = last > RECORDS_MOST ? last - RECORDS_MOST : 0; i < last; i++) {
+	for (uint64_t i = last > RECORDS_MAX ? last - RECORDS_MAX : 0; i < last; i++) {
 		report_object(report, NULL);
-		report_record(&server->records[i % RECORDS_MOST], report);
+		report_record(&server->records[i % RECORDS_MAX], report);
 		report_end(report);
 	}
 	report_end(report);

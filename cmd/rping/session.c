@@ -53,10 +53,10 @@ enum {
 	GO_AHEAD
 };
 
-static void session_idle_expired(void *owner);
-static void confirmation_due(void *owner);
-static void session_timed_out(void *owner);
-static void confirmation_expired(void *owner);
+static void session_idle_expired(void *context);
+static void confirmation_due(void *context);
+static void session_timed_out(void *context);
+static void confirmation_expired(void *context);
 
 /*
  * After an answer the server waits for the client's next message for half of --timeout. Then it requests an
@@ -100,7 +100,7 @@ bool session_is_connected(const struct session *session)
 /* The owner frees the session: the caller must not use it afterwards. */
 static void end(struct session *session, enum outcome outcome)
 {
-	session->ended(session->owner, session, outcome, session_is_connected(session));
+	session->ended(session->context, session, outcome, session_is_connected(session));
 }
 
 /* Returns the outcome of a session that ended with a disconnect, and reports an early end. */
@@ -154,9 +154,9 @@ void session_print_verdict(struct session *session, enum outcome outcome)
 				    peer, validate ? "verified and " : "");
 }
 
-static void session_timed_out(void *owner)
+static void session_timed_out(void *context)
 {
-	struct session *session = owner;
+	struct session *session = context;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (may_log(session))
@@ -172,9 +172,9 @@ static void session_timed_out(void *owner)
  * No acknowledgement of the last answer arrived. A client that has all answers may have destroyed its queue pair while
  * its DREQ is delayed: no failure for a persistent server. The client of a one-shot server must disconnect.
  */
-static void confirmation_expired(void *owner)
+static void confirmation_expired(void *context)
 {
-	struct session *session = owner;
+	struct session *session = context;
 	bool may_be_all = session->answered + 1 >= session->expected_pings || session->state.now == SESSION_DRAINING;
 
 	if (session->options->persistent && may_be_all)
@@ -196,9 +196,9 @@ static void answer_delivered(struct session *session)
 	session->answered++;
 }
 
-static void session_idle_expired(void *owner)
+static void session_idle_expired(void *context)
 {
-	struct session *session = owner;
+	struct session *session = context;
 	char pings[PINGS_TEXT_SIZE];
 
 	answer_delivered(session);
@@ -222,7 +222,7 @@ static enum outcome out_of_order(struct session *session)
 static enum outcome check_advertisement(struct session *session, const char *what, const struct advertisement *memory,
 					uint32_t minimum)
 {
-	const char *fault = advertisement_fault(memory, minimum, PING_SIZE_MOST);
+	const char *fault = advertisement_fault(memory, minimum, PING_SIZE_MAX);
 
 	if (!fault)
 		return OUTCOME_OK;
@@ -242,8 +242,8 @@ static enum outcome reserve(struct session *session, uint32_t length)
 	capacity *= 2;
 	if (capacity < length)
 		capacity = length;
-	if (capacity > PING_SIZE_MOST)
-		capacity = PING_SIZE_MOST;
+	if (capacity > PING_SIZE_MAX)
+		capacity = PING_SIZE_MAX;
 	/* The last WRITE may use the old buffer until the next READ completes. */
 	region_destroy(session->old_buffer);
 	session->old_buffer = session->buffer;
@@ -354,9 +354,9 @@ static enum outcome request_confirmation(struct session *session, enum session_s
 	return endpoint_post(session->endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer }, 1);
 }
 
-static void confirmation_due(void *owner)
+static void confirmation_due(void *context)
 {
-	struct session *session = owner;
+	struct session *session = context;
 	enum outcome outcome = request_confirmation(session, SESSION_CONFIRMING);
 
 	if (outcome)
@@ -405,9 +405,9 @@ static enum outcome message_received(struct session *session, const struct compl
 	}
 }
 
-static void session_completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void session_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct session *session = owner;
+	struct session *session = context;
 	enum outcome outcome = OUTCOME_FAILED;
 
 	(void)endpoint;
@@ -450,9 +450,9 @@ static void client_disconnected(struct session *session)
 	}
 }
 
-static void session_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void session_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct session *session = owner;
+	struct session *session = context;
 
 	rping_classic_event(session->environment, session->options, endpoint, event->kind);
 	switch (event->kind) {
@@ -495,7 +495,7 @@ struct session *session_create(struct session **list, struct environment *enviro
 		.log = &environment->log,
 		.timeout = options->common.timeout,
 		.expired = session_timed_out,
-		.owner = session,
+		.context = session,
 	};
 	session->expected_pings =
 		hello_read(private_data, length, HELLO_RPING, &hello) ? hello.count : (uint64_t)options->count;
@@ -505,7 +505,7 @@ struct session *session_create(struct session **list, struct environment *enviro
 		session->next->link = &session->next;
 	*list = session;
 	request->handlers = &session_handlers;
-	request->owner = session;
+	request->context = session;
 	return session;
 }
 
@@ -515,7 +515,7 @@ enum outcome session_prepare(struct session *session)
 	enum outcome outcome = control_create(&session->control, session->endpoint->domain);
 
 	if (!outcome)
-		outcome = endpoint_open_queue(session->endpoint);
+		outcome = endpoint_create_qp(session->endpoint);
 	if (!outcome)
 		outcome = control_post_receives(&session->control, session->endpoint);
 	return outcome;
@@ -527,13 +527,13 @@ void session_reject(struct session *session, const char *reason)
 	session->endpoint = NULL;
 }
 
-enum outcome session_accept(struct session *session, session_callback *ended, void *owner)
+enum outcome session_accept(struct session *session, session_callback *ended, void *context)
 {
-	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MOST };
+	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
 	uint8_t bytes[HELLO_SIZE];
 
 	session->ended = ended;
-	session->owner = owner;
+	session->context = context;
 	hello_write(&hello, bytes);
 	enter(session, SESSION_ACCEPTING);
 	return endpoint_accept(session->endpoint, bytes, sizeof(bytes));

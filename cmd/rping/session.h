@@ -22,7 +22,7 @@ struct session;
  * The session has ended, and a failure has been reported. The owner calls session_print_verdict() and destroys it.
  * connected is false if the connection was never established.
  */
-typedef void session_callback(void *owner, struct session *session, enum outcome outcome, bool connected);
+typedef void session_callback(void *context, struct session *session, enum outcome outcome, bool connected);
 
 struct session {
 	/* The owner's list. */
@@ -33,7 +33,7 @@ struct session {
 	const struct log *log;
 	const struct environment *environment;
 	session_callback *ended;
-	void *owner;
+	void *context;
 	struct endpoint *endpoint;
 	struct control control;
 
@@ -68,7 +68,7 @@ enum outcome session_prepare(struct session *session);
 void session_reject(struct session *session, const char *reason);
 
 /* Accepts the request. The callback is called when the session ends, but not if this function fails. */
-enum outcome session_accept(struct session *session, session_callback *ended, void *owner);
+enum outcome session_accept(struct session *session, session_callback *ended, void *context);
 
 /* False for a pending request: its source address may be forged. */
 bool session_is_connected(const struct session *session);

@@ -47,7 +47,7 @@ void target_enter(struct target *target, enum target_state state)
 
 void target_notify(struct target *target, enum target_event event)
 {
-	target->all->event(target->all->owner, target, event);
+	target->all->event(target->all->context, target, event);
 }
 
 /* ---- errors ---- */
@@ -159,9 +159,9 @@ void target_disconnect(struct target *target, enum outcome outcome)
 		target_finish(target, target->outcome ? target->outcome : outcome);
 }
 
-static void target_timed_out(void *owner)
+static void target_timed_out(void *context)
 {
-	struct target *target = owner;
+	struct target *target = context;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	log_failure(target->state.log,
@@ -182,7 +182,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 	target->log.context = target;
 	dial_initialise(&target->dial, &(struct dial_options){
 					       .handlers = &target_dial_handlers,
-					       .owner = target,
+					       .context = target,
 					       .loop = all->environment->loop,
 					       .log = &target->log,
 					       .family = &all->options->common.family,
@@ -199,7 +199,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 		.log = &target->log,
 		.timeout = all->options->common.timeout,
 		.expired = target_timed_out,
-		.owner = target,
+		.context = target,
 	};
 }
 

@@ -37,8 +37,8 @@ struct targets {
 	struct address source; /* ADDRESS_NONE without -I */
 	bool several;
 	struct ping_figures figures;
-	void (*event)(void *owner, struct target *target, enum target_event event);
-	void *owner;
+	void (*event)(void *context, struct target *target, enum target_event event);
+	void *context;
 };
 
 /* Durations of the connection steps, nanoseconds; 0: not reached. */
@@ -69,7 +69,7 @@ struct target {
 	bool duration_passed; /* --duration */
 	bool deadline_passed; /* --deadline */
 	bool retrying;	      /* for the owner: between TARGET_RETRY_WAIT and TARGET_RETRY */
-	bool is_connecting;   /* for the owner: one of CONNECTING_MOST */
+	bool is_connecting;   /* for the owner: one of CONNECTING_MAX */
 	bool ended;
 	enum outcome outcome;
 	char *error;	/* the first error, for the report; NULL: none */

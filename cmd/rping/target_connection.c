@@ -77,7 +77,7 @@ static enum outcome prepare(struct target *target)
 	target->device = target->endpoint->domain->device;
 	outcome = control_create(&target->control, target->endpoint->domain);
 	if (!outcome)
-		outcome = endpoint_open_queue(target->endpoint);
+		outcome = endpoint_create_qp(target->endpoint);
 	if (!outcome)
 		outcome = control_post_receives(&target->control, target->endpoint);
 	return outcome;
@@ -88,7 +88,7 @@ static enum outcome send_request(struct target *target)
 	const struct rping_options *options = target->all->options;
 	struct hello hello = {
 		.tool = HELLO_RPING,
-		.capacity = PING_SIZE_MOST,
+		.capacity = PING_SIZE_MAX,
 		/* With --duration the number is unknown: the server must not expect -C pings. */
 		.count =
 			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
@@ -105,9 +105,9 @@ static bool is_busy(const struct endpoint_event *event)
 	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
 }
 
-static void target_endpoint_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void target_endpoint_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct target *target = owner;
+	struct target *target = context;
 	enum outcome outcome = OUTCOME_OK;
 
 	rping_classic_event(target->all->environment, target->all->options, endpoint, event->kind);
@@ -149,9 +149,9 @@ static const struct endpoint_handlers target_handlers = {
 
 /* ---- callbacks of the dial ---- */
 
-static void target_dial_resolved(void *owner, enum outcome outcome)
+static void target_dial_resolved(void *context, enum outcome outcome)
 {
-	struct target *target = owner;
+	struct target *target = context;
 
 	if (outcome)
 		target_finish(target, outcome);
@@ -159,9 +159,9 @@ static void target_dial_resolved(void *owner, enum outcome outcome)
 		dial_begin(&target->dial);
 }
 
-static enum outcome target_dial_connect(void *owner)
+static enum outcome target_dial_connect(void *context)
 {
-	struct target *target = owner;
+	struct target *target = context;
 	struct endpoint_options options = rping_endpoint_options(target->all->options);
 	const struct address *source = target->all->source.family ? &target->all->source : NULL;
 	enum outcome outcome;
@@ -177,23 +177,23 @@ static enum outcome target_dial_connect(void *owner)
 	return outcome;
 }
 
-static void target_dial_paused(void *owner)
+static void target_dial_paused(void *context)
 {
-	struct target *target = owner;
+	struct target *target = context;
 
 	target_enter(target, TARGET_WAITING);
 	target_connection_drop(target);
 	target_notify(target, TARGET_RETRY_WAIT);
 }
 
-static void target_dial_resumed(void *owner)
+static void target_dial_resumed(void *context)
 {
-	target_notify(owner, TARGET_RETRY);
+	target_notify(context, TARGET_RETRY);
 }
 
-static void target_dial_failed(void *owner, enum outcome outcome)
+static void target_dial_failed(void *context, enum outcome outcome)
 {
-	target_finish(owner, outcome);
+	target_finish(context, outcome);
 }
 
 const struct dial_handlers target_dial_handlers = {

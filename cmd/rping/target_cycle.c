@@ -40,9 +40,9 @@ static void advertise(struct target *target, uint32_t index, enum target_state s
 		target_finish(target, outcome);
 }
 
-static void duration_expired(void *owner)
+static void duration_expired(void *context)
 {
-	struct target *target = owner;
+	struct target *target = context;
 
 	target->last = true;
 	target->duration_passed = true;
@@ -100,9 +100,9 @@ void target_cycle_begin(struct target *target)
 		start_ping(target);
 }
 
-static void pace_expired(void *owner)
+static void pace_expired(void *context)
 {
-	start_ping(owner);
+	start_ping(context);
 }
 
 /* Starts the next ping in its slot, without a loop iteration if the slot has begun. */
@@ -226,9 +226,9 @@ static void go_ahead_received(struct target *target, const struct completion *co
 	}
 }
 
-void target_cycle_completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+void target_cycle_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct target *target = owner;
+	struct target *target = context;
 
 	(void)endpoint;
 	if (completion->status != COMPLETION_OK) {

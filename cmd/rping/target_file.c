@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-	TARGETS_MOST = 10000, /* each takes about two KiB, a connection and three regions */
-	PORT_DIGITS_MOST = 5,
+	TARGETS_MAX = 10000, /* each takes about two KiB, a connection and three regions */
+	PORT_DIGITS_MAX = 5,
 };
 
 static const char label[] = "--targets";
@@ -20,7 +20,7 @@ static bool read_port(const char *text, uint16_t *port)
 	size_t digits = strspn(text, "0123456789");
 	long value = strtol(text, NULL, 10);
 
-	if (!digits || text[digits] || digits > PORT_DIGITS_MOST || value < 1 || value > UINT16_MAX)
+	if (!digits || text[digits] || digits > PORT_DIGITS_MAX || value < 1 || value > UINT16_MAX)
 		return false;
 	*port = (uint16_t)value;
 	return true;
@@ -75,8 +75,8 @@ static enum outcome read_line(struct target_file *file, char *line, size_t lengt
 		log_error(log, place, "more than an address and a port");
 		return OUTCOME_USAGE;
 	}
-	if (file->count == TARGETS_MOST) {
-		log_error(log, place, "more than %d targets", TARGETS_MOST);
+	if (file->count == TARGETS_MAX) {
+		log_error(log, place, "more than %d targets", TARGETS_MAX);
 		return OUTCOME_USAGE;
 	}
 	return add_target(file, address, port, log);

@@ -55,6 +55,6 @@ void target_connection_drop(struct target *target);
 void target_cycle_begin(struct target *target);
 /* Starts the next ping in its slot, or disconnects after the last one. */
 void target_cycle_continue(struct target *target);
-void target_cycle_completed(void *owner, struct endpoint *endpoint, const struct completion *completion);
+void target_cycle_completed(void *context, struct endpoint *endpoint, const struct completion *completion);
 
 #endif

@@ -9,12 +9,12 @@
 #include "core/interface.h"
 
 enum {
-	CANDIDATES_MOST = 64,
+	CANDIDATES_MAX = 64,
 	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs an address of its own */
 };
 
 struct candidates {
-	struct address addresses[CANDIDATES_MOST];
+	struct address addresses[CANDIDATES_MAX];
 	size_t count;
 };
 
@@ -52,7 +52,7 @@ static void add_loopback(struct candidates *candidates)
 static void find_candidates(struct environment *environment, const struct selftest_options *options,
 			    struct candidates *candidates)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MOST];
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 
 	if (options->address) {
 		address_parse(options->address, ADDRESS_FORMAT_IP, &candidates->addresses[0]);
@@ -62,7 +62,7 @@ static void find_candidates(struct environment *environment, const struct selfte
 	} else {
 		size_t count = interface_addresses(list);
 
-		for (size_t i = 0; i < count && candidates->count < CANDIDATES_MOST; i++)
+		for (size_t i = 0; i < count && candidates->count < CANDIDATES_MAX; i++)
 			if (!list[i].loopback)
 				candidates->addresses[candidates->count++] = list[i].address;
 	}

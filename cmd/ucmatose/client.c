@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MOST at a time. If
+ * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MAX at a time. If
  * the first one fails, the others are not tried: each would fail with the same error after its own timeout.
  */
 #include "cmd/ucmatose/ucmatose.h"
@@ -10,7 +10,7 @@ enum {
 	 * Connections in progress at once. A listener drops requests beyond its backlog, and a client resends a
 	 * dropped request after five seconds. The smallest backlog in use is 128.
 	 */
-	CONNECTS_MOST = 48,
+	CONNECTS_MAX = 48,
 };
 
 static enum outcome start_resolving(struct ucmatose_connection *connection)
@@ -65,7 +65,7 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 			return;
 		}
 		/* Until one connection is established, only one is in progress. */
-		if (connecting >= (connecting + failed == run->begun ? 1 : CONNECTS_MOST))
+		if (connecting >= (connecting + failed == run->begun ? 1 : CONNECTS_MAX))
 			return;
 		begin_connection(run);
 	}
@@ -74,9 +74,9 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 
 /* ---- the dial of the first connection ---- */
 
-static void server_resolved(void *owner, enum outcome outcome)
+static void server_resolved(void *context, enum outcome outcome)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	if (!outcome && address_is_multicast(&run->dial.addresses[0])) {
 		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
@@ -90,33 +90,33 @@ static void server_resolved(void *owner, enum outcome outcome)
 	ucmatose_begin_connecting(run);
 }
 
-static enum outcome connect_first(void *owner)
+static enum outcome connect_first(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	run->device = NULL;
 	ucmatose_connection_reset(&run->connections[0]);
 	return start_resolving(&run->connections[0]);
 }
 
-static void paused(void *owner)
+static void paused(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	ucmatose_connection_reset(&run->connections[0]);
 }
 
-static void resumed(void *owner)
+static void resumed(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	dial_begin(&run->dial);
 	ucmatose_advance(run);
 }
 
-static void dial_over(void *owner, enum outcome outcome)
+static void dial_over(void *context, enum outcome outcome)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	dial_give_up(&run->dial);
 	ucmatose_connection_fail(&run->connections[0], outcome);
@@ -136,7 +136,7 @@ void ucmatose_client_start(struct ucmatose *run)
 
 	dial_initialise(&run->dial, &(struct dial_options){
 					    .handlers = &handlers,
-					    .owner = run,
+					    .context = run,
 					    .loop = run->environment->loop,
 					    .log = &run->environment->log,
 					    .family = &run->options->common.family,

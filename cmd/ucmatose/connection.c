@@ -291,9 +291,9 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);
 }
 
-static void connection_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void connection_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct ucmatose_connection *connection = owner;
+	struct ucmatose_connection *connection = context;
 
 	assert(connection->endpoint == endpoint);
 	ucmatose_progressed(connection->run);

@@ -30,7 +30,7 @@
 #define MISMATCH_TIME (500 * CLOCK_NS_PER_MS)
 
 enum {
-	FAILED_LISTED_MOST = 16
+	FAILED_LISTED_MAX = 16
 };
 
 void ucmatose_print(const struct ucmatose *run, const char *line)
@@ -126,9 +126,9 @@ static void fail_missing(struct ucmatose *run, double seconds)
 	run->no_more_connections = true;
 }
 
-static void watchdog_expired(void *owner)
+static void watchdog_expired(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 	int64_t limit = progress_timeout(run); /* read once: a connection that fails below doubles it */
 	int64_t left = run->progress + limit - clock_now();
 
@@ -185,10 +185,10 @@ static bool needs_pause(const struct ucmatose *run)
 	return false;
 }
 
-static void iwarp_pause_over(void *owner)
+static void iwarp_pause_over(void *context)
 {
-	begin_transfer(owner);
-	ucmatose_advance(owner);
+	begin_transfer(context);
+	ucmatose_advance(context);
 }
 
 /* No connection is pending any more. */
@@ -238,9 +238,9 @@ static void disconnect_all(struct ucmatose *run)
 	}
 }
 
-static void start_closing(void *owner)
+static void start_closing(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	run->phase = RUN_CLOSING;
 	ucmatose_progressed(run);
@@ -281,7 +281,7 @@ static bool is_verified(const struct ucmatose_connection *connection)
 static void log_failures(struct ucmatose *run, uint32_t verified)
 {
 	const struct log *log = &run->environment->log;
-	char list[FAILED_LISTED_MOST * 12 + 8] = "";
+	char list[FAILED_LISTED_MAX * 12 + 8] = "";
 	size_t length = 0;
 	uint32_t failed = run->in_state[CONNECTION_FAILED];
 	uint32_t listed = 0;
@@ -295,7 +295,7 @@ static void log_failures(struct ucmatose *run, uint32_t verified)
 	}
 	if (run->wanted == 1 || (run->mismatched && !run->is_server))
 		return;
-	for (uint32_t i = 0; i < run->begun && listed < FAILED_LISTED_MOST; i++)
+	for (uint32_t i = 0; i < run->begun && listed < FAILED_LISTED_MAX; i++)
 		if (run->connections[i].state == CONNECTION_FAILED) {
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%" PRIu32,
 						   listed ? ", " : "", i);

@@ -23,9 +23,9 @@ enum {
 	STOCK_ACCEPTS_PER_TIMEOUT = 256
 };
 
-static void idle_timeout_expired(void *owner)
+static void idle_timeout_expired(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
 		  units_seconds(run->options->idle_timeout));
@@ -49,7 +49,7 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 
 	connection->endpoint = request;
 	request->handlers = &ucmatose_connection_handlers;
-	request->owner = connection;
+	request->context = connection;
 	if (ucmatose_connection_count(run) == 1)
 		ucmatose_figures_restart(&run->figures, ACTIVITY_CONNECTING, clock_now());
 	if (hello) {
@@ -140,9 +140,9 @@ static void request_failed(struct ucmatose *run, enum outcome outcome)
 	wait_for_next(run);
 }
 
-static void server_listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void server_listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	(void)endpoint;
 	if (event->kind == EVENT_REQUEST) {

@@ -34,10 +34,10 @@
 #define BATCH_BYTES ((int64_t)64 << 10)
 
 enum {
-	WINDOW_MOST = 64, /* enough to hide a round trip, and few enough for a thousand connections */
+	WINDOW_MAX = 64, /* enough to hide a round trip, and few enough for a thousand connections */
 	WINDOW_LEAST = 4,
-	BATCH_MOST = WINDOW_MOST / 2,
-	TAG_GRANT = WORK_TAG_MOST,
+	BATCH_MAX = WINDOW_MAX / 2,
+	TAG_GRANT = WORK_TAG_MAX,
 };
 
 static uint64_t min_of(uint64_t one, uint64_t other)
@@ -54,12 +54,12 @@ static uint64_t slot_count(const struct ucmatose *run, const struct domain *doma
 {
 	const uint64_t size = (uint64_t)run->options->size;
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
-	uint64_t most = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MOST);
+	uint64_t max = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MAX);
 
 	/* The send queue needs one more entry, for a grant. */
-	if (most >= domain->most_queue_entries)
-		most = domain->most_queue_entries > 1 ? domain->most_queue_entries - 1 : 1;
-	return min_of(min_of(slots ? slots : 1, most), run->messages);
+	if (max >= domain->max_qp_wr)
+		max = domain->max_qp_wr > 1 ? domain->max_qp_wr - 1 : 1;
+	return min_of(min_of(slots ? slots : 1, max), run->messages);
 }
 
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
@@ -77,7 +77,7 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	memory->slots = (uint32_t)slot_count(run, domain);
 	memory->depth = memory->slots;
 	if (domain->fabric == FABRIC_IWARP)
-		memory->depth = (uint32_t)min_of(run->messages, domain->most_queue_entries);
+		memory->depth = (uint32_t)min_of(run->messages, domain->max_qp_wr);
 	memory->stride = directions * memory->slots * (size_t)size;
 	memory->capacity = (uint32_t)min_of(REGION_SIZE / memory->stride, run->wanted);
 	if (!memory->capacity)
@@ -149,13 +149,13 @@ static uint64_t receives_total(const struct ucmatose_connection *connection)
 static enum outcome transfer_post_receives(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
-	struct work work[BATCH_MOST];
+	struct work work[BATCH_MAX];
 	uint64_t room = memory->depth - (connection->posted - connection->consumed);
 	enum outcome outcome;
 
 	room = min_of(room, receives_total(connection) - connection->posted);
 	while (room) {
-		uint32_t count = (uint32_t)min_of(room, BATCH_MOST);
+		uint32_t count = (uint32_t)min_of(room, BATCH_MAX);
 
 		for (uint32_t i = 0; i < count; i++)
 			work[i] = (struct work){
@@ -201,11 +201,11 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	endpoint->options.send_depth = 1;
 	endpoint->options.receive_depth = 1;
 	if (!run->messages)
-		return endpoint_open_queue(endpoint);
-	if (run->options->size > endpoint->domain->longest_message) {
+		return endpoint_create_qp(endpoint);
+	if (run->options->size > endpoint->domain->max_message) {
 		log_error(&run->environment->log, endpoint->name,
 			  "-S %" PRId64 ": the longest message of device %s has %" PRIu32 " bytes", run->options->size,
-			  endpoint->domain->device, endpoint->domain->longest_message);
+			  endpoint->domain->device, endpoint->domain->max_message);
 		return OUTCOME_USAGE;
 	}
 	/* A retried connection keeps its memory if the device is the same. */
@@ -217,16 +217,16 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */
 	endpoint->options.receive_depth = connection->memory->depth;
 	set_grants(connection);
-	outcome = endpoint_open_queue(endpoint);
+	outcome = endpoint_create_qp(endpoint);
 	connection->memory->depth = endpoint->options.receive_depth;
 	return outcome ? outcome : transfer_post_receives(connection);
 }
 
 static uint32_t batch_size(const struct ucmatose_connection *connection)
 {
-	int64_t most = BATCH_BYTES / connection->run->options->size;
+	int64_t max = BATCH_BYTES / connection->run->options->size;
 
-	return (uint32_t)min_of(half_of(connection->memory->slots), most ? (uint64_t)most : 1);
+	return (uint32_t)min_of(half_of(connection->memory->slots), max ? (uint64_t)max : 1);
 }
 
 static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
@@ -234,7 +234,7 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 	const struct ucmatose_memory *memory = connection->memory;
 	const uint32_t batch = batch_size(connection);
 	const uint32_t size = (uint32_t)connection->run->options->size;
-	struct work work[BATCH_MOST];
+	struct work work[BATCH_MAX];
 	enum outcome outcome;
 
 	for (;;) {
@@ -432,9 +432,9 @@ static void log_failure_hint(const struct ucmatose_connection *connection, const
 			 connection->run->options->size);
 }
 
-void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+void ucmatose_transfer_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct ucmatose_connection *connection = owner;
+	struct ucmatose_connection *connection = context;
 	enum outcome outcome;
 
 	(void)endpoint;

@@ -143,9 +143,9 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
-static void bind_resolved(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void bind_resolved(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 
 	if (!outcome)
 		outcome = path_choose(&run->options->common.family, ADDRESS_NONE, &run->environment->log,
@@ -173,9 +173,9 @@ static enum address_family any_family(const struct ucmatose_options *options)
 	}
 }
 
-static void start_run(void *owner)
+static void start_run(void *context)
 {
-	struct ucmatose *run = owner;
+	struct ucmatose *run = context;
 	const struct ucmatose_options *options = run->options;
 
 	if (options->bind) {

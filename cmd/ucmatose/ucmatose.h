@@ -182,6 +182,6 @@ void ucmatose_report(const struct ucmatose *run, struct report *report, enum rep
 enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection);
 /* The connection is established; on a server, all connections are. */
 void ucmatose_transfer_begin(struct ucmatose_connection *connection);
-void ucmatose_transfer_completion(void *owner, struct endpoint *endpoint, const struct completion *completion);
+void ucmatose_transfer_completion(void *context, struct endpoint *endpoint, const struct completion *completion);
 
 #endif

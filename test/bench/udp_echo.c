@@ -31,8 +31,8 @@
 
 enum {
 	STEPS = 6,
-	DATAGRAMS_MOST = 2, /* of a step */
-	SIZE_MOST = 4096,
+	DATAGRAMS_MAX = 2, /* of a step */
+	PAYLOAD_MAX = 4096,
 	HEADER = 12,
 	ICRC = 4,
 	ADVERTISEMENT = HEADER + 16 + ICRC,
@@ -45,7 +45,7 @@ enum {
 /* What is sent in one step, the client's and the server's in turns. */
 struct step {
 	size_t count;
-	size_t sizes[DATAGRAMS_MOST];
+	size_t sizes[DATAGRAMS_MAX];
 };
 
 struct end {
@@ -105,10 +105,10 @@ static void know(struct end *end, const struct end *peer)
 
 static void send_step(const struct end *end, const struct step *step)
 {
-	static uint8_t bytes[SIZE_MOST + WRITE_REQUEST];
+	static uint8_t bytes[PAYLOAD_MAX + WRITE_REQUEST];
 	struct sockaddr_in peer = end->peer;
-	struct iovec elements[DATAGRAMS_MOST];
-	struct mmsghdr headers[DATAGRAMS_MOST];
+	struct iovec elements[DATAGRAMS_MAX];
+	struct mmsghdr headers[DATAGRAMS_MAX];
 
 	if (step->count == 1) {
 		if (sendto(end->fd, bytes, step->sizes[0], 0, (struct sockaddr *)&peer, sizeof(peer)) < 0)
@@ -130,7 +130,7 @@ static void send_step(const struct end *end, const struct step *step)
 
 static void receive_step(const struct end *end, const struct step *step)
 {
-	uint8_t bytes[SIZE_MOST + WRITE_REQUEST];
+	uint8_t bytes[PAYLOAD_MAX + WRITE_REQUEST];
 	struct sockaddr_in from;
 	struct epoll_event event;
 
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	long size = count ? atol(argv[3 + all]) : 0;
 	struct step steps[STEPS];
 
-	if (count < 1 || size < 1 || size > SIZE_MOST || (!sleeps && strcmp(argv[1], "poll"))) {
+	if (count < 1 || size < 1 || size > PAYLOAD_MAX || (!sleeps && strcmp(argv[1], "poll"))) {
 		fprintf(stderr, "usage: udp_echo poll|sleep [-a] COUNT SIZE\n");
 		return 2;
 	}

@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 		plan.count = atol(argv[4]);
 		plan.size = (uint32_t)atol(argv[5]);
 	}
-	if (plan.count < 1 || plan.size < 1 || plan.size > PING_SIZE_MOST ||
+	if (plan.count < 1 || plan.size < 1 || plan.size > PING_SIZE_MAX ||
 	    inet_pton(AF_INET, argv[3], &address.sin_addr) != 1 || (!server && !holds && strcmp(argv[1], "client")) ||
 	    (!plan.sleeps && strcmp(argv[2], "poll"))) {
 		fprintf(stderr, "usage: verbs_ping server|client|hold poll|sleep|epoll ADDRESS COUNT SIZE\n");

@@ -37,7 +37,7 @@ static void resolve_finds_the_device(struct bench *bench)
 	REQUIRE(bench, bench->client.records[0].event == EVENT_ADDRESS_RESOLVED);
 	REQUIRE(bench, bench->client.records[1].event == EVENT_ROUTE_RESOLVED);
 	REQUIRE(bench, bench->client.endpoint->domain->device[0] != '\0');
-	REQUIRE(bench, bench->client.endpoint->domain->longest_message >= 65536);
+	REQUIRE(bench, bench->client.endpoint->domain->max_message >= 65536);
 	REQUIRE(bench, bench->client.endpoint->qpn != 0);
 	REQUIRE(bench, bench->client.endpoint->local.family == bench->address.family);
 }
@@ -171,12 +171,12 @@ static void destroyed_inside_its_events(struct bench *bench)
 	}
 }
 
-static void own_queue(struct bench *bench)
+static void own_qp(struct bench *bench)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct work work;
 
-	options.own_queue = true;
+	options.own_qp = true;
 	bench->accept_receives = 1;
 	REQUIRE(bench, bench_connect(bench, &options));
 	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
@@ -279,7 +279,7 @@ const struct conformance_case connection_cases[] = {
 	{ .name = "server_disconnects", .run = server_disconnects },
 	{ .name = "destroying_tells_the_peer", .run = destroying_tells_the_peer },
 	{ .name = "destroyed_inside_its_events", .run = destroyed_inside_its_events },
-	{ .name = "own_queue", .run = own_queue },
+	{ .name = "own_qp", .run = own_qp },
 	{ .name = "type_of_service", .run = type_of_service },
 	{ .name = "ack_timeout", .run = ack_timeout },
 	{ .name = "migrate_everything", .run = migrate_everything },

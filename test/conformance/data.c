@@ -223,7 +223,7 @@ static void misuse_is_refused(struct bench *bench)
 	work = send_of(bench, 1, (uint32_t)bench->client_region->length + 1);
 	REQUIRE(bench, endpoint_post(bench->client.endpoint, &work, 1) == OUTCOME_INTERNAL);
 	REQUIRE(bench, endpoint_post(bench->listener, &work, 1) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_open_queue(bench->client.endpoint) == OUTCOME_INTERNAL);
+	REQUIRE(bench, endpoint_create_qp(bench->client.endpoint) == OUTCOME_INTERNAL);
 	REQUIRE(bench, endpoint_connect(bench->client.endpoint, NULL, 0) == OUTCOME_INTERNAL);
 	REQUIRE(bench, endpoint_accept(bench->server.endpoint, NULL, 0) == OUTCOME_INTERNAL);
 	REQUIRE(bench, endpoint_disconnect(bench->listener) == OUTCOME_INTERNAL);

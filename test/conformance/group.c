@@ -75,7 +75,7 @@ static void group_own_queue(struct bench *bench)
 {
 	struct endpoint_options options = group_options(bench);
 
-	options.own_queue = true;
+	options.own_qp = true;
 	exchange(bench, &options, &options);
 }
 
@@ -125,8 +125,8 @@ static void group_mtu_is_known(struct bench *bench)
 	struct endpoint_options options = group_options(bench);
 
 	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, &options));
-	REQUIRE(bench, bench->client.endpoint->datagram_most >= 256);
-	REQUIRE(bench, bench->client.endpoint->datagram_most <= 4096);
+	REQUIRE(bench, bench->client.endpoint->max_datagram >= 256);
+	REQUIRE(bench, bench->client.endpoint->max_datagram <= 4096);
 }
 
 static void group_no_loopback(struct bench *bench)

@@ -31,7 +31,7 @@ struct endpoint_options bench_options(const struct bench *bench)
 
 static void note(struct end *end, const struct record *record)
 {
-	if (end->count < RECORD_MOST)
+	if (end->count < RECORD_MAX)
 		end->records[end->count++] = *record;
 	loop_stop(end->bench->loop);
 }
@@ -52,15 +52,15 @@ static void note_event(struct end *end, struct endpoint *endpoint, const struct 
 	}
 }
 
-static void end_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void end_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	note_event(owner, endpoint, event);
+	note_event(context, endpoint, event);
 }
 
-static void end_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void end_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	(void)endpoint;
-	note(owner, &(struct record){ .completion = *completion });
+	note(context, &(struct record){ .completion = *completion });
 }
 
 static const struct endpoint_handlers end_handlers = { end_event, end_completion };
@@ -85,7 +85,7 @@ static void answer(struct bench *bench, struct endpoint *endpoint)
 
 	end->endpoint = endpoint;
 	endpoint->handlers = &end_handlers;
-	endpoint->owner = end;
+	endpoint->context = end;
 	if (!bench->answer_requests)
 		return;
 	if (!bench->accept) {
@@ -96,13 +96,13 @@ static void answer(struct bench *bench, struct endpoint *endpoint)
 	if (!bench->server_region &&
 	    region_create(endpoint->domain, bench->region_size, bench->access, &bench->server_region))
 		return;
-	if (!endpoint_open_queue(endpoint) && post_receives(endpoint, bench->server_region, bench->accept_receives))
+	if (!endpoint_create_qp(endpoint) && post_receives(endpoint, bench->server_region, bench->accept_receives))
 		endpoint_accept(endpoint, "welcome", 7);
 }
 
-static void listener_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct end *end = owner;
+	struct end *end = context;
 
 	note_event(end, endpoint, event);
 	if (event->kind == EVENT_REQUEST)
@@ -111,9 +111,9 @@ static void listener_event(void *owner, struct endpoint *endpoint, const struct 
 
 static const struct endpoint_handlers listener_handlers = { listener_event, end_completion };
 
-static void patience_ends(void *owner)
+static void patience_ends(void *context)
 {
-	bool *ended = owner;
+	bool *ended = context;
 
 	*ended = true;
 }
@@ -238,7 +238,7 @@ bool bench_resolve(struct bench *bench, const struct endpoint_options *options)
 
 	return bench_start_client(bench, options) && bench_await_event(bench, end, EVENT_ROUTE_RESOLVED) &&
 	       !region_create(end->endpoint->domain, bench->region_size, bench->access, &bench->client_region) &&
-	       !endpoint_open_queue(end->endpoint);
+	       !endpoint_create_qp(end->endpoint);
 }
 
 bool bench_connect(struct bench *bench, const struct endpoint_options *options)
@@ -254,7 +254,7 @@ bool bench_member(struct bench *bench, struct end *end, struct region **region, 
 	       !endpoint_resolve(end->endpoint, &bench->address, &bench->group) &&
 	       bench_await_event(bench, end, EVENT_ADDRESS_RESOLVED) &&
 	       !region_create(end->endpoint->domain, bench->region_size, bench->access, region) &&
-	       !endpoint_open_queue(end->endpoint);
+	       !endpoint_create_qp(end->endpoint);
 }
 
 void bench_clear(struct bench *bench)

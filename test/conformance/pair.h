@@ -9,7 +9,7 @@
 #include "transport/transport.h"
 
 enum {
-	RECORD_MOST = 4096,
+	RECORD_MAX = 4096,
 	PAIR_DEPTH = 16
 };
 
@@ -23,7 +23,7 @@ struct record {
 struct end {
 	struct bench *bench;
 	struct endpoint *endpoint;
-	struct record records[RECORD_MOST];
+	struct record records[RECORD_MAX];
 	size_t count;
 	uint8_t private_data[256]; /* of the last event that had any */
 	size_t private_length;

@@ -30,7 +30,7 @@
 
 enum {
 	BUFFER_SIZE = 4096,
-	MESSAGES_MOST = 64,
+	MESSAGES_MAX = 64,
 	PRIVATE_SIZE = 56,
 };
 
@@ -55,7 +55,7 @@ static bool is(const struct peer *peer, const char *behaviour)
 static struct ibv_qp_init_attr queue_wanted(void)
 {
 	return (struct ibv_qp_init_attr){
-		.cap = { .max_send_wr = MESSAGES_MOST, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = MESSAGES_MAX, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
@@ -92,7 +92,7 @@ static void misbehave(struct peer *peer, struct rdma_cm_id *id)
 		advertisement.key = htobe32(0x7fffff17);
 	}
 	if (is(peer, "flood"))
-		messages = MESSAGES_MOST;
+		messages = MESSAGES_MAX;
 	memcpy(peer->buffer, &advertisement, sizeof(advertisement));
 	for (int i = 0; i < messages; i++)
 		rdma_post_send(id, NULL, peer->buffer, length, region, 0);

@@ -399,7 +399,7 @@ CALL(failed(), int, eventfd, (unsigned count, int flags), (count, flags))
 CALL(failed(), int, epoll_create1, (int flags), (flags))
 CALL(failed(), int, epoll_ctl, (int fd, int operation, int target, struct epoll_event *event),
      (fd, operation, target, event))
-CALL(failed(), int, epoll_wait, (int fd, struct epoll_event *events, int most, int time), (fd, events, most, time))
+CALL(failed(), int, epoll_wait, (int fd, struct epoll_event *events, int max, int time), (fd, events, max, time))
 CALL(failed(), int, timerfd_create, (clockid_t clock, int flags), (clock, flags))
 CALL(failed(), int, timerfd_settime, (int fd, int flags, const struct itimerspec *time, struct itimerspec *old),
      (fd, flags, time, old))
@@ -537,13 +537,13 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 
 /* ---- libibverbs ---- */
 
-static int poll_queue(struct ibv_cq *queue, int most, struct ibv_wc *completions)
+static int poll_queue(struct ibv_cq *queue, int max, struct ibv_wc *completions)
 {
 	int count;
 
 	if (due(CALL_ibv_poll_cq, CALLER))
 		return -1;
-	count = state.device.poll_cq(queue, most, completions);
+	count = state.device.poll_cq(queue, max, completions);
 	for (int i = 0; i < count; i++) {
 		if (!due(CALL_completion, CALLER))
 			continue;
@@ -615,11 +615,11 @@ MAKE(struct ibv_comp_channel *, ibv_create_comp_channel, LEFT_COMPLETION_CHANNEL
      (context))
 GIVE(state.error, ibv_destroy_comp_channel, LEFT_COMPLETION_CHANNEL, (struct ibv_comp_channel * channel), (channel))
 MAKE(struct ibv_cq *, ibv_create_cq, LEFT_COMPLETION_QUEUE,
-     (struct ibv_context * context, int entries, void *owner, struct ibv_comp_channel *channel, int vector),
-     (context, entries, owner, channel, vector))
+     (struct ibv_context * context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector),
+     (context, entries, cq_context, channel, vector))
 GIVE(state.error, ibv_destroy_cq, LEFT_COMPLETION_QUEUE, (struct ibv_cq * queue), (queue))
-CALL(failed(), int, ibv_get_cq_event, (struct ibv_comp_channel * channel, struct ibv_cq **queue, void **owner),
-     (channel, queue, owner))
+CALL(failed(), int, ibv_get_cq_event, (struct ibv_comp_channel * channel, struct ibv_cq **queue, void **context),
+     (channel, queue, context))
 CALL(failed(), int, ibv_get_async_event, (struct ibv_context * context, struct ibv_async_event *event),
      (context, event))
 MAKE(struct ibv_qp *, ibv_create_qp, LEFT_QUEUE_PAIR, (struct ibv_pd * domain, struct ibv_qp_init_attr *attributes),

@@ -36,7 +36,7 @@ struct client {
 	struct loop_timer next;
 };
 
-static void begin(void *owner);
+static void begin(void *context);
 
 /* Destroys the endpoint; the next one begins in a turn of its own. */
 static void end(struct client *client)
@@ -57,13 +57,13 @@ static void fail(struct client *client)
 	end(client);
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct client *client = owner;
+	struct client *client = context;
 
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
-		if (endpoint_open_queue(endpoint))
+		if (endpoint_create_qp(endpoint))
 			fail(client);
 		break;
 	case EVENT_ROUTE_RESOLVED:
@@ -86,18 +86,18 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
 	}
 }
 
-static void completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)owner;
+	(void)context;
 	(void)endpoint;
 	(void)completion;
 }
 
 static const struct endpoint_handlers handlers = { .event = event, .completion = completion };
 
-static void begin(void *owner)
+static void begin(void *context)
 {
-	struct client *client = owner;
+	struct client *client = context;
 	struct crowd *crowd = client->crowd;
 	struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP, .timeout = 20 * CLOCK_NS_PER_S, .send_depth = 4, .receive_depth = 4

@@ -34,11 +34,11 @@
 #include "test/fault/cells.h"
 
 enum {
-	WORDS_MOST = 40,
-	TEXT_MOST = 4096,
-	CALLS_MOST = 128,
-	CELLS_MOST = 65536,
-	ROLES_MOST = 32,
+	WORDS_MAX = 40,
+	TEXT_MAX = 4096,
+	CALLS_MAX = 128,
+	CELLS_MAX = 65536,
+	ROLES_MAX = 32,
 	BOUND_MS = 12000, /* a cell's time: the deadline of its commands and what comes on top */
 	READY_FD = 9
 };
@@ -61,7 +61,7 @@ struct ending {
 	int status; /* as of waitpid */
 	long milliseconds;
 	bool over; /* it did not end by itself */
-	char words[TEXT_MOST];
+	char words[TEXT_MAX];
 };
 
 /* How often the program under test used each call when nothing failed. */
@@ -128,14 +128,14 @@ static void path_of(const struct settings *settings, unsigned place, const char 
 static pid_t start(const struct settings *settings, const char *line, unsigned place, const char *name,
 		   const char *fault, int ready)
 {
-	char text[TEXT_MOST], path[128], report[128], *words[WORDS_MOST], *rest = text, *word;
+	char text[TEXT_MAX], path[128], report[128], *words[WORDS_MAX], *rest = text, *word;
 	size_t count = 0, used;
 	pid_t child;
 	int fd;
 
 	used = (size_t)snprintf(text, sizeof(text), "%s %s ", settings->under, settings->program);
 	expand(settings, line, place, text + used, sizeof(text) - used);
-	while (count < WORDS_MOST - 1 && (word = strsep(&rest, " ")))
+	while (count < WORDS_MAX - 1 && (word = strsep(&rest, " ")))
 		if (*word)
 			words[count++] = word;
 	words[count] = NULL;
@@ -232,7 +232,7 @@ static void run_pair(const struct settings *settings, const struct role *role, u
 struct report {
 	unsigned long fired;
 	char left[256];
-	struct usage usage[CALLS_MOST];
+	struct usage usage[CALLS_MAX];
 	size_t calls;
 };
 
@@ -258,7 +258,7 @@ static void read_report(const struct settings *settings, unsigned place, struct 
 		if (!strncmp(line, "left ", 5))
 			snprintf(report->left + strlen(report->left), sizeof(report->left) - strlen(report->left),
 				 "%s%s", report->left[0] ? ", " : "", line + 5);
-		else if (report->calls < CALLS_MOST && sscanf(line, "call %63s %lu", usage->name, &usage->count) == 2)
+		else if (report->calls < CALLS_MAX && sscanf(line, "call %63s %lu", usage->name, &usage->count) == 2)
 			report->calls++;
 	}
 	fclose(file);
@@ -436,7 +436,7 @@ static size_t add_cells(const struct settings *settings, const struct role *role
 			for (const int *error = row->errors;
 			     *error && (!settings->errors || error < row->errors + settings->errors); error++)
 				for (unsigned long use = 1; use; use = next_use(settings, use, usage->count))
-					if (count < CELLS_MOST)
+					if (count < CELLS_MAX)
 						cells[count++] = (struct cell){ role, row, *error, use };
 		}
 	}
@@ -493,7 +493,7 @@ static void collect(const struct settings *settings, unsigned *passed, unsigned 
 	FILE *all = settings->output ? fopen(settings->output, "we") : NULL;
 
 	for (unsigned place = 0; place < settings->at_once; place++) {
-		char path[128], line[2 * TEXT_MOST];
+		char path[128], line[2 * TEXT_MAX];
 		FILE *file;
 
 		path_of(settings, place, "result", path);
@@ -543,7 +543,7 @@ static unsigned number_of(const char *text)
 int main(int argc, char **argv)
 {
 	struct settings settings = { .at_once = 4, .slower = 1, .under = "", .folder = "/tmp/faults.XXXXXX" };
-	static struct cell cells[CELLS_MOST];
+	static struct cell cells[CELLS_MAX];
 	unsigned passed = 0, past = 0, failed = 0;
 	long begin = now();
 	size_t count;

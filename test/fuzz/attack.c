@@ -12,7 +12,7 @@
 #include "transport/soft/qp/qp_internal.h"
 
 enum {
-	RECORDS_MOST = 120,
+	RECORDS_MAX = 120,
 	CONTROL_ENDS = 2, /* they come first, and commands leave them alone */
 };
 
@@ -59,7 +59,7 @@ static void raw(struct input *input)
 
 	take_addresses(input, &frame);
 	flags = take8(input);
-	frame.length = take_bytes(input, frame.bytes, take16(input) % (NETWORK_FRAME_MOST - ICRC_SIZE));
+	frame.length = take_bytes(input, frame.bytes, take16(input) % (NETWORK_FRAME_MAX - ICRC_SIZE));
 	if (flags & ATTACK_RAW_ICRC)
 		world_inject(input->world, &frame);
 	else
@@ -89,7 +89,7 @@ static void change(struct input *input, struct frame *frame, unsigned changes)
 		default:
 			if (value & 1)
 				frame->length = at & ~(size_t)3;
-			else if (frame->length + value < NETWORK_FRAME_MOST - ICRC_SIZE)
+			else if (frame->length + value < NETWORK_FRAME_MAX - ICRC_SIZE)
 				frame->length += value;
 		}
 	}
@@ -129,12 +129,12 @@ static void again(struct input *input)
 /* Headers, payload, pad: what is behind the headers comes from the input, as far as it goes, or is zeros. */
 static void inject_packet(struct input *input, struct frame *frame, struct packet *packet)
 {
-	uint8_t header[PACKET_HEADER_MOST] = { 0 };
+	uint8_t header[PACKET_HEADER_MAX] = { 0 };
 	size_t header_length;
 
 	packet->pkey = PACKET_PKEY;
 	header_length = packet_write(packet, header);
-	if (!header_length || header_length + packet->length + 3 > NETWORK_FRAME_MOST - ICRC_SIZE)
+	if (!header_length || header_length + packet->length + 3 > NETWORK_FRAME_MAX - ICRC_SIZE)
 		return;
 	memset(frame->bytes, 0, header_length + packet->length + 3);
 	memcpy(frame->bytes, header, header_length);
@@ -164,7 +164,7 @@ static size_t take_length(struct input *input, const struct soft_qp *qp, uint32_
 	case 4:
 		return qp->path.mtu + how - 32;
 	default:
-		return take16(input) % (PACKET_PAYLOAD_MOST + 64);
+		return take16(input) % (PACKET_PAYLOAD_MAX + 64);
 	}
 }
 
@@ -331,7 +331,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_c
 		mad->rej = (struct mad_rej){
 			.answered = take8(input) % 4,
 			.reason = reasons[take8(input) % (sizeof(reasons) / sizeof(reasons[0]))],
-			.information_length = take8(input) % MAD_INFORMATION_MOST,
+			.information_length = take8(input) % MAD_INFORMATION_MAX,
 			.information = information,
 		};
 		break;
@@ -350,7 +350,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_c
 static void message(struct input *input)
 {
 	const struct soft_cm_id *cm_id = take_link(input);
-	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 }, information[MAD_INFORMATION_MOST] = { 0 }, bytes[MAD_SIZE];
+	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 }, information[MAD_INFORMATION_MAX] = { 0 }, bytes[MAD_SIZE];
 	unsigned flags = take8(input);
 	struct frame frame = { .identification = 0 };
 	struct packet packet = {
@@ -509,7 +509,7 @@ static void pass(struct input *input)
 static void trouble(struct input *input)
 {
 	unsigned how = take8(input);
-	uint8_t quoted[NETWORK_QUOTED_MOST];
+	uint8_t quoted[NETWORK_QUOTED_MAX];
 	const struct frame *sent;
 	struct address address;
 	size_t length;
@@ -547,7 +547,7 @@ void attack(const uint8_t *bytes, size_t length)
 	terms.limited = take8(&input) & 1;
 	terms.scramble = take8(&input) % 8;
 	input.world = world_open(&terms);
-	for (unsigned count = 0; input.length && count < RECORDS_MOST; count++) {
+	for (unsigned count = 0; input.length && count < RECORDS_MAX; count++) {
 		uint8_t record = take8(&input);
 
 		switch (record & 15) {

@@ -12,18 +12,18 @@
 #include "test/network/network.h"
 
 enum {
-	WORDS_MOST = 40,
-	TEXT_MOST = 2048,
+	WORDS_MAX = 40,
+	TEXT_MAX = 2048,
 };
 
 /* As main() gets them, with a NULL behind the last. */
-static int split(char *text, size_t length, char *words[WORDS_MOST + 1])
+static int split(char *text, size_t length, char *words[WORDS_MAX + 1])
 {
 	int count = 0;
 	char *start = text;
 
 	words[count++] = (char *)(uintptr_t)"fuzz";
-	for (size_t at = 0; at < length && count < WORDS_MOST; at++)
+	for (size_t at = 0; at < length && count < WORDS_MAX; at++)
 		if (!text[at] || text[at] == '\n') {
 			text[at] = 0;
 			words[count++] = start;
@@ -55,7 +55,7 @@ static void check_values(const struct command *command, const char *options)
 				violation("%s: --%s is taken empty", command->name, row->name);
 			break;
 		case OPTION_LIST:
-			if (((const struct option_list *)(const void *)place)->count > OPTION_LIST_MOST)
+			if (((const struct option_list *)(const void *)place)->count > OPTION_LIST_MAX)
 				violation("%s: --%s has too many values", command->name, row->name);
 			break;
 		default:
@@ -86,14 +86,14 @@ void parse_options(const uint8_t *bytes, size_t length)
 {
 	static const size_t commands = 5;
 	const struct command *command;
-	char *words[WORDS_MOST + 1], *options, text[TEXT_MOST + 1];
+	char *words[WORDS_MAX + 1], *options, text[TEXT_MAX + 1];
 	unsigned before = network_errors(), told;
 	enum outcome outcome;
 
 	if (!length)
 		return;
 	command = command_table[bytes[0] % commands];
-	length = length - 1 < TEXT_MOST ? length - 1 : TEXT_MOST;
+	length = length - 1 < TEXT_MAX ? length - 1 : TEXT_MAX;
 	memcpy(text, bytes + 1, length);
 	text[length++] = 0;
 	options = calloc(1, command->options_size);

@@ -23,8 +23,8 @@
 #include "transport/soft/wire/packet.h"
 
 enum {
-	TEXT_MOST = 300,
-	MARKS_MOST = 2000,
+	TEXT_MAX = 300,
+	MARKS_MAX = 2000,
 };
 
 static const struct log quiet = { .name = "fuzz" };
@@ -45,7 +45,7 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 
 static void read_packet(const uint8_t *bytes, size_t length)
 {
-	uint8_t first[PACKET_HEADER_MOST] = { 0 }, second[PACKET_HEADER_MOST + PACKET_ICRC_SIZE] = { 0 };
+	uint8_t first[PACKET_HEADER_MAX] = { 0 }, second[PACKET_HEADER_MAX + PACKET_ICRC_SIZE] = { 0 };
 	uint8_t *whole;
 	struct packet packet, again;
 	size_t size;
@@ -77,7 +77,7 @@ static void read_message(const uint8_t *bytes, size_t length)
 	if (!mad_parse(bytes, length, &mad))
 		return;
 	if (mad.private_data < bytes || mad.private_data + mad.private_length > bytes + length ||
-	    (mad.kind == MAD_REJ && mad.rej.information_length > MAD_INFORMATION_MOST))
+	    (mad.kind == MAD_REJ && mad.rej.information_length > MAD_INFORMATION_MAX))
 		violation("private data outside of its message");
 	mad_write(&mad, first);
 	if (!mad_parse(first, sizeof(first), &again) || again.kind != mad.kind)
@@ -139,7 +139,7 @@ static void read_hello(const uint8_t *bytes, size_t length, enum hello_tool tool
 	    again.connections != hello.connections || again.count != hello.count ||
 	    again.connection != hello.connection || again.window != hello.window)
 		violation("a hello changes when it is written");
-	if (tool == HELLO_RPING && ping_size(0, &hello) > PING_SIZE_MOST)
+	if (tool == HELLO_RPING && ping_size(0, &hello) > PING_SIZE_MAX)
 		violation("a hello makes a ping longer than the most");
 }
 
@@ -154,8 +154,8 @@ static void read_advertisement(const uint8_t *bytes, size_t length)
 	advertisement_write(&advertisement, written);
 	if (memcmp(bytes, written, sizeof(written)) != 0)
 		violation("an advertisement changes when it is written");
-	if (!advertisement_fault(&advertisement, 1, PING_SIZE_MOST) &&
-	    (!advertisement.size || advertisement.size > PING_SIZE_MOST ||
+	if (!advertisement_fault(&advertisement, 1, PING_SIZE_MAX) &&
+	    (!advertisement.size || advertisement.size > PING_SIZE_MAX ||
 	     advertisement.address + advertisement.size < advertisement.address))
 		violation("an advertisement passes that cannot be used");
 }
@@ -203,7 +203,7 @@ static void count_stream(struct input *input)
 	struct datagram_mark mark = { .sequence = 0, .total = DATAGRAM_OPEN };
 	uint64_t counted = 0;
 
-	while (input->length && counted < MARKS_MOST) {
+	while (input->length && counted < MARKS_MAX) {
 		uint8_t how = take8(input);
 
 		if (how & 1)
@@ -305,10 +305,10 @@ static void show_quantities(const uint8_t *bytes, size_t length)
 
 void parse_addresses(const uint8_t *bytes, size_t length)
 {
-	char text[TEXT_MOST + 1] = "";
+	char text[TEXT_MAX + 1] = "";
 
 	show_quantities(bytes, length);
-	length = length < TEXT_MOST ? length : TEXT_MOST;
+	length = length < TEXT_MAX ? length : TEXT_MAX;
 	memcpy(text, bytes, length);
 	for (unsigned format = ADDRESS_FORMAT_ANY; format <= ADDRESS_FORMAT_GID; format++)
 		read_address(text, (enum address_format)format);

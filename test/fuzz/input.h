@@ -35,9 +35,9 @@ static inline uint16_t take16(struct input *input)
 	return (uint16_t)take(input, 2);
 }
 
-static inline size_t take_bytes(struct input *input, uint8_t *bytes, size_t most)
+static inline size_t take_bytes(struct input *input, uint8_t *bytes, size_t max)
 {
-	size_t length = most < input->length ? most : input->length;
+	size_t length = max < input->length ? max : input->length;
 
 	if (length)
 		memcpy(bytes, input->bytes, length);

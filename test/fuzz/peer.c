@@ -25,8 +25,8 @@ enum {
 	SLOTS = 8,
 	SLOT_LENGTH = 1500,
 	SENDS = 64,
-	RECORDS_MOST = 80,
-	WORDS_MOST = 24,
+	RECORDS_MAX = 80,
+	WORDS_MAX = 24,
 	MESSAGE_LENGTH = 100, /* of ucmatose and mckey, as the command lines below have it */
 	GROUP_LAST = 4,
 };
@@ -40,7 +40,7 @@ struct peer {
 	uint32_t number; /* of the next message, or ping */
 	uint32_t connection;
 	struct advertisement heard; /* the last message of 16 bytes */
-	uint8_t hello[PRIVATE_DATA_MOST];
+	uint8_t hello[PRIVATE_DATA_MAX];
 	size_t hello_length;
 };
 
@@ -68,18 +68,18 @@ static struct address address_of(uint8_t first, uint8_t last, uint16_t port)
 
 /* ---- the command ---- */
 
-static void finished(void *owner)
+static void finished(void *context)
 {
-	((struct scene *)owner)->finished = true;
+	((struct scene *)context)->finished = true;
 }
 
 static void begin(struct scene *scene, const char *line)
 {
-	char *words[WORDS_MOST], *rest = scene->line;
+	char *words[WORDS_MAX], *rest = scene->line;
 	int count = 0;
 
 	snprintf(scene->line, sizeof(scene->line), "%s", line);
-	while (count < WORDS_MOST && (words[count] = strsep(&rest, " ")))
+	while (count < WORDS_MAX && (words[count] = strsep(&rest, " ")))
 		count++;
 	scene->options = calloc(1, scene->command->options_size);
 	if (!scene->options ||
@@ -116,9 +116,9 @@ static void receive(struct peer *peer, uint32_t slot)
 		      1);
 }
 
-static void completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct peer *peer = owner;
+	struct peer *peer = context;
 
 	(void)endpoint;
 	if (completion->kind != WORK_RECEIVE || completion->status)
@@ -130,7 +130,7 @@ static void completed(void *owner, struct endpoint *endpoint, const struct compl
 
 static void prepare(struct peer *peer)
 {
-	if (endpoint_open_queue(peer->endpoint) ||
+	if (endpoint_create_qp(peer->endpoint) ||
 	    region_create(peer->endpoint->domain, MEMORY_LENGTH,
 			  REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK, &peer->memory) ||
 	    region_create(peer->endpoint->domain, (size_t)SLOTS * SLOT_LENGTH, REGION_LOCAL, &peer->inbox))
@@ -159,7 +159,7 @@ static void make_hello(struct peer *peer)
 	unsigned how = take8(input);
 	struct hello hello = {
 		.tool = peer->scene->tool,
-		.capacity = peer->scene->tool == HELLO_RPING ? PING_SIZE_MOST : MESSAGE_LENGTH,
+		.capacity = peer->scene->tool == HELLO_RPING ? PING_SIZE_MAX : MESSAGE_LENGTH,
 		.connections = peer->scene->tool == HELLO_RPING ? 0 : 2,
 		.count = 3,
 		.connection = peer->connection,
@@ -184,7 +184,7 @@ static void make_hello(struct peer *peer)
 		peer->hello_length = 0;
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event);
 
 static const struct endpoint_handlers handlers = { .event = event, .completion = completed };
 
@@ -207,7 +207,7 @@ static void requested(struct scene *scene, struct endpoint *request)
 	unsigned how = take8(scene->input);
 
 	request->handlers = &handlers;
-	request->owner = peer;
+	request->context = peer;
 	if (!peer) {
 		endpoint_reject(request, NULL, 0);
 		return;
@@ -218,13 +218,13 @@ static void requested(struct scene *scene, struct endpoint *request)
 		answer_request(peer, how);
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct peer *peer = owner;
+	struct peer *peer = context;
 
 	switch (event->kind) {
 	case EVENT_REQUEST:
-		requested(owner, event->request);
+		requested(context, event->request);
 		break;
 	case EVENT_ADDRESS_RESOLVED:
 		prepare(peer);
@@ -498,7 +498,7 @@ static void open_scene(struct scene *scene, const char *line)
 		.log.name = "fuzz",
 		.output = nowhere,
 		.finished = finished,
-		.owner = scene,
+		.context = scene,
 	};
 	begin(scene, line);
 }
@@ -537,7 +537,7 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	if (choice & 64)
 		setenv("RDMATEST_SCRAMBLE", "5", 1);
 	open_scene(&scene, lines[(choice & 31) % count]);
-	for (unsigned record = 0; input.length && record < RECORDS_MOST && !scene.finished; record++)
+	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.finished; record++)
 		act(&scene, take8(&input));
 	await_end(&scene, choice & 32);
 	told = network_errors() - before;

@@ -16,8 +16,8 @@
 #include "test/network/vectors.h"
 
 enum {
-	INPUT_MOST = 4096,
-	FILE_MOST = 16 * INPUT_MOST,
+	INPUT_MAX = 4096,
+	FILE_MAX = 16 * INPUT_MAX,
 	SEEDS = 64,
 };
 
@@ -30,7 +30,7 @@ static uint64_t roll(uint64_t *die)
 }
 
 /* Any bytes are records; small numbers mean something more often. */
-static size_t make(uint64_t *die, uint8_t bytes[INPUT_MOST])
+static size_t make(uint64_t *die, uint8_t bytes[INPUT_MAX])
 {
 	size_t length = ATTACK_TERMS + roll(die) % (roll(die) % 4 ? 300 : 1500);
 
@@ -53,7 +53,7 @@ static int save(const char *path, const uint8_t *bytes, size_t length)
 /* Of exactly that size, so that a look beyond it is noticed. NULL: the cause was told. */
 static uint8_t *load(const char *path, size_t *length)
 {
-	uint8_t *bytes = malloc(FILE_MOST);
+	uint8_t *bytes = malloc(FILE_MAX);
 	FILE *file = fopen(path, "re");
 
 	if (!file || !bytes) {
@@ -61,7 +61,7 @@ static uint8_t *load(const char *path, size_t *length)
 		free(bytes);
 		return NULL;
 	}
-	*length = fread(bytes, 1, FILE_MOST, file);
+	*length = fread(bytes, 1, FILE_MAX, file);
 	fclose(file);
 	return realloc(bytes, *length ? *length : 1);
 }
@@ -79,7 +79,7 @@ static int replay(const struct target *target, const char *path)
 }
 
 /* A file with some bytes changed, added or dropped. */
-static size_t change(uint64_t *die, const char *path, uint8_t bytes[INPUT_MOST])
+static size_t change(uint64_t *die, const char *path, uint8_t bytes[INPUT_MAX])
 {
 	unsigned edits = (unsigned)(1 + roll(die) % 6);
 	size_t length;
@@ -87,7 +87,7 @@ static size_t change(uint64_t *die, const char *path, uint8_t bytes[INPUT_MOST])
 
 	if (!file)
 		return 0;
-	length = length < INPUT_MOST ? length : INPUT_MOST;
+	length = length < INPUT_MAX ? length : INPUT_MAX;
 	memcpy(bytes, file, length);
 	free(file);
 	while (edits-- && length) {
@@ -105,7 +105,7 @@ static size_t change(uint64_t *die, const char *path, uint8_t bytes[INPUT_MOST])
 			length--;
 			break;
 		default:
-			if (length == INPUT_MOST)
+			if (length == INPUT_MAX)
 				break;
 			memmove(bytes + at + 1, bytes + at, length - at);
 			bytes[at] = (uint8_t)roll(die);
@@ -120,7 +120,7 @@ static int run_random(const struct target *target, unsigned long count, uint64_t
 	uint64_t die = seed * 2 + 1;
 
 	for (unsigned long number = 0; number < count; number++) {
-		uint8_t input[INPUT_MOST], *bytes;
+		uint8_t input[INPUT_MAX], *bytes;
 		size_t length = files && roll(&die) % 4 ? change(&die, paths[roll(&die) % (unsigned)files], input)
 							: make(&die, input);
 
@@ -141,7 +141,7 @@ static int run_random(const struct target *target, unsigned long count, uint64_t
 static int save_packet(const char *folder, const struct vector *vector)
 {
 	const uint8_t *packet = vector->bytes;
-	uint8_t bytes[INPUT_MOST] = { 0 };
+	uint8_t bytes[INPUT_MAX] = { 0 };
 	size_t header = (packet[0] >> 4 == 4 ? 20 : 40) + 8, payload = vector->length - header;
 	char path[512];
 
@@ -168,7 +168,7 @@ static int save_seeds(const char *folder)
 		if (save_packet(folder, vector_named(packets[index])))
 			return 1;
 	for (unsigned index = 0; index < SEEDS; index++) {
-		uint8_t bytes[INPUT_MOST];
+		uint8_t bytes[INPUT_MAX];
 		size_t length = make(&die, bytes);
 		char path[512];
 

@@ -176,7 +176,7 @@ void world_post(struct end *end, const struct work *work)
 
 	if (!end_queue(end) || !(end->established || end->joined) || end->sent_count == SENDS)
 		return;
-	copy.tag = SLOTS + end->next_tag++ % (WORK_TAG_MOST - SLOTS);
+	copy.tag = SLOTS + end->next_tag++ % (WORK_TAG_MAX - SLOTS);
 	end->sent[end->sent_count++] = (struct sent){ copy.tag, copy.kind, copy.unsignalled };
 	if (endpoint_post(end->endpoint, &copy, 1))
 		end->sent_count--;
@@ -265,9 +265,9 @@ static void finished(struct end *end, const struct completion *completion)
 		end->done++;
 }
 
-static void completed(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct world *world = owner;
+	struct world *world = context;
 	struct end *end = world->ends;
 
 	while (end < world->ends + WORLD_ENDS && end->endpoint != endpoint)
@@ -288,7 +288,7 @@ static void completed(void *owner, struct endpoint *endpoint, const struct compl
 			  completion_status_text(completion->status));
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event);
 
 static const struct endpoint_handlers handlers = { .event = event, .completion = completed };
 
@@ -300,9 +300,9 @@ static struct end *free_end(struct world *world)
 	return NULL;
 }
 
-static void open_queue(struct end *end)
+static void create_qp(struct end *end)
 {
-	if (endpoint_open_queue(end->endpoint))
+	if (endpoint_create_qp(end->endpoint))
 		abort();
 	make_regions(end);
 	world_post_receives(end, end->control ? SLOTS : SLOTS / 2);
@@ -313,7 +313,7 @@ void world_accept(struct end *end)
 	if (!end->endpoint || end->endpoint->state != ENDPOINT_REQUESTED)
 		return;
 	if (!end_queue(end))
-		open_queue(end);
+		create_qp(end);
 	if (endpoint_accept(end->endpoint, "yes", 4))
 		violation("a request cannot be accepted");
 }
@@ -334,7 +334,7 @@ static void requested(struct world *world, struct endpoint *endpoint)
 	unsigned choice = (unsigned)(world->policy & 3);
 
 	endpoint->handlers = &handlers;
-	endpoint->owner = world;
+	endpoint->context = world;
 	if (!end) {
 		endpoint_reject(endpoint, "full", 4);
 		return;
@@ -352,9 +352,9 @@ static void requested(struct world *world, struct endpoint *endpoint)
 		world_reject(end, "no", 2);
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct world *world = owner;
+	struct world *world = context;
 	struct end *end = world->ends;
 
 	if (event->kind == EVENT_REQUEST) {
@@ -367,7 +367,7 @@ static void event(void *owner, struct endpoint *endpoint, const struct endpoint_
 		violation("an event of an endpoint that is gone");
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
-		open_queue(end);
+		create_qp(end);
 		if (endpoint->kind == ENDPOINT_GROUP && endpoint_join(endpoint, end))
 			abort();
 		break;
@@ -505,7 +505,7 @@ void world_inject_bare(struct world *world, const struct frame *frame)
 void world_inject(struct world *world, struct frame *frame)
 {
 	if (frame->from.family == frame->to.family && frame->length >= PACKET_BASE_SIZE &&
-	    frame->length <= NETWORK_FRAME_MOST - ICRC_SIZE)
+	    frame->length <= NETWORK_FRAME_MAX - ICRC_SIZE)
 		network_append_icrc(frame, &soft_of(world->hosts[HERE].transport)->icrc);
 	world_inject_bare(world, frame);
 }

@@ -27,7 +27,7 @@ enum {
 	SLOT_LENGTH = 1200,
 	SLOT_GAP = 40, /* between slots */
 	SENDS = 16,
-	PRIVATE_MOST = 56,
+	PRIVATE_MAX = 56,
 };
 
 enum world_region {

@@ -27,9 +27,9 @@ bool testbed_chance(unsigned per_cent)
 	return network_below(100) < per_cent;
 }
 
-int64_t testbed_time(int64_t most)
+int64_t testbed_time(int64_t max)
 {
-	return most ? (int64_t)(network_random() % (uint64_t)most) : 0;
+	return max ? (int64_t)(network_random() % (uint64_t)max) : 0;
 }
 
 /* ---- delayed calls ---- */
@@ -50,9 +50,9 @@ static void call_free(struct call *call)
 	free(call);
 }
 
-static void call_due(void *owner)
+static void call_due(void *context)
 {
-	struct call *call = owner;
+	struct call *call = context;
 	struct conn *conn = call->conn;
 	void (*act)(struct conn *) = call->act;
 
@@ -99,13 +99,13 @@ void testbed_deliver(const struct sent_mad *sent_mad)
 }
 
 /* Called for each packet that a host sends: it must be a valid MAD. Returns true if it is dropped. */
-static bool cm_packet_sent(void *owner, const struct frame *frame)
+static bool cm_packet_sent(void *context, const struct frame *frame)
 {
 	struct sent_mad *sent_mad = &cm_hosts.sent[cm_hosts.sent_count++ % LENGTH(cm_hosts.sent)];
 	const struct host *to = host_at(&frame->to);
 	struct packet packet;
 
-	(void)owner;
+	(void)context;
 	assert_true(packet_parse(frame->bytes, frame->length, &packet));
 	assert_int_equal(packet.opcode, mad_packet.opcode);
 	assert_int_equal(packet.pkey, mad_packet.pkey);
@@ -317,7 +317,7 @@ int testbed_open(void **state)
 {
 	(void)state;
 	memset(&cm_hosts, 0, sizeof(cm_hosts));
-	network_open(0, MTU + PACKET_OVERHEAD_MOST, 212992);
+	network_open(0, MTU + PACKET_OVERHEAD_MAX, 212992);
 	network->intercept = cm_packet_sent;
 	cm_hosts.next_qpn = 0x1234;
 	for (unsigned i = 0; i < HOSTS; i++) {

@@ -81,7 +81,7 @@ struct cm_hosts {
 extern struct cm_hosts cm_hosts;
 
 bool testbed_chance(unsigned per_cent);
-int64_t testbed_time(int64_t most);
+int64_t testbed_time(int64_t max);
 /* Calls act after delay. */
 void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn));
 struct host *host_at(const struct address *address);

@@ -34,16 +34,16 @@
 enum {
 	SOCKETS = 16,
 	FIRST_FD = 5000, /* above all real descriptors */
-	INBOX_MOST = 4096,
-	HEADERS_SIZE = 42,  /* bytes of Ethernet, IPv4 and UDP headers */
-	POISONED = 8192,    /* bytes after a received packet that AddressSanitizer treats as inaccessible */
-	STEPS_MOST = 20000, /* steps without time passing: an endless loop */
+	INBOX_MAX = 4096,
+	HEADERS_SIZE = 42, /* bytes of Ethernet, IPv4 and UDP headers */
+	POISONED = 8192,   /* bytes after a received packet that AddressSanitizer treats as inaccessible */
+	STEPS_MAX = 20000, /* steps without time passing: an endless loop */
 };
 
 struct fake_socket {
 	bool open, bound, icmp_pending, gro;
 	struct address address, connected, icmp_peer;
-	uint8_t quoted[NETWORK_QUOTED_MOST];
+	uint8_t quoted[NETWORK_QUOTED_MAX];
 	size_t quoted_length;
 	struct loop_io *io;
 	struct frame *first, **last;
@@ -270,7 +270,7 @@ void network_deliver(const struct frame *frame)
 		if (!fake->open || !fake->bound || !fake->io || !address_same_host(&fake->address, &frame->to))
 			continue;
 		if (network->receive_buffer ? fake->bytes + frame->length > network->receive_buffer
-					    : fake->count == INBOX_MOST) {
+					    : fake->count == INBOX_MAX) {
 			network->overflowed++;
 			continue;
 		}
@@ -402,7 +402,7 @@ static bool read_sockets_once(void)
 		if (!fake->open || !fake->io || !((fake->count && fake->read_at <= network->now) || fake->icmp_pending))
 			continue;
 		fake->busy_until = network->now;
-		fake->io->callback(fake->io->owner);
+		fake->io->callback(fake->io->context);
 		fake->read_at = next_read(fake);
 		any = true;
 	}
@@ -423,7 +423,7 @@ static bool run_next_due(void)
 		return false;
 	event = heap_remove(0);
 	if (event.timer) {
-		event.timer->callback(event.timer->owner);
+		event.timer->callback(event.timer->context);
 	} else {
 		network_deliver(event.frame);
 		free(event.frame);
@@ -448,7 +448,7 @@ static int64_t next_due(void)
 void network_run_due(void)
 {
 	for (unsigned steps = 0; read_sockets_once() || run_next_due(); steps++)
-		if (steps == STEPS_MOST)
+		if (steps == STEPS_MAX)
 			violation("no end of packets and timers while no time passes");
 }
 
@@ -515,9 +515,9 @@ void network_drain(void)
 /* ---- the loop ---- */
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner);
+			     void *context);
 void __wrap_loop_timer_stop(struct loop_timer *timer);
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner);
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
 void __wrap_loop_io_stop(struct loop_io *io);
 
 void __wrap_loop_timer_stop(struct loop_timer *timer)
@@ -527,22 +527,22 @@ void __wrap_loop_timer_stop(struct loop_timer *timer)
 }
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner)
+			     void *context)
 {
 	(void)loop;
 	__wrap_loop_timer_stop(timer);
 	if (nanoseconds < 0)
 		violation("a timer of negative time");
 	timer->callback = callback;
-	timer->owner = owner;
+	timer->context = context;
 	heap_add((struct event){ .due = network->now + nanoseconds, .timer = timer });
 }
 
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
 	(void)loop;
 	io->callback = callback;
-	io->owner = owner;
+	io->context = context;
 	internal->sockets[fd - FIRST_FD].io = io;
 }
 
@@ -555,17 +555,17 @@ void __wrap_loop_io_stop(struct loop_io *io)
 
 /* Pollers are not needed: sockets report events. */
 void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
-			      void *owner);
+			      void *context);
 void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller);
 
 void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
-			      void *owner)
+			      void *context)
 {
 	(void)loop;
 	(void)poller;
 	(void)poll;
 	(void)rest;
-	(void)owner;
+	(void)context;
 }
 
 void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
@@ -812,8 +812,8 @@ static void send_message(const struct fake_socket *fake, struct msghdr *header)
 			size_t share = segment ? segment - frame->length : left;
 
 			share = share < left ? share : left;
-			if (frame->length + share > NETWORK_FRAME_MOST)
-				violation("a packet of more than %d bytes is sent", NETWORK_FRAME_MOST);
+			if (frame->length + share > NETWORK_FRAME_MAX)
+				violation("a packet of more than %d bytes is sent", NETWORK_FRAME_MAX);
 			memcpy(frame->bytes + frame->length, bytes, share);
 			frame->length += share;
 			bytes += share;

@@ -12,9 +12,9 @@
 #include "transport/soft/wire/icrc.h"
 
 enum {
-	NETWORK_FRAME_MOST = 4400,
+	NETWORK_FRAME_MAX = 4400,
 	NETWORK_HISTORY = 64, /* sent packets that are kept */
-	NETWORK_QUOTED_MOST = 128,
+	NETWORK_QUOTED_MAX = 128,
 };
 
 #define NETWORK_BEGIN (1000 * CLOCK_NS_PER_S) /* virtual time of network_open() */
@@ -24,7 +24,7 @@ struct frame {
 	struct address from, to;
 	uint16_t identification; /* of the IP header, for the ICRC */
 	size_t length;
-	uint8_t bytes[NETWORK_FRAME_MOST];
+	uint8_t bytes[NETWORK_FRAME_MAX];
 };
 
 /* After network_open() packets arrive at once, and sockets are read without delay. */
@@ -40,7 +40,7 @@ struct network {
 	size_t receive_buffer; /* bytes in the receive buffer of a socket; 0: no limit */
 	uint64_t sent, lost, overflowed;
 	/* Called for each packet that a transport sends. true: the network drops it. */
-	bool (*intercept)(void *owner, const struct frame *frame);
+	bool (*intercept)(void *context, const struct frame *frame);
 	void *intercept_owner;
 	bool done; /* ends network_run() */
 };
@@ -65,7 +65,7 @@ void network_deliver(const struct frame *frame);
 void network_send(const struct frame *frame);
 /* Drops the next packets that transports send, except those from and to the spared address. */
 void network_drop_next(unsigned packets, const struct address *spared);
-/* Delivers ICMP port unreachable to all sockets. It quotes at most NETWORK_QUOTED_MOST bytes, which need not have been
+/* Delivers ICMP port unreachable to all sockets. It quotes at most NETWORK_QUOTED_MAX bytes, which need not have been
  * sent. */
 void network_port_unreachable(const struct address *peer, const uint8_t *quoted, size_t length);
 

@@ -24,7 +24,7 @@ void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t 
 
 void host_send_packet(struct host *from, struct host *to, const struct packet *packet)
 {
-	uint8_t bytes[NETWORK_FRAME_MOST] = { 0 };
+	uint8_t bytes[NETWORK_FRAME_MAX] = { 0 };
 	size_t header = packet_write(packet, bytes);
 
 	assert_true(header > 0);
@@ -40,14 +40,14 @@ void hosts_flush(void)
 }
 
 /* Called for each packet that a host sends. Returns true if the packet is dropped. */
-static bool qp_packet_sent(void *owner, const struct frame *frame)
+static bool qp_packet_sent(void *context, const struct frame *frame)
 {
 	unsigned end = address_same_host(&frame->from, &testbed.hosts[1].address);
 	struct packet packet;
 	bool parsed = packet_parse(frame->bytes, frame->length, &packet);
 	bool goes = true;
 
-	(void)owner;
+	(void)context;
 	/* Injected ACKs may have any PSN. */
 	if (parsed && testbed.pairs == 1 && !(testbed.injecting && packet.opcode == OPCODE_ACKNOWLEDGE))
 		rules_check(&testbed.rules, end, &packet, testbed.mtu);
@@ -73,7 +73,7 @@ void qp_set_address(struct host *host, const struct address *address)
 void qp_open(uint64_t seed)
 {
 	memset(&testbed, 0, sizeof(testbed));
-	network_open(seed, PACKET_PAYLOAD_MOST + PACKET_OVERHEAD_MOST, 1 << 20);
+	network_open(seed, PACKET_PAYLOAD_MAX + PACKET_OVERHEAD_MAX, 1 << 20);
 	for (unsigned warm = 0; warm < 8; warm++)
 		network_below(2);
 	network->delay = 10 * CLOCK_NS_PER_US;
@@ -89,7 +89,7 @@ void qp_open(uint64_t seed)
 
 		host->transport = stack_open();
 		qp_set_address(host, &address);
-		host->reported = malloc(COMPLETIONS_MOST * sizeof(*host->reported));
+		host->reported = malloc(COMPLETIONS_MAX * sizeof(*host->reported));
 		assert_non_null(host->reported);
 	}
 }
@@ -107,15 +107,15 @@ void qp_close(void)
 
 /* ---- replaced functions (qp.wrap) ---- */
 
-static void host_deliver(void *owner)
+static void host_deliver(void *context)
 {
-	struct host *host = owner;
+	struct host *host = context;
 
 	while (host->reported_taken < host->reported_count) {
 		struct reported reported = host->reported[host->reported_taken++];
 
 		if (testbed.completed)
-			testbed.completed(testbed.owner, host, &reported);
+			testbed.completed(testbed.context, host, &reported);
 	}
 	host->reported_taken = host->reported_count = 0;
 }
@@ -132,7 +132,7 @@ void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completio
 {
 	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
 
-	assert_true(host->reported_count < COMPLETIONS_MOST);
+	assert_true(host->reported_count < COMPLETIONS_MAX);
 	host->reported[host->reported_count++] =
 		(struct reported){ .endpoint = endpoint, .completion = *completion, .raw = raw };
 	loop_timer_start(NULL, &host->report_timer, 0, host_deliver, host);
@@ -277,9 +277,9 @@ unsigned seeds(unsigned count)
 	return is_valgrind() ? count / 100 + 1 : count;
 }
 
-void count_completions(void *owner, struct host *host, const struct reported *reported)
+void count_completions(void *context, struct host *host, const struct reported *reported)
 {
-	struct counter *counter = owner;
+	struct counter *counter = context;
 
 	(void)host;
 	assert_int_equal(reported->completion.status, COMPLETION_OK);
@@ -297,7 +297,7 @@ enum outcome post_captured(struct soft_qp *qp, const struct work *work)
 	return outcome;
 }
 
-static const uint8_t zeros[PACKET_PAYLOAD_MOST];
+static const uint8_t zeros[PACKET_PAYLOAD_MAX];
 
 void bench_open(struct bench *bench, unsigned reads)
 {

@@ -18,7 +18,7 @@
 
 enum {
 	HOSTS = 2,
-	COMPLETIONS_MOST = 65536,
+	COMPLETIONS_MAX = 65536,
 };
 
 struct reported {
@@ -46,8 +46,8 @@ struct qp_hosts {
 	/* Called for each packet that a transport sends. false: the packet is dropped. */
 	bool (*tap)(struct network *network, const struct host *from, struct packet *packet);
 	/* Called for each completion of a host. */
-	void (*completed)(void *owner, struct host *host, const struct reported *reported);
-	void *owner;
+	void (*completed)(void *context, struct host *host, const struct reported *reported);
+	void *context;
 	bool injecting; /* host_send() is sending */
 	/* Checks the packets only if there is exactly one pair. */
 	struct rules rules;
@@ -102,7 +102,7 @@ void pair_close(struct pair *pair);
 struct region *region_of(size_t host, size_t length, unsigned access);
 bool is_valgrind(void);
 unsigned seeds(unsigned count);
-void count_completions(void *owner, struct host *host, const struct reported *reported);
+void count_completions(void *context, struct host *host, const struct reported *reported);
 enum outcome post_captured(struct soft_qp *qp, const struct work *work);
 void bench_open(struct bench *bench, unsigned reads);
 void bench_close(struct bench *bench);

@@ -23,7 +23,7 @@ void run_add(struct run *run, size_t direction, struct plan plan)
 {
 	struct direction *dir = &run->directions[direction];
 
-	assert_true(dir->count < PLAN_MOST);
+	assert_true(dir->count < PLAN_MAX);
 	plan.offset = GUARD;
 	if (dir->count)
 		plan.offset = dir->plans[dir->count - 1].offset + dir->plans[dir->count - 1].length + GUARD;
@@ -176,9 +176,9 @@ static bool run_is_done(const struct run *run)
 	return true;
 }
 
-static void run_completed(void *owner, struct host *host, const struct reported *reported)
+static void run_completed(void *context, struct host *host, const struct reported *reported)
 {
-	struct run *run = owner;
+	struct run *run = context;
 	size_t end = (size_t)(host - testbed.hosts);
 
 	if (reported->endpoint != &run->pair.ends[end])
@@ -219,7 +219,7 @@ void run_prepare(struct run *run)
 		}
 	}
 	testbed.completed = run_completed;
-	testbed.owner = run;
+	testbed.context = run;
 }
 
 void run_begin(struct run *run)

@@ -9,7 +9,7 @@ enum {
 	GUARD = 16, /* bytes between the areas of two work requests */
 	GUARD_BYTE = 0xee,
 	OVERWRITTEN = 0xa5,
-	PLAN_MOST = 512,
+	PLAN_MAX = 512,
 };
 
 struct plan {
@@ -23,7 +23,7 @@ struct plan {
 
 /* The work requests that one end posts. */
 struct direction {
-	struct plan plans[PLAN_MOST];
+	struct plan plans[PLAN_MAX];
 	size_t count, posted, finished;
 	size_t sends, receives_posted, received; /* receives at the other end */
 	struct region *local, *remote;

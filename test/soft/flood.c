@@ -27,7 +27,7 @@
 
 enum {
 	STRANGERS = 200,
-	PACKET_MOST = 512,
+	PACKET_MAX = 512,
 	TICK_MS = 10,
 };
 
@@ -74,7 +74,7 @@ static void open_sender(struct flood *flood, const struct address *address)
 
 static void say(struct flood *flood, const struct sender *sender, struct packet *packet)
 {
-	uint8_t bytes[PACKET_MOST];
+	uint8_t bytes[PACKET_MAX];
 	size_t length = packet_write(packet, bytes);
 	size_t pad = packet_pad(packet->length);
 	uint32_t icrc = icrc_compute(&flood->icrc, &sender->flow, (struct icrc_ip_id){ 0 }, bytes, length,

@@ -110,26 +110,26 @@ static enum outcome check(struct environment *environment, const void *options)
 	return OUTCOME_USAGE;
 }
 
-static struct state *make_state(struct environment *environment, void **owner)
+static struct state *make_state(struct environment *environment, void **context)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
 	state->environment = environment;
-	*owner = state;
+	*context = state;
 	trace("start");
 	return state;
 }
 
-static void report_nothing(void *owner, struct report *report, enum report_span span)
+static void report_nothing(void *context, struct report *report, enum report_span span)
 {
-	(void)owner;
+	(void)context;
 	(void)report;
 	(void)span;
 }
 
-static void stop(void *owner)
+static void stop(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	loop_timer_stop(&state->timer);
 	free(state);
@@ -137,63 +137,63 @@ static void stop(void *owner)
 }
 
 /* Receives a signal during the clean-up. */
-static void stop_and_be_interrupted(void *owner)
+static void stop_and_be_interrupted(void *context)
 {
 	trace("stopping");
 	raise(SIGINT);
-	stop(owner);
+	stop(context);
 }
 
-static void stop_never(void *owner)
+static void stop_never(void *context)
 {
-	(void)owner;
+	(void)context;
 	trace("stopping");
 	for (;;)
 		pause();
 }
 
 /* Options that the program lacks must be PATH_UNSET: zeros would forbid every retry. */
-static enum outcome start_and_finish(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish(struct environment *environment, const void *options, void **context)
 {
 	const struct settings *settings = options;
 
-	make_state(environment, owner);
+	make_state(environment, context);
 	if (settings->common.path.retry != PATH_UNSET || settings->common.path.rnr_retry != PATH_UNSET)
 		trace("the path is not open");
 	environment_finish(environment, OUTCOME_OK);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_fail(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_fail(struct environment *environment, const void *options, void **context)
 {
 	(void)options;
-	*owner = NULL;
+	*context = NULL;
 	environment_note(environment, OUTCOME_NO_CONNECTION);
 	return OUTCOME_INTERNAL;
 }
 
-static enum outcome start_and_wait(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_wait(struct environment *environment, const void *options, void **context)
 {
 	(void)options;
-	make_state(environment, owner);
+	make_state(environment, context);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_raise(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_raise(struct environment *environment, const void *options, void **context)
 {
 	(void)options;
-	make_state(environment, owner);
+	make_state(environment, context);
 	for (size_t i = 0; i < LENGTH(raised) && raised[i]; i++)
 		raise(raised[i]);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_be_ready(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_be_ready(struct environment *environment, const void *options, void **context)
 {
 	const struct address nowhere = { .family = ADDRESS_NONE };
 
 	(void)options;
-	make_state(environment, owner);
+	make_state(environment, context);
 	environment_ready(environment, &nowhere, "ready");
 	/* The second call has no effect. */
 	environment_settled(environment);
@@ -201,23 +201,23 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	return OUTCOME_OK;
 }
 
-static void finish_now(void *owner)
+static void finish_now(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	environment_finish(state->environment, OUTCOME_OK);
 }
 
-static void finish_with_message(void *owner)
+static void finish_with_message(void *context)
 {
 	fprintf(stderr, "finished\n");
-	finish_now(owner);
+	finish_now(context);
 }
 
 /* Finishes after the reader of standard output has closed the pipe. */
-static enum outcome start_and_finish_later(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish_later(struct environment *environment, const void *options, void **context)
 {
-	struct state *state = make_state(environment, owner);
+	struct state *state = make_state(environment, context);
 	struct pollfd reader = { .fd = STDOUT_FILENO };
 
 	(void)options;
@@ -226,17 +226,17 @@ static enum outcome start_and_finish_later(struct environment *environment, cons
 	return OUTCOME_OK;
 }
 
-static void let_60_ms_pass(void *owner)
+static void let_60_ms_pass(void *context)
 {
-	(void)owner;
+	(void)context;
 	fake_clock_pass(60 * CLOCK_NS_PER_MS);
 }
 
 static enum outcome start_and_finish_with_the_deadline(struct environment *environment, const void *options,
-						       void **owner)
+						       void **context)
 {
 	static struct loop_timer busy;
-	struct state *state = make_state(environment, owner);
+	struct state *state = make_state(environment, context);
 
 	(void)options;
 	loop_timer_start(environment->loop, &busy, 0, let_60_ms_pass, NULL);
@@ -244,79 +244,79 @@ static enum outcome start_and_finish_with_the_deadline(struct environment *envir
 	return OUTCOME_OK;
 }
 
-static void print_line(void *owner)
+static void print_line(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	trace("again");
 	loop_timer_start(state->environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, print_line, state);
 }
 
-static enum outcome start_and_print_lines(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_print_lines(struct environment *environment, const void *options, void **context)
 {
 	(void)options;
-	print_line(make_state(environment, owner));
+	print_line(make_state(environment, context));
 	return OUTCOME_OK;
 }
 
 /* A library call that never returns. */
-static void hang(void *owner)
+static void hang(void *context)
 {
-	(void)owner;
+	(void)context;
 	trace("hang");
 	for (;;)
 		pause();
 }
 
-static enum outcome start_and_hang(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_hang(struct environment *environment, const void *options, void **context)
 {
-	struct state *state = make_state(environment, owner);
+	struct state *state = make_state(environment, context);
 
 	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 0, hang, state);
 	return OUTCOME_OK;
 }
 
-static void shut_down(void *owner, enum interruption reason)
+static void shut_down(void *context, enum interruption reason)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
 	loop_timer_start(state->environment->loop, &state->timer, 50 * CLOCK_NS_PER_MS, finish_now, state);
 }
 
-static void finish_without_reader(void *owner, enum interruption reason)
+static void finish_without_reader(void *context, enum interruption reason)
 {
 	assert_int_equal(reason, INTERRUPTION_NO_READER);
-	finish_with_message(owner);
+	finish_with_message(context);
 }
 
-static void never_shut_down(void *owner, enum interruption reason)
+static void never_shut_down(void *context, enum interruption reason)
 {
-	(void)owner;
+	(void)context;
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
 }
 
-static void step_timed_out(void *owner)
+static void step_timed_out(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	trace("limit");
 	environment_finish(state->environment, OUTCOME_FAILED);
 }
 
-static void shutdown_step_times_out(void *owner, enum interruption reason)
+static void shutdown_step_times_out(void *context, enum interruption reason)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
-	never_shut_down(owner, reason);
+	never_shut_down(context, reason);
 	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, step_timed_out, state);
 }
 
-static void block_in_shutdown(void *owner, enum interruption reason)
+static void block_in_shutdown(void *context, enum interruption reason)
 {
-	never_shut_down(owner, reason);
-	hang(owner);
+	never_shut_down(context, reason);
+	hang(context);
 }
 
 struct result {
@@ -651,13 +651,13 @@ static void fatal_exit_prints_json_summary(void **state)
 }
 
 /* A failure in the last step sets the exit code and is in the summary. */
-static void stop_and_fail(void *owner)
+static void stop_and_fail(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	log_failure(&state->environment->log, &(struct failure){ .phase = "leaving", .code = 5 }, "refused");
 	environment_note(state->environment, OUTCOME_NO_CONNECTION);
-	stop(owner);
+	stop(context);
 }
 
 static void summary_has_exit_code(void **state)
@@ -715,9 +715,9 @@ static void other_run_continues_without_reader(void **state)
 	assert_int_equal(result.status, OUTCOME_OK);
 }
 
-static void finish_with_summary(void *owner)
+static void finish_with_summary(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	environment_summary(state->environment);
 	trace("verdict");
@@ -725,15 +725,15 @@ static void finish_with_summary(void *owner)
 }
 
 /* A run without figures. */
-static void finish_without_summary(void *owner)
+static void finish_without_summary(void *context)
 {
 	trace("verdict");
-	finish_now(owner);
+	finish_now(context);
 }
 
-static void work(void *owner)
+static void work(void *context)
 {
-	(void)owner;
+	(void)context;
 	fake_clock_pass(50 * CLOCK_NS_PER_MS);
 }
 
@@ -745,17 +745,18 @@ static void finish_with_the_interval(struct state *state, loop_callback *end)
 }
 
 static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
-						       void **owner)
+						       void **context)
 {
 	(void)options;
-	finish_with_the_interval(make_state(environment, owner), finish_with_summary);
+	finish_with_the_interval(make_state(environment, context), finish_with_summary);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_finish_without_summary(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish_without_summary(struct environment *environment, const void *options,
+						     void **context)
 {
 	(void)options;
-	finish_with_the_interval(make_state(environment, owner), finish_without_summary);
+	finish_with_the_interval(make_state(environment, context), finish_without_summary);
 	return OUTCOME_OK;
 }
 
@@ -780,9 +781,9 @@ static void verdict_without_figures_is_last_line(void **state)
 	expect(&row, "--interval-report 1s", 0, "open\nstart\nverdict\nstop\nclose\n", "");
 }
 
-static void finish_soon(void *owner)
+static void finish_soon(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	fake_clock_pass(70 * CLOCK_NS_PER_MS);
 	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_with_summary, state);
@@ -792,9 +793,9 @@ static void finish_soon(void *owner)
  * 80 ms of sleep, 70 ms of work in which the first interval of 100 ms ends, and 80 ms of sleep in which the second one
  * ends.
  */
-static enum outcome start_and_delay_interval(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_delay_interval(struct environment *environment, const void *options, void **context)
 {
-	struct state *state = make_state(environment, owner);
+	struct state *state = make_state(environment, context);
 
 	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_soon, state);
@@ -820,24 +821,25 @@ static void intervals_do_not_overlap(void **state)
 	assert_true(count >= 2);
 }
 
-static void report_rate_only(void *owner, struct report *report, enum report_span span)
+static void report_rate_only(void *context, struct report *report, enum report_span span)
 {
-	(void)owner;
+	(void)context;
 	(void)span;
 	report_rate(report, "rate", 5, CLOCK_NS_PER_S);
 }
 
-static void pass_a_day(void *owner)
+static void pass_a_day(void *context)
 {
-	struct state *state = owner;
+	struct state *state = context;
 
 	fake_clock_pass(86400 * CLOCK_NS_PER_S);
 	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, finish_with_summary, state);
 }
 
-static enum outcome start_and_finish_after_interval(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_finish_after_interval(struct environment *environment, const void *options,
+						    void **context)
 {
-	struct state *state = make_state(environment, owner);
+	struct state *state = make_state(environment, context);
 
 	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 0, pass_a_day, state);
@@ -867,22 +869,22 @@ static char folder[] = "/tmp/run.XXXXXX";
 static char figures[sizeof(folder) + 8];
 
 /* Removes the file of --prometheus after it was first written. */
-static enum outcome start_and_remove_folder(struct environment *environment, const void *options, void **owner)
+static enum outcome start_and_remove_folder(struct environment *environment, const void *options, void **context)
 {
 	if (unlink(figures) || rmdir(folder))
 		trace("there was no file");
-	return start_and_wait(environment, options, owner);
+	return start_and_wait(environment, options, context);
 }
 
-static void finish_on_interrupt(void *owner, enum interruption reason)
+static void finish_on_interrupt(void *context, enum interruption reason)
 {
-	never_shut_down(owner, reason);
-	finish_now(owner);
+	never_shut_down(context, reason);
+	finish_now(context);
 }
 
-static void trace_interval(void *owner)
+static void trace_interval(void *context)
 {
-	(void)owner;
+	(void)context;
 	trace("interval");
 }
 

@@ -41,23 +41,23 @@ static void note(struct actor *actor)
 		trace->letters[trace->length++] = actor->letter;
 }
 
-static void note_only(void *owner)
+static void note_only(void *context)
 {
-	note(owner);
+	note(context);
 }
 
-static void note_and_stop(void *owner)
+static void note_and_stop(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	actor->trace->time = clock_now();
 	loop_stop(actor->trace->loop);
 }
 
-static void unexpected_callback(void *owner)
+static void unexpected_callback(void *context)
 {
-	(void)owner;
+	(void)context;
 	fail_msg("a stopped watcher called back");
 }
 
@@ -111,9 +111,9 @@ static void timer_expires_after_its_time(void **state)
 	assert_string_equal(trace->letters, "a");
 }
 
-static void start_timer_late(void *owner)
+static void start_timer_late(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	busy_wait(50 * CLOCK_NS_PER_MS);
 	actor->trace->time = clock_now();
@@ -203,9 +203,9 @@ static void timers_expire_in_order(void **state)
 	assert_string_equal(trace->letters, "abc");
 }
 
-static void defer_other(void *owner)
+static void defer_other(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	loop_timer_start(actor->trace->loop, &actor->other->timer, 0, note_and_stop, actor->other);
@@ -228,9 +228,9 @@ static void timer_of_zero_defers_to_next_iteration(void **state)
 	assert_string_equal(trace->letters, "a-bz");
 }
 
-static void restart_itself(void *owner)
+static void restart_itself(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	if (--actor->left)
@@ -252,9 +252,9 @@ static void timer_restarts(void **state)
 	assert_string_equal(trace->letters, "maaaaa");
 }
 
-static void stop_other(void *owner)
+static void stop_other(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	loop_timer_stop(&actor->other->timer);
@@ -286,9 +286,9 @@ static void stopped_watchers_make_no_callback(void **state)
 	close(ends[1]);
 }
 
-static void read_byte(void *owner)
+static void read_byte(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 	char byte;
 
 	note(actor);
@@ -348,9 +348,9 @@ static void signal_is_caught(void **state)
 }
 
 /* Reports work each time. */
-static bool poll_busy(void *owner)
+static bool poll_busy(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	if (!--actor->left)
@@ -358,17 +358,17 @@ static bool poll_busy(void *owner)
 	return true;
 }
 
-static bool poll_idle(void *owner)
+static bool poll_idle(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	actor->left++;
 	return false;
 }
 
-static bool unexpected_poll(void *owner)
+static bool unexpected_poll(void *context)
 {
-	unexpected_callback(owner);
+	unexpected_callback(context);
 	return false;
 }
 
@@ -436,9 +436,9 @@ static void watchers_are_served_while_pollers_spin(void **state)
 	close(ends[1]);
 }
 
-static bool work_slowly(void *owner)
+static bool work_slowly(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	actor->left++;
 	busy_wait(CLOCK_NS_PER_MS);
@@ -460,9 +460,9 @@ static void slow_pollers_do_not_starve_timers(void **state)
 	loop_poller_stop(trace->loop, &poller.poller);
 }
 
-static bool defer_once(void *owner)
+static bool defer_once(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	if (!actor->left++)
 		loop_timer_start(actor->trace->loop, &actor->timer, 0, note_and_stop, actor);
@@ -495,9 +495,9 @@ struct source {
 	struct actor *end; /* stops the loop */
 };
 
-static bool poll_source(void *owner)
+static bool poll_source(void *context)
 {
-	struct source *source = owner;
+	struct source *source = context;
 	bool found = source->work;
 
 	source->polls++;
@@ -507,18 +507,18 @@ static bool poll_source(void *owner)
 	return found;
 }
 
-static void work_arrives(void *owner)
+static void work_arrives(void *context)
 {
-	struct source *source = owner;
+	struct source *source = context;
 
 	source->work = true;
 	assert_int_equal(write(source->event, "x", 1), 1);
 }
 
 /* Work arrives after the second arming, and the end after the third, however slow the machine is. */
-static bool arm_source(void *owner)
+static bool arm_source(void *context)
 {
-	struct source *source = owner;
+	struct source *source = context;
 	struct loop *loop = source->actor.trace->loop;
 
 	source->arms++;
@@ -532,9 +532,9 @@ static bool arm_source(void *owner)
 	return poll_source(source);
 }
 
-static void source_readable(void *owner)
+static void source_readable(void *context)
 {
-	struct source *source = owner;
+	struct source *source = context;
 	char byte;
 
 	assert_int_equal(read(source->actor.fd, &byte, 1), 1);
@@ -590,10 +590,10 @@ static void sleeping_loop_uses_no_processor_time(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static bool poll_idle_slowly(void *owner)
+static bool poll_idle_slowly(void *context)
 {
 	fake_clock_pass(10 * CLOCK_NS_PER_US);
-	return poll_idle(owner);
+	return poll_idle(context);
 }
 
 /* After a wake-up it spins for 200 us, which is 20 polls here, and a few more. */
@@ -635,9 +635,9 @@ static void descriptor_rejected_by_kernel_ends_loop(void **state)
 	close(ends[1]);
 }
 
-static void start_poller(void *owner)
+static void start_poller(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	loop_poller_start(actor->trace->loop, &actor->poller, poll_busy, NULL, actor);
 }
@@ -658,9 +658,9 @@ static void poller_starts_in_a_callback(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static bool stop_both_pollers(void *owner)
+static bool stop_both_pollers(void *context)
 {
-	struct actor *actor = owner;
+	struct actor *actor = context;
 
 	note(actor);
 	loop_poller_stop(actor->trace->loop, &actor->other->poller);

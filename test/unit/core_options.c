@@ -217,7 +217,7 @@ static void lists(void **state)
 
 static void list_is_limited(void **state)
 {
-	char *argv[2 * OPTION_LIST_MOST + 4];
+	char *argv[2 * OPTION_LIST_MAX + 4];
 	char name[] = "tool", option[] = "-t", value[] = "host";
 	struct settings settings;
 	struct capture capture;
@@ -226,13 +226,13 @@ static void list_is_limited(void **state)
 
 	(void)state;
 	argv[argc++] = name;
-	for (int i = 0; i <= OPTION_LIST_MOST; i++) {
+	for (int i = 0; i <= OPTION_LIST_MAX; i++) {
 		argv[argc++] = option;
 		argv[argc++] = value;
 	}
 	argv[argc] = NULL;
 	assert_int_equal(options_parse(table, NULL, &tool_log, argc - 2, argv, &settings, &given), OUTCOME_OK);
-	assert_int_equal(settings.targets.count, OPTION_LIST_MOST);
+	assert_int_equal(settings.targets.count, OPTION_LIST_MAX);
 	capture_begin(&capture);
 	assert_int_equal(options_parse(table, NULL, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
 	assert_string_equal(capture_end(&capture), "tool: -t, --target: given more than 1024 times\n");
@@ -404,22 +404,22 @@ static void help_text(void **state)
 /* Each row of the largest table has its own bit. */
 static void every_row_has_a_given_bit(void **state)
 {
-	struct option many[OPTION_ROWS_MOST + 1] = { { .name = NULL } };
-	static char names[OPTION_ROWS_MOST][8], word[16], tool[] = "tool";
-	bool flags[OPTION_ROWS_MOST];
+	struct option many[OPTION_ROWS_MAX + 1] = { { .name = NULL } };
+	static char names[OPTION_ROWS_MAX][8], word[16], tool[] = "tool";
+	bool flags[OPTION_ROWS_MAX];
 	uint64_t given;
 
 	(void)state;
-	for (unsigned i = 0; i < OPTION_ROWS_MOST; i++) {
+	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "row%u", i);
 		many[i] = (struct option){ .name = names[i], .type = OPTION_FLAG, .offset = (uint16_t)i };
 	}
-	for (unsigned i = 0; i < OPTION_ROWS_MOST; i++) {
+	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		char *argv[] = { tool, word, NULL };
 
 		snprintf(word, sizeof(word), "--row%u", i);
 		assert_int_equal(options_parse(many, NULL, &tool_log, 2, argv, flags, &given), OUTCOME_OK);
-		for (unsigned j = 0; j < OPTION_ROWS_MOST; j++) {
+		for (unsigned j = 0; j < OPTION_ROWS_MAX; j++) {
 			assert_int_equal(options_given(many, given, names[j]), i == j);
 			assert_int_equal(flags[j], i == j);
 		}

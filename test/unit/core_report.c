@@ -348,7 +348,7 @@ static void labels_at_size_limit(void **state)
 	for (size_t length = 1; length < sizeof(text); length++) {
 		struct output output;
 		struct report *report = begin(&output, &report_prometheus);
-		size_t most = sizeof(report->labels);
+		size_t max = sizeof(report->labels);
 
 		memset(text, '"', length);
 		text[length] = 0;
@@ -357,13 +357,13 @@ static void labels_at_size_limit(void **state)
 		report_text(report, "t", text);
 		report_count(report, "n", 1);
 		/* t="..." and the final 0 */
-		if (2 * length + 5 <= most)
+		if (2 * length + 5 <= max)
 			snprintf(expected, sizeof(expected), "rdmatest_test_n{t=\"%s\"} 1\n", escaped);
 		else
 			snprintf(expected, sizeof(expected), "rdmatest_test_n{} 1\n");
 		assert_written(&output, expected);
 		longest = length;
-		shown += 2 * length + 5 <= most;
+		shown += 2 * length + 5 <= max;
 	}
 	assert_true(shown > 0 && shown < longest);
 }

@@ -86,7 +86,7 @@ struct lookup {
 	unsigned results;
 	enum outcome outcome;
 	size_t count;
-	struct address addresses[ADDRESS_RESOLVE_MOST];
+	struct address addresses[ADDRESS_RESOLVE_MAX];
 	struct capture capture;
 };
 
@@ -111,9 +111,9 @@ static int destroy(void **state)
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
 }
 
-static void result_received(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void result_received(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct lookup *lookup = owner;
+	struct lookup *lookup = context;
 
 	lookup->results++;
 	lookup->outcome = outcome;
@@ -173,7 +173,7 @@ static void too_many_addresses(void **state)
 	struct lookup *lookup = *state;
 
 	assert_int_equal(look_up(lookup, "many.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_int_equal(lookup->count, ADDRESS_RESOLVE_MOST);
+	assert_int_equal(lookup->count, ADDRESS_RESOLVE_MAX);
 	assert_int_equal(lookup->addresses[0].bytes[3], 99);
 }
 
@@ -233,9 +233,9 @@ static void timeout_kills_child(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-static void stop_loop(void *owner)
+static void stop_loop(void *context)
 {
-	struct lookup *lookup = owner;
+	struct lookup *lookup = context;
 
 	resolver_stop(&lookup->resolver);
 	loop_stop(lookup->loop);
@@ -256,9 +256,9 @@ static void stop_kills_child_without_callback(void **state)
 	resolver_stop(&lookup->resolver);
 }
 
-static void restart_lookup(void *owner, enum outcome outcome, const struct address *addresses, size_t count)
+static void restart_lookup(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
-	struct lookup *lookup = owner;
+	struct lookup *lookup = context;
 
 	(void)addresses;
 	(void)count;

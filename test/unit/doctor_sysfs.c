@@ -477,26 +477,26 @@ static void test_many(void **state)
 	unsigned count = 0;
 
 	add_card(tree);
-	for (unsigned i = 3; i < PORT_GID_TABLE_MOST + 20; i++) {
+	for (unsigned i = 3; i < PORT_GID_TABLE_MAX + 20; i++) {
 		snprintf(name, sizeof(name), PORT "gids/%u", i);
 		add(tree, name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
 	}
-	for (unsigned i = 2; i < 2 * DEVICE_PORTS_MOST; i++) {
+	for (unsigned i = 2; i < 2 * DEVICE_PORTS_MAX; i++) {
 		snprintf(name, sizeof(name), DEVICE "ports/%u/state", i);
 		add(tree, name, "1: DOWN\n");
 	}
-	for (unsigned i = 1; i < 2 * DEVICES_MOST; i++) {
+	for (unsigned i = 1; i < 2 * DEVICES_MAX; i++) {
 		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
 		add(tree, name, "d0\n");
 	}
 	devices = devices_read(tree->root);
 	for (const struct device *device = devices; device; device = device->next)
 		count++;
-	assert_int_equal(count, DEVICES_MOST);
-	assert_int_equal(devices->port_count, DEVICE_PORTS_MOST);
+	assert_int_equal(count, DEVICES_MAX);
+	assert_int_equal(devices->port_count, DEVICE_PORTS_MAX);
 	assert_true(devices->ports_left_out);
-	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MOST);
-	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MOST - 1 - PORT_GIDS_MOST);
+	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MAX);
+	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - 1 - PORT_GIDS_MAX);
 	assert_string_equal(devices->next->name, "rxe1");
 	assert_string_equal(devices->next->driver->provider, "rxe");
 	assert_string_equal(devices->next->netdev, "d0");

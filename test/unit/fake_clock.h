@@ -37,10 +37,10 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
+int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
 {
 	int wait = fake_clock.real ? timeout : timeout < FAKE_CLOCK_LONGEST_MS ? 0 : 1;
-	int count = epoll_pwait(epoll, events, most, wait, NULL);
+	int count = epoll_pwait(epoll, events, max, wait, NULL);
 
 	/* For libev a timer is due only behind its time. */
 	if (!count)

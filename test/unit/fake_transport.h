@@ -16,22 +16,22 @@
 #include "transport/backend.h"
 
 enum {
-	ENDPOINTS_MOST = 64,
-	RECEIVES_MOST = 16
+	ENDPOINTS_MAX = 64,
+	RECEIVES_MAX = 16
 };
 
 /* An endpoint, and what was posted on it. */
 struct fake_endpoint {
 	struct endpoint base; /* first, so that one can be had from the other */
-	struct work receives[RECEIVES_MOST];
+	struct work receives[RECEIVES_MAX];
 	size_t first_receive;
 	size_t receive_count;
 	struct work sends[4]; /* of the last post that was no receive */
 	size_t send_count;
 	bool disconnected;
 	bool rejected;
-	struct hello hello;		   /* that it connected or accepted with */
-	char rejection[PRIVATE_DATA_MOST]; /* what it was rejected with */
+	struct hello hello;		  /* that it connected or accepted with */
+	char rejection[PRIVATE_DATA_MAX]; /* what it was rejected with */
 };
 
 struct fake {
@@ -40,7 +40,7 @@ struct fake {
 	bool channels_destroyed[2];
 	size_t channel_count;
 	struct domain domain;
-	struct fake_endpoint *endpoints[ENDPOINTS_MOST];
+	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
 	size_t endpoint_count;
 	struct environment environment;
 	const struct command *command;
@@ -124,7 +124,7 @@ static inline enum outcome fake_endpoint_create(struct channel *channel, enum en
 	if (fake->next.endpoint)
 		return once(&fake->next.endpoint);
 	created = calloc(1, sizeof(*created));
-	assert_true(fake->endpoint_count < ENDPOINTS_MOST);
+	assert_true(fake->endpoint_count < ENDPOINTS_MAX);
 	fake->endpoints[fake->endpoint_count++] = created;
 	endpoint_initialise(&created->base, channel, kind, options);
 	*endpoint = &created->base;
@@ -153,7 +153,7 @@ static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct 
 	return once(&fake_of(endpoint)->next.resolve);
 }
 
-static inline enum outcome fake_open_queue(struct endpoint *endpoint)
+static inline enum outcome fake_create_qp(struct endpoint *endpoint)
 {
 	endpoint->qpn = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
 	return OUTCOME_OK;
@@ -173,7 +173,7 @@ static inline enum outcome fake_accept(struct endpoint *endpoint, const void *da
 
 static inline enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
-	assert_true(length < PRIVATE_DATA_MOST);
+	assert_true(length < PRIVATE_DATA_MAX);
 	of(endpoint)->rejected = true;
 	memcpy(of(endpoint)->rejection, data, length);
 	return OUTCOME_OK;
@@ -191,8 +191,8 @@ static inline enum outcome fake_post(struct endpoint *base, const struct work *w
 
 	if (work->kind == WORK_RECEIVE) {
 		for (size_t i = 0; i < count; i++) {
-			assert_true(endpoint->receive_count < RECEIVES_MOST);
-			endpoint->receives[(endpoint->first_receive + endpoint->receive_count++) % RECEIVES_MOST] =
+			assert_true(endpoint->receive_count < RECEIVES_MAX);
+			endpoint->receives[(endpoint->first_receive + endpoint->receive_count++) % RECEIVES_MAX] =
 				work[i];
 		}
 		return OUTCOME_OK;
@@ -219,7 +219,7 @@ static const struct backend fake_backend = {
 	.endpoint_destroy = fake_endpoint_destroy,
 	.listen = fake_listen,
 	.resolve = fake_resolve,
-	.open_queue = fake_open_queue,
+	.create_qp = fake_create_qp,
 	.connect = fake_connect,
 	.accept = fake_accept,
 	.reject = fake_reject,
@@ -309,7 +309,7 @@ static inline struct work next_receive(struct endpoint *endpoint)
 	struct work receive = fake->receives[fake->first_receive];
 
 	assert_true(fake->receive_count > 0);
-	fake->first_receive = (fake->first_receive + 1) % RECEIVES_MOST;
+	fake->first_receive = (fake->first_receive + 1) % RECEIVES_MAX;
 	fake->receive_count--;
 	return receive;
 }
@@ -408,9 +408,9 @@ static inline void assert_reports(struct fake *fake, const char *words)
 	assert_reports_of(fake, REPORT_TOTAL, words);
 }
 
-static inline void time_is_over(void *owner)
+static inline void time_is_over(void *context)
 {
-	struct fake *fake = owner;
+	struct fake *fake = context;
 
 	fake->time_is_over = true;
 	loop_stop(fake->environment.loop);

@@ -70,8 +70,8 @@ static void sequence_numbers_exceed_32_bits(void **state)
 		{ UINT64_C(1) << 32, DATAGRAM_OPEN },
 		{ UINT64_C(5) << 32 | 7, UINT64_C(5) << 32 | 8 },
 		{ (UINT64_C(1) << 56) - 1, UINT64_C(1) << 56 },
-		{ 0, DATAGRAM_TOTAL_MOST },
-		{ DATAGRAM_TOTAL_MOST - 1, DATAGRAM_TOTAL_MOST },
+		{ 0, DATAGRAM_TOTAL_MAX },
+		{ DATAGRAM_TOTAL_MAX - 1, DATAGRAM_TOTAL_MAX },
 	};
 	struct datagram_mark found;
 	struct payload_difference difference;
@@ -392,7 +392,7 @@ static void colliding_sources_are_distinguished(void **state)
 	assert_non_null(table);
 	table->windows = 1;
 	for (int round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < SOURCES_MOST; i++) {
+		for (uint32_t i = 0; i < SOURCES_MAX; i++) {
 			struct address address = { .family = ADDRESS_IP4,
 						   .bytes = { 10, 0, (uint8_t)(i / 4 / 256), (uint8_t)(i / 4) } };
 			struct source *source = source_find(table, i % 4, &address);
@@ -400,7 +400,7 @@ static void colliding_sources_are_distinguished(void **state)
 			assert_non_null(source);
 			assert_int_equal(source->qpn, i % 4);
 			assert_true(address_same_host(&source->address, &address));
-			assert_int_equal(table->count, round ? SOURCES_MOST : i + 1);
+			assert_int_equal(table->count, round ? SOURCES_MAX : i + 1);
 		}
 	assert_int_equal(table->unfollowed, 0);
 	source_table_clear(table);
@@ -416,18 +416,18 @@ static void source_table_is_limited(void **state)
 	(void)state;
 	assert_non_null(table);
 	table->windows = 1;
-	for (uint32_t i = 0; i < 2 * SOURCES_MOST; i++) {
+	for (uint32_t i = 0; i < 2 * SOURCES_MAX; i++) {
 		struct source *source = source_find(table, i, &address);
 
-		assert_int_equal(source != NULL, i < SOURCES_MOST);
+		assert_int_equal(source != NULL, i < SOURCES_MAX);
 	}
-	assert_int_equal(table->unfollowed, SOURCES_MOST);
-	for (uint32_t i = 0; i < SOURCES_MOST; i++)
+	assert_int_equal(table->unfollowed, SOURCES_MAX);
+	for (uint32_t i = 0; i < SOURCES_MAX; i++)
 		assert_int_equal(source_find(table, i, &address)->qpn, i);
 	assert_string_equal(source_text(table->entries[5], text), "QP 5");
 	source_table_clear(table);
 
-	table->windows = SOURCE_WINDOWS_MOST / 4;
+	table->windows = SOURCE_WINDOWS_MAX / 4;
 	for (uint32_t i = 0; i < 10; i++)
 		source_find(table, i, &address);
 	assert_int_equal(table->count, 4);

@@ -11,7 +11,7 @@
 enum {
 	SIZE = 100,
 	MTU = 1024,
-	MEMBERS_MOST = 2,
+	MEMBERS_MAX = 2,
 	IDLE_MS = 20,
 };
 
@@ -19,12 +19,12 @@ struct bench {
 	struct environment environment;
 	struct mckey_options options;
 	struct mckey_run run;
-	struct member members[MEMBERS_MOST];
+	struct member members[MEMBERS_MAX];
 	struct transport transport;
 	struct domain domain;
-	struct endpoint endpoints[MEMBERS_MOST];
-	struct region regions[MEMBERS_MOST];
-	uint8_t memory[MEMBERS_MOST][DATAGRAM_HEADER_SIZE + MTU];
+	struct endpoint endpoints[MEMBERS_MAX];
+	struct region regions[MEMBERS_MAX];
+	uint8_t memory[MEMBERS_MAX][DATAGRAM_HEADER_SIZE + MTU];
 	size_t reposted;
 	struct capture capture;
 };
@@ -35,7 +35,7 @@ const char *__wrap_transport_name(const struct transport *transport);
 
 enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
-	struct bench *bench = endpoint->owner;
+	struct bench *bench = endpoint->context;
 
 	assert_int_equal(work->kind, WORK_RECEIVE);
 	bench->reposted += count;
@@ -79,7 +79,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	for (size_t i = 0; i < members; i++) {
 		bench->endpoints[i].domain = &bench->domain;
 		bench->endpoints[i].state = ENDPOINT_JOINED;
-		bench->endpoints[i].owner = bench;
+		bench->endpoints[i].context = bench;
 		bench->regions[i].memory = bench->memory[i];
 		bench->members[i] = (struct member){
 			.run = run,
@@ -286,7 +286,7 @@ static void unfollowed_senders_fail(void **state)
 	struct bench *bench = bench_create(1, 1);
 
 	(void)state;
-	for (uint32_t queue = 1; queue <= SOURCES_MOST + 5; queue++)
+	for (uint32_t queue = 1; queue <= SOURCES_MAX + 5; queue++)
 		receive_all(bench, 0, queue, 1, 0, 1, 1);
 	assert_non_null(strstr(bench_end(bench, OUTCOME_FAILED),
 			       "5 datagrams of further senders not checked: 1024 are followed"));
@@ -346,8 +346,8 @@ static void number_of_receives(void **state)
 		struct bench *bench = bench_create(rows[i].members, rows[i].count);
 		struct rlimit few = { .rlim_cur = rows[i].locked << 10, .rlim_max = kept.rlim_max };
 
-		bench->domain.most_queue_entries = rows[i].device;
-		bench->endpoints[0].datagram_most = MTU;
+		bench->domain.max_qp_wr = rows[i].device;
+		bench->endpoints[0].max_datagram = MTU;
 		/* An ordinary user may have no more than little: then those rows are left out. */
 		if (!setrlimit(RLIMIT_MEMLOCK, &few))
 			assert_int_equal(receiver_depth(&bench->members[0]), rows[i].depth);

@@ -25,7 +25,7 @@ static const char *fault(uint64_t address, uint32_t size, uint32_t minimum)
 {
 	struct advertisement advertisement = { .address = address, .key = 1, .size = size };
 
-	return advertisement_fault(&advertisement, minimum, PING_SIZE_MOST);
+	return advertisement_fault(&advertisement, minimum, PING_SIZE_MAX);
 }
 
 static void advertisement_is_checked_before_use(void **state)
@@ -33,12 +33,12 @@ static void advertisement_is_checked_before_use(void **state)
 	(void)state;
 	assert_null(fault(0x1000, 1, 1));
 	assert_null(fault(0x1000, 64, 64));
-	assert_null(fault(0x1000, PING_SIZE_MOST, 1));
+	assert_null(fault(0x1000, PING_SIZE_MAX, 1));
 	assert_null(fault(UINT64_MAX - 64, 64, 64));
 	assert_string_equal(fault(0x1000, 0, 0), "it is empty");
 	assert_string_equal(fault(0x1000, 0, 1), "it is empty");
 	assert_string_equal(fault(0x1000, 63, 64), "it is smaller than the ping");
-	assert_string_equal(fault(0x1000, PING_SIZE_MOST + 1, 1), "it is longer than a ping may be");
+	assert_string_equal(fault(0x1000, PING_SIZE_MAX + 1, 1), "it is longer than a ping may be");
 	assert_string_equal(fault(0x1000, UINT32_MAX, 1), "it is longer than a ping may be");
 	assert_string_equal(fault(UINT64_MAX - 63, 64, 64), "it goes beyond the last address");
 	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
@@ -46,7 +46,7 @@ static void advertisement_is_checked_before_use(void **state)
 
 static void size_depends_on_the_hello(void **state)
 {
-	struct hello ours = { .tool = HELLO_RPING, .capacity = PING_SIZE_MOST };
+	struct hello ours = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
 	struct hello small = { .tool = HELLO_RPING, .capacity = 50 };
 	struct hello none = { .tool = HELLO_RPING, .capacity = 0 };
 	struct hello boasting = { .tool = HELLO_RPING, .capacity = UINT32_MAX };
@@ -58,8 +58,8 @@ static void size_depends_on_the_hello(void **state)
 	assert_int_equal(ping_size(0, &boasting), 100);
 	assert_int_equal(ping_size(0, &none), 0);
 	assert_int_equal(ping_size(1, NULL), 1);
-	assert_int_equal(ping_size(PING_SIZE_MOST, NULL), PING_SIZE_MOST);
-	assert_int_equal(ping_size(PING_SIZE_MOST, &ours), PING_SIZE_MOST);
+	assert_int_equal(ping_size(PING_SIZE_MAX, NULL), PING_SIZE_MAX);
+	assert_int_equal(ping_size(PING_SIZE_MAX, &ours), PING_SIZE_MAX);
 	assert_int_equal(ping_size(50, &small), 50);
 	assert_int_equal(ping_size(51, &small), 0);
 	assert_int_equal(ping_size(1, &none), 0);

@@ -890,7 +890,7 @@ static void server_rejects_a_source_above_its_limit(void **state)
 {
 	struct fake *fake = *state;
 
-	advertise(connected_session(fake, 0), fake->source, PING_SIZE_MOST + 1);
+	advertise(connected_session(fake, 0), fake->source, PING_SIZE_MAX + 1);
 	assert_ended(fake, OUTCOME_FAILED, "source of 65536 bytes cannot be used: it is longer than a ping may be");
 }
 
@@ -1006,7 +1006,7 @@ static void server_fails_on_a_failed_completion(void **state)
 	struct endpoint *endpoint = connected_session(fake, 0);
 
 	advertise(endpoint, fake->source, 32);
-	endpoint->handlers->completion(endpoint->owner, endpoint,
+	endpoint->handlers->completion(endpoint->context, endpoint,
 				       &(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
 	assert_ended(fake, OUTCOME_FAILED, "");
 }

@@ -271,14 +271,14 @@ static void test_timewait_limit(void **state)
 
 	(void)state;
 	cm_hosts.filter = drop_all;
-	for (unsigned i = 0; i < CM_TIMEWAIT_MOST + 1000; i++) {
+	for (unsigned i = 0; i < CM_TIMEWAIT_MAX + 1000; i++) {
 		active = connect_one();
 		if (!first)
 			first = active;
 		icmp_for_mad(&cm_hosts.hosts[0], active);
 		assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	}
-	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MOST);
+	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MAX);
 	assert_null(first->endpoint.cm_id);
 	assert_non_null(active->endpoint.cm_id);
 	assert_int_equal(soft_cm_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
@@ -292,7 +292,7 @@ static void test_orphan_limit(void **state)
 	const struct soft_cm *cm = cm_hosts.hosts[0].transport->cm;
 
 	(void)state;
-	for (unsigned i = 0; i < CM_ORPHANS_MOST + 10; i++) {
+	for (unsigned i = 0; i < CM_ORPHANS_MAX + 10; i++) {
 		struct conn *passive, *active;
 
 		cm_hosts.filter = NULL;
@@ -301,7 +301,7 @@ static void test_orphan_limit(void **state)
 		do_release(active);
 		do_release(passive);
 		testbed_flush();
-		assert_true(cm->orphans <= CM_ORPHANS_MOST);
+		assert_true(cm->orphans <= CM_ORPHANS_MAX);
 	}
 	release_all();
 }

@@ -10,7 +10,7 @@ static void test_req_private_data(void **state)
 	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive_conn()->data_length, PRIVATE_DATA_MOST);
+	assert_int_equal(passive_conn()->data_length, PRIVATE_DATA_MAX);
 	assert_memory_equal(passive_conn()->data, "connect", DATA_SIZE);
 	do_release(active);
 	network_run(CLOCK_NS_PER_MS);

@@ -17,9 +17,9 @@ struct datagrams {
 	size_t received_count, sent_count;
 };
 
-static void datagram_completed(void *owner, struct host *host, const struct reported *reported)
+static void datagram_completed(void *context, struct host *host, const struct reported *reported)
 {
-	struct datagrams *datagrams = owner;
+	struct datagrams *datagrams = context;
 
 	(void)host;
 	if (reported->completion.kind == WORK_RECEIVE)
@@ -66,7 +66,7 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 		set_destination(datagrams, end, &group, KEY);
 	}
 	testbed.completed = datagram_completed;
-	testbed.owner = datagrams;
+	testbed.context = datagrams;
 }
 
 static void datagrams_close(struct datagrams *datagrams)

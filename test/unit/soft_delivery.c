@@ -16,17 +16,17 @@ static uint32_t completions;
 static unsigned events;
 static enum event_kind last;
 
-static void on_event(void *owner, struct endpoint *reported, const struct endpoint_event *event)
+static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
-	(void)owner;
+	(void)context;
 	(void)reported;
 	events++;
 	last = event->kind;
 }
 
-static void on_completion(void *owner, struct endpoint *reported, const struct completion *completion)
+static void on_completion(void *context, struct endpoint *reported, const struct completion *completion)
 {
-	(void)owner;
+	(void)context;
 	assert_int_equal(reported->state, ENDPOINT_ESTABLISHED);
 	assert_int_equal(completion->tag, completions++);
 }

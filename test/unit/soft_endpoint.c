@@ -18,9 +18,9 @@ static struct soft_transport *transport;
 static struct channel *channel;
 static unsigned requests;
 
-static void on_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void on_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	(void)owner;
+	(void)context;
 	(void)endpoint;
 	requests += event->kind == EVENT_REQUEST;
 }

@@ -205,7 +205,7 @@ static void all_identifications_are_solved(void **state)
 
 static void all_lengths_are_solved(void **state)
 {
-	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MOST + 4);
+	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MAX + 4);
 	struct icrc_table table;
 	struct icrc_flow flow;
 	struct icrc_ip_id ip_id;
@@ -214,7 +214,7 @@ static void all_lengths_are_solved(void **state)
 	assert_non_null(bytes);
 	icrc_prepare(&table);
 	prepare_flow(&flow);
-	for (size_t length = BASE_SIZE + ICRC_SIZE; length <= ICRC_DATAGRAM_MOST; length++) {
+	for (size_t length = BASE_SIZE + ICRC_SIZE; length <= ICRC_DATAGRAM_MAX; length++) {
 		struct icrc_ip_id wanted = { .identification = (uint16_t)(length * 2654435761u),
 					     .may_fragment = length & 1 };
 		uint32_t icrc;
@@ -229,7 +229,7 @@ static void all_lengths_are_solved(void **state)
 	}
 	for (size_t length = 0; length < BASE_SIZE + ICRC_SIZE; length++)
 		assert_int_equal(icrc_check(&table, &flow, bytes, length, &ip_id), ICRC_BAD);
-	assert_int_equal(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MOST + 1, &ip_id), ICRC_BAD);
+	assert_int_equal(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MAX + 1, &ip_id), ICRC_BAD);
 	assert_int_equal(icrc_check(&table, &flow, bytes, 65535, &ip_id), ICRC_BAD);
 	free(bytes);
 }

@@ -269,7 +269,7 @@ static void random_mads_are_harmless(void **state)
 		for (size_t i = 0; i < one.private_length; i++)
 			sum += one.private_data[i];
 		if (one.kind == MAD_REJ) {
-			assert_in_range(one.rej.information_length, 0, MAD_INFORMATION_MOST);
+			assert_in_range(one.rej.information_length, 0, MAD_INFORMATION_MAX);
 			for (size_t i = 0; i < one.rej.information_length; i++)
 				sum += one.rej.information[i];
 		}
@@ -419,7 +419,7 @@ static void long_private_data_is_cut(void **state)
 	uint8_t data[300], bytes[MAD_SIZE];
 	struct mad mad = {
 		.kind = MAD_REJ,
-		.rej = { .information_length = MAD_INFORMATION_MOST, .information = data },
+		.rej = { .information_length = MAD_INFORMATION_MAX, .information = data },
 		.private_data = data,
 		.private_length = sizeof(data),
 	};
@@ -431,10 +431,10 @@ static void long_private_data_is_cut(void **state)
 	for (size_t i = 24 + 12; i < MAD_SIZE; i++)
 		assert_int_equal(bytes[i], 0xff);
 	mad.private_length = 0;
-	mad.rej.information_length = MAD_INFORMATION_MOST + 1;
+	mad.rej.information_length = MAD_INFORMATION_MAX + 1;
 	mad_write(&mad, bytes);
-	assert_int_equal(bytes[24 + 12 + MAD_INFORMATION_MOST - 1], 0xff);
-	assert_zero(bytes + 24 + 12 + MAD_INFORMATION_MOST, MAD_SIZE - 24 - 12 - MAD_INFORMATION_MOST);
+	assert_int_equal(bytes[24 + 12 + MAD_INFORMATION_MAX - 1], 0xff);
+	assert_zero(bytes + 24 + 12 + MAD_INFORMATION_MAX, MAD_SIZE - 24 - 12 - MAD_INFORMATION_MAX);
 	mad.kind = MAD_DREQ;
 	mad.private_length = 5;
 	mad.dreq.remote_qpn = UINT32_MAX;

@@ -48,7 +48,7 @@ static void captured_headers_are_reproduced(void **state)
 	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
-		uint8_t header[PACKET_HEADER_MOST];
+		uint8_t header[PACKET_HEADER_MAX];
 		struct packet packet;
 		size_t length;
 
@@ -232,7 +232,7 @@ static void headers_of_all_opcodes(void **state)
 			.solicited = opcode & 1,
 			.ack_request = opcode & 2,
 		};
-		uint8_t bytes[PACKET_HEADER_MOST + PACKET_ICRC_SIZE];
+		uint8_t bytes[PACKET_HEADER_MAX + PACKET_ICRC_SIZE];
 		struct packet parsed;
 		size_t length = packet_write(&packet, bytes);
 
@@ -270,7 +270,7 @@ static void values_are_cut_to_field_width(void **state)
 		.datagram = { .source = UINT32_MAX },
 		.length = 1,
 	};
-	uint8_t bytes[PACKET_HEADER_MOST];
+	uint8_t bytes[PACKET_HEADER_MAX];
 
 	(void)state;
 	assert_int_equal(packet_write(&packet, bytes), 20);
@@ -358,7 +358,7 @@ static void mtu_codes_and_bytes(void **state)
 	assert_int_equal(mtu_code(0), 0);
 	assert_int_equal(mtu_code(255), 0);
 	assert_int_equal(mtu_code(256), 1);
-	assert_int_equal(mtu_code(1500 - PACKET_OVERHEAD_MOST), 3);
+	assert_int_equal(mtu_code(1500 - PACKET_OVERHEAD_MAX), 3);
 	assert_int_equal(mtu_code(4095), 4);
 	assert_int_equal(mtu_code(65536), 5);
 }

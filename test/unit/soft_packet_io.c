@@ -15,22 +15,22 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	WIRE_MOST = 131072,
-	PACKETS_MOST = 64,
+	WIRE_MAX = 131072,
+	PACKETS_MAX = 64,
 	HEADERS = 16, /* BTH of a middle packet, and ICRC */
 };
 
 /* The bytes that one end sent, and the packets that the other end received. */
 struct packet_io {
-	uint8_t bytes[WIRE_MOST];
+	uint8_t bytes[WIRE_MAX];
 	size_t length, segment, messages;
 	struct sockaddr_storage from;
 	int control_type, control_size; /* control message of the receiver; type 0: none */
 	int flags;
 	bool received;
-	uint32_t psn[PACKETS_MOST];
-	uint8_t first[PACKETS_MOST]; /* first byte of the payload */
-	size_t lengths[PACKETS_MOST], count;
+	uint32_t psn[PACKETS_MAX];
+	uint8_t first[PACKETS_MAX]; /* first byte of the payload */
+	size_t lengths[PACKETS_MAX], count;
 	uint32_t dropped;
 	unsigned failing[8]; /* for each call, the number of messages at its end that fail; 0: none */
 	size_t turn;
@@ -64,7 +64,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 		packet_io->segment = segment;
 		packet_io->messages++;
 		for (size_t element = 0; element < header->msg_iovlen; element++) {
-			assert_true(packet_io->length + header->msg_iov[element].iov_len <= WIRE_MOST);
+			assert_true(packet_io->length + header->msg_iov[element].iov_len <= WIRE_MAX);
 			memcpy(packet_io->bytes + packet_io->length, header->msg_iov[element].iov_base,
 			       header->msg_iov[element].iov_len);
 			packet_io->length += header->msg_iov[element].iov_len;
@@ -109,7 +109,7 @@ void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket
 	(void)transport;
 	(void)from;
 	assert_int_equal(socket->address.bytes[3], 2);
-	assert_true(packet_io->count < PACKETS_MOST);
+	assert_true(packet_io->count < PACKETS_MAX);
 	packet_io->psn[packet_io->count] = packet->psn;
 	packet_io->first[packet_io->count] = packet->payload[0];
 	packet_io->lengths[packet_io->count++] = packet->length;
@@ -170,15 +170,15 @@ uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket)
 }
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner);
+			     void *context);
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *owner)
+			     void *context)
 {
 	(void)loop;
 	(void)timer;
 	(void)nanoseconds;
 	(void)callback;
-	(void)owner;
+	(void)context;
 }
 
 /* Host 1 sends to host 2. */
@@ -346,7 +346,7 @@ static void closed_socket_leaves_no_icrc_state(void **state)
 /* Segment sizes that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
 static void invalid_segment_size_is_harmless(void **state)
 {
-	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MOST, 1 << 30 };
+	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MAX, 1 << 30 };
 
 	(void)state;
 	packet_io->control_type = UDP_GRO;
@@ -520,16 +520,16 @@ static void failed_datagram_is_counted(void **state)
 /* Packets with different addresses or types of service are not sent in one message. */
 static void gso_message_limits(void **state)
 {
-	static const uint8_t payload[PACKET_PAYLOAD_MOST];
+	static const uint8_t payload[PACKET_PAYLOAD_MAX];
 	static const struct {
 		uint32_t count, length;
 		uint8_t type_of_service, last_host;
 		size_t messages;
 	} rows[] = {
 		{ 4, FULL, 0, 2, 1 },
-		{ 4, FULL, 8, 2, 4 },		      /* every second packet has that type of service */
-		{ 4, FULL, 0, 3, 4 },		      /* every second packet goes to that host */
-		{ 20, PACKET_PAYLOAD_MOST, 0, 2, 2 }, /* longer than an IP packet */
+		{ 4, FULL, 8, 2, 4 },		     /* every second packet has that type of service */
+		{ 4, FULL, 0, 3, 4 },		     /* every second packet goes to that host */
+		{ 20, PACKET_PAYLOAD_MAX, 0, 2, 2 }, /* longer than an IP packet */
 	};
 
 	(void)state;
@@ -599,9 +599,9 @@ static void window_fits_socket_buffer(void **state)
 	}
 }
 
-static void ignore_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void ignore_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)owner;
+	(void)context;
 	(void)endpoint;
 	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
 }

@@ -412,7 +412,7 @@ static void suspected_peer_sends_packets(void **state)
 	qp = qp_of(&bench.pair, 0);
 	other = qp_of(&bench.pair, 1);
 	testbed.completed = count_completions;
-	testbed.owner = &counter;
+	testbed.context = &counter;
 	qp->ack_timeout = 0;
 	qp->retry_count = 0;
 	other->probe_interval = 3600 * CLOCK_NS_PER_S;
@@ -593,9 +593,9 @@ struct end_statuses {
 	size_t count;
 };
 
-static void save_status(void *owner, struct host *host, const struct reported *reported)
+static void save_status(void *context, struct host *host, const struct reported *reported)
 {
-	struct end_statuses *list = owner;
+	struct end_statuses *list = context;
 
 	if (host == &testbed.hosts[0] && list->count < LENGTH(list->statuses))
 		list->statuses[list->count++] = reported->completion.status;
@@ -615,7 +615,7 @@ static void work_before_access_error_completes(void **state)
 	run_post_receives(run, 0);
 	network->read_delay = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
 	testbed.completed = save_status;
-	testbed.owner = &list;
+	testbed.context = &list;
 	for (size_t index = 0; index < LENGTH(works); index++) {
 		works[index].region = run->directions[0].local;
 		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
@@ -639,7 +639,7 @@ static void zero_length_needs_no_key(void **state)
 	(void)state;
 	run_prepare(run);
 	testbed.completed = count_completions;
-	testbed.owner = &counter;
+	testbed.context = &counter;
 	works[0].region = works[1].region = run->directions[0].local;
 	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), works, 2), OUTCOME_OK);
 	assert_true(network_run(CLOCK_NS_PER_S));
@@ -833,7 +833,7 @@ static uint64_t overflow_of_senders(size_t count_of_pairs)
 	network->packet_time = 2 * CLOCK_NS_PER_US;
 	testbed.window = network->receive_buffer / 2;
 	testbed.completed = count_completions;
-	testbed.owner = &counter;
+	testbed.context = &counter;
 	source = region_of(0, SIZE, 0);
 	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
@@ -911,7 +911,7 @@ static int64_t run_backlog(size_t drop)
 	network->byte_time = 5000000; /* picoseconds: half a millisecond for each packet */
 	testbed.tap = count_requests;
 	testbed.completed = count_completions;
-	testbed.owner = &counter;
+	testbed.context = &counter;
 	requests_sent = 0;
 	source = region_of(0, 64, 0);
 	target = region_of(1, 64, REGION_REMOTE_WRITE);

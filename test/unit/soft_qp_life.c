@@ -6,16 +6,16 @@
 #include <errno.h>
 
 enum {
-	SENT_MOST = 64,
+	SENT_MAX = 64,
 };
 
-static int64_t sent[SENT_MOST]; /* times at which host 0 sent a packet */
+static int64_t sent[SENT_MAX]; /* times at which host 0 sent a packet */
 static size_t count;
 
 static bool record(struct network *where, const struct host *from, struct packet *packet)
 {
 	(void)packet;
-	if (from == &testbed.hosts[0] && count < SENT_MOST)
+	if (from == &testbed.hosts[0] && count < SENT_MAX)
 		sent[count++] = where->now;
 	return true;
 }

@@ -5,7 +5,7 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	SENT_MOST = 1024,
+	SENT_MAX = 1024,
 	FIRST = 100, /* PSN */
 };
 
@@ -13,14 +13,14 @@ enum {
 static struct {
 	int64_t at;
 	uint32_t psn;
-} sent[SENT_MOST];
+} sent[SENT_MAX];
 static size_t count;
 
 static bool record_and_drop(struct network *where, const struct host *from, struct packet *packet)
 {
 	if (from != &testbed.hosts[0])
 		return true;
-	assert_true(count < SENT_MOST);
+	assert_true(count < SENT_MAX);
 	sent[count].at = where->now;
 	sent[count++].psn = packet->psn;
 	return false;

@@ -23,9 +23,9 @@ static bool count_transmissions(struct network *where, const struct host *from, 
 static struct reported last;
 static unsigned completions;
 
-static void requester_completed(void *owner, struct host *host, const struct reported *reported)
+static void requester_completed(void *context, struct host *host, const struct reported *reported)
 {
-	(void)owner;
+	(void)context;
 	if (host != &testbed.hosts[0])
 		return;
 	last = *reported;

@@ -38,9 +38,9 @@ static bool count_responses(struct network *where, const struct host *from, stru
 
 static unsigned length_errors, other_errors;
 
-static void count_errors(void *owner, struct host *host, const struct reported *reported)
+static void count_errors(void *context, struct host *host, const struct reported *reported)
 {
-	(void)owner;
+	(void)context;
 	if (reported->completion.status == COMPLETION_LENGTH && host == &testbed.hosts[1])
 		length_errors++;
 	else if (reported->completion.status != COMPLETION_OK)
@@ -144,7 +144,7 @@ static void reserved_opcodes_are_rejected(void **state)
 			bool request = opcode != 0x12; /* 0x12 is ATOMIC Acknowledge, a response */
 			struct bench bench;
 			struct packet packet;
-			uint8_t bytes[NETWORK_FRAME_MOST] = { 0 };
+			uint8_t bytes[NETWORK_FRAME_MAX] = { 0 };
 			size_t header;
 
 			responder_open(&bench, 4);
@@ -641,9 +641,9 @@ static void msn_counts_messages(void **state)
 	bench_close(&bench);
 }
 
-static void save_completion(void *owner, struct host *host, const struct reported *reported)
+static void save_completion(void *context, struct host *host, const struct reported *reported)
 {
-	struct completion *saved = owner;
+	struct completion *saved = context;
 
 	(void)host;
 	*saved = reported->completion;
@@ -785,7 +785,7 @@ static void write_with_immediate_consumes_receive(void **state)
 	responder_open(&bench, 4);
 	receive.region = bench.region;
 	testbed.completed = save_completion;
-	testbed.owner = &taken;
+	testbed.context = &taken;
 	bench_send(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(sent_rnr_nak, 1);
@@ -965,9 +965,9 @@ static void region_keys_are_random(void **state)
 }
 
 /* The command stops the queue pair in the callback of the last message. The peer gets the ACK. */
-static void stop_at_receive(void *owner, struct host *host, const struct reported *reported)
+static void stop_at_receive(void *context, struct host *host, const struct reported *reported)
 {
-	struct counter *counter = owner;
+	struct counter *counter = context;
 
 	if (reported->completion.kind == WORK_RECEIVE)
 		soft_qp_stop(reported->endpoint->qp);
@@ -989,7 +989,7 @@ static void qp_stopped_in_callback_sends_ack(void **state)
 	receive.region = bench.region;
 	send.region = source;
 	testbed.completed = stop_at_receive;
-	testbed.owner = &counter;
+	testbed.context = &counter;
 	assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
 	assert_int_equal(soft_qp_post(bench.pair.ends[0].qp, &send, 1), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_S);

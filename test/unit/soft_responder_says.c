@@ -4,12 +4,12 @@
 #include "test/network/qp.h"
 
 enum {
-	RESPONSES_MOST = 64,
+	RESPONSES_MAX = 64,
 	FIRST = 100, /* PSN */
 };
 
 /* Responses of host 1: A ACK, S sequence NAK, R RNR NAK, N other NAK. */
-static char responses[RESPONSES_MOST];
+static char responses[RESPONSES_MAX];
 static uint32_t last_psn;
 
 static bool record_response(struct network *where, const struct host *from, struct packet *packet)
@@ -20,7 +20,7 @@ static bool record_response(struct network *where, const struct host *from, stru
 	(void)where;
 	if (from != &testbed.hosts[1])
 		return true;
-	assert_true(length < RESPONSES_MOST - 1);
+	assert_true(length < RESPONSES_MAX - 1);
 	last_psn = packet->psn;
 	if (syndrome_kind(syndrome) == SYNDROME_NAK)
 		responses[length] = syndrome_value(syndrome) == NAK_SEQUENCE ? 'S' : 'N';

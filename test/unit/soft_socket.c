@@ -100,14 +100,14 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner);
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *owner)
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
+void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
 	(void)loop;
 	(void)io;
 	(void)fd;
 	(void)callback;
-	(void)owner;
+	(void)context;
 }
 
 void __wrap_loop_io_stop(struct loop_io *io);

@@ -15,14 +15,14 @@ struct flood {
 	struct transport *transport;
 	struct channel *channel;
 	unsigned turns;
-	unsigned most; /* the most endpoints that waited to be freed */
+	unsigned max; /* the most endpoints that waited to be freed */
 };
 
 /* Readable in each turn of the loop, as a server socket during a flood of requests. */
-static void readable(void *owner)
+static void readable(void *context)
 {
 	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
-	struct flood *flood = owner;
+	struct flood *flood = context;
 	struct endpoint *endpoint;
 	unsigned waiting = 0;
 
@@ -32,8 +32,8 @@ static void readable(void *owner)
 	for (const struct soft_endpoint *other = soft_of(flood->transport)->destroyed_endpoints; other;
 	     other = other->next_destroyed)
 		waiting++;
-	if (waiting > flood->most)
-		flood->most = waiting;
+	if (waiting > flood->max)
+		flood->max = waiting;
 	if (++flood->turns == TURNS)
 		loop_stop(flood->loop);
 }
@@ -54,7 +54,7 @@ static void flood_does_not_delay_freeing(void **state)
 	loop_io_start(flood.loop, &io, ends[0], readable, &flood);
 	loop_run(flood.loop);
 	assert_int_equal(flood.turns, TURNS);
-	assert_in_range(flood.most, 1, 3);
+	assert_in_range(flood.max, 1, 3);
 	loop_io_stop(&io);
 	transport_close(flood.transport);
 	loop_destroy(flood.loop);

@@ -47,7 +47,7 @@ FAKE(disconnect)
 FAKE(join, , void *context UNUSED)
 FAKE(leave)
 FAKE(migrate, , struct channel *channel UNUSED)
-FAKE(open_queue)
+FAKE(create_qp)
 FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
 
 static const struct backend backend = {
@@ -63,7 +63,7 @@ static const struct backend backend = {
 	.join = fake_join,
 	.leave = fake_leave,
 	.migrate = fake_migrate,
-	.open_queue = fake_open_queue,
+	.create_qp = fake_create_qp,
 	.post = fake_post,
 };
 
@@ -72,21 +72,21 @@ static struct {
 	bool running;
 	int64_t nanoseconds;
 	loop_callback *callback;
-	void *owner;
+	void *context;
 } timer;
 static int64_t now = CLOCK_NS_PER_S;
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
-			     loop_callback *callback, void *owner);
+			     loop_callback *callback, void *context);
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
-			     loop_callback *callback, void *owner)
+			     loop_callback *callback, void *context)
 {
 	(void)loop;
 	(void)started;
 	timer.running = true;
 	timer.nanoseconds = nanoseconds;
 	timer.callback = callback;
-	timer.owner = owner;
+	timer.context = context;
 }
 
 void __wrap_loop_timer_stop(struct loop_timer *stopped);
@@ -115,17 +115,17 @@ static struct {
 	struct completion completion;
 } reported;
 
-static void on_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void on_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	assert_ptr_equal(owner, &reported);
+	assert_ptr_equal(context, &reported);
 	(void)endpoint;
 	reported.events++;
 	reported.event = *event;
 }
 
-static void on_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void on_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)owner;
+	(void)context;
 	(void)endpoint;
 	reported.completions++;
 	reported.completion = *completion;
@@ -236,7 +236,7 @@ static void deadlines(void **state)
 			if (is_allowed(from, at))
 				endpoint->state = from;
 		assert_true(endpoint_enter(endpoint, at));
-		timer.callback(timer.owner);
+		timer.callback(timer.context);
 		assert_int_equal(reported.events, 1);
 		assert_int_equal(reported.event.kind, EVENT_FAILED);
 		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
@@ -293,7 +293,7 @@ static void rejection_carries_private_data(void **state)
 
 static void reject_texts(void **state)
 {
-	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MOST + 40], expected[sizeof(longest)];
+	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MAX + 40], expected[sizeof(longest)];
 
 	(void)state;
 	assert_string_equal(endpoint_reject_text(NULL, 10, text), "");
@@ -302,7 +302,7 @@ static void reject_texts(void **state)
 	assert_string_equal(endpoint_reject_text((const uint8_t *)"busy", 3, text), ": \"bus\"");
 	assert_string_equal(endpoint_reject_text((const uint8_t *)"bu\nsy", 5, text), ": \"bu\"");
 	memset(longest, 'x', sizeof(longest));
-	snprintf(expected, sizeof(expected), ": \"%.*s\"", PRIVATE_DATA_MOST, longest);
+	snprintf(expected, sizeof(expected), ": \"%.*s\"", PRIVATE_DATA_MAX, longest);
 	assert_string_equal(endpoint_reject_text((const uint8_t *)longest, sizeof(longest), text), expected);
 }
 
@@ -399,7 +399,7 @@ static void listener_gets_requests(void **state)
 	assert_int_equal(reported.event.private_length, 5);
 	assert_memory_equal(reported.event.private_data, "hello", 5);
 	assert_ptr_equal(request.handlers, &handlers);
-	assert_ptr_equal(request.owner, &reported);
+	assert_ptr_equal(request.context, &reported);
 	finish(listener);
 }
 
@@ -497,7 +497,7 @@ static void invalid_calls_do_not_reach_backend(void **state)
 	} rows[] = {
 		{ "listen", listen_address, BIT(LISTENER), BIT(IDLE), false },
 		{ "resolve", resolve_address, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false },
-		{ "open_queue", endpoint_open_queue, BIT(CONNECTION) | BIT(GROUP),
+		{ "create_qp", endpoint_create_qp, BIT(CONNECTION) | BIT(GROUP),
 		  BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), false },
 		{ "connect", connect_empty, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true },
 		{ "accept", accept_empty, BIT(CONNECTION), BIT(REQUESTED), true },
@@ -576,9 +576,9 @@ static void other_calls(void **state)
 	endpoint->state = ENDPOINT_REQUESTED;
 	endpoint->qpn = 7;
 	called = "";
-	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MOST + 1), OUTCOME_INTERNAL);
+	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MAX + 1), OUTCOME_INTERNAL);
 	assert_string_equal(called, "");
-	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MOST), OUTCOME_OK);
+	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MAX), OUTCOME_OK);
 	assert_string_equal(called, "accept");
 	endpoint->state = ENDPOINT_REQUESTED;
 	endpoint_reject(endpoint, NULL, 0);

@@ -26,8 +26,8 @@ static struct address parsed(const char *text)
 	return address;
 }
 
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST]);
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MOST])
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
 {
 	for (size_t index = 0; index < LENGTH(interfaces); index++) {
 		list[index] = (struct interface_address){ .address = parsed(interfaces[index].text),

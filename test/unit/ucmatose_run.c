@@ -22,8 +22,8 @@ static int set_up(void **state)
 	struct fake *fake = fake_create(&ucmatose_command, HELLO_UCMATOSE);
 
 	fake->environment.output = open_memstream(&fake->output, &fake->output_length);
-	fake->domain.most_queue_entries = 100;
-	fake->domain.longest_message = 1 << 20;
+	fake->domain.max_qp_wr = 100;
+	fake->domain.max_message = 1 << 20;
 	fake->options = (struct ucmatose_options){
 		.common = { .timeout = 400 * MS, .path = PATH_OPEN },
 		.port_space = PORT_SPACE_TCP,
@@ -430,11 +430,11 @@ static void the_first_client_ends_the_idle_time(void **state)
 	assert_over(fake, OUTCOME_FAILED, "");
 }
 
-static void assert_ends_within(struct fake *fake, int64_t least, int64_t most)
+static void assert_ends_within(struct fake *fake, int64_t least, int64_t max)
 {
 	run_for(fake, least - MS);
 	assert_false(fake->environment.ended);
-	run_for(fake, most - least + 2 * MS);
+	run_for(fake, max - least + 2 * MS);
 	assert_true(fake->environment.ended);
 }
 
@@ -687,9 +687,9 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	endpoint = ask(fake, 0, true);
 	assert_true(of(endpoint)->rejected);
 	assert_string_equal(of(endpoint)->rejection, "out of resources");
-	fake->domain.longest_message = 99;
+	fake->domain.max_message = 99;
 	assert_true(of(ask(fake, 1, true))->rejected);
-	fake->domain.longest_message = 100;
+	fake->domain.max_message = 100;
 	transfer(take(fake, 2, true), 2);
 	finish(fake);
 	assert_over(fake, OUTCOME_INTERNAL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ucmatose's messages, between two ends in one process over a wire that a test can see and spoil. */
-/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_open_queue -Wl,--wrap=endpoint_destroy */
+/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_create_qp -Wl,--wrap=endpoint_destroy */
 /* link: -Wl,--wrap=region_create -Wl,--wrap=region_destroy */
 #include "unit.h"
 
@@ -11,11 +11,11 @@ enum {
 	SERVER,
 	CLIENT,
 	ENDS,
-	QUEUE_MOST = 8192,
+	QUEUE_MAX = 8192,
 };
 
 struct queue {
-	struct work work[QUEUE_MOST];
+	struct work work[QUEUE_MAX];
 	size_t first;
 	size_t count;
 };
@@ -31,7 +31,7 @@ struct end {
 	struct queue sends;
 	struct queue receives;
 	struct end *peer;
-	size_t receives_most;
+	size_t receives_max;
 };
 
 struct bench {
@@ -42,7 +42,7 @@ struct bench {
 };
 
 enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
-enum outcome __wrap_endpoint_open_queue(struct endpoint *endpoint);
+enum outcome __wrap_endpoint_create_qp(struct endpoint *endpoint);
 void __wrap_endpoint_destroy(struct endpoint *endpoint);
 enum outcome __wrap_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
 void __wrap_region_destroy(struct region *region);
@@ -54,8 +54,8 @@ static struct end *end_of(struct endpoint *endpoint)
 
 static void push(struct queue *queue, const struct work *work)
 {
-	assert_true(queue->count < QUEUE_MOST);
-	queue->work[(queue->first + queue->count++) % QUEUE_MOST] = *work;
+	assert_true(queue->count < QUEUE_MAX);
+	queue->work[(queue->first + queue->count++) % QUEUE_MAX] = *work;
 }
 
 static struct work pop(struct queue *queue)
@@ -63,7 +63,7 @@ static struct work pop(struct queue *queue)
 	struct work work = queue->work[queue->first];
 
 	assert_true(queue->count > 0);
-	queue->first = (queue->first + 1) % QUEUE_MOST;
+	queue->first = (queue->first + 1) % QUEUE_MAX;
 	queue->count--;
 	return work;
 }
@@ -79,12 +79,12 @@ enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *
 	}
 	assert_true(end->receives.count <= endpoint->options.receive_depth);
 	assert_true(end->sends.count <= endpoint->options.send_depth);
-	if (end->receives.count > end->receives_most)
-		end->receives_most = end->receives.count;
+	if (end->receives.count > end->receives_max)
+		end->receives_max = end->receives.count;
 	return OUTCOME_OK;
 }
 
-enum outcome __wrap_endpoint_open_queue(struct endpoint *endpoint)
+enum outcome __wrap_endpoint_create_qp(struct endpoint *endpoint)
 {
 	(void)endpoint;
 	return OUTCOME_OK;
@@ -111,7 +111,7 @@ void __wrap_region_destroy(struct region *region)
 	free(region);
 }
 
-static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fabric, uint32_t most_queue_entries)
+static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fabric, uint32_t max_qp_wr)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 
@@ -124,12 +124,11 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 		end->environment.output = stdout;
 		end->options.size = size;
 		end->options.common.timeout = CLOCK_NS_PER_S;
-		end->domain = (struct domain){ .device = "test0",
-					       .fabric = fabric,
-					       .longest_message = 1 << 23,
-					       .most_queue_entries = most_queue_entries };
+		end->domain = (struct domain){
+			.device = "test0", .fabric = fabric, .max_message = 1 << 23, .max_qp_wr = max_qp_wr
+		};
 		end->endpoint.domain = &end->domain;
-		end->endpoint.owner = &end->connection;
+		end->endpoint.context = &end->connection;
 		end->run = (struct ucmatose){ .environment = &end->environment,
 					      .options = &end->options,
 					      .connections = &end->connection,
@@ -309,7 +308,7 @@ static void memory_is_bounded(void **state)
 		carry(bench, &bench->ends[SERVER]) ? (void)0 : (void)carry(bench, &bench->ends[CLIENT]);
 	for (int i = 0; i < ENDS; i++) {
 		assert_true(bench->ends[i].run.memory->region->length <= 64 << 20);
-		assert_true(bench->ends[i].receives_most <= 64);
+		assert_true(bench->ends[i].receives_max <= 64);
 	}
 	bench_destroy(bench, text);
 }
@@ -368,17 +367,17 @@ static void large_messages_report_soon(void **state)
 	for (size_t s = 0; s < LENGTH(sizes); s++) {
 		struct bench *bench = bench_create(50, sizes[s], FABRIC_ROCE, 16384);
 		const struct queue *sends = &bench->ends[SERVER].sends;
-		uint32_t silent = 0, most = 0;
+		uint32_t silent = 0, max = 0;
 		char text[4096];
 
 		connect_ends(bench, true);
 		assert_in_range(sends->count, 2, 64);
 		for (size_t i = 0; i < sends->count; i++) {
 			silent = sends->work[sends->first + i].unsignalled ? silent + 1 : 0;
-			most = silent > most ? silent : most;
+			max = silent > max ? silent : max;
 		}
-		assert_true(most * sizes[s] < 65536);
-		assert_true(sizes[s] > 100 || most > 20);
+		assert_true(max * sizes[s] < 65536);
+		assert_true(sizes[s] > 100 || max > 20);
 		bench_destroy(bench, text);
 	}
 }

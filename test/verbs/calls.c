@@ -13,19 +13,19 @@
 #include "test/verbs/provider/provider.h"
 #include "transport/verbs/verbs.h"
 
-#define ARGUMENTS_MOST 16
+#define ARGUMENTS_MAX 16
 
 /* Runs a command line on a provider that a test has set up, checks its exit code, and that the calls were these. */
 static void expect_from(const struct command *command, const char *line, enum outcome outcome, const char *calls)
 {
-	char words[256], *argv[ARGUMENTS_MOST + 1] = { 0 }, *rest = words;
+	char words[256], *argv[ARGUMENTS_MAX + 1] = { 0 }, *rest = words;
 	struct capture capture;
 	int argc = 0, out, kept = dup(STDOUT_FILENO);
 	enum outcome ended;
 
 	snprintf(words, sizeof(words), "%s", line);
 	while ((argv[argc] = strsep(&rest, " ")))
-		assert_true(++argc < ARGUMENTS_MOST);
+		assert_true(++argc < ARGUMENTS_MAX);
 	out = memfd_create("stdout", 0);
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
@@ -226,11 +226,11 @@ static void servers_without_a_domain(void **state)
 
 /* ---- a device that fails ---- */
 
-static void count_event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	(void)endpoint;
 	assert_int_equal(event->kind, EVENT_FAILED);
-	++*(unsigned *)owner;
+	++*(unsigned *)context;
 }
 
 static void stop(void *loop)
@@ -296,7 +296,7 @@ static void a_failure_nobody_needs_to_know(void **state)
 			endpoints[index].base.state = rounds[round].states[index];
 			endpoints[index].base.done = rounds[round].done;
 			endpoints[index].base.handlers = &handlers;
-			endpoints[index].base.owner = &failures;
+			endpoints[index].base.context = &failures;
 		}
 		capture_begin(&capture);
 		if (rounds[round].channel)
@@ -343,9 +343,9 @@ static void a_failed_device_takes_nobody(void **state)
 	loop_destroy(transport.base.loop);
 }
 
-static void hear_nothing(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	(void)owner;
+	(void)context;
 	(void)endpoint;
 	assert_int_equal(event->kind, EVENT_FAILED);
 }

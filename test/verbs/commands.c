@@ -103,7 +103,7 @@ static void on_iwarp(void **state)
 static void begin_in_a_partition(struct pair *pair)
 {
 	(void)pair;
-	for (size_t index = 0; index < DEVICES_MOST; index++)
+	for (size_t index = 0; index < DEVICES_MAX; index++)
 		for (int port = 0; provider.devices[index] && port < PORTS; port++)
 			provider.devices[index]->ports[port].pkeys[0] = 0x8001;
 }

@@ -230,7 +230,7 @@ static void limits(void **state)
 	pair_free(&pair);
 	provider_end();
 	provider_begin(PROVIDER_ROCE, 0);
-	provider.devices[0]->inline_most = 16;
+	provider.devices[0]->inline_max = 16;
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, "rping -c -C 3 -a @address --inline 64", "500ms");
 	assert_int_equal(pair.client_outcome, OUTCOME_INTERNAL);
@@ -259,11 +259,11 @@ static void limits(void **state)
 	provider_end();
 }
 
-static void remove_soon(void *owner);
+static void remove_soon(void *context);
 
-static void remove_now(void *owner)
+static void remove_now(void *context)
 {
-	(void)owner;
+	(void)context;
 	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
 }
 
@@ -276,9 +276,9 @@ static void remove_device(struct pair *pair)
 			 both ? remove_now : remove_soon, pair);
 }
 
-static void remove_soon(void *owner)
+static void remove_soon(void *context)
 {
-	remove_device(owner);
+	remove_device(context);
 }
 
 /* In the middle of a run: both ends fail, and say why. */

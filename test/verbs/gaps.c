@@ -236,7 +236,7 @@ static void failed_completions(void **state)
 }
 
 /* Between devices of different limits. */
-static void reads_of_a_stranger(bool own_queue)
+static void reads_of_a_stranger(bool own_qp)
 {
 	const struct rdma_conn_param parameters = {
 		.qp_num = 99, .initiator_depth = 16, .responder_resources = 9, .retry_count = 6, .rnr_retry_count = 5
@@ -248,7 +248,7 @@ static void reads_of_a_stranger(bool own_queue)
 	assert_true(address_parse("10.0.1.1", ADDRESS_FORMAT_IP, &bench.address));
 	provider.devices[1]->limits.max_qp_rd_atom = 4;
 	provider.devices[1]->limits.max_qp_init_rd_atom = 2;
-	options.own_queue = own_queue;
+	options.own_qp = own_qp;
 	path.rnr_retry = 3;
 	assert_true(bench_listen(&bench, &options));
 	to = provider.devices[1]->ports[0].address;
@@ -303,11 +303,11 @@ static void how_often_to_try_again(void **state)
 {
 	(void)state;
 	for (int asked = 0; asked < 2; asked++)
-		for (int own_queue = 0; own_queue < 2; own_queue++) {
+		for (int own_qp = 0; own_qp < 2; own_qp++) {
 			const struct ibv_qp_attr *attributes;
 
 			begin(PROVIDER_ROCE);
-			options.own_queue = own_queue;
+			options.own_qp = own_qp;
 			if (asked) {
 				path.retry = 2;
 				path.rnr_retry = 5;
@@ -611,7 +611,7 @@ static void an_answer_to_nobody(void **state)
 	cm_ask_end(client);
 	provider_pump();
 	capture_begin(&capture);
-	assert_int_equal(endpoint_open_queue(bench.server.endpoint), OUTCOME_NO_CONNECTION);
+	assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION);
 	assert_non_null(strstr(capture_end(&capture), "the peer withdrew the request"));
 	end();
 }
@@ -919,7 +919,7 @@ static struct endpoint *connect_port_2(struct end *end)
 			 0);
 	assert_int_equal(endpoint_resolve(endpoint, NULL, &bench.address), 0);
 	assert_true(bench_await_event(&bench, end, EVENT_ROUTE_RESOLVED));
-	assert_int_equal(endpoint_open_queue(endpoint), 0);
+	assert_int_equal(endpoint_create_qp(endpoint), 0);
 	return endpoint;
 }
 
@@ -933,13 +933,13 @@ static void a_card_of_two_fabrics(void **state)
 
 		begin(PROVIDER_INFINIBAND);
 		device_drive(provider.devices[0], "mlx4");
-		provider.devices[0]->ports[1].longest_message = 1u << 24;
+		provider.devices[0]->ports[1].max_message = 1u << 24;
 		assert_true(bench_connect(&bench, &options));
 		other = connect_port_2(&bench.listening);
 		assert_int_equal(bench.client.endpoint->domain->fabric, FABRIC_INFINIBAND);
-		assert_int_equal(bench.client.endpoint->domain->longest_message, 1u << 30);
+		assert_int_equal(bench.client.endpoint->domain->max_message, 1u << 30);
 		assert_int_equal(other->domain->fabric, FABRIC_ROCE);
-		assert_int_equal(other->domain->longest_message, 1u << 24);
+		assert_int_equal(other->domain->max_message, 1u << 24);
 		capture_begin(&capture);
 		if (whole)
 			device_event(provider.devices[0], IBV_EVENT_DEVICE_FATAL, NULL);
@@ -976,7 +976,7 @@ static void limits_of_drivers(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
-		for (int own_queue = 0; own_queue < 2; own_queue++) {
+		for (int own_qp = 0; own_qp < 2; own_qp++) {
 			struct capture capture;
 			bool opened;
 
@@ -984,7 +984,7 @@ static void limits_of_drivers(void **state)
 			device_drive(provider.devices[0], rows[row].driver);
 			provider.devices[0]->limits.max_cqe = 1 << 20;
 			path.inline_size = rows[row].inline_size;
-			options.own_queue = own_queue;
+			options.own_qp = own_qp;
 			if (rows[row].depth)
 				options.receive_depth = rows[row].depth;
 			capture_begin(&capture);
@@ -1067,7 +1067,7 @@ static void a_group_without_a_device(void **state)
 static void events_are_paid_back(void **state)
 {
 	const struct completion_queue *cq;
-	unsigned most = 0;
+	unsigned max = 0;
 
 	(void)state;
 	connect_both(PROVIDER_ROCE);
@@ -1079,8 +1079,8 @@ static void events_are_paid_back(void **state)
 		assert_int_equal(endpoint_post(bench.server.endpoint, &work, 1), 0);
 		assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, round + 1));
 		bench_linger(&bench, 0);
-		if (cq->taken - cq->acknowledged > most)
-			most = cq->taken - cq->acknowledged;
+		if (cq->taken - cq->acknowledged > max)
+			max = cq->taken - cq->acknowledged;
 		if (round % 8 == 7) {
 			work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 };
 			assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
@@ -1092,7 +1092,7 @@ static void events_are_paid_back(void **state)
 	}
 	assert_true(cq->taken > 64);
 	assert_true(cq->acknowledged > 0);
-	assert_true(most < 64);
+	assert_true(max < 64);
 	end();
 }
 
@@ -1260,7 +1260,7 @@ static void how_soon_the_peer_tries_again(void **state)
 {
 	(void)state;
 	begin(PROVIDER_ROCE);
-	options.own_queue = true;
+	options.own_qp = true;
 	provider.moved = note_timer;
 	assert_true(bench_connect(&bench, &options));
 	assert_int_equal(ready_to_receive_with, 1);
@@ -1510,7 +1510,7 @@ static void a_membership_that_fails(void **state)
 	static const struct {
 		const char *call, *cause;
 		int error;
-		bool own_queue;
+		bool own_qp;
 	} rows[] = {
 		{ "rdma_join_multicast", "joining the group: no RDMA device on the route to it", ENODEV, false },
 		{ "join", "joining: ", ENETUNREACH, false },
@@ -1524,7 +1524,7 @@ static void a_membership_that_fails(void **state)
 		struct capture capture;
 
 		join_one(PROVIDER_INFINIBAND);
-		options.own_queue = rows[row].own_queue;
+		options.own_qp = rows[row].own_qp;
 		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
 		provider_fail(rows[row].call, rows[row].error, 0);
 		capture_begin(&capture);
@@ -1575,18 +1575,18 @@ static void connecting_and_leaving_that_fail(void **state)
 		assert_int_equal(bench.client.endpoint->absent, rows[row].absent);
 		end();
 	}
-	for (int own_queue = 0; own_queue < 2; own_queue++) {
+	for (int own_qp = 0; own_qp < 2; own_qp++) {
 		struct capture capture;
 
 		begin(PROVIDER_ROCE);
-		options.own_queue = own_queue;
+		options.own_qp = own_qp;
 		assert_true(bench_connect(&bench, &options));
 		provider_fail("rdma_disconnect", EINVAL, 0);
 		capture_begin(&capture);
 		assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED);
 		assert_non_null(strstr(capture_end(&capture), "disconnecting: "));
 		/* librdmacm, which failed, has not moved its own. */
-		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_queue);
+		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
 		end();
 	}
 }
@@ -1600,7 +1600,7 @@ static void leaving_that_fails(void **state)
 		struct capture capture;
 
 		join_one(PROVIDER_INFINIBAND);
-		options.own_queue = true;
+		options.own_qp = true;
 		finish_join();
 		provider_fail(calls[index], EINVAL, 0);
 		capture_begin(&capture);
@@ -1627,9 +1627,9 @@ static void what_a_fabric_has_not(void **state)
 	assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options));
 	assert_non_null(strstr(capture_end(&capture), "iWARP has no datagrams"));
 	end();
-	for (int own_queue = 0; own_queue < 2; own_queue++) {
+	for (int own_qp = 0; own_qp < 2; own_qp++) {
 		join_one(PROVIDER_ROCE);
-		options.own_queue = own_queue;
+		options.own_qp = own_qp;
 		options.no_loopback = true;
 		capture_begin(&capture);
 		assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options));

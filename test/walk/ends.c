@@ -17,13 +17,13 @@ enum {
 	PORT = 7174,
 	SERVER = 1, /* last byte of the address */
 	CLIENT = 2,
-	WORKS_MOST = 6,
+	WORKS_MAX = 6,
 	AREA = 1024, /* bytes of memory for each work request */
 	OVERWRITTEN = 0xa5,
-	IN_FLIGHT_MOST = 64,
-	HELD_MOST = WALK_DEPTH_MOST,
-	OVERTAKERS_MOST = 3,
-	RELEASES_MOST = 2,
+	IN_FLIGHT_MAX = 64,
+	HELD_MAX = WALK_DEPTH_MAX,
+	OVERTAKERS_MAX = 3,
+	RELEASES_MAX = 2,
 	MTU = 356, /* of the interfaces; PAYLOAD is the path MTU */
 	PAYLOAD = 256,
 	BUFFER = 212992,
@@ -32,7 +32,7 @@ enum {
 /* A MAD that is duplicated within this time is recognised: timewait lasts 20 s. */
 #define DUPLICATE_TIME (19 * CLOCK_NS_PER_S)
 /* Limit for a run, whatever the network does. A connection to an unresponsive peer fails after 73 s. */
-#define TIME_MOST (150 * CLOCK_NS_PER_S)
+#define TIME_MAX (150 * CLOCK_NS_PER_S)
 /* Limit for a run in which no timer is due before a packet. */
 #define TIME_WITHOUT_TIMERS (5 * CLOCK_NS_PER_S)
 /* The timewait of all connections is over after this time. */
@@ -67,7 +67,7 @@ struct plan {
 struct scenario {
 	const char *name;
 	enum end end;
-	struct plan client[WORKS_MOST + 1], server[WORKS_MOST + 1];
+	struct plan client[WORKS_MAX + 1], server[WORKS_MAX + 1];
 	bool no_listener;			 /* there is no listener */
 	bool late_receives;			 /* the server posts its receives 3 ms late */
 	unsigned client_results, server_results; /* allowed results, unless the network is cut */
@@ -139,7 +139,7 @@ struct testbed {
 	struct choices *choices;
 	struct endpoint *listener;
 	struct side client, server;
-	struct frame in_flight[IN_FLIGHT_MOST], held[HELD_MOST];
+	struct frame in_flight[IN_FLIGHT_MAX], held[HELD_MAX];
 	unsigned in_flight_count, held_count;
 	int64_t began;
 	bool cut;	  /* all packets are dropped */
@@ -161,10 +161,10 @@ static uint8_t pattern(const struct side *side, unsigned work, size_t at)
 	return (uint8_t)((side == &side->testbed->client ? 3 : 101) + work * 31 + at * 7 + (at >> 8));
 }
 
-static void pattern_fill(const struct side *owner, struct region *region, unsigned work)
+static void pattern_fill(const struct side *context, struct region *region, unsigned work)
 {
 	for (size_t at = 0; at < AREA; at++)
-		region->memory[work * AREA + at] = pattern(owner, work, at);
+		region->memory[work * AREA + at] = pattern(context, work, at);
 }
 
 /* Checks the sender's bytes and overwrites them: check_overwritten() detects a second transfer. */
@@ -190,11 +190,11 @@ static void open_memory(struct side *side)
 {
 	struct domain *domain = side->endpoint->domain;
 
-	if (region_create(domain, WORKS_MOST * AREA, REGION_READ_SINK, &side->local) ||
-	    region_create(domain, WORKS_MOST * AREA, REGION_LOCAL, &side->inbox) ||
-	    region_create(domain, WORKS_MOST * AREA, REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->open))
+	if (region_create(domain, WORKS_MAX * AREA, REGION_READ_SINK, &side->local) ||
+	    region_create(domain, WORKS_MAX * AREA, REGION_LOCAL, &side->inbox) ||
+	    region_create(domain, WORKS_MAX * AREA, REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->open))
 		abort();
-	for (unsigned work = 0; work < WORKS_MOST; work++) {
+	for (unsigned work = 0; work < WORKS_MAX; work++) {
 		/* The source of a READ is the peer's open region. */
 		if (work < side->count && side->plans[work].kind != WORK_READ)
 			pattern_fill(side, side->local, work);
@@ -282,9 +282,9 @@ static void post_receives(struct side *side)
 			violation("posting a receive fails");
 }
 
-static void post_receives_late(void *owner)
+static void post_receives_late(void *context)
 {
-	struct side *side = owner;
+	struct side *side = context;
 
 	soft_enter(soft_of(side->transport));
 	if (side->endpoint && !side->result)
@@ -294,7 +294,7 @@ static void post_receives_late(void *owner)
 
 static void prepare(struct side *side)
 {
-	if (endpoint_open_queue(side->endpoint))
+	if (endpoint_create_qp(side->endpoint))
 		abort();
 	open_memory(side);
 	if (side->testbed->scenario->late_receives && side == &side->testbed->server)
@@ -352,9 +352,9 @@ static void send_completed(struct side *side, const struct completion *completio
 	side->done++;
 }
 
-static void on_completion(void *owner, struct endpoint *endpoint, const struct completion *completion)
+static void on_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	struct side *side = owner;
+	struct side *side = context;
 
 	if (endpoint != side->endpoint || side->result)
 		violation("a completion after the end");
@@ -371,7 +371,7 @@ static void on_completion(void *owner, struct endpoint *endpoint, const struct c
 	side_continue(side);
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event);
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event);
 
 static const struct endpoint_handlers handlers = { .event = event, .completion = on_completion };
 
@@ -380,7 +380,7 @@ static void on_request(struct testbed *testbed, struct endpoint *request)
 	struct side *server = &testbed->server;
 
 	request->handlers = &handlers;
-	request->owner = server;
+	request->context = server;
 	if (server->endpoint || server->result) {
 		if (!server->result || network->now - server->ended_at < DUPLICATE_TIME)
 			violation("a request is reported twice");
@@ -401,12 +401,12 @@ static void on_request(struct testbed *testbed, struct endpoint *request)
 	}
 }
 
-static void event(void *owner, struct endpoint *endpoint, const struct endpoint_event *event)
+static void event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct side *side = owner;
+	struct side *side = context;
 
 	if (event->kind == EVENT_REQUEST) {
-		on_request(owner, event->request);
+		on_request(context, event->request);
 		return;
 	}
 	if (endpoint != side->endpoint)
@@ -519,9 +519,9 @@ static void copy_frame(struct frame *to, const struct frame *from)
 	memcpy(to, from, offsetof(struct frame, bytes) + from->length);
 }
 
-static bool capture_frame(void *owner, const struct frame *frame)
+static bool capture_frame(void *context, const struct frame *frame)
 {
-	struct testbed *testbed = owner;
+	struct testbed *testbed = context;
 	struct packet packet;
 
 	if (!packet_parse(frame->bytes, frame->length, &packet))
@@ -529,8 +529,8 @@ static bool capture_frame(void *owner, const struct frame *frame)
 	rules_check(&testbed->rules, frame->from.bytes[3] == CLIENT, &packet, PAYLOAD);
 	if (testbed->cut)
 		return true;
-	if (testbed->in_flight_count == IN_FLIGHT_MOST)
-		violation("more than %d packets are in flight", IN_FLIGHT_MOST);
+	if (testbed->in_flight_count == IN_FLIGHT_MAX)
+		violation("more than %d packets are in flight", IN_FLIGHT_MAX);
 	copy_frame(&testbed->in_flight[testbed->in_flight_count++], frame);
 	return true;
 }
@@ -552,7 +552,7 @@ static void deliver(struct frame *frames, unsigned *count, unsigned slot)
 
 static void hold_oldest(struct testbed *testbed)
 {
-	if (testbed->held_count < HELD_MOST)
+	if (testbed->held_count < HELD_MAX)
 		copy_frame(&testbed->held[testbed->held_count++], &testbed->in_flight[0]);
 }
 
@@ -570,13 +570,13 @@ static void deliver_together(struct testbed *testbed)
 
 static void tick(const struct testbed *testbed)
 {
-	int64_t most = testbed->cut || testbed->timer_first ? TIME_MOST : TIME_WITHOUT_TIMERS;
+	int64_t max = testbed->cut || testbed->timer_first ? TIME_MAX : TIME_WITHOUT_TIMERS;
 
 	if (!network_tick() && !testbed->in_flight_count)
 		violation("no event is left, and an endpoint has not ended (%d, %d)", (int)testbed->client.result,
 			  (int)testbed->server.result);
-	if (network->now - testbed->began > most)
-		violation("the run exceeds %lld s (%d, %d)", (long long)(most / CLOCK_NS_PER_S),
+	if (network->now - testbed->began > max)
+		violation("the run exceeds %lld s (%d, %d)", (long long)(max / CLOCK_NS_PER_S),
 			  (int)testbed->client.result, (int)testbed->server.result);
 }
 
@@ -587,16 +587,16 @@ static void cut(struct testbed *testbed)
 	testbed->held_count = 0;
 }
 
-static unsigned minimum(unsigned one, unsigned most)
+static unsigned minimum(unsigned one, unsigned max)
 {
-	return one < most ? one : most;
+	return one < max ? one : max;
 }
 
 /* The choices are in the order of walk.h. */
 static void run_step(struct testbed *testbed)
 {
-	unsigned overtakers = testbed->in_flight_count ? minimum(testbed->in_flight_count - 1, OVERTAKERS_MOST) : 0;
-	unsigned releases = minimum(testbed->held_count, RELEASES_MOST);
+	unsigned overtakers = testbed->in_flight_count ? minimum(testbed->in_flight_count - 1, OVERTAKERS_MAX) : 0;
+	unsigned releases = minimum(testbed->held_count, RELEASES_MAX);
 	bool any = testbed->in_flight_count;
 	unsigned count = 1 + overtakers + (any ? 3 : 0) + (overtakers ? 1 : 0) + releases + 1;
 	unsigned choice = testbed->cut || testbed->finishing ? 0 : choose(testbed->choices, count);
@@ -659,8 +659,8 @@ static void open_side(struct side *side, struct testbed *testbed, const struct p
 static void testbed_open(struct testbed *testbed)
 {
 	struct endpoint_options options = { .port_space = PORT_SPACE_TCP,
-					    .send_depth = WORKS_MOST,
-					    .receive_depth = WORKS_MOST };
+					    .send_depth = WORKS_MAX,
+					    .receive_depth = WORKS_MAX };
 	struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, SERVER }, .port = PORT };
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, CLIENT } };
 

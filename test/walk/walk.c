@@ -29,8 +29,8 @@ unsigned choose(struct choices *choices, unsigned count)
 {
 	unsigned step = choices->step++;
 
-	if (step == WALK_STEPS_MOST)
-		violation("the run exceeds %d steps", WALK_STEPS_MOST);
+	if (step == WALK_STEPS_MAX)
+		violation("the run exceeds %d steps", WALK_STEPS_MAX);
 	choices->alternatives[step] = (uint8_t)count;
 	for (unsigned index = 0; index < choices->deviation_count; index++)
 		if (choices->deviations[index].step == step)
@@ -126,7 +126,7 @@ static int repeat_run(char *text)
 		fprintf(stderr, "unknown scenario %s\n", text);
 		return 2;
 	}
-	while ((word = strsep(&rest, ",")) && walk.choices.deviation_count < WALK_DEPTH_MOST)
+	while ((word = strsep(&rest, ",")) && walk.choices.deviation_count < WALK_DEPTH_MAX)
 		if (sscanf(word, "%u.%u", &step, &choice) == 2) {
 			walk.choices.deviations[walk.choices.deviation_count].step = (uint16_t)step;
 			walk.choices.deviations[walk.choices.deviation_count++].choice = (uint8_t)choice;
@@ -144,7 +144,7 @@ int main(int count, char **words)
 	signal(SIGABRT, on_abort);
 	if (count == 3 && !strcmp(words[1], "--again"))
 		return repeat_run(words[2]);
-	if (count < 2 || atoi(words[1]) < 0 || atoi(words[1]) > WALK_DEPTH_MOST) {
+	if (count < 2 || atoi(words[1]) < 0 || atoi(words[1]) > WALK_DEPTH_MAX) {
 		fprintf(stderr, "usage: walk DEPTH [SCENARIO...], walk --again SCENARIO:CHOICES\n");
 		return 2;
 	}

@@ -23,8 +23,8 @@
 #include <stdint.h>
 
 enum {
-	WALK_STEPS_MOST = 4000,
-	WALK_DEPTH_MOST = 16,
+	WALK_STEPS_MAX = 4000,
+	WALK_DEPTH_MAX = 16,
 };
 
 /* The choices of a run, and the number of alternatives at each step. */
@@ -32,10 +32,10 @@ struct choices {
 	struct {
 		uint16_t step;
 		uint8_t choice;
-	} deviations[WALK_DEPTH_MOST];
+	} deviations[WALK_DEPTH_MAX];
 	unsigned deviation_count;
 	unsigned step; /* the next step */
-	uint8_t alternatives[WALK_STEPS_MOST];
+	uint8_t alternatives[WALK_STEPS_MAX];
 };
 
 /* Returns the choice of this step, below count. count is 1 to 255. */

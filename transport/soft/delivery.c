@@ -18,7 +18,7 @@
 
 enum {
 	COMPLETIONS_FIRST = 256, /* entries, a power of two; doubled when full */
-	CAUSE_MOST = 96,
+	CAUSE_MAX = 96,
 	SCRAMBLE_DELAY_MOST_US = 2000
 };
 
@@ -30,7 +30,7 @@ struct event {
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
-	char cause[CAUSE_MOST]; /* of SOFT_EVENT_FAILED */
+	char cause[CAUSE_MAX]; /* of SOFT_EVENT_FAILED */
 	const char *code_name;
 	int code;
 	size_t length;
@@ -204,7 +204,7 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 
 static void report_completion(const struct entry *entry)
 {
-	char text[CAUSE_MOST + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char text[CAUSE_MAX + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	enum completion_status status = entry->completion.status;
 
 	if (status == COMPLETION_RETRY_EXCEEDED)

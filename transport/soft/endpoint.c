@@ -200,7 +200,7 @@ static void endpoint_address_resolved(void *context)
 
 	soft_enter(transport);
 	endpoint->base.domain = &transport->domain;
-	endpoint->base.datagram_most = endpoint->path.mtu;
+	endpoint->base.max_datagram = endpoint->path.mtu;
 	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
@@ -241,7 +241,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	return OUTCOME_OK;
 }
 
-enum outcome soft_open_queue(struct endpoint *base)
+enum outcome soft_create_qp(struct endpoint *base)
 {
 	return soft_qp_create(soft_endpoint_of(base));
 }

@@ -47,7 +47,7 @@ void soft_endpoint_destroy(struct endpoint *endpoint);
 void soft_endpoint_free(struct soft_endpoint *endpoint);
 enum outcome soft_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
-enum outcome soft_open_queue(struct endpoint *endpoint);
+enum outcome soft_create_qp(struct endpoint *endpoint);
 enum outcome soft_connect(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome soft_accept(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome soft_reject(struct endpoint *endpoint, const void *data, size_t length);

@@ -41,8 +41,8 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		.device = "udp",
 		.fabric = FABRIC_ROCE,
 		.multicast = true,
-		.longest_message = SOFT_LONGEST_MESSAGE,
-		.most_queue_entries = SOFT_DEEPEST_QUEUE,
+		.max_message = SOFT_LONGEST_MESSAGE,
+		.max_qp_wr = SOFT_QP_DEPTH_MAX,
 	};
 	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->delivery = soft_delivery_open(transport)) ||
@@ -130,7 +130,7 @@ const struct backend soft_backend = {
 	.endpoint_destroy = soft_endpoint_destroy,
 	.listen = soft_listen,
 	.resolve = soft_resolve,
-	.open_queue = soft_open_queue,
+	.create_qp = soft_create_qp,
 	.connect = soft_connect,
 	.accept = soft_accept,
 	.reject = soft_reject,

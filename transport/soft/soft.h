@@ -22,9 +22,9 @@
 extern const struct backend soft_backend;
 
 enum {
-	SOFT_QUEUES_MOST = 1 << 16,
+	SOFT_QPS_MAX = 1 << 16,
 	SOFT_LONGEST_MESSAGE = 8 << 20, /* bytes, as soft-RoCE: fewer packets than half the PSNs */
-	SOFT_DEEPEST_QUEUE = 16384,
+	SOFT_QP_DEPTH_MAX = 16384,
 	SOFT_READS_AT_ONCE = 16, /* outstanding RDMA READs in one direction of a connection */
 	/* Of a type of service, without ECN's two bits: we do not react to congestion marks. */
 	SOFT_DSCP = 0xfc,

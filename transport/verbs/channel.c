@@ -8,7 +8,7 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	EVENTS_MOST = 32 /* per turn of the loop */
+	EVENTS_MAX = 32 /* per turn of the loop */
 };
 
 /*
@@ -100,13 +100,13 @@ static void handle_event(struct rdma_cm_event *event, const struct log *log)
  * Handles many events per turn, as the kernel drops requests beyond the backlog, which costs a client seconds. The
  * number is limited, as established connections must be served while thousands of clients connect.
  */
-static void channel_readable(void *owner)
+static void channel_readable(void *context)
 {
-	struct verbs_channel *channel = owner;
+	struct verbs_channel *channel = context;
 	struct rdma_cm_event event;
 	uint8_t data[UINT8_MAX];
 
-	for (unsigned count = 0; count < EVENTS_MOST; count++) {
+	for (unsigned count = 0; count < EVENTS_MAX; count++) {
 		if (take_event(channel->events, &event, data)) {
 			handle_event(&event, channel->base.transport->log);
 			continue;

@@ -9,10 +9,10 @@
 
 enum {
 	CAPACITY_FIRST = 256, /* entries of a domain's first CQ; each further one has twice as many */
-	CAPACITY_MOST = 65536,
+	CAPACITY_MAX = 65536,
 	BATCH = 32,	     /* completions per ibv_poll_cq() */
 	BUDGET = 16 * BATCH, /* completions per CQ and turn of the loop, so that other events are handled */
-	WORDS_MOST = 64 + ENDPOINT_TIMEOUT_CAUSE_SIZE,
+	WORDS_MAX = 64 + ENDPOINT_TIMEOUT_CAUSE_SIZE,
 	ACKNOWLEDGE_AT = 64, /* completion events: each ibv_ack_cq_events() locks a mutex */
 };
 
@@ -54,10 +54,10 @@ static struct verbs_endpoint *endpoint_of_wr_id(struct verbs_transport *transpor
 static void dispatch_completion(struct verbs_transport *transport, const struct ibv_wc *wc)
 {
 	struct verbs_endpoint *endpoint = endpoint_of_wr_id(transport, wc->wr_id);
-	char words[WORDS_MOST] = "", silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char words[WORDS_MAX] = "", silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	struct completion completion = {
 		.kind = (wc->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
-		.tag = wc->wr_id & WORK_TAG_MOST,
+		.tag = wc->wr_id & WORK_TAG_MAX,
 		.status = status_of(wc->status),
 	};
 
@@ -139,9 +139,9 @@ static bool arm(struct verbs_completion_queue *completions)
  * until the CQ is armed this costs no completion event. A completion before the arming raises no event, so the CQ is
  * polled once more. With --spin arm_all() arms it.
  */
-static void poll_and_arm(void *owner)
+static void poll_and_arm(void *context)
 {
-	struct verbs_completion_queue *completions = owner;
+	struct verbs_completion_queue *completions = context;
 	struct transport *transport = completions->domain->base.transport;
 
 	if (poll_until(completions, 1) < BUDGET &&
@@ -151,14 +151,14 @@ static void poll_and_arm(void *owner)
 }
 
 /* Reads one completion event. The watcher is level-triggered: it fires again for the next. */
-void verbs_completion_readable(void *owner)
+void verbs_completion_readable(void *context)
 {
-	struct verbs_domain *domain = owner;
+	struct verbs_domain *domain = context;
 	struct verbs_completion_queue *completions;
 	struct ibv_cq *cq;
-	void *context;
+	void *cq_context;
 
-	if (ibv_get_cq_event(domain->completion_channel, &cq, &context)) {
+	if (ibv_get_cq_event(domain->completion_channel, &cq, &cq_context)) {
 		if (errno == EAGAIN || errno == EINTR)
 			return;
 		/* The kernel returns EIO when the device is removed. */
@@ -169,7 +169,7 @@ void verbs_completion_readable(void *owner)
 		verbs_domain_failed(domain, errno, "reading a completion event");
 		return;
 	}
-	completions = context;
+	completions = cq_context;
 	if (++completions->unacknowledged >= ACKNOWLEDGE_AT) {
 		ibv_ack_cq_events(cq, completions->unacknowledged);
 		completions->unacknowledged = 0;
@@ -178,9 +178,9 @@ void verbs_completion_readable(void *owner)
 	poll_and_arm(completions);
 }
 
-static bool poll_all(void *owner)
+static bool poll_all(void *context)
 {
-	const struct verbs_domain *domain = owner;
+	const struct verbs_domain *domain = context;
 	bool busy = false;
 
 	if (domain->base.removed)
@@ -192,15 +192,15 @@ static bool poll_all(void *owner)
 }
 
 /* A completion between the last poll and the arming raises no event, so all CQs are polled once more. */
-static bool arm_all(void *owner)
+static bool arm_all(void *context)
 {
-	const struct verbs_domain *domain = owner;
+	const struct verbs_domain *domain = context;
 
 	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
 	     completions = completions->next)
 		if (!domain->base.removed && !arm(completions))
 			break;
-	return poll_all(owner);
+	return poll_all(context);
 }
 
 void verbs_completion_poller_start(struct verbs_domain *domain)
@@ -219,19 +219,19 @@ void verbs_completion_drain(struct verbs_domain *domain)
 static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
 {
 	const struct log *log = domain->base.transport->log;
-	uint32_t most = (uint32_t)domain->limits.max_cqe;
+	uint32_t max = (uint32_t)domain->limits.max_cqe;
 	uint32_t capacity = domain->completion_queues ? 2 * domain->completion_queues->capacity : CAPACITY_FIRST;
 	struct verbs_completion_queue *completions;
 	int error;
 
-	if (capacity > CAPACITY_MOST)
-		capacity = CAPACITY_MOST;
+	if (capacity > CAPACITY_MAX)
+		capacity = CAPACITY_MAX;
 	if (capacity < entries)
 		capacity = entries;
-	if (capacity > most)
-		capacity = most;
+	if (capacity > max)
+		capacity = max;
 	if (capacity < entries) {
-		log_error(log, domain->base.device, "a completion queue has at most %u entries, %u are needed", most,
+		log_error(log, domain->base.device, "a completion queue has at most %u entries, %u are needed", max,
 			  entries);
 		return OUTCOME_INTERNAL;
 	}

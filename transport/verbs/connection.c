@@ -64,7 +64,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	parameters.private_data_len = (uint8_t)length;
 	parameters.qp_num = endpoint->qp->qp_num;
 	endpoint->request = parameters;
-	if (base->options.own_queue) {
+	if (base->options.own_qp) {
 		outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
 		if (!outcome)
 			outcome = verbs_qp_modify(endpoint, IBV_QPS_RTR);
@@ -105,7 +105,7 @@ enum outcome verbs_disconnect(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
-	if (base->options.own_queue)
+	if (base->options.own_qp)
 		verbs_qp_modify(endpoint, IBV_QPS_ERR);
 	if (!rdma_disconnect(endpoint->id)) {
 		if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
@@ -119,7 +119,7 @@ enum outcome verbs_disconnect(struct endpoint *base)
 
 void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint)
 {
-	if (endpoint->base.options.own_queue)
+	if (endpoint->base.options.own_qp)
 		verbs_qp_modify(endpoint, IBV_QPS_ERR);
 	rdma_disconnect(endpoint->id);
 }

@@ -96,9 +96,9 @@ void verbs_domain_unplugged(struct verbs_domain *domain)
 	verbs_domain_removed(domain);
 }
 
-static void bound_id_readable(void *owner)
+static void bound_id_readable(void *context)
 {
-	struct verbs_domain *domain = owner;
+	struct verbs_domain *domain = context;
 	enum rdma_cm_event_type type;
 	struct rdma_cm_event *event;
 
@@ -185,9 +185,9 @@ void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT
 			 domain->base.device, domain->port_event);
 }
 
-static void async_readable(void *owner)
+static void async_readable(void *context)
 {
-	struct verbs_domain *domain = owner;
+	struct verbs_domain *domain = context;
 	const struct log *log = domain->base.transport->log;
 	struct ibv_async_event event;
 
@@ -273,8 +273,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	domain->port = id->port_num;
 	domain->base.fabric = fabric_of(id->verbs, &port);
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
-	domain->base.longest_message = port.max_msg_sz;
-	domain->base.most_queue_entries = (uint32_t)domain->limits.max_qp_wr;
+	domain->base.max_message = port.max_msg_sz;
+	domain->base.max_qp_wr = (uint32_t)domain->limits.max_qp_wr;
 	domain->pd = ibv_alloc_pd(id->verbs);
 	if (domain->pd)
 		domain->completion_channel = ibv_create_comp_channel(id->verbs);
@@ -328,7 +328,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	if (error)
 		return verbs_explain_resources(transport->base.log, domain->base.device, "querying the port", error);
 	/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
-	endpoint->base.datagram_most = 128u << port.active_mtu;
+	endpoint->base.max_datagram = 128u << port.active_mtu;
 	return OUTCOME_OK;
 }
 

@@ -31,7 +31,7 @@ static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum en
 	endpoint_initialise(&endpoint->base, channel, kind, options);
 	/* librdmacm would set the service level of its path record. */
 	if (endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
-		endpoint->base.options.own_queue = true;
+		endpoint->base.options.own_qp = true;
 	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
 		free(endpoint);
 		return NULL;
@@ -115,7 +115,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 			     sizeof(ack_timeout)))
 		return OUTCOME_OK;
 	/* A kernel without this option: verbs_qp_modify() sets the ACK timeout of an own QP. */
-	endpoint->base.options.own_queue = true;
+	endpoint->base.options.own_qp = true;
 	if (errno != ENOSYS) {
 		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);
 		return OUTCOME_FAILED;
@@ -158,9 +158,9 @@ static void resolve_route(struct verbs_endpoint *endpoint)
 	endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
 }
 
-static void address_resolved(void *owner)
+static void address_resolved(void *context)
 {
-	struct verbs_endpoint *endpoint = owner;
+	struct verbs_endpoint *endpoint = context;
 	enum outcome outcome = verbs_domain_attach(endpoint);
 
 	if (!outcome)
@@ -304,9 +304,9 @@ void verbs_report_established(struct verbs_endpoint *endpoint)
 	free(delayed);
 }
 
-static void established_delay_over(void *owner)
+static void established_delay_over(void *context)
 {
-	verbs_report_established(owner);
+	verbs_report_established(context);
 }
 
 /*
@@ -347,9 +347,9 @@ static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma
 	endpoint_established(&endpoint->base, length ? data : NULL, length);
 }
 
-void verbs_report_disconnected(void *owner)
+void verbs_report_disconnected(void *context)
 {
-	struct verbs_endpoint *endpoint = owner;
+	struct verbs_endpoint *endpoint = context;
 
 	endpoint->disconnect_pending = false;
 	loop_timer_stop(&endpoint->timer);
@@ -361,9 +361,9 @@ void verbs_report_disconnected(void *owner)
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 }
 
-static void no_cause_reported(void *owner)
+static void no_cause_reported(void *context)
 {
-	struct verbs_endpoint *endpoint = owner;
+	struct verbs_endpoint *endpoint = context;
 
 	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
 		return;

@@ -34,7 +34,7 @@ static int attach_own_qp(struct verbs_endpoint *endpoint, const struct rdma_ud_p
 {
 	int error;
 
-	if (!endpoint->base.options.own_queue || endpoint->base.options.send_only)
+	if (!endpoint->base.options.own_qp || endpoint->base.options.send_only)
 		return 0;
 	error = ibv_attach_mcast(endpoint->qp, &parameters->ah_attr.grh.dgid, parameters->ah_attr.dlid);
 	endpoint->attached = !error;

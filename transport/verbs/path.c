@@ -143,7 +143,7 @@ void verbs_path(const struct endpoint *base, struct path *path)
 
 	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
 	path->port = endpoint->id->port_num;
-	path->mtu = base->datagram_most;
+	path->mtu = base->max_datagram;
 	if (base->kind == ENDPOINT_CONNECTION && base->domain->fabric != FABRIC_IWARP && endpoint->qp &&
 	    !ibv_query_qp(endpoint->qp, &attributes, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN, &initial)) {
 		/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */

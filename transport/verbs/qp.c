@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: created by librdmacm, or with options.own_queue by libibverbs, and then modified here. */
+/* Queue pairs: created by librdmacm, or with options.own_qp by libibverbs, and then modified here. */
 #include <errno.h>
 
 #include "transport/verbs/verbs.h"
@@ -19,7 +19,7 @@ static int create_qp(struct verbs_endpoint *endpoint, const struct ibv_qp_init_a
 	struct ibv_qp_init_attr_ex attributes = *wanted; /* both calls modify it */
 
 	errno = 0;
-	if (endpoint->base.options.own_queue)
+	if (endpoint->base.options.own_qp)
 		endpoint->qp = ibv_create_qp_ex(endpoint->id->verbs, &attributes);
 	else if (!rdma_create_qp_ex(endpoint->id, &attributes))
 		endpoint->qp = endpoint->id->qp;
@@ -110,7 +110,7 @@ static bool is_withdrawn(const struct verbs_endpoint *endpoint)
 	return endpoint->base.state == ENDPOINT_REQUESTED && rdma_init_qp_attr(endpoint->id, &attributes, &mask);
 }
 
-enum outcome verbs_open_queue(struct endpoint *base)
+enum outcome verbs_create_qp(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct endpoint_options *options = &base->options;
@@ -160,7 +160,7 @@ enum outcome verbs_open_queue(struct endpoint *base)
 		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
-	return options->own_queue ? ready_own_qp(endpoint) : OUTCOME_OK;
+	return options->own_qp ? ready_own_qp(endpoint) : OUTCOME_OK;
 }
 
 enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
@@ -207,7 +207,7 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
 	if (!endpoint->qp)
 		return;
-	if (endpoint->base.options.own_queue)
+	if (endpoint->base.options.own_qp)
 		ibv_destroy_qp(endpoint->qp);
 	else
 		rdma_destroy_qp(endpoint->id);

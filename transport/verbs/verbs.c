@@ -7,7 +7,7 @@
 
 enum {
 	SLOTS_FIRST = 16,
-	SLOTS_MOST = 1 << VERBS_SLOT_BITS
+	SLOTS_MAX = 1 << VERBS_SLOT_BITS
 };
 
 static enum outcome verbs_open(struct loop *loop, const struct log *log, struct transport **transport)
@@ -27,7 +27,7 @@ bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *e
 		uint32_t count = transport->slot_count ? 2 * transport->slot_count : SLOTS_FIRST;
 		struct verbs_slot *slots;
 
-		if (count > SLOTS_MOST)
+		if (count > SLOTS_MAX)
 			return false;
 		slots = realloc(transport->slots, count * sizeof(*slots));
 		if (!slots)
@@ -54,9 +54,9 @@ void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint
 }
 
 /* Frees endpoints before the regions, domains and channels that they use. */
-static void reap(void *owner)
+static void reap(void *context)
 {
-	struct verbs_transport *transport = owner;
+	struct verbs_transport *transport = context;
 
 	transport->reaping = false;
 	while (transport->destroyed_endpoints) {
@@ -129,7 +129,7 @@ const struct backend verbs_backend = {
 	.endpoint_destroy = verbs_endpoint_destroy,
 	.listen = verbs_listen,
 	.resolve = verbs_resolve,
-	.open_queue = verbs_open_queue,
+	.create_qp = verbs_create_qp,
 	.connect = verbs_connect,
 	.accept = verbs_accept,
 	.reject = verbs_reject,

@@ -101,7 +101,7 @@ struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
 	uint32_t slot;
-	struct ibv_qp *qp; /* the id's, or our own with options.own_queue */
+	struct ibv_qp *qp; /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */
 	struct rdma_conn_param request; /* of the peer's REQ, limited by the device, when accepting */
@@ -224,7 +224,7 @@ enum outcome verbs_establish(struct verbs_endpoint *endpoint);
 void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint);
 
 /* qp.c */
-enum outcome verbs_open_queue(struct endpoint *endpoint);
+enum outcome verbs_create_qp(struct endpoint *endpoint);
 void verbs_qp_destroy(struct verbs_endpoint *endpoint);
 /* Moves our own QP to a state, with the attributes of rdma_init_qp_attr() and our options. */
 enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state);
@@ -264,7 +264,7 @@ static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work
 {
 	return ((uint64_t)generation << (VERBS_TAG_BITS + VERBS_KIND_BITS + VERBS_SLOT_BITS)) |
 	       ((uint64_t)slot << (VERBS_TAG_BITS + VERBS_KIND_BITS)) | ((uint64_t)kind << VERBS_TAG_BITS) |
-	       (tag & WORK_TAG_MOST);
+	       (tag & WORK_TAG_MAX);
 }
 
 #endif

@@ -743,14 +743,14 @@ int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, s
 	return 0;
 }
 
-static int parameters_fit(const struct cm_id *id, const struct rdma_conn_param *parameters, size_t most)
+static int parameters_fit(const struct cm_id *id, const struct rdma_conn_param *parameters, size_t max)
 {
 	const struct ibv_device_attr *limits = &id->device->limits;
 
 	if (parameters->responder_resources > limits->max_qp_rd_atom ||
 	    parameters->initiator_depth > limits->max_qp_init_rd_atom)
 		return fails_with(EINVAL);
-	if (id->device->fabric != PROVIDER_IWARP && parameters->private_data_len > most)
+	if (id->device->fabric != PROVIDER_IWARP && parameters->private_data_len > max)
 		return fails_with(EINVAL);
 	if (!id->base.qp && !parameters->qp_num)
 		return fails_with(EINVAL);

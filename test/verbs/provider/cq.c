@@ -90,8 +90,8 @@ void ibv_ack_cq_events(struct ibv_cq *base, unsigned count)
 
 /* ---- completion queues ---- */
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *owner, struct ibv_comp_channel *channel,
-			     int vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
+			     struct ibv_comp_channel *channel, int vector)
 {
 	struct completion_queue *cq;
 
@@ -105,7 +105,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *own
 	cq = provider_allocate(sizeof(*cq));
 	cq->base.context = context;
 	cq->base.channel = channel;
-	cq->base.cq_context = owner;
+	cq->base.cq_context = cq_context;
 	cq->base.handle = ++provider.last_number;
 	cq->capacity = (unsigned)entries;
 	cq->entries = provider_allocate(cq->capacity * sizeof(*cq->entries));
@@ -175,7 +175,7 @@ void cq_forget(const struct queue_pair *qp)
 		cq->count = kept;
 }
 
-int cq_poll(struct ibv_cq *base, int most, struct ibv_wc *completions)
+int cq_poll(struct ibv_cq *base, int max, struct ibv_wc *completions)
 {
 	struct completion_queue *cq = cq_of(base);
 	int count = 0;
@@ -183,7 +183,7 @@ int cq_poll(struct ibv_cq *base, int most, struct ibv_wc *completions)
 	provider_pump();
 	if (provider_fails("ibv_poll_cq"))
 		return -1;
-	for (; count < most && cq->count; count++) {
+	for (; count < max && cq->count; count++) {
 		const struct completion_entry *entry = &cq->entries[cq->first];
 		struct queue_pair *qp = qp_find(entry->base.qp_num);
 

@@ -36,7 +36,7 @@ static void fill_port(struct device *device, unsigned index, uint8_t number)
 	port->mtu = IBV_MTU_2048;
 	port->state = IBV_PORT_ACTIVE;
 	port->fabric = device->fabric;
-	port->longest_message = 1u << 30;
+	port->max_message = 1u << 30;
 	port->pkeys[0] = 0xffff;
 	port->address = (struct sockaddr_in){ .sin_family = AF_INET };
 	memcpy(&port->address.sin_addr, &mapped.raw[12], 4);
@@ -64,13 +64,13 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 	snprintf(device->base.dev_name, sizeof(device->base.dev_name), "uverbs%u", index);
 	device->base.transport_type = fabric == PROVIDER_IWARP ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	device->fabric = fabric;
-	device->inline_most = 64;
+	device->inline_max = 64;
 	device->refuses_no_loopback = fabric == PROVIDER_ROCE;
 	device->limits = (struct ibv_device_attr){ .max_qp_wr = 4096,
 						   .max_cqe = 65536,
 						   .max_qp_rd_atom = 16,
 						   .max_qp_init_rd_atom = 16,
-						   .max_sge = SGES_MOST,
+						   .max_sge = SGES_MAX,
 						   .vendor_id = fabric == PROVIDER_IWARP ? 0x626d74 : 0 };
 	for (uint8_t number = 1; number <= PORTS; number++)
 		fill_port(device, index, number);
@@ -123,7 +123,7 @@ void device_put(struct device *device)
 			return;
 	if (!device->removed || device->listed)
 		return;
-	for (size_t index = 0; index < DEVICES_MOST; index++)
+	for (size_t index = 0; index < DEVICES_MAX; index++)
 		if (provider.devices[index] == device)
 			provider.devices[index] = NULL;
 	device_free(device);
@@ -135,7 +135,7 @@ void device_get(struct cm_id *id)
 	id->base.verbs = &id->device->verbs.context;
 	if (id->device->listed)
 		return;
-	for (size_t index = 0; index < DEVICES_MOST; index++) {
+	for (size_t index = 0; index < DEVICES_MAX; index++) {
 		struct device *device = provider.devices[index];
 
 		if (!device)
@@ -162,7 +162,7 @@ static bool is_at(const struct port *port, const struct sockaddr *address)
 
 struct device *device_at(const struct sockaddr *address, uint8_t *port)
 {
-	for (size_t index = 0; index < DEVICES_MOST; index++) {
+	for (size_t index = 0; index < DEVICES_MAX; index++) {
 		struct device *device = provider.devices[index];
 
 		for (uint8_t number = 1; device && !device->removed && number <= PORTS; number++)
@@ -186,10 +186,10 @@ union ibv_gid device_gid(const struct device *device, uint8_t number, const stru
 
 struct ibv_device **ibv_get_device_list(int *count)
 {
-	struct ibv_device **list = provider_allocate((DEVICES_MOST + 1) * sizeof(struct ibv_device *));
+	struct ibv_device **list = provider_allocate((DEVICES_MAX + 1) * sizeof(struct ibv_device *));
 	int found = 0;
 
-	for (size_t index = 0; index < DEVICES_MOST; index++)
+	for (size_t index = 0; index < DEVICES_MAX; index++)
 		if (provider.devices[index] && !provider.devices[index]->removed)
 			list[found++] = &provider.devices[index]->base;
 	if (count)
@@ -243,7 +243,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t number, struct _compat_i
 		provider_die("%s: there is no port %u", __func__, number);
 	attributes->state = port->state;
 	attributes->active_mtu = port->mtu;
-	attributes->max_msg_sz = port->longest_message;
+	attributes->max_msg_sz = port->max_message;
 	attributes->gid_tbl_len = port->gid_count;
 	attributes->lid = port->lid;
 	attributes->link_layer =

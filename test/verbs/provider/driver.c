@@ -75,7 +75,7 @@ static int mlx4_refuses(const struct ibv_qp_cap *cap)
 static const struct driver {
 	const char *name;
 	int (*refuses)(const struct ibv_qp_cap *cap);
-	int most_work, reads_answered, reads_begun;
+	int max_work, reads_answered, reads_begun;
 	uint32_t vendor;
 } drivers[] = {
 	{ "mlx5", mlx5_refuses, MLX5_SEND_UNITS, 16, 16, 0x02c9 },
@@ -92,8 +92,8 @@ void device_drive(struct device *device, const char *name)
 		driver++;
 	snprintf(device->base.name, sizeof(device->base.name), "%s_0", name);
 	device->refuses = driver->refuses;
-	device->inline_most = UINT32_MAX;
-	device->limits.max_qp_wr = driver->most_work;
+	device->inline_max = UINT32_MAX;
+	device->limits.max_qp_wr = driver->max_work;
 	device->limits.max_qp_rd_atom = driver->reads_answered;
 	device->limits.max_qp_init_rd_atom = driver->reads_begun;
 	device->limits.max_cqe = 4194303;

@@ -4,9 +4,9 @@
 #include "cmd/table.h"
 #include "core/clock.h"
 
-static void interrupt(void *owner)
+static void interrupt(void *context)
 {
-	struct pair *pair = owner;
+	struct pair *pair = context;
 
 	child_run_interrupt(&pair->server, INTERRUPTION_SIGNAL);
 	child_run_interrupt(&pair->client, INTERRUPTION_SIGNAL);
@@ -39,9 +39,9 @@ static void start(struct pair *pair, struct child_run *run, const char *role, co
 	child_run_start(run, &pair->environment, *row, role, line + length + (line[length] == ' '), &pair->values);
 }
 
-static void later(void *owner)
+static void later(void *context)
 {
-	struct pair *pair = owner;
+	struct pair *pair = context;
 
 	pair->later(pair);
 }

@@ -231,7 +231,7 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 {
 	size_t count = 0;
 
-	for (size_t index = 0; index < DEVICES_MOST; index++)
+	for (size_t index = 0; index < DEVICES_MAX; index++)
 		for (int port = 0; provider.devices[index] && port < PORTS; port++) {
 			const struct sockaddr_in *address = &provider.devices[index]->ports[port].address;
 
@@ -311,7 +311,7 @@ void provider_end(void)
 			provider_die("not given back: %s", names[index]);
 	while (provider.actions)
 		provider_forget(provider.actions->subject);
-	for (size_t index = 0; index < DEVICES_MOST; index++)
+	for (size_t index = 0; index < DEVICES_MAX; index++)
 		if (provider.devices[index])
 			device_free(provider.devices[index]);
 	nftw(provider.root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);

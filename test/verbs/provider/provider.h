@@ -30,11 +30,11 @@ enum provider_fabric {
 };
 
 enum {
-	DEVICES_MOST = 4,
+	DEVICES_MAX = 4,
 	PORTS = 2,
-	GIDS_MOST = 4,
-	PKEYS_MOST = 2,
-	SGES_MOST = 4,
+	GIDS_MAX = 4,
+	PKEYS_MAX = 2,
+	SGES_MAX = 4,
 	TRACE_SIZE = 8192,
 	UDP_QKEY = 0x01234567,
 	GROUP_QPN = 0xffffff,
@@ -48,14 +48,14 @@ struct doorbell {
 
 struct port {
 	uint16_t lid;
-	struct ibv_gid_entry gids[GIDS_MOST];
+	struct ibv_gid_entry gids[GIDS_MAX];
 	int gid_count;
 	int gid_index; /* that the connection manager takes for IP */
-	uint16_t pkeys[PKEYS_MOST];
+	uint16_t pkeys[PKEYS_MAX];
 	enum ibv_mtu mtu;
 	enum ibv_port_state state;
 	enum provider_fabric fabric;
-	uint32_t longest_message;
+	uint32_t max_message;
 	struct sockaddr_in address;
 	struct sockaddr_in6 address6;
 };
@@ -70,7 +70,7 @@ struct device {
 	struct verbs_context verbs;
 	enum provider_fabric fabric;
 	struct ibv_device_attr limits;
-	uint32_t inline_most;
+	uint32_t inline_max;
 	int (*refuses)(const struct ibv_qp_cap *cap); /* its driver: the errno value, or -1; NULL if it has none */
 	bool refuses_no_loopback;
 	struct port ports[PORTS];
@@ -142,7 +142,7 @@ struct cm_id {
 
 struct send_work {
 	struct ibv_send_wr request;
-	struct ibv_sge sges[SGES_MOST];
+	struct ibv_sge sges[SGES_MAX];
 	uint8_t *inlined;
 	uint32_t length;
 	unsigned not_ready; /* answers of a receiver without a receive */
@@ -151,7 +151,7 @@ struct send_work {
 
 struct receive_work {
 	struct ibv_recv_wr request;
-	struct ibv_sge sges[SGES_MOST];
+	struct ibv_sge sges[SGES_MAX];
 	struct receive_work *next;
 };
 
@@ -233,7 +233,7 @@ struct provider {
 	enum provider_fabric fabric;
 	unsigned seed; /* 0: everything in order and at once */
 	uint32_t random;
-	struct device *devices[DEVICES_MOST];
+	struct device *devices[DEVICES_MAX];
 	struct cm_channel *channels;
 	struct cm_id *ids;
 	struct queue_pair *qps;
@@ -349,7 +349,7 @@ enum ibv_wc_status qp_receive(struct queue_pair *qp, uint8_t *data, uint32_t len
 
 /* cq.c */
 void cq_push(struct completion_queue *cq, const struct completion_entry *entry, bool solicited, bool silent);
-int cq_poll(struct ibv_cq *cq, int most, struct ibv_wc *completions);
+int cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *completions);
 int cq_notify(struct ibv_cq *cq, int solicited);
 /* Takes the completions of a queue pair that goes out of its queue, but where the device leaves them. */
 void cq_forget(const struct queue_pair *qp);

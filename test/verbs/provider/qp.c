@@ -49,7 +49,7 @@ struct ibv_qp *qp_create_extended(struct ibv_context *context, struct ibv_qp_ini
 	}
 	errno = EINVAL;
 	if (device->removed || wanted->max_send_wr > (uint32_t)device->limits.max_qp_wr ||
-	    wanted->max_recv_wr > (uint32_t)device->limits.max_qp_wr || wanted->max_inline_data > device->inline_most)
+	    wanted->max_recv_wr > (uint32_t)device->limits.max_qp_wr || wanted->max_inline_data > device->inline_max)
 		return NULL;
 	if (no_loopback && device->refuses_no_loopback) {
 		errno = EOPNOTSUPP;

@@ -24,7 +24,7 @@ enum {
 	PACKET_RATE = 3, /* 10 Gb/s: unused, but 0 is invalid */
 };
 
-_Static_assert((int)PRIVATE_DATA_MOST <= (int)MAD_REQ_USER_PRIVATE, "private data of a command fits into a REQ");
+_Static_assert((int)PRIVATE_DATA_MAX <= (int)MAD_REQ_USER_PRIVATE, "private data of a command fits into a REQ");
 _Static_assert((int)READS_OFFERED <= (int)SOFT_READS_AT_ONCE, "the QP supports the READs offered");
 
 static void write_address_header(const struct soft_endpoint *endpoint, uint8_t private_data[MAD_ADDRESS_SIZE])

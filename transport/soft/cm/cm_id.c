@@ -315,7 +315,7 @@ static void enter_timewait(struct soft_cm_id *cm_id)
 	cm_id_remove(cm_id, CM_BY_QPN);
 	cm_list_append(&cm->timewait, cm_id);
 	soft_cm_id_restart_timewait(cm_id);
-	if (cm->timewait.count > CM_TIMEWAIT_MOST)
+	if (cm->timewait.count > CM_TIMEWAIT_MAX)
 		soft_cm_id_free(cm->timewait.first);
 }
 
@@ -328,7 +328,7 @@ void soft_cm_id_detach(struct soft_cm_id *cm_id)
 	if (cm_id->state != CM_DREQ_SENT)
 		return;
 	cm->orphans++;
-	if (cm->orphans > CM_ORPHANS_MOST)
+	if (cm->orphans > CM_ORPHANS_MAX)
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
 }
 
@@ -385,7 +385,7 @@ static int64_t resend_interval(const struct soft_cm_id *cm_id)
 /* The REQs of a flood have forged addresses: their victims get no more than one REP for each REQ. */
 static bool may_resend(const struct soft_cm_id *cm_id)
 {
-	return cm_id->state != CM_REP_SENT || cm_id->cm->half_open <= CM_RESEND_HALF_OPEN_MOST;
+	return cm_id->state != CM_REP_SENT || cm_id->cm->half_open <= CM_RESEND_HALF_OPEN_MAX;
 }
 
 static void start_response_timer(struct soft_cm_id *cm_id)

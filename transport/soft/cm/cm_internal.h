@@ -50,16 +50,16 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	CM_BACKLOG = 1024,	       /* pending requests of a listener without --backlog */
-	CM_RESEND_HALF_OPEN_MOST = 64, /* with more half-open cm_ids only a duplicate REQ resends a REP */
-	CM_ORPHANS_MOST = 1024,	       /* cm_ids without endpoint that resend DREQ */
-	CM_TIMEWAIT_MOST = 4096,       /* cm_ids in timewait */
-	CM_ORPHAN_RESENDS = 5,	       /* of an orphan's DREQ: 3.1 s */
-	CM_RESENDS = 40,	       /* of any other message: 73 s, as a stock peer */
-	CM_BACKOFF_STEPS = 5,	       /* resends until the interval is the longest */
-	CM_OUTGOING = 64,	       /* MADs between two flushes */
-	CM_CLOSE_COPIES = 2,	       /* extra copies of each DREQ and DREP when the transport closes */
-	CM_QP_RETRIES = 7,	       /* retry count and RNR retry count; for RNR, 7 is infinite */
+	CM_BACKLOG = 1024,	      /* pending requests of a listener without --backlog */
+	CM_RESEND_HALF_OPEN_MAX = 64, /* with more half-open cm_ids only a duplicate REQ resends a REP */
+	CM_ORPHANS_MAX = 1024,	      /* cm_ids without endpoint that resend DREQ */
+	CM_TIMEWAIT_MAX = 4096,	      /* cm_ids in timewait */
+	CM_ORPHAN_RESENDS = 5,	      /* of an orphan's DREQ: 3.1 s */
+	CM_RESENDS = 40,	      /* of any other message: 73 s, as a stock peer */
+	CM_BACKOFF_STEPS = 5,	      /* resends until the interval is the longest */
+	CM_OUTGOING = 64,	      /* MADs between two flushes */
+	CM_CLOSE_COPIES = 2,	      /* extra copies of each DREQ and DREP when the transport closes */
+	CM_QP_RETRIES = 7,	      /* retry count and RNR retry count; for RNR, 7 is infinite */
 };
 
 #define CM_FIRST_INTERVAL   (100 * CLOCK_NS_PER_MS)  /* doubled with each resend ... */

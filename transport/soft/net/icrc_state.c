@@ -4,10 +4,10 @@
 #include "core/clock.h"
 
 enum {
-	AHEAD_MOST = 512, /* steps: lost packets, and packets to other ports of this host */
-	BACK_MOST = 1024, /* steps: packets that the peer's other processors sent in between */
+	AHEAD_MAX = 512,  /* steps: lost packets, and packets to other ports of this host */
+	BACK_MAX = 1024,  /* steps: packets that the peer's other processors sent in between */
 	JUMP_WEIGHT = 16, /* near identifications that cancel a jump */
-	JUMPS_MOST = 3 * JUMP_WEIGHT,
+	JUMPS_MAX = 3 * JUMP_WEIGHT,
 };
 
 /* The packet was reordered. */
@@ -15,7 +15,7 @@ static bool is_late(const struct icrc_state *state, struct icrc_ip_id ip_id)
 {
 	uint16_t back = (uint16_t)(state->last.identification - ip_id.identification);
 
-	return back && back <= BACK_MOST;
+	return back && back <= BACK_MAX;
 }
 
 /* After an idle time Linux adds a random number of at most one step per clock tick, so at most one per millisecond. */
@@ -25,13 +25,13 @@ static bool is_near(const struct icrc_state *state, struct icrc_ip_id ip_id, int
 	uint16_t ahead = (uint16_t)(ip_id.identification - state->last.identification);
 
 	return ip_id.may_fragment == state->last.may_fragment &&
-	       (ahead <= AHEAD_MOST + idle_ms || is_late(state, ip_id));
+	       (ahead <= AHEAD_MAX + idle_ms || is_late(state, ip_id));
 }
 
 /* A single jump may be a corrupted packet that has a valid solution by chance. Two in a row are not. */
 static bool accept_jump(struct icrc_state *state)
 {
-	bool accepted = state->suspected || state->jumps >= JUMPS_MOST;
+	bool accepted = state->suspected || state->jumps >= JUMPS_MAX;
 
 	if (state->jumps < UINT8_MAX - JUMP_WEIGHT)
 		state->jumps = (uint8_t)(state->jumps + JUMP_WEIGHT);

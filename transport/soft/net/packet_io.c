@@ -27,10 +27,10 @@ enum {
 	RECEIVE_ROUNDS = 8,   /* batches per loop iteration: a flood must not delay the timers */
 	RECEIVE_SIZE = 65536, /* bytes of the longest UDP_GRO message */
 	SEND_BATCH = 64,      /* packets queued */
-	SEGMENTS_MOST = 64,   /* per message: Linux's UDP_MAX_SEGMENTS */
-	MESSAGE_MOST = 65000, /* bytes of a message, less than the longest IP packet */
-	TRAILER_MOST = 3 + 4, /* pad and ICRC */
-	COPIED_MOST = 128,    /* payload bytes: copying is faster than another iovec */
+	SEGMENTS_MAX = 64,    /* per message: Linux's UDP_MAX_SEGMENTS */
+	MESSAGE_MAX = 65000,  /* bytes of a message, less than the longest IP packet */
+	TRAILER_MAX = 3 + 4,  /* pad and ICRC */
+	COPIED_MAX = 128,     /* payload bytes: copying is faster than another iovec */
 	PEERS = 256	      /* slots of the hash table, a power of two */
 };
 
@@ -67,7 +67,7 @@ struct soft_packet_io {
 	/* out */
 	struct soft_socket *socket; /* of the queued packets */
 	/* Headers, copied payloads and trailers of the queued packets. */
-	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MOST + COPIED_MOST + TRAILER_MOST)];
+	uint8_t bytes[SEND_BATCH * (PACKET_HEADER_MAX + COPIED_MAX + TRAILER_MAX)];
 	size_t bytes_used;
 	struct iovec elements[3 * SEND_BATCH];
 	struct message messages[SEND_BATCH];
@@ -160,8 +160,8 @@ static struct message *get_message(struct soft_packet_io *packet_io, const struc
 
 	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
 	    !packet_io->no_segmentation && message->type_of_service == path->type_of_service &&
-	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MOST &&
-	    message->bytes + size <= MESSAGE_MOST)
+	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MAX &&
+	    message->bytes + size <= MESSAGE_MAX)
 		return message;
 	message = &packet_io->messages[packet_io->message_count++];
 	*message = (struct message){
@@ -261,7 +261,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 {
 	struct soft_packet_io *packet_io = transport->packet_io;
 	const struct iovec *element = &packet_io->elements[message->first_element];
-	uint8_t packet[PACKET_HEADER_MOST + PACKET_PAYLOAD_MOST + TRAILER_MOST];
+	uint8_t packet[PACKET_HEADER_MAX + PACKET_PAYLOAD_MAX + TRAILER_MAX];
 	struct iovec whole = { .iov_base = packet };
 	size_t offset = 0, size;
 	const struct peer *peer;
@@ -358,7 +358,7 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 {
 	struct soft_packet_io *packet_io = transport->packet_io;
 	size_t pad = packet_pad(packet->length);
-	size_t copied = packet->length <= COPIED_MOST ? packet->length : 0;
+	size_t copied = packet->length <= COPIED_MAX ? packet->length : 0;
 	uint8_t *header, *trailer;
 	struct message *message;
 	struct peer *peer;
@@ -514,10 +514,10 @@ static bool receive_error(struct soft_socket *socket)
 }
 
 /* Receives up to most messages. Returns how many. */
-static int receive_batch(struct soft_socket *socket, unsigned most)
+static int receive_batch(struct soft_socket *socket, unsigned max)
 {
 	struct soft_packet_io *packet_io = socket->transport->packet_io;
-	int count = recvmmsg(socket->fd, packet_io->in_headers, most, MSG_DONTWAIT, NULL);
+	int count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
 	if (count > 0)
@@ -547,9 +547,9 @@ static bool receive_batches(struct soft_socket *socket)
 }
 
 /* The command's handlers run in soft_leave(): none can close the socket during the rounds. */
-void soft_packet_io_readable(void *owner)
+void soft_packet_io_readable(void *context)
 {
-	struct soft_socket *socket = owner;
+	struct soft_socket *socket = context;
 	struct soft_transport *transport = socket->transport;
 
 	soft_enter(transport);
@@ -568,9 +568,9 @@ static bool poll_socket(struct soft_socket *socket)
 	return socket->streaming;
 }
 
-bool soft_packet_io_poll(void *owner)
+bool soft_packet_io_poll(void *context)
 {
-	struct soft_transport *transport = owner;
+	struct soft_transport *transport = context;
 	bool busy = false;
 
 	soft_enter(transport);

@@ -26,7 +26,7 @@
 
 enum {
 	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
-	LOOPBACK_MOST = 254,   /* own_loopback_socket() tries 127.0.0.1 to 127.0.0.254 */
+	LOOPBACK_MAX = 254,    /* own_loopback_socket() tries 127.0.0.1 to 127.0.0.254 */
 	MTU_CODE_LEAST = 1,
 	SKB_OVERHEAD = 512, /* at most: headers, headroom, struct skb_shared_info */
 	SKB_SIZE = 256,	    /* Linux's struct sk_buff */
@@ -141,7 +141,7 @@ static uint32_t path_mtu(struct soft_socket *socket)
 
 	if (socket->mtu && now < socket->mtu_expires)
 		return socket->mtu;
-	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MOST;
+	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MAX;
 	code = mtu_code(room > 0 ? (size_t)room : 0);
 	socket->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
 	socket->mtu_expires = now + CLOCK_NS_PER_S;
@@ -276,7 +276,7 @@ static struct soft_socket *own_loopback_socket(struct soft_transport *transport,
 	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
 		if (!socket->group && is_loopback4(&socket->address))
 			return socket;
-	for (int last = 1; last <= LOOPBACK_MOST; last++) {
+	for (int last = 1; last <= LOOPBACK_MAX; last++) {
 		struct soft_socket *socket;
 
 		address.bytes[3] = (uint8_t)last;
@@ -417,9 +417,9 @@ static int open_all_local(struct soft_transport *transport, const struct address
 }
 
 /* Loop callback: opens sockets on new addresses for listeners on the any address. */
-static void addresses_changed(void *owner)
+static void addresses_changed(void *context)
 {
-	struct soft_transport *transport = owner;
+	struct soft_transport *transport = context;
 	struct address failed;
 	uint8_t messages[4096]; /* discarded: getifaddrs(3) gives the current addresses */
 

@@ -109,14 +109,14 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	const struct log *log = endpoint->base.log;
 	struct soft_qp *qp;
 
-	if (options->send_depth > SOFT_DEEPEST_QUEUE || options->receive_depth > SOFT_DEEPEST_QUEUE) {
+	if (options->send_depth > SOFT_QP_DEPTH_MAX || options->receive_depth > SOFT_QP_DEPTH_MAX) {
 		log_error(log, endpoint->base.name,
-			  "a queue pair holds at most %d work requests in each direction, not %u", SOFT_DEEPEST_QUEUE,
+			  "a queue pair holds at most %d work requests in each direction, not %u", SOFT_QP_DEPTH_MAX,
 			  options->send_depth > options->receive_depth ? options->send_depth : options->receive_depth);
 		return OUTCOME_INTERNAL;
 	}
-	if (table->by_qpn.count >= SOFT_QUEUES_MOST) {
-		log_error(log, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QUEUES_MOST);
+	if (table->by_qpn.count >= SOFT_QPS_MAX) {
+		log_error(log, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
 		return OUTCOME_INTERNAL;
 	}
 	/* One more send, for the probe. */

@@ -140,7 +140,7 @@ static uint32_t load_icrc(const uint8_t *bytes)
 	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-_Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MOST < ICRC_INVERSE_END, "the tables cover the longest packet");
+_Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MAX < ICRC_INVERSE_END, "the tables cover the longest packet");
 
 enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
 			    size_t length, struct icrc_ip_id *ip_id)
@@ -149,7 +149,7 @@ enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_fl
 	uint32_t crc, difference, solution;
 	uint8_t flags;
 
-	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MOST)
+	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MAX)
 		return ICRC_BAD;
 	crc = icrc_headers(table, flow, assumed, length, bytes);
 	crc = icrc_update(table, crc, bytes + BASE_SIZE, length - BASE_SIZE - ICRC_SIZE);

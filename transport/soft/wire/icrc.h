@@ -17,7 +17,7 @@ enum {
 	ICRC_SIZE = 4, /* bytes at the end of the UDP payload, little-endian */
 	ICRC_INVERSE_STEP = 64,
 	ICRC_INVERSE_END = 8192,
-	ICRC_DATAGRAM_MOST = 8000 /* bytes of the longest UDP payload that is checked, with ICRC */
+	ICRC_DATAGRAM_MAX = 8000 /* bytes of the longest UDP payload that is checked, with ICRC */
 };
 
 struct icrc_table;

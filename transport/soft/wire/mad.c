@@ -238,8 +238,8 @@ bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 		mad->req.alternate_path = !is_zero(bytes + ALTERNATE_BEGIN, ALTERNATE_END - ALTERNATE_BEGIN);
 	if (kind == MAD_REJ) {
 		mad->rej.information = bytes + INFORMATION;
-		if (mad->rej.information_length > MAD_INFORMATION_MOST)
-			mad->rej.information_length = MAD_INFORMATION_MOST;
+		if (mad->rej.information_length > MAD_INFORMATION_MAX)
+			mad->rej.information_length = MAD_INFORMATION_MAX;
 	}
 	return true;
 }
@@ -268,7 +268,7 @@ void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 	}
 	if (mad->kind == MAD_REJ && mad->rej.information)
 		memcpy(bytes + INFORMATION, mad->rej.information,
-		       mad_min(mad->rej.information_length, MAD_INFORMATION_MOST));
+		       mad_min(mad->rej.information_length, MAD_INFORMATION_MAX));
 	if (mad->private_data)
 		memcpy(bytes + row->private_begin, mad->private_data, mad_min(mad->private_length, row->private_size));
 }

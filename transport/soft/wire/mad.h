@@ -21,7 +21,7 @@ enum {
 	MAD_SIZE = 256,
 	MAD_QPN = 1,
 	MAD_GID_SIZE = 16,
-	MAD_INFORMATION_MOST = 72, /* of a REJ */
+	MAD_INFORMATION_MAX = 72, /* of a REJ */
 };
 
 #define MAD_QKEY UINT32_C(0x80010000)
@@ -146,7 +146,7 @@ enum mad_reason {
 struct mad_rej {
 	uint8_t answered;	    /* enum mad_answered */
 	uint16_t reason;	    /* enum mad_reason, or another of IBTA 12.6.7.2 */
-	uint8_t information_length; /* at most MAD_INFORMATION_MOST */
+	uint8_t information_length; /* at most MAD_INFORMATION_MAX */
 	const uint8_t *information;
 };
 

@@ -118,7 +118,7 @@ bool packet_parse(const uint8_t *bytes, size_t length, struct packet *packet)
 	return true;
 }
 
-size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MOST])
+size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MAX])
 {
 	unsigned form = opcode_form(packet->opcode);
 	uint8_t *next = header + PACKET_BASE_SIZE;
@@ -174,17 +174,17 @@ int64_t rnr_delay(uint8_t code)
 }
 
 enum {
-	MTU_CODE_MOST = 5
+	MTU_CODE_MAX = 5
 };
 
 unsigned mtu_bytes(unsigned code)
 {
-	return code >= 1 && code <= MTU_CODE_MOST ? 128u << code : 0;
+	return code >= 1 && code <= MTU_CODE_MAX ? 128u << code : 0;
 }
 
 unsigned mtu_code(size_t bytes)
 {
-	unsigned code = MTU_CODE_MOST;
+	unsigned code = MTU_CODE_MAX;
 
 	while (code && mtu_bytes(code) > bytes)
 		code--;

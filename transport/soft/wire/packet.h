@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 enum {
-	PACKET_PORT = 4791,	    /* UDP destination port; any source port is accepted */
-	PACKET_PKEY = 0xffff,	    /* default partition, full member: the only one on RoCE */
-	PACKET_ICRC_SIZE = 4,	    /* after payload and pad */
-	PACKET_BASE_SIZE = 12,	    /* BTH */
-	PACKET_HEADER_MOST = 32,    /* with RETH and immediate */
-	PACKET_OVERHEAD_MOST = 84,  /* of an interface's MTU: IPv6, UDP, headers, ICRC */
-	PACKET_PAYLOAD_MOST = 4096, /* the largest path MTU */
+	PACKET_PORT = 4791,	   /* UDP destination port; any source port is accepted */
+	PACKET_PKEY = 0xffff,	   /* default partition, full member: the only one on RoCE */
+	PACKET_ICRC_SIZE = 4,	   /* after payload and pad */
+	PACKET_BASE_SIZE = 12,	   /* BTH */
+	PACKET_HEADER_MAX = 32,	   /* with RETH and immediate */
+	PACKET_OVERHEAD_MAX = 84,  /* of an interface's MTU: IPv6, UDP, headers, ICRC */
+	PACKET_PAYLOAD_MAX = 4096, /* the largest path MTU */
 };
 
 enum opcode {
@@ -108,7 +108,7 @@ struct packet {
 bool packet_parse(const uint8_t *bytes, size_t length, struct packet *packet);
 
 /* Writes the headers of a packet with packet->length payload bytes. Returns their length; 0: unknown opcode. */
-size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MOST]);
+size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MAX]);
 
 /* Returns the pad for a payload of length bytes. */
 static inline uint8_t packet_pad(size_t length)

@@ -12,7 +12,7 @@ CONNECTIONS ?= 1000000# of `make soak`, in all
 TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
 ENGINE ?= libfuzzer#    what tries it; or afl
 DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
-BASE ?= HEAD~1#         the commit that `make bloatcheck` compares with
+BASE ?= HEAD~1#         the commit that `make bloatcheck` and `make bench-since` compare with
 DEVICE ?=#              the RDMA device of `make check-hardware`
 MUTANTS ?=#             the rows of `make mutants`, as a shell pattern of their first lines; all if empty
 
@@ -227,6 +227,9 @@ bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
+bench-since: setup-bench all $(bench_programs) ## measure beside the program of the commit BASE
+	@BUILD=$(BUILD) BASE=$(BASE) test/bench/since
+
 .PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
 	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
-	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench
+	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench bench-since

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/state.h"
 
-bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *object)
+#include <stdarg.h>
+#include <stdio.h>
+
+bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *format,
+		  ...)
 {
-	if (!(rows[from].next & STATE_BIT(to))) {
+	bool allowed = rows[from].next & STATE_BIT(to);
+	char object[ERROR_OBJECT_SIZE];
+	va_list arguments;
+
+	if (allowed && !log->debug)
+		return true;
+	va_start(arguments, format);
+	vsnprintf(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	if (allowed)
+		log_debug(log, "%s: %s -> %s", object, rows[from].text, rows[to].text);
+	else
 		log_error(log, object, "defect: %s cannot follow %s", rows[to].text, rows[from].text);
-		return false;
-	}
-	log_debug(log, "%s: %s -> %s", object, rows[from].text, rows[to].text);
-	return true;
+	return allowed;
 }
 
 void state_enter(struct state *state, unsigned next, const char *object)
 {
-	state_change(state->rows, state->now, next, state->log, object);
+	state_change(state->rows, state->now, next, state->log, "%s", object);
 	state->now = next;
 	if (state->rows[next].waits)
 		loop_timer_start(state->loop, &state->deadline, state->timeout, state->expired, state->context);

@@ -18,10 +18,12 @@ struct state_row {
 };
 
 /*
- * Checks and traces a transition of object, for owners that keep the state and the deadline themselves. Returns false,
- * and reports a defect of the program, if the table does not allow it.
+ * Checks and traces a transition, for objects that keep the state and the deadline themselves. Returns false, and
+ * reports a defect of the program, if the table does not allow it. format gives the object's name, which is formatted
+ * only if it is printed.
  */
-bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *object);
+bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *format,
+		  ...) __attribute__((format(printf, 5, 6)));
 
 struct state {
 	const struct state_row *rows;

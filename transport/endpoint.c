@@ -96,7 +96,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
 
-	if (!state_change(states, endpoint->state, state, endpoint->log, name))
+	if (!state_change(states, endpoint->state, state, endpoint->log, "%s", name))
 		return false;
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)

@@ -82,10 +82,9 @@ static void end_step(struct ucmatose_connection *connection, enum step step)
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
 {
 	struct ucmatose *run = connection->run;
-	char name[32];
 
-	snprintf(name, sizeof(name), "connection %" PRIu32, connection->index);
-	state_change(states, connection->state, state, &run->environment->log, name);
+	state_change(states, connection->state, state, &run->environment->log, "connection %" PRIu32,
+		     connection->index);
 	run->in_state[connection->state]--;
 	run->in_state[state]++;
 	connection->state = state;

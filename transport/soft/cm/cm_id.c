@@ -342,13 +342,12 @@ static bool is_half_open(enum cm_state state)
 bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 {
 	struct soft_cm *cm = cm_id->cm;
-	char name[ADDRESS_TEXT_SIZE + sizeof(": cm_id 01234567")];
-	size_t length;
+	const struct log *log = cm->transport->base.log;
+	char host[ADDRESS_TEXT_SIZE] = "soft";
 
-	address_host(&cm_id->agreement.path.peer, name);
-	length = strlen(name);
-	snprintf(name + length, sizeof(name) - length, ": cm_id %08x", cm_id->local_id);
-	if (!state_change(states, cm_id->state, state, cm->transport->base.log, name))
+	if (log->debug)
+		address_host(&cm_id->agreement.path.peer, host);
+	if (!state_change(states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
 		return false;
 	loop_timer_stop(&cm_id->timer);
 	cm->half_open += is_half_open(state);

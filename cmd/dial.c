@@ -28,6 +28,7 @@ static bool hold(struct dial *dial, const struct held_message *message)
 
 	if (!dial->attempting)
 		return false;
+	dial->absent = dial->absent || message->error.kind != ERROR_OTHER;
 	if (dial->stale)
 		forget(dial);
 	dial->stale = false;
@@ -150,9 +151,9 @@ void dial_begin(struct dial *dial)
 	attempt_ended(dial, connect_next(dial));
 }
 
-void dial_failed(struct dial *dial, enum outcome outcome, bool absent)
+void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 {
-	dial->absent = dial->absent || absent;
+	dial->absent = dial->absent || busy;
 	if (dial->address_next < dial->address_count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);

@@ -54,7 +54,7 @@ struct dial {
 	struct log log;
 	int64_t until; /* of --wait-server, on the clock; 0: no waiting */
 	bool attempting;
-	bool absent; /* no server was there, at one of the addresses of this try */
+	bool absent; /* no server was there, or it was busy, at one of the addresses of this try */
 	bool stale;  /* the held messages are of the try before */
 	struct loop_timer pause;
 	struct resolver resolver;
@@ -76,10 +76,10 @@ void dial_resolve(struct dial *dial, enum address_family source);
 void dial_begin(struct dial *dial);
 
 /*
- * The attempt has failed. absent: no server was there, or it was busy with another client. Calls connect() for the next
- * address, or paused(), or failed().
+ * The attempt has failed. busy: the server was busy with another client. Calls connect() for the next address, or
+ * paused(), or failed().
  */
-void dial_failed(struct dial *dial, enum outcome outcome, bool absent);
+void dial_failed(struct dial *dial, enum outcome outcome, bool busy);
 
 /* Of the held errors the last one that no server was there, else the last one; NULL for none. */
 const struct error *dial_error(const struct dial *dial);

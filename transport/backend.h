@@ -82,11 +82,14 @@ void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
- * Reports a completion, and logs the cause of a failed one. raw: the backend's status number. words: its own text for
- * the status, or NULL. Drops completions of a connection that is not established. On the accepting side the first
- * receive may come before the RTU: then reports EVENT_ESTABLISHED first.
+ * Reports a completion, and logs the cause of a failed one. code_name and code: as in struct failure. words: the
+ * backend's own text for the status, or NULL. Drops completions of a connection that is not established. On the
+ * accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
  */
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words);
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
+		       const char *words);
+/* The code_name of a number of enum ibv_wc_status. */
+#define COMPLETION_CODE_NAME "completion status"
 
 /* Reports EVENT_ESTABLISHED unless endpoint_complete() already has. */
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
@@ -114,10 +117,10 @@ enum error_kind endpoint_errno_kind(int error);
 enum error_kind endpoint_rejection_kind(int reason);
 
 /*
- * Rate limit of the log for listeners and connections that are being accepted: anybody can send requests to a server.
- * Returns false if a line about this endpoint must not be logged now.
+ * Counts a line about this endpoint against the rate limit of the log. Returns false if it must not be logged now. Only
+ * listeners and connections that are being accepted are limited: anybody can send requests to a server.
  */
-bool endpoint_may_log(const struct endpoint *endpoint);
+bool endpoint_take_log_line(const struct endpoint *endpoint);
 
 /* Returns the exit code of a failure in the endpoint's state. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);

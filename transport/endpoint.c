@@ -57,7 +57,7 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 	endpoint->options = *options;
 }
 
-bool endpoint_may_log(const struct endpoint *endpoint)
+bool endpoint_take_log_line(const struct endpoint *endpoint)
 {
 	return (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING) ||
 	       log_allows(&endpoint->transport->request_log_limit);
@@ -81,12 +81,12 @@ static void state_timed_out(void *context)
 	struct endpoint *endpoint = context;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	endpoint->absent = endpoint->state <= ENDPOINT_CONNECTING;
-	if (endpoint_may_log(endpoint))
+	if (endpoint_take_log_line(endpoint))
 		log_failure(endpoint->log,
 			    &(struct failure){ .object = endpoint->name,
 					       .phase = states[endpoint->state].text,
-					       .kind = endpoint->absent ? ERROR_NO_REPLY : ERROR_OTHER },
+					       .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY
+											      : ERROR_OTHER },
 			    "timed out after %g s%s", units_seconds(endpoint->options.timeout),
 			    endpoint_timeout_cause(endpoint, cause));
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
@@ -162,7 +162,7 @@ void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 
 void endpoint_request_no_memory(struct endpoint *listener)
 {
-	if (endpoint_may_log(listener))
+	if (endpoint_take_log_line(listener))
 		log_error(listener->log, listener->name, "a request is refused: out of memory");
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
@@ -214,7 +214,8 @@ void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data
 				  });
 }
 
-void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, unsigned raw, const char *words)
+void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
+		       const char *words)
 {
 	if (endpoint->state == ENDPOINT_ACCEPTING && completion->status == COMPLETION_OK)
 		endpoint_established(endpoint, NULL, 0);
@@ -224,8 +225,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 		return;
 	if (completion->status != COMPLETION_OK)
 		log_failure(endpoint->log,
-			    &(struct failure){
-				    .object = endpoint->name, .code_name = "completion status", .code = (int)raw },
+			    &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 			    "%s failed: %s", work_kind_text(completion->kind),
 			    words ? words : completion_status_text(completion->status));
 	endpoint->handlers->completion(endpoint->context, endpoint, completion);

@@ -329,7 +329,6 @@ struct endpoint {
 	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	uint32_t qpn;		      /* 0: no QP */
 	uint32_t max_datagram;	      /* payload bytes: the port's active MTU; known with the domain */
-	bool absent;		      /* connect failed because no peer was there: a retry may succeed */
 	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
 	bool done; /* set by the command, which expects nothing more: do not log that the device failed */
 	struct endpoint_options options;

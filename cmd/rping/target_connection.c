@@ -118,7 +118,7 @@ static void target_endpoint_event(void *context, struct endpoint *endpoint, cons
 	case EVENT_ROUTE_RESOLVED:
 		outcome = send_request(target);
 		if (outcome)
-			dial_failed(&target->dial, outcome, endpoint->absent);
+			dial_failed(&target->dial, outcome, false);
 		return;
 	case EVENT_ESTABLISHED:
 		established(target, event);
@@ -131,7 +131,7 @@ static void target_endpoint_event(void *context, struct endpoint *endpoint, cons
 		break;
 	case EVENT_FAILED:
 		if (target->state.now == TARGET_CONNECTING)
-			dial_failed(&target->dial, event->outcome, endpoint->absent || is_busy(event));
+			dial_failed(&target->dial, event->outcome, is_busy(event));
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
 		break;

@@ -51,7 +51,7 @@ void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum
 	if (connection->index)
 		ucmatose_connection_fail(connection, outcome);
 	else
-		dial_failed(&connection->run->dial, outcome, connection->endpoint->absent);
+		dial_failed(&connection->run->dial, outcome, false);
 }
 
 void ucmatose_client_connect_more(struct ucmatose *run)

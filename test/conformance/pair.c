@@ -267,12 +267,23 @@ void bench_clear(struct bench *bench)
 	bench_linger(bench, 5);
 }
 
+static void record_error(const struct log *log, const struct error *error)
+{
+	((struct bench *)log->context)->error = *error;
+	log_print_error(log, error);
+}
+
+static const struct log_sink recording_sink = { .error = record_error, .hint = log_print_hint };
+
 bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command)
 {
 	const char *spin = getenv("CONFORMANCE_SPIN");
 
 	memset(bench, 0, sizeof(*bench));
-	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
+	bench->log = (struct log){ .name = "conformance",
+				   .debug = getenv("CONFORMANCE_DEBUG") != NULL,
+				   .sink = &recording_sink,
+				   .context = bench };
 	bench->remove_command = remove_command;
 	bench->accept = bench->answer_requests = true;
 	bench->region_size = 4096;

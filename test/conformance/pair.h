@@ -34,6 +34,7 @@ struct end {
 struct bench {
 	struct loop *loop;
 	struct log log;
+	struct error error; /* the last that the transport logged */
 	struct transport *transport;
 	struct channel *channel;
 	struct address address; /* of the device under test, port 0 */

@@ -299,7 +299,7 @@ static inline void complete(struct endpoint *endpoint, enum work_kind kind, uint
 {
 	struct completion completion = { .kind = kind, .tag = tag, .length = length };
 
-	endpoint_complete(endpoint, &completion, 0, NULL);
+	endpoint_complete(endpoint, &completion, NULL, 0, NULL);
 }
 
 /* The device takes the receive that was posted first. */
@@ -376,7 +376,6 @@ static inline void absent(struct endpoint *endpoint)
 	};
 
 	log_failure(endpoint->log, &failure, "nobody listens there");
-	endpoint->absent = true;
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
 

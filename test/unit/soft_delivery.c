@@ -8,7 +8,16 @@
 #include "test/unit/unit.h"
 #include "transport/backend.h"
 
-static const struct log quiet_log = { .name = "test", .sink = &log_discard };
+static enum error_kind last_kind; /* of the errors logged */
+
+static void record_error(const struct log *log, const struct error *error)
+{
+	(void)log;
+	last_kind = error->kind;
+}
+
+static const struct log_sink sink = { .error = record_error };
+static const struct log quiet_log = { .name = "test", .sink = &sink };
 static struct loop *loop;
 static struct transport *transport;
 static struct endpoint *endpoint;
@@ -58,34 +67,35 @@ static void end(void)
 	loop_destroy(loop);
 }
 
-static void absent_errors(void **state)
+static void kinds_of_errors(void **state)
 {
 	static const struct {
 		enum endpoint_state initial;
 		int reason, error; /* one of them is 0 */
-		bool absent;
+		enum error_kind kind;
 	} rows[] = {
-		{ ENDPOINT_CONNECTING, REJECTED_NO_LISTENER, 0, true },
-		{ ENDPOINT_CONNECTING, REJECTED_BY_CONSUMER, 0, false },
-		{ ENDPOINT_CONNECTING, ETIMEDOUT, 0, false }, /* a reject reason with the number of ETIMEDOUT */
-		{ ENDPOINT_CONNECTING, 0, ECONNREFUSED, true },
-		{ ENDPOINT_CONNECTING, 0, ETIMEDOUT, true },
-		{ ENDPOINT_CONNECTING, 0, EHOSTUNREACH, true },
-		{ ENDPOINT_CONNECTING, 0, ECONNRESET, false },
-		{ ENDPOINT_ESTABLISHED, 0, ECONNREFUSED, false },
-		{ ENDPOINT_ACCEPTING, 0, ETIMEDOUT, false },
+		{ ENDPOINT_CONNECTING, REJECTED_NO_LISTENER, 0, ERROR_NO_LISTENER },
+		{ ENDPOINT_CONNECTING, REJECTED_BY_CONSUMER, 0, ERROR_OTHER },
+		{ ENDPOINT_CONNECTING, ETIMEDOUT, 0, ERROR_OTHER }, /* a reject reason with the number of ETIMEDOUT */
+		{ ENDPOINT_CONNECTING, 0, ECONNREFUSED, ERROR_NO_LISTENER },
+		{ ENDPOINT_CONNECTING, 0, ETIMEDOUT, ERROR_NO_REPLY },
+		{ ENDPOINT_CONNECTING, 0, EHOSTUNREACH, ERROR_NO_REPLY },
+		{ ENDPOINT_CONNECTING, 0, ECONNRESET, ERROR_OTHER },
+		{ ENDPOINT_ESTABLISHED, 0, ECONNREFUSED, ERROR_OTHER },
+		{ ENDPOINT_ACCEPTING, 0, ETIMEDOUT, ERROR_OTHER },
 	};
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(rows[row].initial);
+		last_kind = rows[row].kind ? ERROR_OTHER : ERROR_NO_REPLY;
 		if (rows[row].reason)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
 			soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", rows[row].error);
 		soft_leave(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
-		assert_int_equal(endpoint->absent, rows[row].absent);
+		assert_int_equal(last_kind, rows[row].kind);
 		end();
 	}
 }
@@ -204,7 +214,7 @@ static void no_memory_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(absent_errors),
+		cmocka_unit_test(kinds_of_errors),
 		cmocka_unit_test(completions_are_ordered),
 		cmocka_unit_test(queued_completion_wakes_loop),
 		cmocka_unit_test(freed_endpoint_gets_nothing),

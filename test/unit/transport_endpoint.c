@@ -104,7 +104,16 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-static const struct log log_ = { .name = "tool" }, owner_log = { .name = "owner" };
+static enum error_kind last_kind; /* of the errors logged */
+
+static void record_error(const struct log *log, const struct error *error)
+{
+	last_kind = error->kind;
+	log_print_error(log, error);
+}
+
+static const struct log_sink sink = { .error = record_error, .hint = log_print_hint };
+static const struct log log_ = { .name = "tool", .sink = &sink }, owner_log = { .name = "owner" };
 static struct transport transport = { .backend = &backend, .log = &log_ };
 static struct channel channel = { .transport = &transport };
 
@@ -222,7 +231,8 @@ static bool was_connected(enum endpoint_state state)
 	       state == ENDPOINT_JOINED || state == ENDPOINT_LISTENING;
 }
 
-/* An expired deadline fails the endpoint, with a message. While connecting, the peer counts as absent. */
+/* An expired deadline fails the endpoint, with a message. While connecting, the kind is that the peer does not reply.
+ */
 static void deadlines(void **state)
 {
 	(void)state;
@@ -240,7 +250,7 @@ static void deadlines(void **state)
 		assert_int_equal(reported.events, 1);
 		assert_int_equal(reported.event.kind, EVENT_FAILED);
 		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
-		assert_int_equal(endpoint->absent, at <= ENDPOINT_CONNECTING);
+		assert_int_equal(last_kind, at <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER);
 		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
 		assert_non_null(strstr(finish(endpoint), ": timed out after 5 s\n"));
 		/* Timeout 0: no deadline. */
@@ -324,7 +334,7 @@ static void completions_in_every_state(void **state)
 							 : establishes || at == ENDPOINT_ESTABLISHED;
 
 				endpoint->state = at;
-				endpoint_complete(endpoint, &completion, 12,
+				endpoint_complete(endpoint, &completion, "completion status", 12,
 						  status == COMPLETION_OTHER ? "words" : NULL);
 				assert_int_equal(reported.completions, delivered);
 				assert_int_equal(reported.events, establishes);
@@ -352,14 +362,14 @@ static void request_log_lines_are_limited(void **state)
 	for (unsigned period = 0; period < 3; period++) {
 		endpoint->state = period == 1 ? ENDPOINT_LISTENING : ENDPOINT_ACCEPTING;
 		for (unsigned count = 0; count < 30; count++)
-			assert_int_equal(endpoint_may_log(endpoint), count < 10);
+			assert_int_equal(endpoint_take_log_line(endpoint), count < 10);
 		endpoint->state = ENDPOINT_ESTABLISHED;
-		assert_true(endpoint_may_log(endpoint));
+		assert_true(endpoint_take_log_line(endpoint));
 		endpoint->state = ENDPOINT_CONNECTING;
-		assert_true(endpoint_may_log(endpoint));
+		assert_true(endpoint_take_log_line(endpoint));
 		now += 10 * CLOCK_NS_PER_S - 1;
 		endpoint->state = ENDPOINT_ACCEPTING;
-		assert_false(endpoint_may_log(endpoint));
+		assert_false(endpoint_take_log_line(endpoint));
 		now++;
 	}
 	endpoint->state = ENDPOINT_IDLE;

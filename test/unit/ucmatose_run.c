@@ -1250,16 +1250,16 @@ static void hint_at_the_port_space(void **state)
 	static const struct {
 		enum port_space port_space;
 		int64_t wait_server;
-		bool absent;
+		enum error_kind kind;
 		const char *errors;
 	} rows[] = {
-		{ PORT_SPACE_IB, 0, true,
+		{ PORT_SPACE_IB, 0, ERROR_NO_LISTENER,
 		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server needs -P ib too\n" },
-		{ PORT_SPACE_IB, 0, false, failed },
-		{ PORT_SPACE_IB, 1, true,
+		{ PORT_SPACE_IB, 0, ERROR_OTHER, failed },
+		{ PORT_SPACE_IB, 1, ERROR_NO_REPLY,
 		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: no server within 1e-09 s "
 		  "(--wait-server)\n" },
-		{ PORT_SPACE_TCP, 0, true, failed },
+		{ PORT_SPACE_TCP, 0, ERROR_NO_LISTENER, failed },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -1272,8 +1272,8 @@ static void hint_at_the_port_space(void **state)
 		endpoint = endpoint_of(fake, 0);
 		resolved(fake, endpoint);
 		fake_clock_pass(MS);
-		endpoint->absent = rows[i].absent;
-		log_error(endpoint->log, endpoint->name, "it failed");
+		log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .kind = rows[i].kind },
+			    "it failed");
 		endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 		assert_over(fake, OUTCOME_NO_CONNECTION, rows[i].errors);
 	}
@@ -1287,9 +1287,9 @@ static void no_hint_at_the_port_space_once_connected(void **state)
 	fake->options.port_space = PORT_SPACE_IB;
 	start_client(fake, 1);
 	endpoint = connect_one(fake, 0, true);
-	endpoint->absent = true;
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .kind = ERROR_NO_REPLY }, "it failed");
 	endpoint_fail(endpoint, OUTCOME_FAILED);
-	assert_over(fake, OUTCOME_FAILED, "");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: 10.0.0.1:7471: it failed\n");
 }
 
 static void errors_of_an_established_connection_are_reported_at_once(void **state)

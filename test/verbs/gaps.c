@@ -420,25 +420,25 @@ static const struct {
 	enum provider_fabric fabric;
 	enum rdma_cm_event_type type;
 	int status;
-	bool absent;
+	enum error_kind kind;
 	const char *cause;
 } failures[] = {
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 8, true, "nobody listens there" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 28, false, "refused by the peer" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 4, false, "manager timed out" },
-	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, true, "nobody listens there" },
-	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, false, "refused by the peer" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, true, "no answer in time" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -EHOSTUNREACH, true, "no route to the host" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ENETUNREACH, false, "no route to the host" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, false, "the peer closed the connection" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, 1, false, "the connection manager gave up" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EADDRNOTAVAIL, false, "not an address of this host" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, false, "no RDMA device on the route to it" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -524, false, "the kernel does not support this" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EADDRINUSE, false, "the port is in use" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO, false, "Protocol error" },
-	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, true, "no answer in time" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 8, ERROR_NO_LISTENER, "nobody listens there" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 28, ERROR_OTHER, "refused by the peer" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 4, ERROR_OTHER, "manager timed out" },
+	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, ERROR_NO_LISTENER, "nobody listens there" },
+	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, ERROR_OTHER, "refused by the peer" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -EHOSTUNREACH, ERROR_NO_REPLY, "no route to the host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ENETUNREACH, ERROR_OTHER, "no route to the host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, ERROR_OTHER, "the peer closed the connection" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, 1, ERROR_OTHER, "the connection manager gave up" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EADDRNOTAVAIL, ERROR_OTHER, "not an address of this host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, ERROR_OTHER, "no RDMA device on the route to it" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -524, ERROR_OTHER, "the kernel does not support this" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EADDRINUSE, ERROR_OTHER, "the port is in use" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO, ERROR_OTHER, "Protocol error" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
 };
 
 static void why_it_did_not_connect(void **state)
@@ -459,7 +459,7 @@ static void why_it_did_not_connect(void **state)
 		if (!strstr(capture.text, failures[row].cause))
 			print_message("# row %zu: %s\n", row, capture.text);
 		assert_non_null(strstr(capture.text, failures[row].cause));
-		assert_int_equal(bench.client.endpoint->absent, failures[row].absent);
+		assert_int_equal(bench.error.kind, failures[row].kind);
 		assert_int_equal(bench.client.records[bench.client.count - 1].outcome, OUTCOME_NO_CONNECTION);
 		/* Once is enough. */
 		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
@@ -483,7 +483,7 @@ static void a_peer_says_no(void **state)
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_non_null(strstr(capture_end(&capture), "refused by the peer: \"not today\""));
-		assert_false(bench.client.endpoint->absent);
+		assert_int_equal(bench.error.kind, ERROR_OTHER);
 		assert_memory_equal(bench.client.private_data, "not today", 9);
 		end();
 	}
@@ -1553,13 +1553,17 @@ static void a_membership_that_fails(void **state)
 	}
 }
 
-/* What librdmacm answers at once decides what becomes of the endpoint; only an absent peer is worth another try. */
+/* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
+ * may succeed. */
 static void connecting_and_leaving_that_fail(void **state)
 {
 	static const struct {
 		int error;
-		bool absent;
-	} rows[] = { { ECONNREFUSED, true }, { ETIMEDOUT, true }, { EHOSTUNREACH, true }, { EINVAL, false } };
+		enum error_kind kind;
+	} rows[] = { { ECONNREFUSED, ERROR_NO_LISTENER },
+		     { ETIMEDOUT, ERROR_NO_REPLY },
+		     { EHOSTUNREACH, ERROR_NO_REPLY },
+		     { EINVAL, ERROR_OTHER } };
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
@@ -1572,7 +1576,7 @@ static void connecting_and_leaving_that_fail(void **state)
 		capture_begin(&capture);
 		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), OUTCOME_NO_CONNECTION);
 		assert_non_null(strstr(capture_end(&capture), "connecting: "));
-		assert_int_equal(bench.client.endpoint->absent, rows[row].absent);
+		assert_int_equal(bench.error.kind, rows[row].kind);
 		end();
 	}
 	for (int own_qp = 0; own_qp < 2; own_qp++) {

@@ -206,14 +206,15 @@ static void report_completion(const struct entry *entry)
 {
 	char text[CAUSE_MAX + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	enum completion_status status = entry->completion.status;
+	bool is_errno = status == COMPLETION_OTHER;
 
 	if (status == COMPLETION_RETRY_EXCEEDED)
 		snprintf(text, sizeof(text), "%s%s", completion_status_text(status),
 			 endpoint_timeout_cause(&entry->endpoint->base, timeout_cause));
-	else if (status == COMPLETION_OTHER)
+	else if (is_errno)
 		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror((int)entry->raw));
-	endpoint_complete(&entry->endpoint->base, &entry->completion, entry->raw,
-			  status == COMPLETION_RETRY_EXCEEDED || status == COMPLETION_OTHER ? text : NULL);
+	endpoint_complete(&entry->endpoint->base, &entry->completion, is_errno ? NULL : COMPLETION_CODE_NAME,
+			  (int)entry->raw, status == COMPLETION_RETRY_EXCEEDED || is_errno ? text : NULL);
 }
 
 static void deliver_completion(struct soft_delivery *delivery)
@@ -239,7 +240,7 @@ static void deliver_disconnected(struct soft_delivery *delivery, struct soft_end
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		if (endpoint_may_log(&endpoint->base))
+		if (endpoint_take_log_line(&endpoint->base))
 			log_failure(endpoint->base.log,
 				    &(struct failure){ .object = endpoint->base.name,
 						       .phase = endpoint_state_text(endpoint->base.state) },
@@ -264,8 +265,7 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct event *e
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
-	endpoint->base.absent = kind != ERROR_OTHER;
-	if (event->code_name && endpoint_may_log(&endpoint->base))
+	if (event->code_name && endpoint_take_log_line(&endpoint->base))
 		log_failure(endpoint->base.log,
 			    &(struct failure){ .object = endpoint->base.name,
 					       .phase = endpoint_state_text(endpoint->base.state),
@@ -340,7 +340,7 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 		if (endpoint->base.kind == ENDPOINT_LISTENER) {
 			endpoint_request_no_memory(&endpoint->base);
 		} else if (endpoint->base.handlers) {
-			if (endpoint_may_log(&endpoint->base))
+			if (endpoint_take_log_line(&endpoint->base))
 				log_error(endpoint->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {

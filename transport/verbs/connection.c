@@ -17,11 +17,11 @@ static uint8_t option_or(int64_t option, uint8_t preset)
 
 static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
 {
-	enum error_kind kind = endpoint_errno_kind(error);
-
-	endpoint->base.absent = kind != ERROR_OTHER;
 	log_failure(endpoint->base.log,
-		    &(struct failure){ .object = endpoint->base.name, .phase = what, .code = error, .kind = kind },
+		    &(struct failure){ .object = endpoint->base.name,
+				       .phase = what,
+				       .code = error,
+				       .kind = endpoint_errno_kind(error) },
 		    "%s", verbs_error_cause(error));
 	return OUTCOME_NO_CONNECTION;
 }

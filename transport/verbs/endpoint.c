@@ -283,9 +283,8 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 			return;
 		}
 	}
-	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_may_log(&endpoint->base))
+	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_take_log_line(&endpoint->base))
 		report_event(endpoint, event);
-	endpoint->base.absent = verbs_event_kind(event) != ERROR_OTHER;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, data, event->param.conn.private_data_len);
 	else

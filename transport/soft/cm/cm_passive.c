@@ -167,7 +167,7 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 		return false;
 	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
-		if (endpoint_may_log(&listener->base))
+		if (endpoint_take_log_line(&listener->base))
 			log_error(listener->base.log, listener->base.name,
 				  "%u connections are half open, the most: the oldest give way to new ones (--backlog)",
 				  cm->half_open);

@@ -8,40 +8,58 @@ const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
 
+/* The options that need a feature of the transport, whatever their value or for one word. */
+static const struct feature_option {
+	enum transport_feature feature;
+	const char *option; /* long name */
+	const char *word;
+} feature_options[] = {
+	{ FEATURE_DEVICE, "device", NULL },
+	{ FEATURE_PORT, "port-num", NULL },
+	{ FEATURE_GID_INDEX, "gid-index", NULL },
+	{ FEATURE_SERVICE_LEVEL, "service-level", NULL },
+	{ FEATURE_MTU, "mtu", NULL },
+	{ FEATURE_INLINE, "inline", NULL },
+	{ FEATURE_NATIVE_GID, "mgid", NULL },
+	{ FEATURE_NATIVE_GID, "format", "gid" },
+	{ FEATURE_IPOIB, "port-space", "ipoib" },
+};
+
 static bool is_given(const struct option *table, uint64_t given, const char *name)
 {
 	return options_has(table, name) && options_given(table, given, name);
 }
 
-/* True if the option has the unsupported word, or is unsupported with any value. */
-static bool matches_word(const struct option *table, const void *options, const struct unsupported_option *unsupported)
+static bool matches_word(const struct option *table, const void *options, const struct feature_option *needs)
 {
 	int64_t value;
 
-	for (const struct option *row = option_first(table); row && unsupported->word; row = option_next(row)) {
-		if (strcmp(row->name, unsupported->option) != 0 || row->type != OPTION_WORD)
+	for (const struct option *row = option_first(table); row && needs->word; row = option_next(row)) {
+		if (strcmp(row->name, needs->option) != 0 || row->type != OPTION_WORD)
 			continue;
 		memcpy(&value, (const char *)options + row->offset, sizeof(value));
 		for (const struct option_word *word = row->words; word->word; word++)
-			if (word->value == value && !strcmp(word->word, unsupported->word))
+			if (word->value == value && !strcmp(word->word, needs->word))
 				return true;
 	}
-	return !unsupported->word;
+	return !needs->word;
 }
 
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given)
 {
 	static const char *const device_options[] = { "port-num", "gid-index" };
-	const struct unsupported_option *unsupported = transport_unsupported_options(&transport);
 	char option[64];
 
-	for (; unsupported->option; unsupported++) {
-		if (!is_given(table, given, unsupported->option) || !matches_word(table, options, unsupported))
+	for (size_t i = 0; i < sizeof(feature_options) / sizeof(feature_options[0]); i++) {
+		const struct feature_option *needs = &feature_options[i];
+		const char *reason = transport_unsupported(&transport, needs->feature);
+
+		if (!reason || !is_given(table, given, needs->option) || !matches_word(table, options, needs))
 			continue;
-		snprintf(option, sizeof(option), "--%s%s%s", unsupported->option, unsupported->word ? " " : "",
-			 unsupported->word ? unsupported->word : "");
-		log_error(log, option, "not with --transport %s: %s", transport, unsupported->reason);
+		snprintf(option, sizeof(option), "--%s%s%s", needs->option, needs->word ? " " : "",
+			 needs->word ? needs->word : "");
+		log_error(log, option, "not with --transport %s: %s", transport, reason);
 		return OUTCOME_USAGE;
 	}
 	for (size_t i = 0; i < sizeof(device_options) / sizeof(device_options[0]); i++) {

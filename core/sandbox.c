@@ -202,7 +202,7 @@ static void emit_program(struct program *program, unsigned grants)
 	emit(program, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);
 }
 
-static const char label[] = "--sandbox";
+static const char label[] = "sandbox";
 
 bool sandbox_is_possible(const struct log *log)
 {

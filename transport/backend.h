@@ -38,7 +38,8 @@ struct backend {
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
 	void (*local_addresses)(const struct endpoint *listener, char text[]); /* NULL: none to add */
-	const struct unsupported_option *unsupported;
+	/* Reasons, for transport_unsupported(). */
+	const char *unsupported[FEATURE_COUNT];
 };
 
 /* Base of the backend's struct. */
@@ -52,7 +53,7 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 
 /* The value of a path option, or PATH_UNSET. */
 #define endpoint_option(endpoint, option) ((endpoint)->options.path ? (endpoint)->options.path->option : PATH_UNSET)
-/* From --tos or --dscp, or PATH_UNSET. */
+/* From dscp or type_of_service, or PATH_UNSET. */
 int endpoint_type_of_service(const struct endpoint *endpoint);
 
 /*

@@ -59,10 +59,10 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 	const struct path_options *options = endpoint->options.path;
 	char named[256] = "", host[ADDRESS_TEXT_SIZE];
 
-	append_option(named, sizeof(named), "--interface", options->interface, PATH_UNSET);
-	append_option(named, sizeof(named), "--device", options->device, PATH_UNSET);
-	append_option(named, sizeof(named), "--port-num", NULL, options->port);
-	append_option(named, sizeof(named), "--gid-index", NULL, options->gid_index);
+	append_option(named, sizeof(named), "interface", options->interface, PATH_UNSET);
+	append_option(named, sizeof(named), "device", options->device, PATH_UNSET);
+	append_option(named, sizeof(named), "port", NULL, options->port);
+	append_option(named, sizeof(named), "GID index", NULL, options->gid_index);
 	if (is_unset(source))
 		log_error(endpoint->log, endpoint->name, "no local %s address belongs to %s",
 			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", named);
@@ -77,7 +77,7 @@ static bool has_address(const struct interface_address *entry, const struct addr
 {
 	struct address wanted = *address;
 
-	/* --interface implies the scope; the kernel omits it in the addresses of a request. */
+	/* The interface of the options implies the scope; the kernel omits it in the addresses of a request. */
 	if (!wanted.scope)
 		wanted.scope = entry->address.scope;
 	return address_same_host(&entry->address, &wanted) ||

@@ -35,7 +35,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 		if (name && spelling_distance(name, (*backend)->name) < SPELLING_FAR)
 			nearest = (*backend)->name;
 	}
-	log_error(log, "--transport", "'%s' is not one of those built in: %s", name ? name : "", names);
+	log_error(log, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
 	if (nearest)
 		log_hint(log, "did you mean %s?", nearest);
 	return OUTCOME_USAGE;
@@ -53,15 +53,14 @@ bool transport_opens_devices(const char *name)
 	return backend && backend->opens_devices;
 }
 
-const struct unsupported_option *transport_unsupported_options(const char **name)
+const char *transport_unsupported(const char **name, enum transport_feature feature)
 {
-	static const struct unsupported_option none[] = { { 0 } };
 	const struct backend *backend = find_backend(*name);
 
 	if (!backend)
-		return none;
+		return NULL;
 	*name = backend->name;
-	return backend->unsupported;
+	return backend->unsupported[feature];
 }
 
 void transport_spin(struct transport *transport, int64_t nanoseconds)

@@ -54,11 +54,24 @@ const char *transport_name(const struct transport *transport);
  */
 bool transport_opens_devices(const char *name);
 
+/* What some backends do not support: options of a path, and addresses of InfiniBand. */
+enum transport_feature {
+	FEATURE_DEVICE,
+	FEATURE_PORT,
+	FEATURE_GID_INDEX,
+	FEATURE_SERVICE_LEVEL,
+	FEATURE_MTU,
+	FEATURE_INLINE,
+	FEATURE_NATIVE_GID,
+	FEATURE_IPOIB, /* PORT_SPACE_IPOIB */
+	FEATURE_COUNT
+};
+
 /*
- * Returns the options that the backend *name does not support; none if it is not built in. For NULL sets *name to the
- * default backend.
+ * Returns why the backend *name does not support the feature, or NULL if it does or is not built in. For NULL sets
+ * *name to the default backend.
  */
-const struct unsupported_option *transport_unsupported_options(const char **name);
+const char *transport_unsupported(const char **name, enum transport_feature feature);
 
 /*
  * Sets how long the loop polls after the last work before it sleeps, in nanoseconds. 0, the default, sleeps at once;
@@ -239,7 +252,7 @@ struct endpoint_handlers {
 
 /*
  * The path of an endpoint's packets. PATH_UNSET leaves a number to the routing table, device or backend. Backends do
- * not support all: transport_unsupported_options().
+ * not support all: transport_unsupported().
  */
 struct path_options {
 	const char *device; /* "rxe0"; NULL for any */
@@ -291,13 +304,6 @@ struct path {
 	uint32_t mtu; /* bytes */
 	uint32_t qpn;
 	uint32_t peer_qpn;
-};
-
-/* A command line option that a backend does not support. */
-struct unsupported_option {
-	const char *option; /* long name; NULL ends the list */
-	const char *word;   /* the unsupported value; NULL: any */
-	const char *reason;
 };
 
 enum {

@@ -208,7 +208,7 @@ static void timeout_causes(void **state)
 		{ 0, 0, false, "" },
 		{ EPERM, EHOSTUNREACH, true, "; this host refuses to send: Operation not permitted (errno 1)" },
 		{ 0, EHOSTUNREACH, true, "; ICMP says: No route to host (errno 113)" },
-		{ 0, 0, true, "; ICMP: the packets are too long for the path, see --mtu" },
+		{ 0, 0, true, "; ICMP: the packets are too long for the path, reduce the MTU" },
 	};
 	const struct address address = address_of("10.0.0.1");
 	struct soft_endpoint endpoint = { .path.socket = stack_socket(transport, &address) };

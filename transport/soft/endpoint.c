@@ -272,20 +272,6 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 	return soft_qp_post(soft_endpoint_of(base)->qp, work, count);
 }
 
-#define NATIVE_ADDRESSES "InfiniBand's own addresses need InfiniBand: there is only IP"
-
-const struct unsupported_option soft_unsupported_options[] = {
-	{ "device", NULL, "it has none: choose the path with --interface or a local address" },
-	{ "port-num", NULL, "it has no ports: choose the path with --interface or a local address" },
-	{ "gid-index", NULL, "there is no table of GIDs: a local address is the GID" },
-	{ "service-level", NULL, "UDP has none: --tos or --dscp marks the packets" },
-	{ "inline", NULL, "there is no device that would fetch a message from memory" },
-	{ "mgid", NULL, NATIVE_ADDRESSES },
-	{ "format", "gid", NATIVE_ADDRESSES },
-	{ "port-space", "ipoib", "an InfiniBand subnet manager makes its groups, and UDP has none" },
-	{ NULL, NULL, NULL },
-};
-
 void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
@@ -300,7 +286,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP says: %s (errno %d)",
 			 strerror(endpoint->icmp_errno), endpoint->icmp_errno);
 	else if (socket && soft_socket_mtu_exceeded(socket))
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP: the packets are too long for the path, see --mtu");
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
+			 "; ICMP: the packets are too long for the path, reduce the MTU");
 	else if (dropped)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);

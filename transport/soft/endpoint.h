@@ -56,7 +56,6 @@ enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_
 enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel);
 void soft_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
-extern const struct unsupported_option soft_unsupported_options[];
 
 /* group.c */
 enum outcome soft_join(struct endpoint *endpoint, void *context);

@@ -7,11 +7,6 @@
 
 #include "transport/verbs/verbs.h"
 
-const struct unsupported_option verbs_unsupported_options[] = {
-	{ "mtu", NULL, "the connection manager takes it from the port: set the MTU of the interface" },
-	{ NULL, NULL, NULL },
-};
-
 static const char *device_name(const struct rdma_cm_id *id)
 {
 	return ibv_get_device_name(id->verbs->device);
@@ -48,11 +43,11 @@ static bool has_gid(const struct rdma_cm_id *id, int64_t index)
 static const char *unmet_option(const struct rdma_cm_id *id, const struct path_options *options)
 {
 	if (options->device && strcmp(options->device, device_name(id)) != 0)
-		return "--device";
+		return "device";
 	if (options->port != PATH_UNSET && options->port != id->port_num)
-		return "--port-num";
+		return "port";
 	if (options->gid_index != PATH_UNSET && !has_gid(id, options->gid_index))
-		return "--gid-index";
+		return "GID index";
 	return NULL;
 }
 
@@ -82,8 +77,8 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 	if (wanted == PATH_UNSET || used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
 	log_error(log, endpoint->base.name,
-		  "the connection manager uses GID index %d of %s, port %u, not the one of --gid-index", (int)used,
-		  device_name(endpoint->id), endpoint->id->port_num);
+		  "the connection manager uses GID index %d of %s, port %u, not the requested %d", (int)used,
+		  device_name(endpoint->id), endpoint->id->port_num, (int)wanted);
 	log_hint(log, "its type of RoCE is a setting of the port: cma_roce_mode -d %s -p %u", device_name(endpoint->id),
 		 endpoint->id->port_num);
 	return OUTCOME_NO_CONNECTION;
@@ -100,8 +95,8 @@ enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
 		return OUTCOME_NO_CONNECTION;
 	log_error(endpoint->base.log, endpoint->base.name,
-		  "the local address belongs to the device %s, port %u, not the one of %s", device_name(endpoint->id),
-		  endpoint->id->port_num, option);
+		  "the local address belongs to the device %s, port %u, not to the requested %s",
+		  device_name(endpoint->id), endpoint->id->port_num, option);
 	return OUTCOME_NO_CONNECTION;
 }
 

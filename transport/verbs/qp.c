@@ -67,11 +67,11 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 	if (!endpoint->qp)
 		return false;
 	verbs_qp_destroy(endpoint);
-	log_errno(log, device, error, "creating a queue pair with --inline %u", wanted);
+	log_errno(log, device, error, "creating a queue pair with %u bytes inline", wanted);
 	if (attributes->cap.max_inline_data)
-		log_hint(log, "%s takes --inline %u", device, attributes->cap.max_inline_data);
+		log_hint(log, "%s takes at most %u bytes inline", device, attributes->cap.max_inline_data);
 	else
-		log_hint(log, "%s takes nothing inline: leave --inline out", device);
+		log_hint(log, "%s takes nothing inline", device);
 	return true;
 }
 

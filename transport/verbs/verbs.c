@@ -141,5 +141,7 @@ const struct backend verbs_backend = {
 	.source_fits = WITH_PATH ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || WITH_DOCTOR ? verbs_path : NULL,
 	.timeout_cause = verbs_timeout_cause,
-	.unsupported = verbs_unsupported_options,
+	.unsupported = {
+		[FEATURE_MTU] = "the connection manager takes it from the port: set the MTU of the interface",
+	},
 };

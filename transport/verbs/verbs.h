@@ -241,7 +241,6 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 /* path.c */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
-extern const struct unsupported_option verbs_unsupported_options[];
 /* Logs an error if the id is bound to another device, port or GID than the options name. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
 /* The same for the GID index of a connection or membership. */

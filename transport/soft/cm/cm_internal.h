@@ -50,7 +50,7 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	CM_BACKLOG = 1024,	      /* pending requests of a listener without --backlog */
+	CM_BACKLOG = 1024,	      /* pending requests of a listener, by default */
 	CM_RESEND_HALF_OPEN_MAX = 64, /* with more half-open cm_ids only a duplicate REQ resends a REP */
 	CM_ORPHANS_MAX = 1024,	      /* cm_ids without endpoint that resend DREQ */
 	CM_TIMEWAIT_MAX = 4096,	      /* cm_ids in timewait */

@@ -49,8 +49,8 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 
 const char *transport_name(const struct transport *transport);
 /*
- * Whether the backend (NULL: the default) opens device files, also after a listener was created, as a request may
- * arrive on any device. They are unusable after a change of privileges.
+ * Whether the backend (NULL: the default) needs RDMA devices. It opens their files also after a listener was created,
+ * as a request may arrive on any device. They are unusable after a change of privileges.
  */
 bool transport_opens_devices(const char *name);
 
@@ -98,6 +98,7 @@ struct domain {
 	const char *device; /* "rxe0" */
 	enum fabric fabric;
 	bool multicast;	      /* supports unreliable datagrams and groups */
+	bool ip6_multicast;   /* supports groups of IPv6 addresses */
 	bool removed;	      /* the device was removed: its endpoints fail */
 	uint32_t max_message; /* bytes */
 	uint32_t max_qp_wr;   /* work requests of a send or receive queue */

@@ -180,7 +180,6 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 {
 	const struct domain *domain = &selftest->testbed.domain;
 	const struct address *address = &selftest->testbed.address;
-	bool kernel_cm = transport_opens_devices(transport_name(selftest->environment->transport));
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
 	if (!row->multicast)
@@ -188,7 +187,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	if (!domain->multicast)
 		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP"
 						      : "the device does not support multicast";
-	if (kernel_cm && domain->fabric == FABRIC_ROCE && address->family == ADDRESS_IP6)
+	if (!domain->ip6_multicast && address->family == ADDRESS_IP6)
 		return "Linux's RDMA CM does not support IPv6 groups on RoCE v2";
 	if (address_same_host(address, &loopback))
 		return "Linux does not support IPv6 multicast on the loopback interface";

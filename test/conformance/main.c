@@ -30,7 +30,7 @@ static const char *excluded(const char *transport, const struct bench *bench, co
 
 	if (row->group && !domain->multicast)
 		return "the device has no multicast";
-	if (row->group && bench->address.family == ADDRESS_IP6 && !strcmp(transport, "verbs"))
+	if (row->group && bench->address.family == ADDRESS_IP6 && !domain->ip6_multicast)
 		return "Linux has no IPv6 groups on RoCE";
 	for (size_t index = 0; index < sizeof(exclusions) / sizeof(*exclusions); index++)
 		if (!strcmp(exclusions[index].transport, transport) && exclusions[index].fabric == domain->fabric &&

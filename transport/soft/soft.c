@@ -41,6 +41,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 		.device = "udp",
 		.fabric = FABRIC_ROCE,
 		.multicast = true,
+		.ip6_multicast = true,
 		.max_message = SOFT_LONGEST_MESSAGE,
 		.max_qp_wr = SOFT_QP_DEPTH_MAX,
 	};

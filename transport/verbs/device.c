@@ -273,6 +273,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	domain->port = id->port_num;
 	domain->base.fabric = fabric_of(id->verbs, &port);
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
+	/* Linux's RDMA CM does not support them on RoCE v2. */
+	domain->base.ip6_multicast = domain->base.fabric == FABRIC_INFINIBAND;
 	domain->base.max_message = port.max_msg_sz;
 	domain->base.max_qp_wr = (uint32_t)domain->limits.max_qp_wr;
 	domain->pd = ibv_alloc_pd(id->verbs);

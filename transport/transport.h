@@ -92,7 +92,7 @@ enum fabric {
 	FABRIC_IWARP,
 };
 
-/* A device or one of its ports. Owned by the transport. */
+/* A device or one of its ports. Owned by the transport; commands only read it. */
 struct domain {
 	struct transport *transport;
 	const char *device; /* "rxe0" */
@@ -104,7 +104,7 @@ struct domain {
 	uint32_t max_qp_wr;   /* work requests of a send or receive queue */
 };
 
-/* Registered memory. Base of the backend's struct. */
+/* Registered memory. Base of the backend's struct. Commands write the memory only. */
 struct region {
 	struct domain *domain;
 	uint8_t *memory;
@@ -323,22 +323,25 @@ struct endpoint_options {
 	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
 };
 
-/* Base of the backend's struct. Commands write only handlers, context and, before endpoint_create_qp(), options. */
+/* Base of the backend's struct. */
 struct endpoint {
+	/* Commands write these, options before endpoint_create_qp() ... */
+	const struct endpoint_handlers *handlers;
+	void *context;
+	bool done; /* the command expects nothing more: do not log that the device failed */
+	struct endpoint_options options;
+
+	/* ... and only read these. */
 	struct transport *transport;
 	struct channel *channel;
 	const struct log *log;
 	enum endpoint_kind kind;
 	enum endpoint_state state;
-	const struct endpoint_handlers *handlers;
-	void *context;
 	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
 	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	uint32_t qpn;		      /* 0: no QP */
 	uint32_t max_datagram;	      /* payload bytes: the port's active MTU; known with the domain */
 	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
-	bool done; /* set by the command, which expects nothing more: do not log that the device failed */
-	struct endpoint_options options;
 	struct address local;
 	struct address peer;
 	struct loop_timer deadline; /* of the current state */

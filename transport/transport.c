@@ -117,7 +117,7 @@ void endpoint_destroy(struct endpoint *endpoint)
 	endpoint->transport->backend->endpoint_destroy(endpoint);
 }
 
-/* ---- checks of a call: a failure is a bug of the command, and does not reach the backend ---- */
+/* ---- calls: a misuse is a bug of the command, and does not reach the backend ---- */
 
 enum call {
 	CALL_LISTEN,
@@ -137,17 +137,18 @@ static const struct call_row {
 	uint8_t kinds;
 	bool queue; /* whether the endpoint must have a QP, or must not */
 	uint16_t states;
+	enum endpoint_state next; /* after a success; not set where the state stays */
 } calls[] = {
-	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE) },
-	[CALL_RESOLVE] = { "resolving", BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE) },
+	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE), ENDPOINT_LISTENING },
+	[CALL_RESOLVE] = { "resolving", BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE), ENDPOINT_RESOLVING_ADDRESS },
 	[CALL_CREATE_QP] = { "making a queue pair", BIT(CONNECTION) | BIT(GROUP), false,
-			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
-	[CALL_CONNECT] = { "connecting", BIT(CONNECTION), true, BIT(ROUTE_RESOLVED) },
-	[CALL_ACCEPT] = { "accepting", BIT(CONNECTION), true, BIT(REQUESTED) },
-	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED) },
-	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED) },
+			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), 0 },
+	[CALL_CONNECT] = { "connecting", BIT(CONNECTION), true, BIT(ROUTE_RESOLVED), ENDPOINT_CONNECTING },
+	[CALL_ACCEPT] = { "accepting", BIT(CONNECTION), true, BIT(REQUESTED), ENDPOINT_ACCEPTING },
+	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED), ENDPOINT_DISCONNECTING },
+	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED), ENDPOINT_JOINING },
 	[CALL_POST] = { "posting", BIT(CONNECTION) | BIT(GROUP), true,
-			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
+			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), 0 },
 };
 
 static bool call_allowed(const struct endpoint *endpoint, enum call call)
@@ -172,6 +173,14 @@ static bool private_data_allowed(const struct endpoint *endpoint, enum call call
 	return false;
 }
 
+/* After the backend's function of a call: enters the next state unless it failed. Returns its outcome. */
+static enum outcome call_returned(struct endpoint *endpoint, enum call call, enum outcome outcome)
+{
+	if (!outcome)
+		endpoint_enter(endpoint, calls[call].next);
+	return outcome;
+}
+
 /* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
 static int work_error(const struct work *work)
 {
@@ -193,11 +202,9 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 	endpoint->local = local;
 	if (!outcome)
 		outcome = endpoint->transport->backend->listen(endpoint, &local);
-	if (outcome)
-		return outcome;
-	endpoint_name(endpoint);
-	endpoint_enter(endpoint, ENDPOINT_LISTENING);
-	return OUTCOME_OK;
+	if (!outcome)
+		endpoint_name(endpoint);
+	return call_returned(endpoint, CALL_LISTEN, outcome);
 }
 
 enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
@@ -215,9 +222,7 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	outcome = path_find_source(endpoint, destination->family, &local);
 	if (!outcome)
 		outcome = endpoint->transport->backend->resolve(endpoint, local.family ? &local : NULL, destination);
-	if (!outcome)
-		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ADDRESS);
-	return outcome;
+	return call_returned(endpoint, CALL_RESOLVE, outcome);
 }
 
 enum outcome endpoint_create_qp(struct endpoint *endpoint)
@@ -229,24 +234,16 @@ enum outcome endpoint_create_qp(struct endpoint *endpoint)
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
-	enum outcome outcome = OUTCOME_INTERNAL;
-
-	if (private_data_allowed(endpoint, CALL_CONNECT, length))
-		outcome = endpoint->transport->backend->connect(endpoint, data, length);
-	if (!outcome)
-		endpoint_enter(endpoint, ENDPOINT_CONNECTING);
-	return outcome;
+	if (!private_data_allowed(endpoint, CALL_CONNECT, length))
+		return OUTCOME_INTERNAL;
+	return call_returned(endpoint, CALL_CONNECT, endpoint->transport->backend->connect(endpoint, data, length));
 }
 
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
-	enum outcome outcome = OUTCOME_INTERNAL;
-
-	if (private_data_allowed(endpoint, CALL_ACCEPT, length))
-		outcome = endpoint->transport->backend->accept(endpoint, data, length);
-	if (!outcome)
-		endpoint_enter(endpoint, ENDPOINT_ACCEPTING);
-	return outcome;
+	if (!private_data_allowed(endpoint, CALL_ACCEPT, length))
+		return OUTCOME_INTERNAL;
+	return call_returned(endpoint, CALL_ACCEPT, endpoint->transport->backend->accept(endpoint, data, length));
 }
 
 void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
@@ -257,24 +254,16 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 
 enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
-	enum outcome outcome = OUTCOME_INTERNAL;
-
-	if (call_allowed(endpoint, CALL_DISCONNECT))
-		outcome = endpoint->transport->backend->disconnect(endpoint);
-	if (!outcome)
-		endpoint_enter(endpoint, ENDPOINT_DISCONNECTING);
-	return outcome;
+	if (!call_allowed(endpoint, CALL_DISCONNECT))
+		return OUTCOME_INTERNAL;
+	return call_returned(endpoint, CALL_DISCONNECT, endpoint->transport->backend->disconnect(endpoint));
 }
 
 enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
-	enum outcome outcome = OUTCOME_INTERNAL;
-
-	if (call_allowed(endpoint, CALL_JOIN))
-		outcome = endpoint->transport->backend->join(endpoint, context);
-	if (!outcome)
-		endpoint_enter(endpoint, ENDPOINT_JOINING);
-	return outcome;
+	if (!call_allowed(endpoint, CALL_JOIN))
+		return OUTCOME_INTERNAL;
+	return call_returned(endpoint, CALL_JOIN, endpoint->transport->backend->join(endpoint, context));
 }
 
 enum outcome endpoint_leave(struct endpoint *endpoint)

@@ -8,7 +8,8 @@
  * regions and completion queues, so connections need little memory.
  *
  * Messages. The transport logs the cause of each failure before a function returns anything but OUTCOME_OK, and before
- * it reports EVENT_FAILED or a failed completion.
+ * it reports EVENT_FAILED or a failed completion. An owner whose log has a sink gets it there as a struct error, whose
+ * kind says whether another try may succeed.
  *
  * Order. Callbacks come from the loop, never from a function below. EVENT_ESTABLISHED comes before the endpoint's first
  * completion, EVENT_DISCONNECTED after the last; the kernel does not order the two descriptors. Flushed work is not

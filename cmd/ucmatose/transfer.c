@@ -9,7 +9,8 @@
  *  - rdmatest peer: grants. A sender may send as many messages as the peer's hello says, and half of that more for each
  *    message of zero bytes (a grant) that comes back. The two directions take turns, and the last grant of one is used
  *    up before the other starts: grants and messages never share a ring at the same time. RNR NAKs would cost a pause
- *    per window, and iWARP has none: there the connection breaks.
+ *    per window, and iWARP has none: there the connection breaks. Measured on soft-RoCE (ucmatose -S 64 -C 3000):
+ *    8.8 times the rate with RNR NAKs. Over soft, whose pauses are short, 0.9 times that rate.
  *  - stock peer: RNR NAKs. The sender retries up to --rnr-retry.
  *  - stock peer on iWARP: none. All receives are posted beforehand. They may share slots, because a stock peer's bytes
  *    are arbitrary and only their number can be checked.
@@ -37,6 +38,8 @@ enum {
 	WINDOW_MAX = 64, /* enough to hide a round trip, and few enough for a thousand connections */
 	WINDOW_LEAST = 4,
 	BATCH_MAX = WINDOW_MAX / 2,
+	/* In flight: the two halves of a window. One has 0.63 of the rate (soft, -S 64 -C 200000, two processors). */
+	GRANTS_MAX = 2,
 	TAG_GRANT = WORK_TAG_MAX,
 };
 
@@ -56,9 +59,9 @@ static uint64_t slot_count(const struct ucmatose *run, const struct domain *doma
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
 	uint64_t max = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MAX);
 
-	/* The send queue needs one more entry, for a grant. */
-	if (max >= domain->max_qp_wr)
-		max = domain->max_qp_wr > 1 ? domain->max_qp_wr - 1 : 1;
+	/* The send queue needs entries for grants. */
+	if (max + GRANTS_MAX > domain->max_qp_wr)
+		max = domain->max_qp_wr > GRANTS_MAX ? domain->max_qp_wr - GRANTS_MAX : 1;
 	return min_of(min_of(slots ? slots : 1, max), run->messages);
 }
 
@@ -214,7 +217,7 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	outcome = connection->memory ? OUTCOME_OK : assign_memory(connection);
 	if (outcome)
 		return outcome;
-	endpoint->options.send_depth = connection->memory->slots + 1; /* and a grant */
+	endpoint->options.send_depth = connection->memory->slots + GRANTS_MAX;
 	endpoint->options.receive_depth = connection->memory->depth;
 	set_grants(connection);
 	outcome = endpoint_create_qp(endpoint);
@@ -281,7 +284,7 @@ static enum outcome send_grant(struct ucmatose_connection *connection)
 		.offset = connection->send_offset,
 	};
 
-	connection->grant_in_flight = true;
+	connection->grants_in_flight++;
 	return endpoint_post(connection->endpoint, &work, 1);
 }
 
@@ -291,7 +294,7 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 	const uint32_t half = half_of(connection->memory->slots);
 	uint64_t room = min_of(connection->memory->slots, connection->posted - connection->consumed);
 
-	if (!connection->peer_window || connection->grant_in_flight ||
+	if (!connection->peer_window || connection->grants_in_flight == GRANTS_MAX ||
 	    connection->granted >= connection->run->messages ||
 	    connection->received + room < connection->granted + half)
 		return OUTCOME_OK;
@@ -447,7 +450,7 @@ void ucmatose_transfer_completion(void *context, struct endpoint *endpoint, cons
 	} else if (completion->kind == WORK_RECEIVE) {
 		outcome = receive_completed(connection, completion->length);
 	} else if (completion->tag == TAG_GRANT) {
-		connection->grant_in_flight = false;
+		connection->grants_in_flight--;
 		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged += completion->tag;

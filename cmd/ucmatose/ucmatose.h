@@ -73,9 +73,9 @@ struct ucmatose_connection {
 	size_t send_offset;
 	uint32_t index;
 	enum connection_state state;
-	bool peer_is_ours;	/* rdmatest: it sent a hello, so its payload is known */
-	bool peer_disconnected; /* early, with -m: the endpoint is migrated before it is closed */
-	bool grant_in_flight;
+	bool peer_is_ours;	  /* rdmatest: it sent a hello, so its payload is known */
+	bool peer_disconnected;	  /* early, with -m: the endpoint is migrated before it is closed */
+	uint8_t grants_in_flight; /* at most GRANTS_MAX */
 	uint32_t send_seed;
 	uint32_t receive_seed;
 	uint32_t peer_window; /* the first grant; each further one is half of it. 0: the peer sends no grants */

@@ -297,6 +297,23 @@ static void a_direction_ends_with_its_last_completion(void **state)
 	assert_string_equal(bench_destroy(bench, text), "");
 }
 
+/* The second half of a window is granted before the grant of the first half is acknowledged. */
+static void both_halves_of_a_window_are_granted_at_once(void **state)
+{
+	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
+	char text[4096];
+
+	(void)state;
+	connect_ends(bench, true);
+	for (int i = 0; i < 64; i++)
+		assert_true(carry(bench, &bench->ends[SERVER]));
+	assert_false(carry(bench, &bench->ends[SERVER]));
+	assert_int_equal(bench->ends[CLIENT].sends.count, 2);
+	carry_all(bench);
+	assert_all_went(bench, 1000);
+	assert_string_equal(bench_destroy(bench, text), "");
+}
+
 static void memory_is_bounded(void **state)
 {
 	struct bench *bench = bench_create(UINT64_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
@@ -340,8 +357,8 @@ static void connections_share_memory(void **state)
 			one->endpoint = &end->endpoint;
 			end->receives.count = 0;
 			assert_int_equal(ucmatose_transfer_prepare(one), OUTCOME_OK);
-			/* Its last grant may be under way when all slots are. */
-			assert_int_equal(end->endpoint.options.send_depth, one->memory->slots + 1);
+			/* Its last grants may be under way when all slots are. */
+			assert_int_equal(end->endpoint.options.send_depth, one->memory->slots + 2);
 			length = one->memory->slots * size;
 			taken += one->memory->stride;
 			assert_int_equal(one->memory->stride, end->run.is_server ? 2 * length : length);
@@ -701,6 +718,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_count_and_size_goes_both_ways),
 		cmocka_unit_test(a_direction_ends_with_its_last_completion),
+		cmocka_unit_test(both_halves_of_a_window_are_granted_at_once),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(large_messages_report_soon),
 		cmocka_unit_test(stock_ends_are_held_back_by_the_device),

@@ -55,7 +55,7 @@ static void count_state(struct ucmatose *run, enum connection_state state)
 	if (state == CONNECTION_CONNECTING)
 		ucmatose_figures_start(&run->figures, ACTIVITY_CONNECTING, now);
 	else if (state == CONNECTION_ESTABLISHED)
-		ucmatose_figures_count(&run->figures, ACTIVITY_CONNECTING, 1, now);
+		ucmatose_figures_count(&run->figures, ACTIVITY_CONNECTING, now);
 	else if (state == CONNECTION_SENDING)
 		ucmatose_figures_start(&run->figures, ACTIVITY_SENDING, now);
 	else if (state == CONNECTION_RECEIVING)

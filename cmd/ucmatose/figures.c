@@ -37,16 +37,16 @@ void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now)
 	ucmatose_figures_restart(figures, ACTIVITY_CONNECTING, now);
 }
 
-static void span_count(struct figures_span *span, enum activity activity, uint64_t number, int64_t now)
+static void span_count(struct figures_span *span, enum activity activity, int64_t now)
 {
-	span->activities[activity].count += number;
+	span->activities[activity].count++;
 	span->activities[activity].ended = now;
 }
 
-void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t number, int64_t now)
+void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	span_count(&figures->total, activity, number, now);
-	span_count(&figures->interval, activity, number, now);
+	span_count(&figures->total, activity, now);
+	span_count(&figures->interval, activity, now);
 }
 
 void ucmatose_figures_failed(struct ucmatose_figures *figures)

@@ -59,7 +59,7 @@ void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity acti
 void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now);
 /* Restarts the time of an activity that has started and has counted nothing yet. */
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now);
-void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, uint64_t count, int64_t now);
+void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, int64_t now);
 void ucmatose_figures_failed(struct ucmatose_figures *figures);
 void ucmatose_figures_refused(struct ucmatose_figures *figures);
 void ucmatose_figures_verified(struct ucmatose_figures *figures);

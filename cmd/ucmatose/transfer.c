@@ -3,7 +3,7 @@
  * The messages of a connection: any number of them in bounded memory.
  *
  * Receives are posted into a ring of slots and reposted as they complete. Sends are posted from a ring of slots in
- * batches; only the last send of a batch is signalled. A message is checked before its slot is reused.
+ * batches. A message is checked before its slot is reused.
  *
  * Flow control, for a receiver with fewer slots than there are messages:
  *  - rdmatest peer: grants. A sender may send as many messages as the peer's hello says, and half of that more for each
@@ -31,8 +31,6 @@
 #define WINDOW_BYTES (UINT64_C(4) << 20)
 /* Maximum bytes of a region, unless one connection needs more. Connections share regions to save keys. */
 #define REGION_SIZE ((size_t)4 << 20)
-/* Maximum bytes of a batch, unless one message is longer: a batch must complete within --timeout. */
-#define BATCH_BYTES ((int64_t)64 << 10)
 
 enum {
 	WINDOW_MAX = 64, /* enough to hide a round trip, and few enough for a thousand connections */
@@ -225,17 +223,10 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	return outcome ? outcome : transfer_post_receives(connection);
 }
 
-static uint32_t batch_size(const struct ucmatose_connection *connection)
-{
-	int64_t max = BATCH_BYTES / connection->run->options->size;
-
-	return (uint32_t)min_of(half_of(connection->memory->slots), max ? (uint64_t)max : 1);
-}
-
 static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
-	const uint32_t batch = batch_size(connection);
+	const uint32_t batch = half_of(memory->slots);
 	const uint32_t size = (uint32_t)connection->run->options->size;
 	struct work work[BATCH_MAX];
 	enum outcome outcome;
@@ -246,7 +237,7 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 		uint64_t count = min_of(connection->allowed - connection->sent, memory->slots - in_flight);
 
 		count = min_of(count, batch);
-		/* Each batch costs a call and a completion: while one is outstanding, wait for a full batch. */
+		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
 		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
 		for (uint32_t i = 0; i < count; i++) {
@@ -258,11 +249,9 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 						     (uint32_t)(connection->sent + i));
 			work[i] = (struct work){
 				.kind = WORK_SEND,
-				.tag = (uint32_t)count,
 				.region = memory->region,
 				.offset = offset,
 				.length = size,
-				.unsignalled = i + 1 < count,
 			};
 		}
 		outcome = endpoint_post(connection->endpoint, work, (size_t)count);
@@ -387,7 +376,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 		if (outcome)
 			return outcome;
 		connection->received++;
-		ucmatose_figures_count(&run->figures, ACTIVITY_RECEIVING, 1, run->progress);
+		ucmatose_figures_count(&run->figures, ACTIVITY_RECEIVING, run->progress);
 		if (connection->peer_is_ours)
 			ucmatose_figures_verified(&run->figures);
 	}
@@ -453,9 +442,8 @@ void ucmatose_transfer_completion(void *context, struct endpoint *endpoint, cons
 		connection->grants_in_flight--;
 		outcome = grant_more(connection);
 	} else {
-		connection->acknowledged += completion->tag;
-		ucmatose_figures_count(&connection->run->figures, ACTIVITY_SENDING, completion->tag,
-				       connection->run->progress);
+		connection->acknowledged++;
+		ucmatose_figures_count(&connection->run->figures, ACTIVITY_SENDING, connection->run->progress);
 		outcome = transfer_post_sends(connection);
 	}
 	if (!outcome)

@@ -14,9 +14,9 @@
 static int open_new(const char *name)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open(name, flags, 0666);
+	int fd = open(name, flags, 0644);
 
-	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0666) : fd;
+	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0644) : fd;
 }
 
 /* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */

@@ -48,6 +48,7 @@ struct fake {
 	enum hello_tool tool;
 	struct capture errors;
 	unsigned regions_created, regions_destroyed;
+	unsigned regions_with[REGION_READ_SINK + 1]; /* created with these rights */
 	struct {
 		enum outcome channel, endpoint, resolve, connect, accept, disconnect, migrate;
 	} next; /* what becomes of the next one */
@@ -101,8 +102,11 @@ static inline void fake_channel_destroy(struct channel *channel)
 static inline enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access,
 					      struct region **region)
 {
-	(void)access;
-	((struct fake *)domain->transport)->regions_created++;
+	struct fake *fake = (struct fake *)domain->transport;
+
+	assert_true(access < LENGTH(fake->regions_with));
+	fake->regions_with[access]++;
+	fake->regions_created++;
 	*region = calloc(1, sizeof(**region));
 	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
 	return OUTCOME_OK;

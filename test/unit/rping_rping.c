@@ -144,6 +144,23 @@ static void client_drops_privileges_before_the_first_ping(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+/* The third region is for messages. */
+static void client_exposes_two_buffers(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.count = 2;
+	endpoint = connected_client(fake, NULL);
+	pings(endpoint, 2);
+	assert_int_equal(fake->regions_with[REGION_REMOTE_READ], 1);
+	assert_int_equal(fake->regions_with[REGION_REMOTE_WRITE], 1);
+	assert_int_equal(fake->regions_with[REGION_LOCAL], 1);
+	assert_int_equal(fake->regions_created, 3);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void client_reports_a_wrong_byte(void **state)
 {
 	struct fake *fake = *state;
@@ -684,6 +701,20 @@ static void server_writes_what_it_read(void **state)
 	assert_memory_equal(fake->source, fake->sink, 200);
 	ping(endpoint, 1, 2);
 	/* The answer is delivered but not confirmed when the client disconnects. */
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void server_exposes_no_buffer(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_session(fake, 2);
+
+	ping(endpoint, 32, 0);
+	ping(endpoint, 64, 1);
+	assert_int_equal(fake->regions_with[REGION_READ_SINK], 2);
+	assert_int_equal(fake->regions_with[REGION_LOCAL], 1);
+	assert_int_equal(fake->regions_created, 3);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
 }
@@ -1504,6 +1535,7 @@ int main(void)
 		TEST(client_disconnects_after_the_last_answer),
 		TEST(client_disconnects_after_the_last_send_completion),
 		TEST(client_drops_privileges_before_the_first_ping),
+		TEST(client_exposes_two_buffers),
 		TEST(client_reports_a_wrong_byte),
 		TEST(client_detects_a_missing_write),
 		TEST(client_rejects_a_message_of_wrong_length),
@@ -1529,6 +1561,7 @@ int main(void)
 		TEST(client_reports_the_error_of_the_final_attempt),
 		TEST(client_reports_that_no_server_was_there),
 		TEST(server_writes_what_it_read),
+		TEST(server_exposes_no_buffer),
 		TEST(server_keeps_the_old_buffer_until_the_next_read),
 		TEST(interrupted_server_confirms_the_last_answer),
 		TEST(ping_confirms_the_last_answer_of_an_interrupted_server),

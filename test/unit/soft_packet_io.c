@@ -28,6 +28,7 @@ struct packet_io {
 	int control_type, control_size; /* control message of the receiver; type 0: none */
 	int flags;
 	bool received;
+	unsigned flood; /* empty messages that the socket still has */
 	uint32_t psn[PACKETS_MAX];
 	uint8_t first[PACKETS_MAX]; /* first byte of the payload */
 	size_t lengths[PACKETS_MAX], count;
@@ -84,6 +85,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 	(void)timeout;
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
 	errno = packet_io->icmp_error;
+	if (packet_io->flood) {
+		count = count < packet_io->flood ? count : packet_io->flood;
+		packet_io->flood -= count;
+		return (int)count;
+	}
 	if (packet_io->received)
 		return -1;
 	packet_io->received = true;
@@ -381,6 +387,20 @@ static void packet_without_gro(void **state)
 	assert_int_equal(packet_io->psn[0], 1000);
 }
 
+static void flood_leaves_turns_to_other_sockets(void **state)
+{
+	struct end receiver;
+
+	(void)state;
+	end_open(&receiver, 2);
+	packet_io->flood = 300;
+	for (unsigned turn = 1; turn <= 2; turn++) {
+		soft_packet_io_readable(&receiver.socket);
+		assert_int_equal(packet_io->flood, 300 - turn * 128);
+	}
+	end_close(&receiver);
+}
+
 /* ---- management datagrams ---- */
 
 static void management_datagrams(void **state)
@@ -647,6 +667,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(closed_socket_leaves_no_icrc_state, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(truncated_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(packet_without_gro, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(flood_leaves_turns_to_other_sockets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(management_datagrams, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(icmp_errors, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),

@@ -231,6 +231,35 @@ static void reads_beyond_limit_are_rejected(void **state)
 	bench_close(&bench);
 }
 
+static void deliver_read(const struct bench *bench, uint32_t psn, size_t length)
+{
+	struct packet packet = bench_packet(bench, OPCODE_READ_REQUEST, psn, length);
+
+	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, &testbed.hosts[0].address, &packet,
+			&icrc_good);
+}
+
+/* A turn of the loop sends 64 responses of a connection, and all of another that has fewer. */
+static void reads_leave_turns_to_other_connections(void **state)
+{
+	struct bench bench, other;
+
+	(void)state;
+	responder_open(&bench, 4);
+	other = bench;
+	pair_open(&other.pair, &other.attr);
+	for (uint32_t read = 0; read < 3; read++)
+		deliver_read(&bench, 100 + read * 64, 65536);
+	deliver_read(&other, 100, 16);
+	for (unsigned turn = 1; turn <= 3; turn++) {
+		soft_qp_batch_end(testbed.hosts[1].transport);
+		hosts_flush();
+		assert_int_equal(sent_read_responses, turn * 64 + 1);
+	}
+	pair_close(&other.pair);
+	bench_close(&bench);
+}
+
 /* Messages are limited to 1 GiB: with more packets, PSNs do not distinguish new from repeated packets. */
 static void messages_above_1_gib_are_rejected(void **state)
 {
@@ -838,6 +867,27 @@ static void packets_of_other_senders_are_dropped(void **state)
 	bench_close(&bench);
 }
 
+/* A region belongs to the process, as with verbs to the protection domain. */
+static void key_is_valid_on_any_connection(void **state)
+{
+	struct bench bench, other;
+
+	(void)state;
+	responder_open(&bench, 4);
+	other = bench;
+	pair_open(&other.pair, &other.attr);
+	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_run();
+	bench_send(&other, OPCODE_WRITE_ONLY, 100, 32);
+	bench_run();
+	assert_int_equal(bench.region->memory[31], 0);
+	assert_int_equal(bench.region->memory[32], 1);
+	assert_int_equal(sent_acks, 2);
+	assert_int_equal(sent_nak_access, 0);
+	pair_close(&other.pair);
+	bench_close(&bench);
+}
+
 /* Delivers a WRITE with IPv4 identification 100 + ahead. */
 static void receive_with_ip_id(struct bench *bench, struct icrc_state *pair, const struct address *from, uint16_t ahead,
 			       uint32_t destination)
@@ -934,6 +984,29 @@ static void qpns_are_unique(void **state)
 		seen[number / 8] |= (uint8_t)(1 << number % 8);
 		soft_qp_destroy(endpoint.qp);
 	}
+	qp_close();
+}
+
+static void queue_pairs_are_limited(void **state)
+{
+	static struct soft_qp *qps[65536];
+	struct soft_endpoint endpoint;
+	struct capture capture;
+
+	(void)state;
+	qp_open(1);
+	for (size_t index = 0; index < LENGTH(qps); index++) {
+		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
+		qps[index] = endpoint.qp;
+	}
+	capture_begin(&capture);
+	assert_int_equal(soft_qp_create(&endpoint), OUTCOME_INTERNAL);
+	assert_string_equal(capture_end(&capture), "test: peer: too many queue pairs: the maximum is 65536\n");
+	soft_qp_destroy(qps[0]);
+	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
+	qps[0] = endpoint.qp;
+	for (size_t index = 0; index < LENGTH(qps); index++)
+		soft_qp_destroy(qps[index]);
 	qp_close();
 }
 
@@ -1046,6 +1119,7 @@ int main(void)
 		cmocka_unit_test(reserved_opcodes_are_rejected),
 		cmocka_unit_test(write_length_is_checked),
 		cmocka_unit_test(reads_beyond_limit_are_rejected),
+		cmocka_unit_test(reads_leave_turns_to_other_connections),
 		cmocka_unit_test(messages_above_1_gib_are_rejected),
 		cmocka_unit_test(repeated_read_must_match_resource),
 		cmocka_unit_test(old_read_resources_are_dropped),
@@ -1060,9 +1134,11 @@ int main(void)
 		cmocka_unit_test(msn_counts_messages),
 		cmocka_unit_test(write_with_immediate_consumes_receive),
 		cmocka_unit_test(packets_of_other_senders_are_dropped),
+		cmocka_unit_test(key_is_valid_on_any_connection),
 		cmocka_unit_test(forged_packets_keep_icrc_state),
 		cmocka_unit_test(stopped_qp_acknowledges_duplicates),
 		cmocka_unit_test(qpns_are_unique),
+		cmocka_unit_test(queue_pairs_are_limited),
 		cmocka_unit_test(region_keys_are_random),
 		cmocka_unit_test(qp_stopped_in_callback_sends_ack),
 		cmocka_unit_test(post_errors),

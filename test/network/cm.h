@@ -9,8 +9,8 @@
 #include "test/network/network.h"
 #include "test/network/stack.h"
 #include "test/network/vectors.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/delivery.h"
 
 enum {
 	HOSTS = 3, /* two peers and an attacker */

@@ -12,9 +12,8 @@
 #include "test/network/network.h"
 #include "test/network/rules.h"
 #include "test/network/stack.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/qp/qp_internal.h"
-#include "transport/soft/region.h"
+#include "transport/soft/qp/region.h"
 
 enum {
 	HOSTS = 2,

@@ -2,6 +2,7 @@
 #include "test/network/stack.h"
 
 #include "test/unit/unit.h"
+#include "transport/soft/soft.h"
 
 const struct icrc_pending icrc_good = { .result = ICRC_GOOD };
 

@@ -20,7 +20,8 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "transport/soft/soft.h"
+#include "transport/soft/base/number.h"
+#include "transport/soft/base/state.h"
 #include "transport/soft/wire/bytes.h"
 #include "transport/soft/wire/mad.h"
 #include "transport/soft/wire/packet.h"

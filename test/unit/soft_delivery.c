@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Order of events and completions of an endpoint. */
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
+#include "transport/soft/endpoint.h"
 #include "transport/soft/qp/qp_internal.h"
 
 #include <errno.h>

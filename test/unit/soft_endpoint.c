@@ -7,6 +7,7 @@
 
 #include "test/network/network.h"
 #include "test/network/stack.h"
+#include "transport/soft/cm/cm.h"
 #include "transport/soft/endpoint.h"
 #include "transport/soft/qp/qp_internal.h"
 
@@ -191,7 +192,7 @@ static void options_apply_to_path(void **state)
 
 		options.mtu = rows[row].mtu;
 		options.type_of_service = rows[row].type_of_service;
-		soft_apply_options(&endpoint, &path);
+		soft_path_apply_options(&path, &endpoint);
 		assert_int_equal(path.mtu, rows[row].path_mtu);
 		assert_int_equal(path.type_of_service, rows[row].path_tos);
 	}

@@ -2,8 +2,7 @@
 /* The keyed permutation and random numbers: QPNs, communication identifiers, keys must be unpredictable. */
 #include "test/unit/unit.h"
 
-#include "transport/soft/number.h"
-#include "transport/soft/soft.h"
+#include "transport/soft/base/number.h"
 
 static void permutation_is_unique(void **state)
 {

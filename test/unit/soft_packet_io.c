@@ -8,10 +8,11 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/delivery.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
+#include "transport/soft/soft.h"
 #include "transport/soft/wire/mad.h"
 
 enum {
@@ -199,11 +200,12 @@ static void end_open(struct end *end, uint8_t host)
 
 	memset(end, 0, sizeof(*end));
 	end->transport.base.log = &log;
+	end->transport.handlers = &soft_handlers;
 	icrc_prepare(&end->transport.icrc);
 	end->transport.packet_io = soft_packet_io_open();
-	end->transport.delivery = soft_delivery_open(&end->transport);
+	end->transport.queue = soft_queue_open(&end->transport);
 	end->transport.qps = soft_qp_table_open(&end->transport);
-	assert_true(end->transport.packet_io && end->transport.delivery && end->transport.qps);
+	assert_true(end->transport.packet_io && end->transport.queue && end->transport.qps);
 	end->socket.transport = &end->transport;
 	end->socket.fd = -1;
 	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
@@ -212,7 +214,7 @@ static void end_open(struct end *end, uint8_t host)
 static void end_close(struct end *end)
 {
 	soft_qp_table_close(end->transport.qps);
-	soft_delivery_close(end->transport.delivery);
+	soft_queue_close(end->transport.queue);
 	soft_packet_io_close(end->transport.packet_io);
 }
 

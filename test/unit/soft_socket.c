@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "core/clock.h"
-#include "transport/soft/endpoint.h"
+#include "transport/soft/base/state.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp_internal.h"
 

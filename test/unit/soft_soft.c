@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "transport/soft/endpoint.h"
+#include "transport/soft/base/state.h"
 
 enum {
 	TURNS = 200,

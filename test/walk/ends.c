@@ -9,8 +9,8 @@
 #include "core/clock.h"
 #include "test/network/network.h"
 #include "test/network/rules.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/delivery.h"
 #include "transport/soft/qp/qp_internal.h"
 
 enum {

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "transport/soft/base/number.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/delivery.h"
 #include "transport/soft/qp/qp.h"
 
 enum {
@@ -47,17 +48,6 @@ void soft_channel_destroy(struct channel *base)
 	channel = *slot;
 	*slot = channel->next;
 	free(channel);
-}
-
-void soft_apply_options(const struct endpoint *endpoint, struct soft_path *path)
-{
-	int type_of_service = endpoint_type_of_service(endpoint);
-	int64_t mtu = endpoint_option(endpoint, mtu);
-
-	if (type_of_service != PATH_UNSET)
-		path->type_of_service = (uint8_t)(type_of_service & SOFT_DSCP);
-	if (mtu != PATH_UNSET && (uint32_t)mtu < path->mtu)
-		path->mtu = (uint32_t)mtu;
 }
 
 static void endpoint_insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
@@ -120,28 +110,9 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 				other->listener = NULL;
 	soft_cm_release(endpoint);
 	soft_qp_destroy(endpoint->qp);
-	soft_delivery_detach(endpoint);
+	soft_queue_detach(endpoint);
 	endpoint_remove(endpoint);
 	free(endpoint);
-}
-
-struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
-					 const struct address *local)
-{
-	struct soft_endpoint *any = NULL;
-
-	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
-		if (endpoint->base.state >= ENDPOINT_FAILED || endpoint->base.options.port_space != port_space ||
-		    endpoint->base.local.port != port)
-			continue;
-		if (address_same_host(&endpoint->base.local, local))
-			return endpoint;
-		/* The IPv6 any address accepts IPv4 peers too, as a socket does. */
-		if (address_is_any(&endpoint->base.local) &&
-		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
-			any = endpoint;
-	}
-	return any;
 }
 
 /* A connecting endpoint's port is only shown to the peer in the REQ. */
@@ -234,7 +205,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	outcome = soft_path_find(transport, base->log, base->name, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
-	soft_apply_options(base, &endpoint->path);
+	soft_path_apply_options(&endpoint->path, base);
 	base->local = endpoint->path.local;
 	base->local.port = find_free_port(transport, base->options.port_space, &base->local);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, endpoint_address_resolved, endpoint);

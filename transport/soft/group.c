@@ -3,27 +3,16 @@
  * Multicast membership. A full member joins through the socket API, so that the kernel sends IGMP or MLD, and receives
  * the group's datagrams. A send-only full member only learns the group's address.
  */
-#include <string.h>
-
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
+#include "transport/soft/cm/cm.h"
+#include "transport/soft/endpoint.h"
+#include "transport/soft/net/socket.h"
 #include "transport/soft/qp/qp.h"
 
 enum {
 	GROUP_QPN = 0xffffff,
 	GROUP_QKEY_UDP = 0x01234567 /* the kernel's RDMA_UDP_QKEY */
 };
-
-/* IPv4-mapped for IPv4. */
-static void group_gid(const struct address *group, uint8_t gid[16])
-{
-	memset(gid, 0, 16);
-	if (group->family == ADDRESS_IP6) {
-		memcpy(gid, group->bytes, 16);
-	} else {
-		gid[10] = gid[11] = 0xff;
-		memcpy(gid + 12, group->bytes, 4);
-	}
-}
 
 static void group_joined(void *context)
 {
@@ -61,7 +50,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 		.qkey = GROUP_QKEY_UDP,
 		.context = context,
 	};
-	group_gid(group, endpoint->group.gid);
+	soft_cm_gid(group, endpoint->group.gid);
 	soft_qp_set_destination(endpoint->qp, &endpoint->path, GROUP_QKEY_UDP);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, group_joined, endpoint);
 	return OUTCOME_OK;

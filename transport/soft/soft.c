@@ -1,63 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user-space backend: open, close, the reaper. */
+/* The user-space backend: open, close, the reaper, the way of received packets. */
 #include "transport/soft/soft.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
+#include "transport/soft/base/number.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/endpoint.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
-#include "transport/soft/region.h"
-
-uint64_t soft_random(void)
-{
-	uint64_t value = 0;
-
-	/* Blocks only early at boot, before the kernel's generator is ready. */
-	while (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
-		;
-	return value;
-}
-
-static void soft_close(struct transport *transport);
-
-static enum outcome soft_open(struct loop *loop, const struct log *log, struct transport **result)
-{
-	struct soft_transport *transport = calloc(1, sizeof(*transport));
-
-	if (!transport) {
-		log_errno(log, NULL, ENOMEM, "opening the transport");
-		return OUTCOME_INTERNAL;
-	}
-	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
-	icrc_prepare(&transport->icrc);
-	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
-	transport->guid = soft_random();
-	transport->domain = (struct domain){
-		.transport = &transport->base,
-		.device = "udp",
-		.fabric = FABRIC_ROCE,
-		.multicast = true,
-		.ip6_multicast = true,
-		.max_message = SOFT_LONGEST_MESSAGE,
-		.max_qp_wr = SOFT_QP_DEPTH_MAX,
-	};
-	/* The connection manager last: without it soft_close() has nothing to send. */
-	if (!(transport->delivery = soft_delivery_open(transport)) ||
-	    !(transport->qps = soft_qp_table_open(transport)) || !(transport->regions = soft_region_table_open()) ||
-	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
-		log_errno(log, NULL, ENOMEM, "opening the transport");
-		soft_close(&transport->base);
-		return OUTCOME_INTERNAL;
-	}
-	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
-	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
-	*result = &transport->base;
-	return OUTCOME_OK;
-}
+#include "transport/soft/qp/region.h"
+#include "transport/soft/wire/mad.h"
 
 /* Endpoints before regions: a queue pair may use a region. The flushes send queued data, then REJ and DREQ. */
 static void soft_reap(void *context)
@@ -83,13 +38,64 @@ static void soft_reap(void *context)
 	soft_leave(transport);
 }
 
-/* Not restarted: a timer that every turn of a busy loop restarts never expires. */
-void soft_reap_later(struct soft_transport *transport)
+static void packet_received(struct soft_socket *socket, const struct address *from, const struct packet *packet,
+			    const struct icrc_pending *icrc)
 {
-	if (transport->reap_scheduled)
-		return;
-	transport->reap_scheduled = true;
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, soft_reap, transport);
+	struct soft_transport *transport = socket->transport;
+
+	if (socket->group)
+		soft_qp_receive_group(transport, socket, from, packet, icrc);
+	else if (packet->destination != MAD_QPN)
+		soft_qp_receive(transport, socket, from, packet, icrc);
+	else if (packet->opcode == OPCODE_DATAGRAM && packet->datagram.key == MAD_QKEY)
+		soft_cm_receive(transport, socket, from, packet->payload, packet->length, icrc);
+}
+
+const struct soft_handlers soft_handlers = {
+	.turn_end = soft_turn_end,
+	.reap = soft_reap,
+	.packet = packet_received,
+	.icmp = soft_cm_unreachable,
+	.first_packet = soft_cm_packet_received,
+	.requested = soft_requested_create,
+};
+
+static void soft_close(struct transport *transport);
+
+static enum outcome soft_open(struct loop *loop, const struct log *log, struct transport **result)
+{
+	struct soft_transport *transport = calloc(1, sizeof(*transport));
+
+	if (!transport) {
+		log_errno(log, NULL, ENOMEM, "opening the transport");
+		return OUTCOME_INTERNAL;
+	}
+	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
+	transport->handlers = &soft_handlers;
+	icrc_prepare(&transport->icrc);
+	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
+	transport->guid = soft_random();
+	transport->domain = (struct domain){
+		.transport = &transport->base,
+		.device = "udp",
+		.fabric = FABRIC_ROCE,
+		.multicast = true,
+		.ip6_multicast = true,
+		.max_message = SOFT_LONGEST_MESSAGE,
+		.max_qp_wr = SOFT_QP_DEPTH_MAX,
+	};
+	/* The connection manager last: without it soft_close() has nothing to send. */
+	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
+	    !(transport->regions = soft_region_table_open()) || !(transport->packet_io = soft_packet_io_open()) ||
+	    !(transport->cm = soft_cm_open(transport))) {
+		log_errno(log, NULL, ENOMEM, "opening the transport");
+		soft_close(&transport->base);
+		return OUTCOME_INTERNAL;
+	}
+	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
+	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
+	*result = &transport->base;
+	return OUTCOME_OK;
 }
 
 static void destroy_all(struct soft_endpoint *endpoint)
@@ -113,7 +119,7 @@ static void soft_close(struct transport *base)
 	soft_packet_io_close(transport->packet_io);
 	soft_region_table_close(transport->regions);
 	soft_qp_table_close(transport->qps);
-	soft_delivery_close(transport->delivery);
+	soft_queue_close(transport->queue);
 	while (transport->channels)
 		soft_channel_destroy((struct channel *)transport->channels);
 	free(transport);

@@ -59,6 +59,27 @@ void soft_cm_close(struct soft_cm *cm)
 	free(cm);
 }
 
+/* ---- listeners ---- */
+
+struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
+					 const struct address *local)
+{
+	struct soft_endpoint *any = NULL;
+
+	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
+		if (endpoint->base.state >= ENDPOINT_FAILED || endpoint->base.options.port_space != port_space ||
+		    endpoint->base.local.port != port)
+			continue;
+		if (address_same_host(&endpoint->base.local, local))
+			return endpoint;
+		/* The IPv6 any address accepts IPv4 peers too, as a socket does. */
+		if (address_is_any(&endpoint->base.local) &&
+		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
+			any = endpoint;
+	}
+	return any;
+}
+
 /* ---- out ---- */
 
 void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])

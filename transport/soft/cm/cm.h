@@ -3,12 +3,19 @@
 #ifndef TRANSPORT_SOFT_CM_CM_H
 #define TRANSPORT_SOFT_CM_CM_H
 
-#include "transport/soft/endpoint.h"
+#include "transport/soft/base/state.h"
 #include "transport/soft/net/icrc_state.h"
+#include "transport/soft/wire/mad.h"
 
 /* NULL without memory. Closing sends extra copies of unanswered DREQs and recent DREPs, and flushes. */
 struct soft_cm *soft_cm_open(struct soft_transport *transport);
 void soft_cm_close(struct soft_cm *cm);
+
+/* NULL: no listener. local: the destination address of the request. */
+struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
+					 const struct address *local);
+/* An IPv4 address becomes an IPv4-mapped GID. */
+void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE]);
 
 /* Active side. */
 enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, size_t length);
@@ -31,6 +38,5 @@ void soft_cm_packet_received(struct soft_endpoint *endpoint);
  */
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
 			 int error, const uint8_t *quoted, size_t length);
-#define SOFT_UNREACHABLE "nothing holds UDP port 4791 there (no RoCE v2)"
 
 #endif

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"
 
 /* The values of a stock peer, unless a comment gives another reason. */

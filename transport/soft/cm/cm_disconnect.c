@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"
 
 static void stop_qp(const struct soft_cm_id *cm_id)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/state.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 
 #define NEXT(state) STATE_BIT(CM_##state)
 

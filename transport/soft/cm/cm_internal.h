@@ -43,11 +43,10 @@
 #define TRANSPORT_SOFT_CM_CM_INTERNAL_H
 
 #include "core/clock.h"
+#include "transport/soft/base/number.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/number.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/bytes.h"
-#include "transport/soft/wire/mad.h"
 
 enum {
 	CM_BACKLOG = 1024,	      /* pending requests of a listener, by default */
@@ -185,8 +184,6 @@ struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id,
 
 /* From QP 1 to QP 1. The bytes are copied. */
 void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE]);
-/* An IPv4 address becomes an IPv4-mapped GID. */
-void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE]);
 /* True if a connection may use that QPN. */
 bool soft_cm_is_qpn(uint32_t number);
 

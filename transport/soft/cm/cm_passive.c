@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"
 
 enum {
@@ -141,7 +141,7 @@ static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener,
 		soft_cm_id_free(cm_id);
 		return false;
 	}
-	endpoint = soft_requested_create(listener, &cm_id->agreement.path, &peer);
+	endpoint = cm->transport->handlers->requested(listener, &cm_id->agreement.path, &peer);
 	if (!endpoint) {
 		soft_cm_id_free(cm_id);
 		return false;
@@ -208,7 +208,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 		reject_req(cm, &path, mad, MAD_REASON_SERVICE_ID, 0);
 		return;
 	}
-	soft_apply_options(&listener->base, &path);
+	soft_path_apply_options(&path, &listener->base);
 	reason = check_req(&path, mad, &address);
 	if (reason != NOT_REJECTED) {
 		reject_req(cm, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);

@@ -17,10 +17,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/soft/cm/cm.h"
-#include "transport/soft/delivery.h"
-#include "transport/soft/qp/qp.h"
-#include "transport/soft/wire/mad.h"
+#include "transport/soft/base/queue.h"
+#include "transport/soft/net/icrc_state.h"
 
 enum {
 	RECEIVE_BATCH = 16,
@@ -426,12 +424,7 @@ static void receive_packet(struct soft_socket *socket, const struct sockaddr_sto
 	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, &pending.ip_id);
 	if (pending.result == ICRC_BAD || !packet_parse(bytes, length, &packet))
 		return;
-	if (socket->group)
-		soft_qp_receive_group(transport, socket, &from, &packet, &pending);
-	else if (packet.destination == MAD_QPN && packet.opcode == OPCODE_DATAGRAM && packet.datagram.key == MAD_QKEY)
-		soft_cm_receive(transport, socket, &from, packet.payload, packet.length, &pending);
-	else if (packet.destination != MAD_QPN)
-		soft_qp_receive(transport, socket, &from, &packet, &pending);
+	transport->handlers->packet(socket, &from, &packet, &pending);
 }
 
 /* Returns the size of the packets that UDP_GRO merged into a message; 0 if it is one packet. */
@@ -507,8 +500,8 @@ static bool receive_error(struct soft_socket *socket)
 		if (error.ee_errno == EMSGSIZE)
 			socket->mtu_exceeded = true;
 		else if (address_from_socket(&to, &peer))
-			soft_cm_unreachable(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
-					    (size_t)length);
+			socket->transport->handlers->icmp(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
+							  (size_t)length);
 	}
 	return true;
 }

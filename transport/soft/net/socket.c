@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/net/port_owner.h"
 
@@ -384,6 +384,17 @@ void soft_path_reply(struct soft_socket *socket, const struct address *from, str
 		.mtu = path_mtu(socket),
 	};
 	path->peer.port = 0;
+}
+
+void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint)
+{
+	int type_of_service = endpoint_type_of_service(endpoint);
+	int64_t mtu = endpoint_option(endpoint, mtu);
+
+	if (type_of_service != PATH_UNSET)
+		path->type_of_service = (uint8_t)(type_of_service & SOFT_DSCP);
+	if (mtu != PATH_UNSET && (uint32_t)mtu < path->mtu)
+		path->mtu = (uint32_t)mtu;
 }
 
 /* Opens a socket on every local address of any's family but 127.x.x.x. Returns the first errno, of address *failed. */

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "transport/soft/soft.h"
+#include "transport/soft/base/state.h"
 
 struct soft_socket {
 	struct soft_transport *transport;
@@ -27,22 +27,6 @@ struct soft_socket {
 	struct soft_socket *next;
 };
 
-/* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
-struct soft_unsent {
-	uint32_t count;
-	int error; /* errno of the first; 0: no buffer space for now */
-};
-
-/* Where a queue pair or the connection manager sends its packets. */
-struct soft_path {
-	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
-	struct address local;
-	struct address peer;
-	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
-	uint8_t type_of_service;    /* only bits of SOFT_DSCP */
-	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */
-};
-
 /*
  * Finds or opens the socket for a peer and fills *path. Without a source (NULL or the any address) the routing table
  * chooses the local address; on the loopback interface it is a free 127.0.0.x. Logs the cause of a failure to log,
@@ -52,6 +36,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 			    const struct address *source, const struct address *peer, struct soft_path *path);
 /* Fills *path for a reply to a packet that socket received. Sets no port. */
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
+/* Applies --tos, --dscp and --mtu. */
+void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /* Sets name to the interface of a local address. Returns false if none has it. */
 bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
 /* Whether it is the loopback interface's. There IP_MULTICAST_LOOP has no effect: every datagram loops back. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
 
 enum {

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "transport/soft/cm/cm.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/number.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/number.h"
 #include "transport/soft/qp/datagram.h"
 #include "transport/soft/qp/recovery.h"
 #include "transport/soft/qp/requester.h"
@@ -416,7 +415,7 @@ void qp_packet_received(struct soft_qp *qp)
 	if (qp->packet_received)
 		return;
 	qp->packet_received = true;
-	soft_cm_packet_received(qp->endpoint);
+	qp->transport->handlers->first_packet(qp->endpoint);
 }
 
 /* ---- scheduled replies ---- */

@@ -14,8 +14,8 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
+#include "transport/soft/base/table.h"
 #include "transport/soft/qp/qp.h"
-#include "transport/soft/table.h"
 
 enum qp_state {
 	QP_INIT = 0, /* accepts receives */

@@ -8,7 +8,7 @@
 #include "transport/soft/qp/recovery.h"
 
 #include "core/clock.h"
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/qp/requester.h"
 
 enum {

@@ -13,7 +13,7 @@
  */
 #include "transport/soft/qp/requester.h"
 
-#include "transport/soft/delivery.h"
+#include "transport/soft/base/queue.h"
 #include "transport/soft/qp/recovery.h"
 #include "transport/soft/wire/bytes.h"
 

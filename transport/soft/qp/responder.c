@@ -14,8 +14,8 @@
  */
 #include "transport/soft/qp/responder.h"
 
-#include "transport/soft/delivery.h"
-#include "transport/soft/region.h"
+#include "transport/soft/base/queue.h"
+#include "transport/soft/qp/region.h"
 #include "transport/soft/wire/bytes.h"
 
 enum {

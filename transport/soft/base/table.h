@@ -3,8 +3,8 @@
  * A hash table with chains. Its keys are random numbers of this process. Their low bits select the bucket, so a peer
  * cannot make a chain long. Each entry is a member of the object that it finds.
  */
-#ifndef TRANSPORT_SOFT_TABLE_H
-#define TRANSPORT_SOFT_TABLE_H
+#ifndef TRANSPORT_SOFT_BASE_TABLE_H
+#define TRANSPORT_SOFT_BASE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

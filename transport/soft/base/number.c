@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transport/soft/number.h"
+#include "transport/soft/base/number.h"
 
-#include "transport/soft/soft.h"
+#include <sys/random.h>
+
+uint64_t soft_random(void)
+{
+	uint64_t value = 0;
+
+	/* Blocks only early at boot, before the kernel's generator is ready. */
+	while (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
+		;
+	return value;
+}
 
 /* The finalizer of splitmix64. */
 uint64_t soft_number_mix(uint64_t value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transport/soft/table.h"
+#include "transport/soft/base/table.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions for local work and for RDMA READ and WRITE of peers. */
-#ifndef TRANSPORT_SOFT_REGION_H
-#define TRANSPORT_SOFT_REGION_H
+#ifndef TRANSPORT_SOFT_QP_REGION_H
+#define TRANSPORT_SOFT_QP_REGION_H
 
-#include "transport/soft/soft.h"
-#include "transport/soft/table.h"
+#include "transport/soft/base/state.h"
+#include "transport/soft/base/table.h"
 
 struct soft_region {
 	struct region base;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions. All 32 bits of a key are random, and a new READ or WRITE with a wrong key ends the connection. */
-#include "transport/soft/region.h"
+#include "transport/soft/qp/region.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "transport/soft/base/number.h"
+#include "transport/soft/base/queue.h"
 
 struct soft_region_table {
 	struct soft_table by_key;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unique numbers in an order that nobody can predict without the keys. */
-#ifndef TRANSPORT_SOFT_NUMBER_H
-#define TRANSPORT_SOFT_NUMBER_H
+/* Random numbers, and unique ones in an order that nobody can predict without the keys. */
+#ifndef TRANSPORT_SOFT_BASE_NUMBER_H
+#define TRANSPORT_SOFT_BASE_NUMBER_H
 
 #include <stdint.h>
 
 enum {
 	FEISTEL_ROUNDS = 6
 };
+
+/* Unpredictable: from the kernel. */
+uint64_t soft_random(void);
 
 /* Secret, from soft_random(). */
 struct soft_number_keys {

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/soft/base/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+enum {
+	COMPLETIONS_FIRST = 256, /* entries, a power of two; doubled when full */
+	SCRAMBLE_DELAY_MAX_US = 2000
+};
+
+struct soft_queue {
+	struct soft_transport *transport;
+	struct soft_event *first, **last;
+	struct soft_completion *completions; /* a ring */
+	size_t capacity, head, count;
+	uint64_t order; /* of the next event or completion */
+	unsigned depth; /* of soft_enter() calls */
+	struct loop_timer timer;
+	bool scheduled;
+	bool no_memory; /* of some endpoint */
+	bool scramble;
+	uint64_t random_state; /* of xorshift64* */
+};
+
+struct soft_queue *soft_queue_open(struct soft_transport *transport)
+{
+	const char *seed = getenv("RDMATEST_SCRAMBLE");
+	struct soft_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->transport = transport;
+	queue->last = &queue->first;
+	if (seed && *seed) {
+		queue->scramble = true;
+		queue->random_state = strtoull(seed, NULL, 0) * 2 + 1;
+	}
+	return queue;
+}
+
+void soft_queue_close(struct soft_queue *queue)
+{
+	if (!queue)
+		return;
+	loop_timer_stop(&queue->timer);
+	while (queue->first) {
+		struct soft_event *event = queue->first;
+
+		queue->first = event->next;
+		free(event);
+	}
+	free(queue->completions);
+	free(queue);
+}
+
+/* xorshift64*: repeatable for a seed. */
+static unsigned scramble_random(struct soft_queue *queue, unsigned limit)
+{
+	queue->random_state ^= queue->random_state >> 12;
+	queue->random_state ^= queue->random_state << 25;
+	queue->random_state ^= queue->random_state >> 27;
+	return (unsigned)((queue->random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
+}
+
+/* ---- in ---- */
+
+static void queue_event(struct soft_endpoint *endpoint, struct soft_event *event)
+{
+	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+
+	event->endpoint = endpoint;
+	event->order = queue->order++;
+	event->next = NULL;
+	*queue->last = event;
+	queue->last = &event->next;
+	soft_schedule(queue->transport);
+}
+
+void soft_fail_no_memory(struct soft_endpoint *endpoint)
+{
+	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+
+	endpoint->no_memory = true;
+	queue->no_memory = true;
+	soft_schedule(queue->transport);
+}
+
+static struct soft_event *event_create(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
+				       size_t length)
+{
+	struct soft_event *event = calloc(1, sizeof(*event) + length);
+
+	if (event) {
+		event->kind = kind;
+		event->length = length;
+		if (length)
+			memcpy(event->data, data, length);
+		return event;
+	}
+	soft_fail_no_memory(endpoint);
+	return NULL;
+}
+
+void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
+{
+	struct soft_event *event = event_create(endpoint, kind, data, length);
+
+	if (event)
+		queue_event(endpoint, event);
+}
+
+static void queue_failure(struct soft_endpoint *endpoint, const struct failure *failure, const char *cause,
+			  const void *data, size_t length)
+{
+	struct soft_event *event = event_create(endpoint, SOFT_EVENT_FAILED, data, length);
+
+	if (!event)
+		return;
+	snprintf(event->cause, sizeof(event->cause), "%s", cause);
+	event->error = failure->kind;
+	event->code_name = failure->code_name;
+	event->code = failure->code;
+	queue_event(endpoint, event);
+}
+
+void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
+{
+	queue_failure(endpoint,
+		      &(struct failure){
+			      .code_name = "reject reason", .code = reason, .kind = endpoint_rejection_kind(reason) },
+		      cause, data, length);
+}
+
+void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
+{
+	queue_failure(endpoint,
+		      &(struct failure){ .code_name = code_name, .code = code, .kind = endpoint_errno_kind(code) },
+		      cause, NULL, 0);
+}
+
+static bool queue_grow(struct soft_queue *queue)
+{
+	size_t capacity = queue->capacity ? 2 * queue->capacity : COMPLETIONS_FIRST;
+	struct soft_completion *completions = malloc(capacity * sizeof(*completions));
+
+	if (!completions)
+		return false;
+	for (size_t index = 0; index < queue->count; index++)
+		completions[index] = queue->completions[(queue->head + index) & (queue->capacity - 1)];
+	free(queue->completions);
+	queue->completions = completions;
+	queue->capacity = capacity;
+	queue->head = 0;
+	return true;
+}
+
+void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
+{
+	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+
+	if (queue->count == queue->capacity && !queue_grow(queue)) {
+		soft_fail_no_memory(endpoint);
+		return;
+	}
+	queue->completions[(queue->head + queue->count++) & (queue->capacity - 1)] = (struct soft_completion){
+		.endpoint = endpoint,
+		.order = queue->order++,
+		.completion = *completion,
+		.raw = raw,
+	};
+	soft_schedule(queue->transport);
+}
+
+void soft_queue_detach(struct soft_endpoint *endpoint)
+{
+	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+
+	for (struct soft_event *event = queue->first; event; event = event->next)
+		if (event->endpoint == endpoint)
+			event->endpoint = NULL;
+	for (size_t index = 0; index < queue->count; index++) {
+		struct soft_completion *entry = &queue->completions[(queue->head + index) & (queue->capacity - 1)];
+
+		if (entry->endpoint == endpoint)
+			entry->endpoint = NULL;
+	}
+}
+
+/* ---- out ---- */
+
+static bool event_is_next(struct soft_queue *queue)
+{
+	if (!queue->first || !queue->count)
+		return queue->first != NULL;
+	if (queue->scramble)
+		return scramble_random(queue, 2);
+	return queue->first->order < queue->completions[queue->head].order;
+}
+
+enum soft_queued soft_queue_next(struct soft_queue *queue)
+{
+	if ((!queue->first && !queue->count) || (queue->scramble && !scramble_random(queue, 4)))
+		return SOFT_QUEUED_NOTHING;
+	return event_is_next(queue) ? SOFT_QUEUED_EVENT : SOFT_QUEUED_COMPLETION;
+}
+
+struct soft_event *soft_event_take(struct soft_queue *queue)
+{
+	struct soft_event *event = queue->first;
+
+	queue->first = event->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	return event;
+}
+
+bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion)
+{
+	if (!queue->count)
+		return false;
+	*completion = queue->completions[queue->head];
+	queue->head = (queue->head + 1) & (queue->capacity - 1);
+	queue->count--;
+	return true;
+}
+
+bool soft_queue_no_memory(struct soft_queue *queue)
+{
+	bool no_memory = queue->no_memory;
+
+	queue->no_memory = false;
+	return no_memory;
+}
+
+/* ---- turns of the loop ---- */
+
+void soft_enter(struct soft_transport *transport)
+{
+	transport->queue->depth++;
+}
+
+void soft_leave(struct soft_transport *transport)
+{
+	struct soft_queue *queue = transport->queue;
+
+	transport->handlers->turn_end(transport);
+	queue->depth--;
+	if (queue->first || queue->count || queue->no_memory)
+		soft_schedule(transport);
+}
+
+static void scheduled_turn(void *context)
+{
+	struct soft_queue *queue = context;
+
+	queue->scheduled = false;
+	soft_enter(queue->transport);
+	soft_leave(queue->transport);
+}
+
+void soft_schedule(struct soft_transport *transport)
+{
+	struct soft_queue *queue = transport->queue;
+	int64_t delay = 0;
+
+	/* depth: soft_leave() will deliver. */
+	if (queue->depth || queue->scheduled)
+		return;
+	if (queue->scramble)
+		delay = (int64_t)scramble_random(queue, SCRAMBLE_DELAY_MAX_US) * CLOCK_NS_PER_US;
+	queue->scheduled = true;
+	loop_timer_start(transport->base.loop, &queue->timer, delay, scheduled_turn, queue);
+}
+
+/* Not restarted: a timer that every turn of a busy loop restarts never expires. */
+void soft_reap_later(struct soft_transport *transport)
+{
+	if (transport->reap_scheduled)
+		return;
+	transport->reap_scheduled = true;
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->handlers->reap, transport);
+}

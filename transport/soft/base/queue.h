@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events and completions for the command, in two queues like a kernel's CM and CQ descriptors. They are delivered in
+ * the order of queueing. With RDMATEST_SCRAMBLE=SEED a seeded generator chooses the queue and the time, so that tests
+ * show that commands rely on no order that a kernel does not guarantee.
+ */
+#ifndef TRANSPORT_SOFT_BASE_QUEUE_H
+#define TRANSPORT_SOFT_BASE_QUEUE_H
+
+#include "transport/soft/base/state.h"
+
+enum {
+	SOFT_CAUSE_MAX = 96,
+};
+
+enum soft_event_kind {
+	SOFT_EVENT_REQUESTED = 1,
+	SOFT_EVENT_ESTABLISHED,
+	SOFT_EVENT_DISCONNECTED,
+	SOFT_EVENT_FAILED,
+};
+
+struct soft_event {
+	struct soft_event *next;
+	struct soft_endpoint *endpoint; /* NULL: detached */
+	enum soft_event_kind kind;
+	uint64_t order;
+	char cause[SOFT_CAUSE_MAX]; /* of SOFT_EVENT_FAILED */
+	enum error_kind error;
+	const char *code_name;
+	int code;
+	size_t length;
+	uint8_t data[];
+};
+
+struct soft_completion {
+	struct soft_endpoint *endpoint; /* NULL: detached */
+	uint64_t order;
+	struct completion completion;
+	unsigned raw;
+};
+
+/* NULL without memory. */
+struct soft_queue *soft_queue_open(struct soft_transport *transport);
+void soft_queue_close(struct soft_queue *queue);
+
+/*
+ * Every callback of the loop in this backend begins with soft_enter() and ends with soft_leave(), which calls
+ * soft_handlers.turn_end().
+ */
+void soft_enter(struct soft_transport *transport);
+void soft_leave(struct soft_transport *transport);
+/* Outside of such a callback: schedules one for the next turn of the loop. */
+void soft_schedule(struct soft_transport *transport);
+/* Schedules soft_handlers.reap() for the next turn of the loop. */
+void soft_reap_later(struct soft_transport *transport);
+
+/*
+ * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
+ * ("errno"), which are logged at delivery. Without them (soft_event_queue()) nothing is logged.
+ */
+void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
+void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
+/* SOFT_EVENT_FAILED for a REJ: reason, and its private data for the command. */
+void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
+			 size_t length);
+/* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
+void soft_fail_no_memory(struct soft_endpoint *endpoint);
+/* raw: errno of COMPLETION_OTHER. */
+void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
+/* Detaches what is queued from an endpoint that is being freed. */
+void soft_queue_detach(struct soft_endpoint *endpoint);
+
+/* ---- for delivery.c ---- */
+
+enum soft_queued {
+	SOFT_QUEUED_NOTHING, /* or nothing now */
+	SOFT_QUEUED_EVENT,
+	SOFT_QUEUED_COMPLETION,
+};
+
+/* What is delivered next. */
+enum soft_queued soft_queue_next(struct soft_queue *queue);
+/* Takes the oldest event, which must exist; the caller frees it. */
+struct soft_event *soft_event_take(struct soft_queue *queue);
+/* Takes the oldest completion. False: there is none. */
+bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion);
+/* True if soft_fail_no_memory() was called since the last call. */
+bool soft_queue_no_memory(struct soft_queue *queue);
+
+#endif

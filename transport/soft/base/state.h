@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state that the floors of this backend share, and the calls that go up. */
+#ifndef TRANSPORT_SOFT_BASE_STATE_H
+#define TRANSPORT_SOFT_BASE_STATE_H
+
+#include "transport/backend.h"
+#include "transport/soft/wire/icrc.h"
+
+enum {
+	SOFT_QPS_MAX = 1 << 16,
+	SOFT_LONGEST_MESSAGE = 8 << 20, /* bytes, as soft-RoCE: fewer packets than half the PSNs */
+	SOFT_QP_DEPTH_MAX = 16384,
+	SOFT_READS_AT_ONCE = 16, /* outstanding RDMA READs in one direction of a connection */
+	/* Of a type of service, without ECN's two bits: we do not react to congestion marks. */
+	SOFT_DSCP = 0xfc,
+};
+
+struct packet;
+struct icrc_pending;
+struct soft_transport;
+struct soft_endpoint;
+struct soft_socket;
+struct soft_path;
+
+/* What a floor reports to those above it. Everything else is a call down. */
+struct soft_handlers {
+	/* soft_leave(): delivers what is queued, acknowledges received packets and sends. */
+	void (*turn_end)(struct soft_transport *transport);
+	/* The timer of soft_reap_later(). */
+	void (*reap)(void *transport);
+	/* net: a packet from that address; icrc must be confirmed before the packet has any effect. */
+	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
+		       const struct icrc_pending *icrc);
+	/* net: an ICMP error (an errno) for a packet to that address, of which it quotes the first bytes. */
+	void (*icmp)(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
+		     int error, const uint8_t *quoted, size_t length);
+	/* qp: the first valid packet of a connection. */
+	void (*first_packet)(struct soft_endpoint *endpoint);
+	/* cm: returns a new connection in ENDPOINT_REQUESTED; NULL without memory. The caller sets its cm_id. */
+	struct soft_endpoint *(*requested)(struct soft_endpoint *listener, const struct soft_path *path,
+					   const struct address *peer);
+};
+
+/* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
+struct soft_unsent {
+	uint32_t count;
+	int error; /* errno of the first; 0: no buffer space for now */
+};
+
+/* Where a queue pair or the connection manager sends its packets. */
+struct soft_path {
+	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
+	struct address local;
+	struct address peer;
+	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
+	uint8_t type_of_service;    /* only bits of SOFT_DSCP */
+	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */
+};
+
+struct soft_endpoint {
+	struct endpoint base;
+	struct soft_qp *qp;
+	struct soft_cm_id *cm_id;
+	struct loop_timer deferred;	     /* an event in the next turn of the loop */
+	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
+	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
+	bool no_memory;			     /* it fails in the next soft_leave() */
+	int icmp_errno;			     /* of the ICMP error since the last packet of the peer; 0: none */
+	struct soft_socket *group_socket;    /* a full member's, bound to the group */
+	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */
+	struct soft_endpoint *next_destroyed;
+	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
+	struct group_address group;
+};
+
+struct soft_transport {
+	struct transport base;
+	const struct soft_handlers *handlers;
+	uint64_t guid; /* random: the CA GUID of this process */
+	struct soft_channel *channels;
+	struct soft_socket *sockets;
+	int addresses_fd; /* rtnetlink, for new local addresses; valid if addresses_watched */
+	bool addresses_watched;
+	struct loop_io addresses_changed;
+	struct soft_endpoint *listeners;	   /* few: searched for each request */
+	struct soft_endpoint *endpoints;	   /* all others */
+	struct soft_endpoint *destroyed_endpoints; /* freed by the reaper */
+	struct soft_region *destroyed_regions;
+	bool reap_scheduled;
+	struct soft_qp_table *qps;	   /* by QPN */
+	uint32_t busy_qps;		   /* with outstanding work; they share a socket's window */
+	uint64_t send_order;		   /* counts READs and packets with AckReq, of all queue pairs */
+	uint64_t acked_send_order;	   /* the highest acknowledged one of those that were timed */
+	int64_t last_ack_at;		   /* clock, of the last acknowledgement */
+	struct soft_region_table *regions; /* by key */
+	struct soft_cm *cm;
+	struct soft_queue *queue;
+	struct soft_packet_io *packet_io;
+	struct domain domain; /* the one "device" */
+	struct loop_timer reaper;
+	struct loop_poller poller; /* of all sockets */
+	struct icrc_table icrc;
+};
+
+static inline struct soft_transport *soft_of(struct transport *transport)
+{
+	return (struct soft_transport *)transport;
+}
+
+static inline struct soft_endpoint *soft_endpoint_of(struct endpoint *endpoint)
+{
+	return (struct soft_endpoint *)endpoint;
+}
+
+#endif

@@ -145,7 +145,8 @@ void soft_turn_end(struct soft_transport *transport)
 	/* First: after a completion its memory may change, and a retransmission from it may still be queued. */
 	soft_flush(transport);
 	deliver_queued(transport->queue);
-	if (soft_queue_no_memory(transport->queue)) {
+	if (transport->no_memory) {
+		transport->no_memory = false;
 		fail_no_memory(transport->endpoints);
 		fail_no_memory(transport->listeners);
 	}

@@ -21,7 +21,6 @@ struct soft_queue {
 	unsigned depth; /* of soft_enter() calls */
 	struct loop_timer timer;
 	bool scheduled;
-	bool no_memory; /* of some endpoint */
 	bool scramble;
 	uint64_t random_state; /* of xorshift64* */
 };
@@ -82,11 +81,11 @@ static void queue_event(struct soft_endpoint *endpoint, struct soft_event *event
 
 void soft_fail_no_memory(struct soft_endpoint *endpoint)
 {
-	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
 	endpoint->no_memory = true;
-	queue->no_memory = true;
-	soft_schedule(queue->transport);
+	transport->no_memory = true;
+	soft_schedule(transport);
 }
 
 static struct soft_event *event_create(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
@@ -228,14 +227,6 @@ bool soft_completion_take(struct soft_queue *queue, struct soft_completion *comp
 	return true;
 }
 
-bool soft_queue_no_memory(struct soft_queue *queue)
-{
-	bool no_memory = queue->no_memory;
-
-	queue->no_memory = false;
-	return no_memory;
-}
-
 /* ---- turns of the loop ---- */
 
 void soft_enter(struct soft_transport *transport)
@@ -249,7 +240,7 @@ void soft_leave(struct soft_transport *transport)
 
 	transport->handlers->turn_end(transport);
 	queue->depth--;
-	if (queue->first || queue->count || queue->no_memory)
+	if (queue->first || queue->count || transport->no_memory)
 		soft_schedule(transport);
 }
 

@@ -85,7 +85,5 @@ enum soft_queued soft_queue_next(struct soft_queue *queue);
 struct soft_event *soft_event_take(struct soft_queue *queue);
 /* Takes the oldest completion. False: there is none. */
 bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion);
-/* True if soft_fail_no_memory() was called since the last call. */
-bool soft_queue_no_memory(struct soft_queue *queue);
 
 #endif

@@ -87,6 +87,7 @@ struct soft_transport {
 	struct soft_endpoint *destroyed_endpoints; /* freed by the reaper */
 	struct soft_region *destroyed_regions;
 	bool reap_scheduled;
+	bool no_memory;			   /* of some endpoint */
 	struct soft_qp_table *qps;	   /* by QPN */
 	uint32_t busy_qps;		   /* with outstanding work; they share a socket's window */
 	uint64_t send_order;		   /* counts READs and packets with AckReq, of all queue pairs */

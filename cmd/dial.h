@@ -15,9 +15,7 @@
 #include <stdint.h>
 
 #include "cmd/path.h"
-#include "core/address.h"
-#include "core/log.h"
-#include "core/loop.h"
+#include "core/resolver.h"
 
 struct held_message;
 
@@ -59,7 +57,7 @@ struct dial {
 	struct loop_timer pause;
 	struct resolver resolver;
 	enum address_family source;
-	struct address addresses[ADDRESS_RESOLVE_MAX];
+	struct address addresses[RESOLVER_ADDRESSES_MAX];
 	size_t address_count;
 	size_t address_next; /* the next to try */
 	struct held_message *held;

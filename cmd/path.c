@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/resolver.h"
+
 const struct option_word path_mtus[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
 };
@@ -99,7 +101,7 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
 {
-	struct address kept[ADDRESS_RESOLVE_MAX];
+	struct address kept[RESOLVER_ADDRESSES_MAX];
 	enum outcome outcome = path_filter(options, source, log, text, addresses, count, kept, &count);
 
 	if (!outcome)

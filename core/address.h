@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The address of a peer, without socket or verbs types: an IPv4 or IPv6 address or a native GID, and a port.
- *
- * Numeric addresses are parsed in place. A child process looks up names, because getaddrinfo(3) may block for tens of
- * seconds and the loop must not. The child returns the result through a pipe that the loop watches.
- */
+/* The address of a peer, without socket or verbs types: an IPv4 or IPv6 address or a native GID, and a port. */
 #ifndef CORE_ADDRESS_H
 #define CORE_ADDRESS_H
 
@@ -12,11 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-#include "core/log.h"
-#include "core/loop.h"
-#include "core/outcome.h"
 
 struct sockaddr_storage;
 
@@ -35,8 +25,7 @@ struct address {
 };
 
 enum {
-	ADDRESS_TEXT_SIZE = 80,	 /* "[fe80::...%interface]:65535" with its final 0 */
-	ADDRESS_RESOLVE_MAX = 8, /* addresses kept of one name */
+	ADDRESS_TEXT_SIZE = 80 /* "[fe80::...%interface]:65535" with its final 0 */
 };
 
 /* What address_parse() and the resolver accept. */
@@ -69,47 +58,6 @@ bool address_same_host(const struct address *one, const struct address *other);
 /* Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family. */
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address);
 bool address_from_socket(const struct sockaddr_storage *socket_address, struct address *address);
-
-struct resolver;
-
-/*
- * The result: count addresses (port 0), valid only during the call. After an error, which the resolver has reported,
- * count is 0. The outcome is OUTCOME_NO_CONNECTION if the name is unknown or the timeout expired, OUTCOME_USAGE if text
- * is not an address of the format, OUTCOME_INTERNAL if the child failed. The callback may restart or free the resolver.
- */
-typedef void resolver_callback(void *context, enum outcome outcome, const struct address *addresses, size_t count);
-
-/* One name look-up. Zeroed before its first start. */
-struct resolver {
-	struct loop *loop;
-	const struct log *log;
-	const char *text;
-	resolver_callback *callback;
-	void *context;
-	struct loop_io readable;
-	struct loop_timer deadline; /* of the child; with time 0, delivers an immediate result */
-	enum outcome immediate;	    /* of a result that needs no child: a numeric address, or an error */
-	pid_t child;
-	int pipe;
-	size_t received; /* bytes of result */
-	struct {
-		int32_t error; /* EAI_* (negative), errno of EAI_SYSTEM (positive), or 0 */
-		uint32_t count;
-		struct address addresses[ADDRESS_RESOLVE_MAX];
-	} result;
-};
-
-/*
- * Looks text up and calls back from the loop, never before resolver_start() returns. text must stay valid until then.
- * timeout is in nanoseconds, 0 for none. resolver_stop() kills the child and makes no callback. It may be called at any
- * time.
- *
- * Call it before memory is registered with a device: after fork(2), kernels before 5.12 give the parent a copy of a
- * page that it writes, and the device keeps the old one.
- */
-void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
-		    enum address_format format, int64_t timeout, resolver_callback *callback, void *context);
-void resolver_stop(struct resolver *resolver);
 
 /* As if_indextoname(3), but uses a socket family that --sandbox allows. Returns false if there is no such interface. */
 bool address_interface_name(unsigned index, char name[IF_NAMESIZE]);

@@ -8,7 +8,7 @@
  *   timeout, or resolver_stop(): SIGKILL
  *   waitpid
  */
-#include "core/address.h"
+#include "core/resolver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static bool has_address(const struct resolver *resolver, const struct address *a
 
 static void store_addresses(struct resolver *resolver, const struct addrinfo *list)
 {
-	for (; list && resolver->result.count < ADDRESS_RESOLVE_MAX; list = list->ai_next) {
+	for (; list && resolver->result.count < RESOLVER_ADDRESSES_MAX; list = list->ai_next) {
 		struct sockaddr_storage socket_address;
 		struct address address;
 
@@ -167,7 +167,7 @@ static void result_complete(struct resolver *resolver)
 {
 	if (resolver->result.error)
 		resolver_finish(resolver, report_error_code(resolver, resolver->result.error));
-	else if (resolver->result.count && resolver->result.count <= ADDRESS_RESOLVE_MAX)
+	else if (resolver->result.count && resolver->result.count <= RESOLVER_ADDRESSES_MAX)
 		resolver_finish(resolver, OUTCOME_OK);
 	else
 		resolver_finish(resolver, report_error_code(resolver, EAI_NONAME));

@@ -22,6 +22,7 @@
 #include "cmd/command.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/doctor/findings.h"
+#include "core/resolver.h"
 
 struct doctor_options {
 	struct common_options common;
@@ -63,7 +64,7 @@ struct doctor {
 	struct loop_timer step;
 	struct address routes[DOCTOR_ROUTES_MAX]; /* local addresses */
 	struct resolver resolver;
-	struct address targets[ADDRESS_RESOLVE_MAX];
+	struct address targets[RESOLVER_ADDRESSES_MAX];
 	struct child_run_values ping_values;
 	struct child_run ping;
 };

@@ -106,7 +106,7 @@ static void store_addresses(struct mckey_run *run, struct found_addresses *found
 		run_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
 		return;
 	}
-	found->count = count < ADDRESS_RESOLVE_MAX ? count : ADDRESS_RESOLVE_MAX;
+	found->count = count < RESOLVER_ADDRESSES_MAX ? count : RESOLVER_ADDRESSES_MAX;
 	memcpy(found->addresses, addresses, found->count * sizeof(*addresses));
 }
 

@@ -19,6 +19,7 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
+#include "core/resolver.h"
 #include "core/units.h"
 
 struct mckey_options {
@@ -114,7 +115,7 @@ struct traffic {
 
 /* The addresses of a name or number on the command line. */
 struct found_addresses {
-	struct address addresses[ADDRESS_RESOLVE_MAX];
+	struct address addresses[RESOLVER_ADDRESSES_MAX];
 	size_t count;
 };
 

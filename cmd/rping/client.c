@@ -11,6 +11,7 @@
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
+#include "core/resolver.h"
 #include "core/units.h"
 
 enum {

@@ -10,6 +10,7 @@
 
 #include "cmd/rping/rping.h"
 #include "cmd/rping/session.h"
+#include "core/resolver.h"
 #include "core/units.h"
 
 enum {

@@ -23,6 +23,7 @@
 #include "cmd/dial.h"
 #include "cmd/hello.h"
 #include "cmd/ucmatose/figures.h"
+#include "core/resolver.h"
 
 struct ucmatose_options {
 	struct common_options common;

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "core/address.h"
+#include "core/resolver.h"
 #include "core/clock.h"
 
 enum {
@@ -86,7 +86,7 @@ struct lookup {
 	unsigned results;
 	enum outcome outcome;
 	size_t count;
-	struct address addresses[ADDRESS_RESOLVE_MAX];
+	struct address addresses[RESOLVER_ADDRESSES_MAX];
 	struct capture capture;
 };
 
@@ -173,7 +173,7 @@ static void too_many_addresses(void **state)
 	struct lookup *lookup = *state;
 
 	assert_int_equal(look_up(lookup, "many.test", ADDRESS_FORMAT_ANY, CLOCK_NS_PER_S), OUTCOME_OK);
-	assert_int_equal(lookup->count, ADDRESS_RESOLVE_MAX);
+	assert_int_equal(lookup->count, RESOLVER_ADDRESSES_MAX);
 	assert_int_equal(lookup->addresses[0].bytes[3], 99);
 }
 

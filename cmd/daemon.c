@@ -164,10 +164,14 @@ static enum outcome write_ready_fd(const struct daemon *daemon, const struct add
 }
 
 /* setsid() and open() precede the sandbox, which forbids both; detach_terminal() follows it. */
-static void start_session(struct daemon *daemon)
+static enum outcome start_session(struct daemon *daemon)
 {
 	setsid();
 	daemon->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (daemon->null >= 0)
+		return OUTCOME_OK;
+	log_errno(daemon->log, "--daemon", errno, "opening /dev/null");
+	return OUTCOME_INTERNAL;
 }
 
 /* Releases terminals and pipes, whose readers wait for end of file. Standard descriptors of regular files stay open. */
@@ -175,11 +179,10 @@ static void detach_terminal(const struct daemon *daemon)
 {
 	struct stat status;
 
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && daemon->null > STDERR_FILENO; fd++)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 			dup3(daemon->null, fd, 0);
-	if (daemon->null > STDERR_FILENO)
-		close(daemon->null);
+	close(daemon->null);
 }
 
 static enum outcome release_parent(struct daemon *daemon)
@@ -198,9 +201,11 @@ static enum outcome release_parent(struct daemon *daemon)
 
 enum outcome daemon_register(struct daemon *daemon)
 {
-	if (daemon->parent)
-		start_session(daemon);
-	return daemon->options->pidfile ? write_pidfile(daemon) : OUTCOME_OK;
+	enum outcome outcome = daemon->parent ? start_session(daemon) : OUTCOME_OK;
+
+	if (!outcome && daemon->options->pidfile)
+		outcome = write_pidfile(daemon);
+	return outcome;
 }
 
 enum outcome daemon_ready(struct daemon *daemon, const struct address *address)

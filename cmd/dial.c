@@ -53,7 +53,7 @@ static void report_hint(const struct log *log, const char *text)
 	struct dial *dial = log->context;
 	struct held_message message = { .is_hint = true };
 
-	snprintf(message.error.cause, sizeof(message.error.cause), "%.*s", ERROR_CAUSE_SIZE - 1, text);
+	log_text(message.error.cause, sizeof(message.error.cause), "%s", text);
 	if (!hold(dial, &message))
 		log_hint(dial->options.log, "%s", text);
 }

@@ -2,7 +2,6 @@
 #include "cmd/output.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +41,15 @@ void output_watch_stop(struct output_watch *watch)
 {
 	loop_io_stop(&watch->reader);
 	loop_timer_stop(&watch->check);
+}
+
+FILE *output_open_null(const struct log *log)
+{
+	FILE *stream = fopen("/dev/null", "we");
+
+	if (!stream)
+		log_errno(log, "/dev/null", errno, "opening");
+	return stream;
 }
 
 /* Returns the errno value of the failed write. It is lost by now, so this writes once more. */

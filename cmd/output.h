@@ -3,6 +3,8 @@
 #ifndef CMD_OUTPUT_H
 #define CMD_OUTPUT_H
 
+#include <stdio.h>
+
 #include "core/log.h"
 #include "core/loop.h"
 #include "core/outcome.h"
@@ -22,6 +24,9 @@ struct output_watch {
  */
 void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *context);
 void output_watch_stop(struct output_watch *watch);
+
+/* Opens /dev/null for lines that nobody reads. Returns NULL after it has reported the error. */
+FILE *output_open_null(const struct log *log);
 
 /*
  * Flushes and closes stdout, as the last step of the program. Returns outcome, or OUTCOME_INTERNAL if a write failed

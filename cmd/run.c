@@ -172,9 +172,10 @@ static enum outcome run_command(struct run *run, const void *options)
 	struct environment *environment = &run->environment;
 	enum outcome outcome;
 
-	reporting_choose(&run->reporting, &run->common->reporting);
-	outcome = run->command->check ? run->command->check(environment, options) : OUTCOME_OK;
-	if (WITH_SERVICE && !outcome && run->common->sandbox && !sandbox_is_possible(&environment->log))
+	outcome = reporting_choose(&run->reporting, &run->common->reporting);
+	if (!outcome && run->command->check)
+		outcome = run->command->check(environment, options);
+	if (!outcome && WITH_SERVICE && run->common->sandbox && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
 	if (!outcome && WITH_SERVICE)
 		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);

@@ -17,13 +17,10 @@ enum {
 
 const struct log_sink log_discard = { 0 };
 
-/*
- * Finishes a text of that length, which may be more than there was room for: marks the cut, and replaces what could
- * move the cursor or forge a line. Users and peers choose parts of the text.
- */
-static void finish_text(char *text, size_t size, int length)
+char *log_text_list(char *text, size_t size, const char *format, va_list list)
 {
 	static const char cut[] = "...";
+	int length = vsnprintf(text, size, format, list);
 
 	if (length < 0)
 		*text = 0;
@@ -32,20 +29,17 @@ static void finish_text(char *text, size_t size, int length)
 	for (char *byte = text; *byte; byte++)
 		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
 			*byte = '?';
+	return text;
 }
 
-static void __attribute__((format(printf, 3, 0))) set_list(char *text, size_t size, const char *format, va_list list)
-{
-	finish_text(text, size, vsnprintf(text, size, format, list));
-}
-
-static void __attribute__((format(printf, 3, 4))) set(char *text, size_t size, const char *format, ...)
+char *log_text(char *text, size_t size, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	set_list(text, size, format, list);
+	log_text_list(text, size, format, list);
 	va_end(list);
+	return text;
 }
 
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
@@ -57,7 +51,7 @@ static void __attribute__((format(printf, 1, 2))) print(const char *format, ...)
 	size_t length;
 
 	va_start(list, format);
-	set_list(line, sizeof(line) - 1, format, list);
+	log_text_list(line, sizeof(line) - 1, format, list);
 	va_end(list);
 	length = strlen(line);
 	line[length++] = '\n';
@@ -112,11 +106,11 @@ static void __attribute__((format(printf, 3, 0))) report(const struct log *log, 
 	const char *name = failure->code_name;
 	struct error error = { .kind = failure->kind };
 
-	set(error.object, sizeof(error.object), "%s", failure->object ? failure->object : "");
-	set(error.phase, sizeof(error.phase), "%s", failure->phase ? failure->phase : "");
-	set_list(error.cause, sizeof(error.cause), format, list);
+	log_text(error.object, sizeof(error.object), "%s", failure->object ? failure->object : "");
+	log_text(error.phase, sizeof(error.phase), "%s", failure->phase ? failure->phase : "");
+	log_text_list(error.cause, sizeof(error.cause), format, list);
 	if (name || failure->code)
-		set(error.code, sizeof(error.code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
+		log_text(error.code, sizeof(error.code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
 	log_report(log, &error);
 }
 
@@ -144,7 +138,7 @@ void log_errno(const struct log *log, const char *object, int error, const char 
 	va_list list;
 
 	va_start(list, format);
-	set_list(phase, sizeof(phase), format, list);
+	log_text_list(phase, sizeof(phase), format, list);
 	va_end(list);
 	log_failure(log, &(struct failure){ .object = object, .phase = phase, .code = error }, "%s", strerror(error));
 }
@@ -156,7 +150,7 @@ void log_hint(const struct log *log, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	set_list(text, sizeof(text), format, list);
+	log_text_list(text, sizeof(text), format, list);
 	va_end(list);
 	if (!log->sink)
 		log_print_hint(log, text);
@@ -174,7 +168,7 @@ void log_debug(const struct log *log, const char *format, ...)
 	if (!log->debug || log->sink == &log_discard)
 		return;
 	va_start(list, format);
-	set_list(text, sizeof(text), format, list);
+	log_text_list(text, sizeof(text), format, list);
 	va_end(list);
 	print("%s: debug: %s", log->name, text);
 	errno = kept;

@@ -6,7 +6,9 @@
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -90,6 +92,13 @@ void log_hint(const struct log *log, const char *format, ...) __attribute__((for
 
 /* Prints a trace line for --debug; nothing without it. */
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Formats a text that users or peers choose parts of: control characters are replaced, and a text that does not fit
+ * ends in "...". Returns text.
+ */
+char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+char *log_text_list(char *text, size_t size, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
 
 /* "phase: cause (code)", as it is printed behind the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);

@@ -164,7 +164,7 @@ static void correct_hint(struct doctor *doctor)
 		return;
 	if (kernel_may_have(doctor->root, "siw"))
 		device = "a software one: rdma link add siw0 type siw netdev INTERFACE";
-	snprintf(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; none at all: --transport soft" : "");
+	log_text(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; none at all: --transport soft" : "");
 }
 
 /* explained: earlier findings name the cause of a failure, which then adds none. */

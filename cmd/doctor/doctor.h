@@ -22,16 +22,13 @@
 #include "cmd/command.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/doctor/findings.h"
+#include "core/interface.h"
 #include "core/resolver.h"
 
 struct doctor_options {
 	struct common_options common;
 	const char *address;
 	int64_t port;
-};
-
-enum {
-	DOCTOR_ROUTES_MAX = 64
 };
 
 struct doctor;
@@ -62,7 +59,7 @@ struct doctor {
 	enum fabric fabric; /* of the device on the route to the target */
 	struct findings findings;
 	struct loop_timer step;
-	struct address routes[DOCTOR_ROUTES_MAX]; /* local addresses */
+	struct address routes[INTERFACE_ADDRESSES_MAX]; /* local addresses */
 	struct resolver resolver;
 	struct address targets[RESOLVER_ADDRESSES_MAX];
 	struct child_run_values ping_values;

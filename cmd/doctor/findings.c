@@ -63,13 +63,11 @@ void finding_add_error(struct findings *findings, enum finding_status status, co
 		return;
 	}
 	finding->status = status;
-	snprintf(finding->error.object, sizeof(finding->error.object), "%s", check);
-	/* The test of the result says that truncation is intended (-Wformat-truncation). */
-	if (snprintf(finding->error.cause, sizeof(finding->error.cause), "%s%s%s%s%s", error->object,
-		     *error->object ? ": " : "", error->phase, *error->phase ? ": " : "", error->cause) < 0)
-		*finding->error.cause = 0;
-	snprintf(finding->error.code, sizeof(finding->error.code), "%s", error->code);
-	snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
+	log_text(finding->error.object, sizeof(finding->error.object), "%s", check);
+	log_text(finding->error.cause, sizeof(finding->error.cause), "%s%s%s%s%s", error->object,
+		 *error->object ? ": " : "", error->phase, *error->phase ? ": " : "", error->cause);
+	log_text(finding->error.code, sizeof(finding->error.code), "%s", error->code);
+	log_text(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
 	sysfs_clean_text(finding->error.cause);
 	sysfs_clean_text(finding->remedy);
 	if (findings->last)
@@ -87,7 +85,7 @@ void finding_add(struct findings *findings, enum finding_status status, const ch
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(error.cause, sizeof(error.cause), format, list);
+	log_text_list(error.cause, sizeof(error.cause), format, list);
 	va_end(list);
 	finding_add_error(findings, status, check, remedy, &error);
 }
@@ -97,7 +95,7 @@ const char *finding_remedy(struct findings *findings, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(findings->remedy, sizeof(findings->remedy), format, list);
+	log_text_list(findings->remedy, sizeof(findings->remedy), format, list);
 	va_end(list);
 	return findings->remedy;
 }
@@ -116,7 +114,7 @@ static void probe_keep_hint(const struct log *log, const char *text)
 	struct probe *probe = log->context;
 
 	if (!*probe->hint)
-		snprintf(probe->hint, sizeof(probe->hint), "%s", text);
+		log_text(probe->hint, sizeof(probe->hint), "%s", text);
 }
 
 void finding_begin_probe(struct findings *findings)

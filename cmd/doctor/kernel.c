@@ -30,11 +30,13 @@ static const struct {
 	{ "rdma_ucm", "sys/class/misc/rdma_cm" },
 };
 
-static void append(char list[LIST_SIZE], const char *separator, const char *word)
+/* A list that does not fit ends in "...". */
+static void append_word(char list[LIST_SIZE], const char *separator, const char *word)
 {
-	size_t used = strlen(list);
+	char longer[2 * LIST_SIZE];
 
-	snprintf(list + used, LIST_SIZE - used, "%s%s", used ? separator : "", word);
+	snprintf(longer, sizeof(longer), "%s%s%s", list, *list ? separator : "", word);
+	log_text(list, LIST_SIZE, "%s", longer);
 }
 
 static bool has_module(const char *root, const char *module)
@@ -93,13 +95,13 @@ static void check_modules(struct findings *findings, const char *root, enum find
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
 		if (sysfs_has("%s/%s", root, modules[i].path) || has_module(root, modules[i].module))
-			append(loaded, ", ", modules[i].module);
+			append_word(loaded, ", ", modules[i].module);
 		else
-			append(missing, " ", modules[i].module);
+			append_word(missing, " ", modules[i].module);
 	}
 	for (unsigned i = 0; i < DRIVER_CARDS + 2; i++)
 		if (has_module(root, driver_table[i].module) && !strstr(loaded, driver_table[i].module))
-			append(loaded, ", ", driver_table[i].module);
+			append_word(loaded, ", ", driver_table[i].module);
 	if (*loaded)
 		finding_add(findings, FINDING_OK, "modules", NULL, "%s", loaded);
 	if (*missing)
@@ -229,7 +231,7 @@ static void check_device_file(struct findings *findings, const char *root, const
 		remedy = finding_remedy(findings, "run as root, or: chmod a+rw /dev/infiniband/%s", name);
 	else if (error == EPERM)
 		remedy = "allow the container to use the device";
-	snprintf(refusal.cause, sizeof(refusal.cause), "/dev/infiniband/%s cannot be opened (%s): %s", name, user,
+	log_text(refusal.cause, sizeof(refusal.cause), "/dev/infiniband/%s cannot be opened (%s): %s", name, user,
 		 strerror(error));
 	snprintf(refusal.code, sizeof(refusal.code), "%d", error);
 	finding_add_error(findings, failure, "file", remedy, &refusal);

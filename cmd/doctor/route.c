@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
-#include "core/interface.h"
 
 enum {
 	PROBE_REGION_SIZE = 64 << 10 /* bytes */
@@ -29,7 +28,10 @@ static void find_routes(struct doctor *doctor)
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
 
-	for (size_t i = 0; i < count && doctor->route_count < DOCTOR_ROUTES_MAX; i++)
+	if (count == INTERFACE_ADDRESSES_MAX)
+		finding_add(&doctor->findings, FINDING_WARN, "address", NULL,
+			    "only the first %d addresses of this host are checked", INTERFACE_ADDRESSES_MAX);
+	for (size_t i = 0; i < count; i++)
 		if (!list[i].loopback && !address_is_link_local(&list[i].address))
 			doctor->routes[doctor->route_count++] = list[i].address;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replaces cmd/reporting with WITH_REPORT=0, which leaves only the classic lines and --quiet. */
 #include "cmd/command.h"
+#include "cmd/output.h"
 #include "cmd/reporting/reporting.h"
 
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
@@ -12,12 +13,15 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	reporting->environment = environment;
 }
 
-void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
+enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options)
 {
-	if (options->quiet)
-		reporting->null_output = fopen("/dev/null", "we");
-	if (reporting->null_output)
-		reporting->environment->output = reporting->null_output;
+	if (!options->quiet)
+		return OUTCOME_OK;
+	reporting->null_output = output_open_null(&reporting->environment->log);
+	if (!reporting->null_output)
+		return OUTCOME_INTERNAL;
+	reporting->environment->output = reporting->null_output;
+	return OUTCOME_OK;
 }
 
 enum outcome reporting_open(struct reporting *reporting)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/output.h"
 #include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
@@ -90,16 +91,19 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	use_form(reporting, reporting_form_of_arguments(argc, argv));
 }
 
-void reporting_choose(struct reporting *reporting, const struct reporting_options *options)
+enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options)
 {
 	reporting->options = options;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
 	use_form(reporting, reporting_form_of_options(options));
-	if (reporting->form != &reporting_text || options->quiet)
-		reporting->null_output = fopen("/dev/null", "we");
-	if (reporting->null_output)
-		reporting->environment->output = reporting->null_output;
+	if (reporting->form == &reporting_text && !options->quiet)
+		return OUTCOME_OK;
+	reporting->null_output = output_open_null(&reporting->environment->log);
+	if (!reporting->null_output)
+		return OUTCOME_INTERNAL;
+	reporting->environment->output = reporting->null_output;
+	return OUTCOME_OK;
 }
 
 static int64_t interval_length(const struct reporting *reporting)

@@ -94,8 +94,8 @@ struct reporting {
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
 		       int argc, char *const *argv);
 
-/* Call it when the options are parsed. Selects the form and sets the environment's output. */
-void reporting_choose(struct reporting *reporting, const struct reporting_options *options);
+/* Call it when the options are parsed. Selects the form and sets the environment's output; reports an error. */
+enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options);
 
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_open(struct reporting *reporting);

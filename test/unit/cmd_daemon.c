@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "cmd/daemon.h"
@@ -294,6 +295,28 @@ static void parent_reports_killed_daemon(void **state)
 	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERNAL);
 }
 
+/* Else the daemon would keep the terminal of its caller. */
+static void daemon_without_dev_null_fails(void **state)
+{
+	static const struct daemon_options options = { .daemon = true };
+	const struct rlimit no_descriptor = { .rlim_cur = STDERR_FILENO + 1, .rlim_max = STDERR_FILENO + 1 };
+	struct capture errors;
+	pid_t caller;
+
+	(void)state;
+	capture_begin(&errors);
+	caller = fork();
+	if (!caller) {
+		struct daemon daemon = { 0 };
+
+		daemon_begin(&daemon, &options, &tool_log);
+		setrlimit(RLIMIT_NOFILE, &no_descriptor);
+		_exit((int)daemon_register(&daemon));
+	}
+	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
+	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -324,6 +347,7 @@ int main(void)
 		cmocka_unit_test_teardown(parent_exits_when_daemon_is_ready, remove_file),
 		cmocka_unit_test_teardown(parent_returns_exit_code_of_failed_daemon, remove_file),
 		cmocka_unit_test(parent_reports_killed_daemon),
+		cmocka_unit_test(daemon_without_dev_null_fails),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -29,6 +30,9 @@ static int64_t timer_speedup = 1;
 
 /* Signals that start_and_raise() sends to its own process. */
 static int raised[2];
+
+/* RLIMIT_NOFILE of the commands; 0: unchanged. */
+static rlim_t descriptors_max;
 
 /* The options of all fake commands. */
 struct settings {
@@ -362,6 +366,9 @@ static struct child spawn(const struct command *row, const char *arguments)
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
 		close(out[0]);
+		if (descriptors_max)
+			setrlimit(RLIMIT_NOFILE,
+				  &(struct rlimit){ .rlim_cur = descriptors_max, .rlim_max = descriptors_max });
 		_exit((int)output_finish(&log, command_run(&command, "tool", argc, argv)));
 	}
 	close(out[1]);
@@ -416,6 +423,17 @@ static void command_finishes(void **state)
 
 	(void)state;
 	expect(&at_once, "", 0, "open\nstart\nstop\nclose\n", "");
+}
+
+/* Else lines that the user does not want, or that spoil the JSON, would go to standard output. */
+static void quiet_run_without_dev_null_fails(void **state)
+{
+	const struct command row = { .start = start_and_finish };
+
+	(void)state;
+	descriptors_max = STDERR_FILENO + 1;
+	expect(&row, "--quiet", OUTCOME_INTERNAL, "", "tool: /dev/null: opening: Too many open files (24)\n");
+	descriptors_max = 0;
 }
 
 static void start_fails(void **state)
@@ -911,6 +929,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(command_finishes),
+		cmocka_unit_test(quiet_run_without_dev_null_fails),
 		cmocka_unit_test(start_fails),
 		cmocka_unit_test(privileges_are_dropped_before_ready),
 		cmocka_unit_test(options_are_checked_before_a_device_is_touched),

@@ -504,6 +504,28 @@ static void test_many(void **state)
 	devices_free(devices);
 }
 
+/* core/log.h promises the mark for every text of an error. */
+static void test_cut(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	char word[2 * ERROR_CAUSE_SIZE];
+	struct error error = { .phase = "" };
+	const char *cause, *remedy;
+
+	memset(word, 'x', sizeof(word) - 1);
+	word[sizeof(word) - 1] = 0;
+	finding_add(&tree->findings, FINDING_WARN, "long", finding_remedy(&tree->findings, "%s", word), "%s", word);
+	cause = tree->findings.first->error.cause;
+	remedy = tree->findings.first->remedy;
+	assert_string_equal(cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_string_equal(remedy + FINDING_TEXT_SIZE - 5, "x...");
+	/* Each part fits; together they do not. */
+	memcpy(error.object, word, sizeof(error.object) - 1);
+	memcpy(error.cause, word, sizeof(error.cause) - 1);
+	finding_add_error(&tree->findings, FINDING_WARN, "long", NULL, &error);
+	assert_string_equal(tree->findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +545,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failure_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,8 +24,9 @@ struct environment {
 	struct transport *transport; /* opened before start() */
 	uint64_t given;		     /* bits of the options on the command line, for options_given() */
 	enum outcome outcome;	     /* of the run: the first failure */
-	bool ended;		     /* environment_finish() was called: other callbacks of this iteration do nothing */
-	FILE *output;		     /* for results in classic lines: use environment_output() */
+	const struct command *command;
+	bool ended;   /* environment_finish() was called: other callbacks of this iteration do nothing */
+	FILE *output; /* for results in classic lines: use environment_output() */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
@@ -54,6 +55,7 @@ struct command {
 	size_t options_size;
 	bool linked;		/* symlinks.sh makes a link with its name */
 	bool chooses_transport; /* start() opens environment->transport, not run.c */
+	bool prints_status;	/* the last line is "return status N", as that of the stock tool */
 
 	/*
 	 * Checks the options beyond what the tables can express, before any device is opened. Returns OUTCOME_USAGE
@@ -100,29 +102,36 @@ static inline void environment_note(struct environment *environment, enum outcom
 		environment->outcome = outcome;
 }
 
-/* Records the outcome and ends the run. */
-void environment_finish(struct environment *environment, enum outcome outcome);
+/* What a result line has besides its text. */
+struct verdict {
+	const char *device; /* NULL: none, or several */
+	const char *note;   /* follows the device, "; payload not checked"; NULL for none */
+	bool has_figures;   /* of environment_finish(): data moved, so that there is something to summarise */
+};
 
 /*
- * Call it when the server listens or the receiver has joined. Writes the pidfile, drops privileges as
- * environment_settled() does, prints line, and then writes to the descriptor of --ready-fd. An error ends the run.
+ * Ends the run: records the outcome, prints the summary if the form has one, then the verdict, and for a command with
+ * prints_status its last line. The verdict is "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])"; format gives TEXT.
+ * Only the first call has an effect.
  */
-void environment_ready(struct environment *environment, const struct address *address, const char *line);
+void environment_finish(struct environment *environment, enum outcome outcome, const struct verdict *verdict,
+			const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Prints such a line about a part of the run: a target, a client, a queue pair. */
+void environment_print_result(const struct environment *environment, bool failed, const struct verdict *verdict,
+			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Call it when the run is set up: from now on it looks up no name, connects to no address, and opens devices only for
- * connecting peers. Drops privileges, and with --sandbox installs the filter. Only the first call has an effect, here
- * or by environment_ready().
+ * Call it when the run is set up, before its data moves: from now on it looks up no name, connects to no address, and
+ * opens devices only for connecting peers. Drops privileges, and with --sandbox installs the filter; only the first
+ * call does. A server or receiver gives its address and its ready line: writes the pidfile before, and prints the line
+ * and writes to the descriptor of --ready-fd after that. Others give NULL. Returns false after an error, which has
+ * ended the run.
  */
-void environment_settled(struct environment *environment);
+bool environment_ready(struct environment *environment, const struct address *address, const char *line);
 
 /* The stream for result lines. Clears the progress line first. */
 FILE *environment_output(const struct environment *environment);
-
-/*
- * Prints the summary of the run, once, if its form has one. A command calls this right before its verdict.
- */
-void environment_summary(struct environment *environment);
 
 /*
  * Begins an object of that type in the JSON stream. End it with environment_end_record(). Returns NULL without

@@ -1,16 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+
 #include "cmd/command.h"
 #include "cmd/confinement.h"
+#include "cmd/signals.h"
 
-void environment_finish(struct environment *environment, enum outcome outcome)
+FILE *environment_output(const struct environment *environment)
 {
-	environment_note(environment, outcome);
-	environment->ended = true;
-	if (environment->finished)
-		environment->finished(environment->context);
-	else
-		loop_stop(environment->loop);
+	reporting_clear(environment->reporting);
+	return environment->output;
 }
+
+/* ---- the end ---- */
+
+static void __attribute__((format(printf, 4, 0))) print_result(const struct environment *environment, bool failed,
+							       const struct verdict *verdict, const char *format,
+							       va_list list)
+{
+	FILE *output = environment_output(environment);
+	const struct transport *transport = environment->transport;
+
+	fprintf(output, "%s: %s", environment->log.name, failed ? "FAILED: " : "");
+	vfprintf(output, format, list);
+	if (transport)
+		fprintf(output, " (%s%s%s%s)", transport_name(transport), verdict->device ? ", " : "",
+			verdict->device ? verdict->device : "", verdict->note ? verdict->note : "");
+	fputc('\n', output);
+}
+
+void environment_print_result(const struct environment *environment, bool failed, const struct verdict *verdict,
+			      const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	print_result(environment, failed, verdict, format, list);
+	va_end(list);
+}
+
+void environment_finish(struct environment *environment, enum outcome outcome, const struct verdict *verdict,
+			const char *format, ...)
+{
+	va_list list;
+
+	if (environment->ended)
+		return;
+	environment->ended = true;
+	environment_note(environment, outcome);
+	if (verdict->has_figures)
+		reporting_summary(environment->reporting);
+	va_start(list, format);
+	print_result(environment, environment->outcome, verdict, format, list);
+	va_end(list);
+	if (environment->command->prints_status)
+		fprintf(environment->output, "return status %d\n", (int)environment->outcome);
+	fflush(environment->output);
+	if (environment->finished) {
+		environment->finished(environment->context);
+		return;
+	}
+	fatal_exit_prints_verdict(FATAL_VERDICT_NONE);
+	loop_stop(environment->loop);
+}
+
+/* ---- set up ---- */
 
 static void print_ready(struct environment *environment, const struct address *address, const char *line)
 {
@@ -35,38 +88,20 @@ static enum outcome confine(struct environment *environment)
 }
 
 /* Privileges are dropped before the ready line is printed: a peer may connect as soon as it is. */
-void environment_ready(struct environment *environment, const struct address *address, const char *line)
+bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
-	bool serves = WITH_SERVICE && environment->daemon;
+	bool serves = WITH_SERVICE && line && environment->daemon;
 	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
 
 	if (!outcome)
 		outcome = confine(environment);
-	if (!outcome)
+	if (!outcome && line)
 		print_ready(environment, address, line);
 	if (!outcome && serves)
 		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
-		environment_finish(environment, outcome);
-	else if (environment->ready)
+		environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "not set up");
+	else if (line && environment->ready)
 		environment->ready(environment->context);
-}
-
-void environment_settled(struct environment *environment)
-{
-	enum outcome outcome = confine(environment);
-
-	if (outcome)
-		environment_finish(environment, outcome);
-}
-
-FILE *environment_output(const struct environment *environment)
-{
-	reporting_clear(environment->reporting);
-	return environment->output;
-}
-
-void environment_summary(struct environment *environment)
-{
-	reporting_summary(environment->reporting);
+	return !outcome;
 }

@@ -55,14 +55,11 @@ static const char *seconds_text(int64_t nanoseconds, char text[32])
 	return text;
 }
 
-/* Ends the run in place of the command, with the summary and a verdict. */
+/* Ends the run in place of the command. */
 static void abort_run(struct run *run)
 {
-	struct environment *environment = &run->environment;
-
-	environment_summary(environment);
-	fprintf(environment_output(environment), "%s: FAILED: shutdown did not complete\n", environment->log.name);
-	environment_finish(environment, OUTCOME_FAILED);
+	environment_finish(&run->environment, OUTCOME_FAILED, &(struct verdict){ .has_figures = true },
+			   "shutdown did not complete");
 }
 
 static void shutdown_timeout(void *context)
@@ -148,6 +145,8 @@ static void run_loop(struct run *run, const void *options)
 		output_watch_start(&run->output, environment->loop, output_failed, run);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	outcome = reporting_open(&run->reporting);
+	if (environment->output == stdout)
+		fatal_exit_prints_verdict(run->command->prints_status ? FATAL_VERDICT_STATUS : FATAL_VERDICT);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
 	environment_note(environment, outcome);
@@ -210,7 +209,8 @@ static enum outcome run_command(struct run *run, const void *options)
 
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
-	struct run run = { .environment = { .log.name = name, .output = stdout }, .command = command };
+	struct run run = { .environment = { .command = command, .log.name = name, .output = stdout },
+			   .command = command };
 	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 

@@ -32,6 +32,7 @@ enum {
 	FIRST_SIGNAL_MS,  /* time of the first signal in ms, modulo 2^32 and never 0; 0: none yet */
 	WATCHDOG_EXPIRED, /* number of expiries */
 	PRINTS_JSON,
+	PRINTS_VERDICT, /* enum fatal_verdict */
 	SHARED,
 };
 
@@ -54,7 +55,9 @@ static volatile sig_atomic_t shared[SHARED];
 #else
 #define SUMMARY(code, phase, cause) ""
 #endif
-#define ROW(code, phase, cause) { code, "rdmatest: " phase ": " cause "\n", SUMMARY(code, phase, cause) }
+#define ROW(code, phase, cause) \
+	{ code, "rdmatest: " phase ": " cause "\n", SUMMARY(code, phase, cause), \
+	  "rdmatest: FAILED: " phase ": terminated\n", "return status " STRING(code) "\n" }
 /* clang-format on */
 
 /* Values of enum outcome for the preprocessor. */
@@ -69,6 +72,8 @@ static const struct {
 	int code;
 	const char *line;
 	const char *summary;
+	const char *verdict;
+	const char *status;
 } rows[] = {
 	[FATAL_INTERRUPTED] = ROW(CODE_INTERRUPTED, "second signal", "terminated"),
 	[FATAL_STUCK] = ROW(CODE_FAILED, "watchdog", "a system or library call does not return: terminated"),
@@ -78,7 +83,7 @@ static const struct {
 };
 
 /* Does not block: a blocked write(2) to this descriptor may be why the process ends. */
-static void print(int fd, const char *text)
+static void print_fatal(int fd, const char *text)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
@@ -91,11 +96,20 @@ void fatal_exit_prints_json(bool on)
 	shared[PRINTS_JSON] = on;
 }
 
+void fatal_exit_prints_verdict(enum fatal_verdict verdict)
+{
+	shared[PRINTS_VERDICT] = verdict;
+}
+
 void fatal_exit(enum fatal_reason reason)
 {
-	print(STDERR_FILENO, rows[reason].line);
+	print_fatal(STDERR_FILENO, rows[reason].line);
 	if (shared[PRINTS_JSON])
-		print(STDOUT_FILENO, rows[reason].summary);
+		print_fatal(STDOUT_FILENO, rows[reason].summary);
+	if (shared[PRINTS_VERDICT])
+		print_fatal(STDOUT_FILENO, rows[reason].verdict);
+	if (shared[PRINTS_VERDICT] == FATAL_VERDICT_STATUS)
+		print_fatal(STDOUT_FILENO, rows[reason].status);
 	_exit(rows[reason].code);
 }
 

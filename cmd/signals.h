@@ -43,6 +43,15 @@ enum fatal_reason {
 /* Prints the reason on stderr and ends the process. Safe in a signal handler. */
 _Noreturn void fatal_exit(enum fatal_reason reason);
 
+/* What fatal_exit() prints in place of a verdict that the run has not printed. */
+enum fatal_verdict {
+	FATAL_VERDICT_NONE = 0, /* printed, or not wanted (--quiet) */
+	FATAL_VERDICT,
+	FATAL_VERDICT_STATUS, /* and "return status N" */
+};
+
+void fatal_exit_prints_verdict(enum fatal_verdict verdict);
+
 /* Makes fatal_exit() also print a JSON summary, so that standard output always has one. */
 void fatal_exit_prints_json(bool on);
 

@@ -42,19 +42,19 @@ static void doctor_finish(struct doctor *doctor)
 	uint64_t warnings = findings->counts[FINDING_WARN];
 	uint64_t failures = findings->counts[FINDING_FAIL];
 	bool no_device = doctor->verbs_failure == FINDING_FAIL && !doctor->usable;
-	FILE *output = environment_output(environment);
+	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
+	char count[64], more[64] = "";
 
-	environment_note(environment, no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK);
-	fprintf(output, "\n%s: ", environment->log.name);
+	environment_note(environment, outcome);
 	if (environment->outcome)
-		fprintf(output, "FAILED: %" PRIu64 " of ", failures);
+		snprintf(count, sizeof(count), "%" PRIu64 " of", failures);
 	else
-		fprintf(output, "ok: ");
-	fprintf(output, "%" PRIu64 " findings", findings_count(findings));
+		snprintf(count, sizeof(count), "ok:");
 	if (warnings)
-		fprintf(output, ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
-	fprintf(output, "%s\n", no_device ? "; no usable RDMA device" : "");
-	environment_finish(environment, OUTCOME_OK);
+		snprintf(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
+	fputc('\n', environment_output(environment));
+	environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "%s %" PRIu64 " findings%s%s",
+			   count, findings_count(findings), more, no_device ? "; no usable RDMA device" : "");
 }
 
 /* Begins a probe, opens a transport and creates a channel. */

@@ -205,6 +205,7 @@ const struct command mckey_command = {
 	.rules = rules,
 	.options_size = sizeof(struct mckey_options),
 	.linked = true,
+	.prints_status = true,
 	.check = mckey_check,
 	.start = mckey_start,
 	.interrupt = mckey_interrupt,

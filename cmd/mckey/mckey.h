@@ -43,7 +43,8 @@ struct mckey_options {
 };
 
 enum {
-	PAUSE_AUTO = -1
+	PAUSE_AUTO = -1,
+	MCKEY_VERDICT_SIZE = 512,
 };
 
 enum member_state {
@@ -167,6 +168,8 @@ struct mckey_run {
 	struct traffic before_interval;
 	struct histogram join; /* join times */
 	struct histogram interval_join;
+	bool has_figures;		  /* the summary has something to show */
+	char verdict[MCKEY_VERDICT_SIZE]; /* its text */
 };
 
 /* addresses.c */
@@ -180,8 +183,9 @@ void addresses_look_up(struct mckey_run *run);
 void run_print(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a result line of our own: "NAME: TEXT (TRANSPORT, DEVICE)". */
 void run_print_result(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the last result line, with "FAILED: " in front if the run has failed. */
-void run_print_verdict(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Keeps the text of the verdict until the end. */
+void run_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Prints a hint, unless the run has printed one. */
 void run_hint(struct mckey_run *run, const char *text);
 /* Prints the result and ends the run in the next turn of the loop. */

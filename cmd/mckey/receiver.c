@@ -158,8 +158,7 @@ void receiver_check_end(struct mckey_run *run)
 void receiver_start(struct mckey_run *run)
 {
 	run->phase = RUN_RECEIVING;
-	environment_ready(run->environment, &run->group, "receiving data transfers");
-	if (!run->sources.count)
+	if (!environment_ready(run->environment, &run->group, "receiving data transfers") || !run->sources.count)
 		return;
 	/* Datagrams arrived before the last member had joined. */
 	run->progress = clock_now();

@@ -20,39 +20,35 @@ void run_print(const struct mckey_run *run, const char *format, ...)
 	fputc('\n', environment_output(run->environment));
 }
 
-static const char *device(const struct mckey_run *run)
+static struct verdict verdict_of(const struct mckey_run *run)
 {
-	for (size_t i = 0; i < run->member_count; i++)
+	struct verdict verdict = { .has_figures = run->has_figures };
+
+	for (size_t i = 0; i < run->member_count && !verdict.device; i++)
 		if (run->members[i].endpoint && run->members[i].endpoint->domain)
-			return run->members[i].endpoint->domain->device;
-	return "no device";
-}
-
-static void __attribute__((format(printf, 3, 0))) print_result(const struct mckey_run *run, const char *prefix,
-							       const char *format, va_list list)
-{
-	FILE *output = environment_output(run->environment);
-
-	fprintf(output, "%s: %s", run->log->name, prefix);
-	vfprintf(output, format, list);
-	fprintf(output, " (%s, %s)\n", transport_name(run->environment->transport), device(run));
+			verdict.device = run->members[i].endpoint->domain->device;
+	return verdict;
 }
 
 void run_print_result(const struct mckey_run *run, const char *format, ...)
 {
+	const struct verdict verdict = verdict_of(run);
+	char text[MCKEY_VERDICT_SIZE];
 	va_list list;
 
 	va_start(list, format);
-	print_result(run, "", format, list);
+	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
+	environment_print_result(run->environment, false, &verdict, "%s", text);
 }
 
-void run_print_verdict(const struct mckey_run *run, const char *format, ...)
+void run_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
 {
 	va_list list;
 
+	run->has_figures = has_figures;
 	va_start(list, format);
-	print_result(run, run->environment->outcome ? "FAILED: " : "", format, list);
+	vsnprintf(run->verdict, sizeof(run->verdict), format, list);
 	va_end(list);
 }
 
@@ -72,21 +68,19 @@ static void print_joins(struct mckey_run *run)
 			  run->member_count);
 	if (run->phase > RUN_JOINING)
 		return;
-	if (join_only)
-		environment_summary(run->environment);
-	run_print_verdict(run, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
-			  units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
+	run_set_verdict(run, join_only, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
+			units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
 }
 
 static void leave_group(void *context)
 {
 	struct mckey_run *run = context;
+	const struct verdict verdict = verdict_of(run);
 
 	for (size_t i = 0; i < run->member_count; i++)
 		environment_note(run->environment, member_leave(&run->members[i]));
 	run_print(run, "test complete");
-	run_print(run, "return status %d", run->environment->outcome);
-	environment_finish(run->environment, OUTCOME_OK);
+	environment_finish(run->environment, OUTCOME_OK, &verdict, "%s", run->verdict);
 }
 
 void run_end(struct mckey_run *run, enum outcome outcome)

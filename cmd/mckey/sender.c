@@ -190,7 +190,8 @@ static void start_pace_timer(struct mckey_run *run)
 void sender_start(struct mckey_run *run)
 {
 	run->phase = RUN_SENDING;
-	environment_settled(run->environment);
+	if (!environment_ready(run->environment, NULL, NULL))
+		return;
 	run_print(run, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
@@ -244,9 +245,8 @@ void sender_print(struct mckey_run *run)
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
-	environment_summary(run->environment);
-	run_print_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-			  units_plural(wanted), run->group_text);
+	run_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+			units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)

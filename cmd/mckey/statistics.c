@@ -117,13 +117,13 @@ static bool all_verified(const struct mckey_run *run)
 }
 
 /* Names other faults than loss, as the number of datagrams may be complete. */
-static void statistics_print_verdict(const struct mckey_run *run, const struct statistics *all, bool verified)
+static void statistics_set_verdict(struct mckey_run *run, const struct statistics *all, bool verified)
 {
 	char wrong[96] = "";
 	size_t length = 0;
 
 	if (!run->sources.count) {
-		run_print_verdict(run, "no datagram received");
+		run_set_verdict(run, true, "no datagram received");
 		return;
 	}
 	if (all->wrong_length)
@@ -133,11 +133,11 @@ static void statistics_print_verdict(const struct mckey_run *run, const struct s
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
-	run_print_verdict(run, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
-			  units_plural(all->expected),
-			  !verified    ? wrong
-			  : all->total ? ", every byte verified"
-				       : ", number and length verified");
+	run_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
+			units_plural(all->expected),
+			!verified    ? wrong
+			: all->total ? ", every byte verified"
+				     : ", number and length verified");
 }
 
 void statistics_print(struct mckey_run *run)
@@ -149,7 +149,6 @@ void statistics_print(struct mckey_run *run)
 		run_print(run, "data transfers complete");
 	for (size_t i = 0; i < run->sources.count; i++)
 		print_source(run, run->sources.entries[i], &all);
-	environment_summary(run->environment);
 	if (run->foreign)
 		run_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->foreign,
 				 units_plural(run->foreign));
@@ -164,5 +163,5 @@ void statistics_print(struct mckey_run *run)
 		log_error(run->log, run->group_text, "no datagram received%s", run->interrupted ? ": interrupted" : "");
 	if (!verified)
 		environment_note(run->environment, OUTCOME_FAILED);
-	statistics_print_verdict(run, &all, verified);
+	statistics_set_verdict(run, &all, verified);
 }

@@ -25,7 +25,7 @@ struct rping_client {
 	struct target_file file;
 	struct target *targets;
 	size_t count;
-	struct target *first, **last; /* waiting to connect, in order */
+	struct target *first, **last; /* queue of those that wait to connect */
 	size_t connecting;
 	size_t retrying; /* targets that wait for a retry */
 	size_t ended;
@@ -69,37 +69,41 @@ static uint32_t max_size(const struct rping_client *client)
 	return longest;
 }
 
-/* Prints the verdict line of a target. */
-static void print_target(const struct rping_client *client, const struct target *target)
+/* Writes the text of a target's verdict. */
+static struct verdict target_verdict_text(const struct rping_client *client, const struct target *target,
+					  char text[RPING_VERDICT_SIZE])
 {
 	const struct ping_counts *counts = &target->record.counts;
 	bool validate = client->options->validate;
 	char pings[PINGS_TEXT_SIZE], warmup[48] = "";
 
-	if (target->outcome) {
-		rping_print_verdict(client->environment, true, target->device, "", "%s to %s answered",
-				    rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
-				    target_name(target));
-		return;
-	}
 	if (counts->warmup)
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
-	rping_print_verdict(client->environment, false, target->device, validate ? "" : RPING_NOT_CHECKED,
-			    "%s of %" PRIu32 " byte%s to %s answered%s%s", rping_pings_text(counts->answered, 0, pings),
-			    target->size, units_plural(target->size), target_name(target),
-			    validate ? " and verified" : "", warmup);
+	if (target->outcome)
+		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered",
+			 rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
+			 target_name(target));
+	else
+		snprintf(text, RPING_VERDICT_SIZE, "%s of %" PRIu32 " byte%s to %s answered%s%s",
+			 rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size),
+			 target_name(target), validate ? " and verified" : "", warmup);
+	return (struct verdict){
+		.device = target->device,
+		.note = target->outcome || validate ? NULL : RPING_NOT_CHECKED,
+		.has_figures = counts->answered,
+	};
 }
 
-static void print_total(const struct rping_client *client)
+static void finish_several(struct rping_client *client)
 {
 	const struct ping_counts *counts = &client->all.figures.total.counts;
 	bool verified = client->options->validate && counts->verified == counts->answered;
 	char pings[PINGS_TEXT_SIZE];
 
-	rping_print_verdict(client->environment, client->failed, NULL, "",
-			    "total: %s answered%s, %zu of %zu targets passed",
-			    rping_pings_text(counts->answered, 0, pings), verified ? " and verified" : "",
-			    client->count - client->failed, client->count);
+	environment_finish(client->environment, OUTCOME_OK, &(struct verdict){ .has_figures = true },
+			   "total: %s answered%s, %zu of %zu targets passed",
+			   rping_pings_text(counts->answered, 0, pings), verified ? " and verified" : "",
+			   client->count - client->failed, client->count);
 }
 
 static void stream_target(struct rping_client *client, const struct target *target)
@@ -114,22 +118,20 @@ static void stream_target(struct rping_client *client, const struct target *targ
 
 static void target_ended(struct rping_client *client, struct target *target)
 {
-	bool all = ++client->ended == client->count;
+	char text[RPING_VERDICT_SIZE];
+	struct verdict verdict = target_verdict_text(client, target, text);
 
+	client->ended++;
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_note(client->environment, target->outcome);
 	stream_target(client, target);
-	/* The summary precedes the verdict. Without an answered ping there is none. */
-	if (all && client->count == 1 && target->record.counts.answered)
-		environment_summary(client->environment);
-	print_target(client, target);
-	if (!all)
+	if (client->count == 1) {
+		environment_finish(client->environment, OUTCOME_OK, &verdict, "%s", text);
 		return;
-	if (client->count > 1) {
-		environment_summary(client->environment);
-		print_total(client);
 	}
-	environment_finish(client->environment, OUTCOME_OK);
+	environment_print_result(client->environment, target->outcome, &verdict, "%s", text);
+	if (client->ended == client->count)
+		finish_several(client);
 }
 
 static void count_retrying(struct rping_client *client, struct target *target, bool retrying)
@@ -158,7 +160,7 @@ static void client_target_event(void *context, struct target *target, enum targe
 		start_some(client);
 	/* Every target is connected or has ended, and none waits for a retry. */
 	if (!client->connecting && !client->first && !client->retrying)
-		environment_settled(client->environment);
+		environment_ready(client->environment, NULL, NULL);
 }
 
 /* The address of -I is resolved: connects the targets. */
@@ -170,8 +172,8 @@ static void source_found(void *context, enum outcome outcome, const struct addre
 		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
 				      client->options->source, addresses, count, &client->all.source);
 	if (outcome) {
-		rping_print_verdict(client->environment, true, NULL, "", "no ping was sent");
-		environment_finish(client->environment, outcome);
+		environment_finish(client->environment, outcome, &(struct verdict){ .device = NULL },
+				   "no ping was sent");
 		return;
 	}
 	start_some(client);

@@ -7,7 +7,6 @@
 #include "cmd/rping/rping.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -178,20 +177,6 @@ void rping_classic_completion(const struct environment *environment, const char 
 {
 	if (environment->log.debug)
 		fprintf(environment_output(environment), "%s completion\n", name);
-}
-
-void rping_print_verdict(const struct environment *environment, bool failed, const char *device, const char *note,
-			 const char *format, ...)
-{
-	FILE *output = environment_output(environment);
-	va_list arguments;
-
-	fprintf(output, "%s: %s", environment->log.name, failed ? "FAILED: " : "");
-	va_start(arguments, format);
-	vfprintf(output, format, arguments);
-	va_end(arguments);
-	fprintf(output, " (%s%s%s%s)\n", transport_name(environment->transport), device ? ", " : "",
-		device ? device : "", note);
 }
 
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,

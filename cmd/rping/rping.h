@@ -35,6 +35,7 @@ struct rping_options {
 
 enum {
 	PINGS_TEXT_SIZE = 64,
+	RPING_VERDICT_SIZE = ADDRESS_TEXT_SIZE + 512, /* with a name as the user typed it */
 	/*
 	 * The client signals one advertisement in this many pings, which frees its send queue. More would cost a
 	 * wake-up each.
@@ -68,10 +69,6 @@ enum outcome rping_check_address(const struct rping_options *options, const char
 void rping_classic_event(const struct environment *environment, const struct rping_options *options,
 			 const struct endpoint *endpoint, enum event_kind kind);
 void rping_classic_completion(const struct environment *environment, const char *name);
-
-/* Prints "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])". device may be NULL. */
-void rping_print_verdict(const struct environment *environment, bool failed, const char *device, const char *note,
-			 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 struct rping_client;
 struct rping_server;

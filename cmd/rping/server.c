@@ -48,7 +48,6 @@ struct rping_server {
 	bool idle_expired;		/* ends because of --idle-timeout */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool ending;
-	bool finished;
 
 	/* Totals of ended sessions that were established. */
 	uint64_t served;
@@ -65,15 +64,6 @@ struct rping_server {
 static uint64_t ended_sessions(const struct rping_server *server)
 {
 	return server->served + server->failed;
-}
-
-static void server_finish(struct rping_server *server, enum outcome outcome)
-{
-	endpoint_destroy(server->listener);
-	server->listener = NULL;
-	loop_timer_stop(&server->idle);
-	server->finished = true;
-	environment_finish(server->environment, outcome);
 }
 
 /* Returns the outcome of a server without sessions, and reports an early end. */
@@ -97,7 +87,15 @@ static enum outcome server_verdict(const struct rping_server *server)
 	return OUTCOME_FAILED;
 }
 
-static void server_print_verdict(const struct rping_server *server, bool failed)
+/* Releases what could call back after the end. */
+static void server_close(struct rping_server *server)
+{
+	endpoint_destroy(server->listener);
+	server->listener = NULL;
+	loop_timer_stop(&server->idle);
+}
+
+static void server_finish(struct rping_server *server, enum outcome outcome)
 {
 	char pings[PINGS_TEXT_SIZE], unconfirmed[48] = "", failures[48] = "";
 
@@ -106,28 +104,17 @@ static void server_print_verdict(const struct rping_server *server, bool failed)
 	if (server->failed)
 		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->failed,
 			 units_plural(server->failed));
-	rping_print_verdict(server->environment, failed, NULL, "", "served %" PRIu64 " client%s, %s%s%s",
-			    server->served, units_plural(server->served), rping_pings_text(server->pings, 0, pings),
-			    unconfirmed, failures);
-}
-
-static void finish_with_verdict(struct rping_server *server, enum outcome outcome)
-{
-	server_print_verdict(server, outcome || server->environment->outcome);
-	server_finish(server, outcome);
+	server_close(server);
+	environment_finish(server->environment, outcome, &(struct verdict){ .has_figures = !server->one_shot },
+			   "served %" PRIu64 " client%s, %s%s%s", server->served, units_plural(server->served),
+			   rping_pings_text(server->pings, 0, pings), unconfirmed, failures);
 }
 
 /* Ends the run when the server listens no more and has no sessions. */
 static void server_shut_down(struct rping_server *server)
 {
-	enum outcome outcome;
-
-	if (server->finished)
-		return;
-	outcome = server_verdict(server);
-	if (!server->one_shot)
-		environment_summary(server->environment);
-	finish_with_verdict(server, outcome);
+	if (!server->environment->ended)
+		server_finish(server, server_verdict(server));
 }
 
 static void stop_listening(struct rping_server *server)
@@ -191,7 +178,7 @@ static void count_session(struct rping_server *server, const struct session *ses
 static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
 	if (server->one_shot)
-		finish_with_verdict(server, outcome);
+		server_finish(server, outcome);
 	else
 		environment_note(server->environment, outcome);
 }
@@ -200,19 +187,23 @@ static void note_resource_failure(struct rping_server *server, enum outcome outc
 static void session_ended(void *context, struct session *session, enum outcome outcome, bool connected)
 {
 	struct rping_server *server = context;
+	char text[RPING_VERDICT_SIZE];
+	struct verdict verdict;
 
 	if (connected) {
 		count_session(server, session, outcome);
 		session->counted = true;
-		if (server->one_shot)
-			environment_summary(server->environment);
-		session_print_verdict(session, outcome);
+		verdict = session_verdict_text(session, outcome, text);
+		if (server->one_shot) {
+			environment_finish(server->environment, outcome, &verdict, "%s", text);
+			server_close(server);
+		} else if (session_may_log(session)) {
+			environment_print_result(server->environment, outcome, &verdict, "%s", text);
+		}
 	}
 	session_destroy(session);
-	if (connected && server->one_shot) {
-		server_finish(server, outcome);
+	if (server->environment->ended)
 		return;
-	}
 	if (!connected && outcome == OUTCOME_INTERNAL)
 		note_resource_failure(server, outcome);
 	if (server->limit && ended_sessions(server) >= server->limit)
@@ -290,7 +281,7 @@ static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
 	if (!server->sessions) {
-		finish_with_verdict(server, outcome);
+		server_finish(server, outcome);
 		return;
 	}
 	stop_listening(server);
@@ -344,7 +335,7 @@ static void address_found(void *context, enum outcome outcome, const struct addr
 	if (!outcome)
 		outcome = listen_at(server, address);
 	if (outcome)
-		finish_with_verdict(server, outcome);
+		server_finish(server, outcome);
 }
 
 /* ---- start and stop ---- */

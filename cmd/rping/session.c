@@ -81,8 +81,7 @@ static void enter(struct session *session, enum session_state state)
 		loop_timer_start(loop, deadline, idle - half, session_idle_expired, session);
 }
 
-/* Limits the lines about clients that connect and send no ping: they could fill the log. */
-static bool may_log(struct session *session)
+bool session_may_log(struct session *session)
 {
 	if (session->answered || session->log_allowed)
 		return true;
@@ -119,39 +118,39 @@ static enum outcome session_verdict(struct session *session)
 	if (!interrupted_early && (session->answered >= required || open_ended))
 		return OUTCOME_OK;
 	/* run.c has reported a passed deadline. */
-	if (!session->deadline_passed && may_log(session))
+	if (!session->deadline_passed && session_may_log(session))
 		log_error(session->log, endpoint->name, "%s ended early, after %s%s", interrupted ? "we" : "the client",
 			  rping_pings_text(session->answered, session->expected_pings, pings),
 			  interrupted ? ": interrupted" : "");
 	return OUTCOME_FAILED;
 }
 
-void session_print_verdict(struct session *session, enum outcome outcome)
+struct verdict session_verdict_text(const struct session *session, enum outcome outcome, char text[RPING_VERDICT_SIZE])
 {
-	const struct environment *environment = session->environment;
-	const char *peer = session->endpoint->name, *device = session->endpoint->domain->device;
+	const char *peer = session->endpoint->name;
 	bool validate = session->options->validate;
+	struct verdict verdict = { .device = session->endpoint->domain->device, .has_figures = true };
 	char pings[PINGS_TEXT_SIZE];
 	char sizes[48];
 
-	if (!may_log(session))
-		return;
 	rping_pings_text(session->answered, outcome ? session->expected_pings : 0, pings);
 	if (session->shortest == session->longest)
 		snprintf(sizes, sizeof(sizes), "%" PRIu32, session->longest);
 	else
 		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, session->shortest, session->longest);
-	if (outcome)
-		rping_print_verdict(environment, true, device, "", "%s from %s answered", pings, peer);
-	else if (session->unconfirmed_answer)
-		rping_print_verdict(environment, false, device, "",
-				    "%s from %s answered, and one whose answer is unconfirmed", pings, peer);
-	else if (!session->answered)
-		rping_print_verdict(environment, false, device, "", "%s disconnected without a ping", peer);
-	else
-		rping_print_verdict(environment, false, device, validate ? "" : RPING_NOT_CHECKED,
-				    "%s of %s byte%s from %s %sanswered", pings, sizes, units_plural(session->longest),
-				    peer, validate ? "verified and " : "");
+	if (outcome) {
+		snprintf(text, RPING_VERDICT_SIZE, "%s from %s answered", pings, peer);
+	} else if (session->unconfirmed_answer) {
+		snprintf(text, RPING_VERDICT_SIZE, "%s from %s answered, and one whose answer is unconfirmed", pings,
+			 peer);
+	} else if (!session->answered) {
+		snprintf(text, RPING_VERDICT_SIZE, "%s disconnected without a ping", peer);
+	} else {
+		verdict.note = validate ? NULL : RPING_NOT_CHECKED;
+		snprintf(text, RPING_VERDICT_SIZE, "%s of %s byte%s from %s %sanswered", pings, sizes,
+			 units_plural(session->longest), peer, validate ? "verified and " : "");
+	}
+	return verdict;
 }
 
 static void session_timed_out(void *context)
@@ -159,7 +158,7 @@ static void session_timed_out(void *context)
 	struct session *session = context;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (may_log(session))
+	if (session_may_log(session))
 		log_failure(
 			session->log,
 			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
@@ -202,7 +201,7 @@ static void session_idle_expired(void *context)
 	char pings[PINGS_TEXT_SIZE];
 
 	answer_delivered(session);
-	if (may_log(session))
+	if (session_may_log(session))
 		log_error(session->log, session->endpoint->name,
 			  "the client sent nothing for %g s after %s (--idle-timeout)",
 			  units_seconds(session->options->idle_timeout),
@@ -315,7 +314,7 @@ static enum outcome source_read(struct session *session)
 }
 
 /*
- * Posts the go-ahead together with the WRITE, which saves a round trip: RC delivers them in order. Both are
+ * Posts the go-ahead together with the WRITE, which saves a round trip: RC keeps their order. Both are
  * unsignalled: the client's next message proves delivery.
  */
 static enum outcome write_sink(struct session *session, const struct advertisement *sink)

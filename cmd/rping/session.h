@@ -19,7 +19,7 @@
 struct session;
 
 /*
- * The session has ended, and a failure has been reported. The owner calls session_print_verdict() and destroys it.
+ * The session has ended, and a failure has been reported. The owner prints its verdict and destroys it.
  * connected is false if the connection was never established.
  */
 typedef void session_callback(void *context, struct session *session, enum outcome outcome, bool connected);
@@ -76,8 +76,11 @@ bool session_is_connected(const struct session *session);
 /* Ends the session, by a disconnect if established. The callback may be called before this function returns. */
 void session_interrupt(struct session *session, enum interruption reason);
 
-/* Prints the verdict line of a session that has ended. */
-void session_print_verdict(struct session *session, enum outcome outcome);
+/* Writes the text of the verdict of a session that has ended. */
+struct verdict session_verdict_text(const struct session *session, enum outcome outcome, char text[RPING_VERDICT_SIZE]);
+
+/* Limits the lines about clients that connect and send no ping: they could fill the log. */
+bool session_may_log(struct session *session);
 
 /* Removes the session from its list and frees it, in any state. */
 void session_destroy(struct session *session);

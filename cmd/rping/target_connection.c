@@ -51,7 +51,9 @@ static void established(struct target *target, const struct endpoint_event *even
 	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
 	target_notify(target, TARGET_CONNECTED);
-	target_cycle_begin(target);
+	/* The run ends if it cannot drop its privileges. */
+	if (!target->all->environment->ended)
+		target_cycle_begin(target);
 }
 
 static void server_disconnected(struct target *target)

@@ -74,31 +74,25 @@ struct selftest {
 	bool interrupted;
 };
 
-static void selftest_print_verdict(const struct selftest *selftest)
+static void selftest_finish(struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
-	const char *device = selftest->testbed.domain.device ? selftest->testbed.domain.device : "no device";
-	FILE *output = environment_output(environment);
+	const struct verdict verdict = { .device = selftest->testbed.domain.device };
 	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
+	char skipped[32] = "";
 
 	if (selftest->interrupted && done < PARTS) {
 		log_error(&environment->log, NULL, "ended early, after %u of %u parts", done, (unsigned)PARTS);
 		environment_note(environment, OUTCOME_FAILED);
 	}
-	fprintf(output, "%s: ", selftest->name);
-	if (environment->outcome)
-		fprintf(output, "FAILED: %u of %u parts passed", selftest->passed, (unsigned)PARTS);
-	else
-		fprintf(output, "ok: %u part%s passed", selftest->passed, units_plural(selftest->passed));
 	if (selftest->skipped)
-		fprintf(output, ", %u skipped", selftest->skipped);
-	fprintf(output, " (%s, %s)\n", transport_name(environment->transport), device);
-}
-
-static void selftest_finish(struct selftest *selftest)
-{
-	selftest_print_verdict(selftest);
-	environment_finish(selftest->environment, OUTCOME_OK);
+		snprintf(skipped, sizeof(skipped), ", %u skipped", selftest->skipped);
+	if (environment->outcome)
+		environment_finish(environment, OUTCOME_OK, &verdict, "%u of %u parts passed%s", selftest->passed,
+				   (unsigned)PARTS, skipped);
+	else
+		environment_finish(environment, OUTCOME_OK, &verdict, "ok: %u part%s passed%s", selftest->passed,
+				   units_plural(selftest->passed), skipped);
 }
 
 /* --verbose: the output of a child run, each line after its role. */
@@ -334,7 +328,7 @@ static enum outcome selftest_start(struct environment *environment, const void *
 		outcome = find_device(selftest);
 		environment_note(environment, outcome);
 		if (outcome)
-			selftest_print_verdict(selftest);
+			selftest_finish(selftest);
 	}
 	if (outcome)
 		free(selftest);

@@ -116,7 +116,7 @@ static void drop_endpoint(struct ucmatose_connection *connection)
 
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome)
 {
-	ucmatose_note(connection->run, outcome);
+	environment_note(connection->run->environment, outcome);
 	ucmatose_connection_enter(connection, CONNECTION_FAILED);
 	drop_endpoint(connection);
 }
@@ -172,6 +172,7 @@ bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struc
 	    (!run->messages || hello->capacity == run->options->size))
 		return true;
 	run->mismatched = true;
+	environment_note(run->environment, OUTCOME_FAILED);
 	log_error(&run->environment->log, object,
 		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
 		  ", this end with -c %" PRIu32 " -C %" PRIu64 " -S %" PRId64,

@@ -41,12 +41,6 @@ void ucmatose_print(const struct ucmatose *run, const char *line)
 	fflush(output);
 }
 
-void ucmatose_note(struct ucmatose *run, enum outcome outcome)
-{
-	if (!run->outcome)
-		run->outcome = outcome;
-}
-
 void ucmatose_progressed(struct ucmatose *run)
 {
 	run->progress = clock_now();
@@ -122,7 +116,7 @@ static void fail_missing(struct ucmatose *run, double seconds)
 		log_error(&run->environment->log, NULL,
 			  "received only %" PRIu32 " of %" PRIu32 " connection requests, and no more for %g s",
 			  requested, run->wanted, seconds);
-	ucmatose_note(run, OUTCOME_FAILED);
+	environment_note(run->environment, OUTCOME_FAILED);
 	run->no_more_connections = true;
 }
 
@@ -194,7 +188,10 @@ static void iwarp_pause_over(void *context)
 /* No connection is pending any more. */
 static void all_connected(struct ucmatose *run)
 {
-	environment_settled(run->environment);
+	if (!environment_ready(run->environment, NULL, NULL)) {
+		run->phase = RUN_ENDED;
+		return;
+	}
 	if (!needs_pause(run)) {
 		begin_transfer(run);
 		return;
@@ -245,7 +242,7 @@ static void start_closing(void *context)
 	run->phase = RUN_CLOSING;
 	ucmatose_progressed(run);
 	if (run->options->migrate && connections_alive(run))
-		ucmatose_note(run, migrate(run));
+		environment_note(run->environment, migrate(run));
 	disconnect_all(run);
 	ucmatose_advance(run);
 }
@@ -253,7 +250,7 @@ static void start_closing(void *context)
 static void all_transferred(struct ucmatose *run)
 {
 	run->phase = RUN_SETTLING;
-	if (run->messages && !run->outcome)
+	if (run->messages && !run->environment->outcome)
 		ucmatose_print(run, "data transfers complete");
 	loop_timer_start(run->environment->loop, &run->phase_timer, run->is_server ? SETTLE_TIME : 0, start_closing,
 			 run);
@@ -310,69 +307,55 @@ static void log_failures(struct ucmatose *run, uint32_t verified)
 			  run->wanted - run->begun, run->wanted - run->begun == 1 ? " was" : "s were");
 }
 
-static void print_failed(const struct ucmatose *run, uint32_t verified)
+static void finish_passed(const struct ucmatose *run, const struct verdict *verdict)
 {
-	fprintf(environment_output(run->environment),
-		"%s: FAILED: %" PRIu32 " of %" PRIu32 " connection%s completed (%s%s%s)\n", run->environment->log.name,
-		verified, run->wanted, units_plural(run->wanted), transport_name(run->environment->transport),
-		run->device ? ", " : "", run->device ? run->device : "");
-}
-
-static void print_passed(const struct ucmatose *run)
-{
-	FILE *output = environment_output(run->environment);
 	uint64_t messages = run->messages * run->wanted;
+	const char *plural = units_plural((uint64_t)run->options->size);
+	char sent[160] = " made and ended", stock[80] = "", refused[40] = "";
 	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < run->begun; i++)
 		ours += run->connections[i].peer_is_ours;
-	fprintf(output, "%s: %" PRIu32 " connection%s", run->environment->log.name, run->wanted,
-		units_plural(run->wanted));
-	if (!run->messages)
-		fprintf(output, " made and ended");
-	else
-		fprintf(output, ", %" PRIu64 " message%s of %" PRId64 " byte%s each way %s", messages,
-			units_plural(messages), run->options->size, units_plural((uint64_t)run->options->size),
-			ours ? "verified" : "came, their lengths checked");
+	if (run->messages)
+		snprintf(sent, sizeof(sent), ", %" PRIu64 " message%s of %" PRId64 " byte%s each way %s", messages,
+			 units_plural(messages), run->options->size, plural,
+			 ours ? "verified" : "came, their lengths checked");
 	if (run->messages && ours && ours < run->wanted)
-		fprintf(output, " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
-			run->wanted - ours);
-	fprintf(output, " (%s, %s)", transport_name(run->environment->transport), run->device);
+		snprintf(stock, sizeof(stock), " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
+			 run->wanted - ours);
 	if (run->figures.total.refused)
-		fprintf(output, ", %" PRIu64 " more refused", run->figures.total.refused);
-	fputc('\n', output);
+		snprintf(refused, sizeof(refused), ", %" PRIu64 " more refused", run->figures.total.refused);
+	environment_finish(run->environment, OUTCOME_OK, verdict, "%" PRIu32 " connection%s%s%s%s", run->wanted,
+			   units_plural(run->wanted), sent, stock, refused);
 }
 
 static void ucmatose_finish(struct ucmatose *run)
 {
 	struct environment *environment = run->environment;
+	const struct verdict verdict = {
+		.device = run->device,
+		.has_figures = run->figures.total.activities[ACTIVITY_CONNECTING].count,
+	};
 	uint32_t verified = 0;
 
 	run->phase = RUN_ENDED;
 	loop_timer_stop(&run->watchdog);
 	for (uint32_t i = 0; i < run->begun; i++)
 		verified += is_verified(&run->connections[i]);
-	if (run->mismatched)
-		run->outcome = OUTCOME_FAILED;
-	environment_note(environment, run->outcome);
 	if (!run->interruption)
 		ucmatose_print(run, "test complete");
-	if (run->figures.total.activities[ACTIVITY_CONNECTING].count)
-		environment_summary(environment);
-	if (environment->outcome) {
-		log_failures(run, verified);
-		print_failed(run, verified);
-	} else {
-		print_passed(run);
+	if (!environment->outcome) {
+		finish_passed(run, &verdict);
+		return;
 	}
-	fprintf(environment_output(environment), "return status %d\n", (int)environment->outcome);
-	fflush(environment_output(environment));
-	environment_finish(environment, environment->outcome);
+	log_failures(run, verified);
+	environment_finish(environment, OUTCOME_OK, &verdict, "%" PRIu32 " of %" PRIu32 " connection%s completed",
+			   verified, run->wanted, units_plural(run->wanted));
 }
 
 void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome)
 {
-	ucmatose_note(run, outcome);
+	environment_note(run->environment, outcome);
 	ucmatose_finish(run);
 }
 
@@ -413,7 +396,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 
 	if (run->phase == RUN_ENDED)
 		return;
-	ucmatose_note(run, OUTCOME_FAILED);
+	environment_note(run->environment, OUTCOME_FAILED);
 	run->interruption = reason;
 	run->phase = RUN_INTERRUPTED;
 	run->no_more_connections = true;

@@ -13,7 +13,6 @@
 /* Private data of a rejection, which an rdmatest client prints. */
 static const char reason_full[] = "all connections of -c are taken";
 static const char reason_other[] = "busy with another client";
-static const char reason_resources[] = "out of resources";
 
 /*
  * A stock client requests all connections at once and then handles the accepts one by one. On a slow host a thousand of
@@ -29,7 +28,7 @@ static void idle_timeout_expired(void *context)
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
 		  units_seconds(run->options->idle_timeout));
-	ucmatose_note(run, OUTCOME_FAILED);
+	environment_note(run->environment, OUTCOME_FAILED);
 	run->no_more_connections = true;
 	ucmatose_advance(run);
 }
@@ -41,10 +40,52 @@ static void start_idle_timer(struct ucmatose *run)
 				 idle_timeout_expired, run);
 }
 
+/* Of a request that cannot be accepted. */
+struct refusal {
+	struct log log;		       /* of the run */
+	char reason[PRIVATE_DATA_MAX]; /* the cause of the first error; "": none was reported */
+};
+
+static void refusal_error(const struct log *log, const struct error *error)
+{
+	struct refusal *refusal = log->context;
+
+	if (!*refusal->reason)
+		log_text(refusal->reason, sizeof(refusal->reason), "%s", error->cause);
+	log_report(&refusal->log, error);
+}
+
+static void refusal_hint(const struct log *log, const char *text)
+{
+	const struct refusal *refusal = log->context;
+
+	log_hint(&refusal->log, "%s", text);
+}
+
+static enum outcome prepare_and_accept(struct ucmatose_connection *connection, struct refusal *refusal)
+{
+	static const struct log_sink sink = { .error = refusal_error, .hint = refusal_hint };
+	struct log *log = &connection->run->environment->log;
+	uint8_t bytes[HELLO_SIZE];
+	enum outcome outcome;
+
+	*refusal = (struct refusal){ .log = *log };
+	log->sink = &sink;
+	log->context = refusal;
+	outcome = ucmatose_transfer_prepare(connection);
+	if (!outcome) {
+		ucmatose_hello_write(connection->run, connection, bytes);
+		ucmatose_connection_begin_step(connection);
+		outcome = endpoint_accept(connection->endpoint, bytes, sizeof(bytes));
+	}
+	*log = refusal->log;
+	return outcome;
+}
+
 static void accept_request(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
 {
 	struct ucmatose_connection *connection = ucmatose_connection_new(run);
-	uint8_t bytes[HELLO_SIZE];
+	struct refusal refusal;
 	enum outcome outcome;
 
 	connection->endpoint = request;
@@ -58,15 +99,12 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 	} else {
 		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
 	}
-	outcome = ucmatose_transfer_prepare(connection);
-	if (!outcome) {
-		ucmatose_hello_write(run, connection, bytes);
-		ucmatose_connection_begin_step(connection);
-		outcome = endpoint_accept(request, bytes, sizeof(bytes));
-	}
+	outcome = prepare_and_accept(connection, &refusal);
 	if (outcome) {
+		const char *reason = *refusal.reason ? refusal.reason : "out of resources";
+
 		connection->endpoint = NULL;
-		endpoint_reject(request, reason_resources, sizeof(reason_resources) - 1);
+		endpoint_reject(request, reason, strlen(reason));
 		if (outcome == OUTCOME_NO_CONNECTION) /* the client has withdrawn the request */
 			ucmatose_server_drop_request(connection);
 		else
@@ -150,7 +188,7 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 	} else if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run)) {
 		request_failed(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
-		ucmatose_note(run, event->outcome);
+		environment_note(run->environment, event->outcome);
 		run->no_more_connections = true;
 	}
 	ucmatose_advance(run);

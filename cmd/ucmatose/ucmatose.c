@@ -290,6 +290,7 @@ const struct command ucmatose_command = {
 	.rules = rules,
 	.options_size = sizeof(struct ucmatose_options),
 	.linked = true,
+	.prints_status = true,
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,

@@ -115,9 +115,8 @@ struct ucmatose {
 	uint32_t in_state[CONNECTION_STATES];
 	uint16_t client_id; /* identifies the client's run, in its hellos; 0: unknown to the server */
 	enum run_phase phase;
-	enum outcome outcome; /* the first failure */
 	bool is_server;
-	bool mismatched;		/* a peer has other options: the run fails */
+	bool mismatched;		/* a peer has other options; the failure is noted */
 	bool no_more_connections;	/* none is begun or awaited, even if some are missing */
 	bool half_printed;		/* the line between the two directions was printed */
 	enum interruption interruption; /* 0: none */
@@ -133,7 +132,6 @@ struct ucmatose {
 
 /* run.c */
 void ucmatose_print(const struct ucmatose *run, const char *line); /* prints a line and flushes */
-void ucmatose_note(struct ucmatose *run, enum outcome outcome);	   /* keeps the first failure */
 void ucmatose_progressed(struct ucmatose *run);
 uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */
 bool ucmatose_wants_more(const struct ucmatose *run);

@@ -81,6 +81,7 @@ static void begin(struct scene *scene, const char *line)
 	snprintf(scene->line, sizeof(scene->line), "%s", line);
 	while (count < WORDS_MAX && (words[count] = strsep(&rest, " ")))
 		count++;
+	scene->environment.command = scene->command;
 	scene->options = calloc(1, scene->command->options_size);
 	if (!scene->options ||
 	    options_parse(scene->command->options, scene->command->rules, &scene->environment.log, count, words,

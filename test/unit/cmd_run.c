@@ -55,6 +55,8 @@ struct state {
 	struct loop_timer work;
 };
 
+static const struct verdict no_figures = { .device = NULL };
+
 static void trace(const char *word)
 {
 	printf("%s\n", word);
@@ -164,7 +166,7 @@ static enum outcome start_and_finish(struct environment *environment, const void
 	make_state(environment, context);
 	if (settings->common.path.retry != PATH_UNSET || settings->common.path.rnr_retry != PATH_UNSET)
 		trace("the path is not open");
-	environment_finish(environment, OUTCOME_OK);
+	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
 	return OUTCOME_OK;
 }
 
@@ -198,10 +200,12 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 
 	(void)options;
 	make_state(environment, context);
-	environment_ready(environment, &nowhere, "ready");
+	assert_true(environment_ready(environment, &nowhere, "ready"));
 	/* The second call has no effect. */
-	environment_settled(environment);
-	environment_finish(environment, OUTCOME_OK);
+	assert_true(environment_ready(environment, NULL, NULL));
+	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
+	/* And so has this one. */
+	environment_finish(environment, OUTCOME_FAILED, &no_figures, "done");
 	return OUTCOME_OK;
 }
 
@@ -209,7 +213,7 @@ static void finish_now(void *context)
 {
 	struct state *state = context;
 
-	environment_finish(state->environment, OUTCOME_OK);
+	environment_finish(state->environment, OUTCOME_OK, &no_figures, "done");
 }
 
 static void finish_with_message(void *context)
@@ -306,7 +310,7 @@ static void step_timed_out(void *context)
 	struct state *state = context;
 
 	trace("limit");
-	environment_finish(state->environment, OUTCOME_FAILED);
+	environment_finish(state->environment, OUTCOME_FAILED, &no_figures, "done");
 }
 
 static void shutdown_step_times_out(void *context, enum interruption reason)
@@ -422,7 +426,7 @@ static void command_finishes(void **state)
 	const struct command at_once = { .start = start_and_finish };
 
 	(void)state;
-	expect(&at_once, "", 0, "open\nstart\nstop\nclose\n", "");
+	expect(&at_once, "", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 }
 
 /* Else lines that the user does not want, or that spoil the JSON, would go to standard output. */
@@ -449,7 +453,7 @@ static void privileges_are_dropped_before_ready(void **state)
 	const struct command serves = { .start = start_and_be_ready };
 
 	(void)state;
-	expect(&serves, "--transport soft", 0, "open\nstart\nconfined\nready\nstop\nclose\n", "");
+	expect(&serves, "--transport soft", 0, "open\nstart\nconfined\nready\ntool: done\nstop\nclose\n", "");
 }
 
 static void options_are_checked_before_a_device_is_touched(void **state)
@@ -475,7 +479,7 @@ static void deadline_ends_the_run(void **state)
 	const struct command waits = { .start = start_and_wait, .interrupt = shut_down };
 
 	(void)state;
-	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
+	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
 	       "tool: deadline of 0.02 s exceeded\n");
 }
 
@@ -510,7 +514,8 @@ static void steps_of_shutdown_time_out_first(void **state)
 
 	(void)state;
 	raised[0] = SIGINT;
-	expect(&raises, "--timeout 30ms", OUTCOME_FAILED, "open\nstart\nsignal\nlimit\nstop\nclose\n", "");
+	expect(&raises, "--timeout 30ms", OUTCOME_FAILED,
+	       "open\nstart\nsignal\nlimit\ntool: FAILED: done\nstop\nclose\n", "");
 }
 
 /* The deadline and the end are due in the same iteration. */
@@ -519,7 +524,7 @@ static void run_that_ends_at_its_deadline_passes(void **state)
 	const struct command ends = { .start = start_and_finish_with_the_deadline, .interrupt = never_shut_down };
 
 	(void)state;
-	expect(&ends, "--deadline 30ms", 0, "open\nstart\nstop\nclose\n", "");
+	expect(&ends, "--deadline 30ms", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 }
 
 static void signal_starts_orderly_shutdown(void **state)
@@ -535,7 +540,7 @@ static void signal_starts_orderly_shutdown(void **state)
 		read_until(child.out, result.out, sizeof(result.out), "start\n");
 		kill(child.pid, numbers[i]);
 		finish(&child, &result);
-		assert_string_equal(result.out, "open\nstart\nsignal\nstop\nclose\n");
+		assert_string_equal(result.out, "open\nstart\nsignal\ntool: done\nstop\nclose\n");
 		assert_string_equal(result.err, "");
 		assert_int_equal(result.status, OUTCOME_OK);
 	}
@@ -548,7 +553,7 @@ static void two_signals_of_timeout_are_one_request(void **state)
 
 	(void)state;
 	raised[0] = raised[1] = SIGINT;
-	expect(&raises, "", OUTCOME_OK, "open\nstart\nsignal\nstop\nclose\n", "");
+	expect(&raises, "", OUTCOME_OK, "open\nstart\nsignal\ntool: done\nstop\nclose\n", "");
 }
 
 /* A process without processor time gets two signals of the watchdog before its loop runs. */
@@ -558,7 +563,7 @@ static void watchdog_tolerates_two_expiries(void **state)
 
 	(void)state;
 	raised[0] = raised[1] = SIGRTMIN + 1;
-	expect(&raises, "--deadline 1s", OUTCOME_FAILED, "open\nstart\ndeadline\nstop\nclose\n",
+	expect(&raises, "--deadline 1s", OUTCOME_FAILED, "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
 	       "tool: deadline of 1 s exceeded\n");
 }
 
@@ -621,7 +626,7 @@ static void second_signal_while_run_blocks(void **state)
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "", "hang\n", "");
+	second_signal_ends_at_once(&row, "", "hang\n", "rdmatest: FAILED: second signal: terminated\n");
 }
 
 static void signal_during_clean_up(void **state)
@@ -630,17 +635,36 @@ static void signal_during_clean_up(void **state)
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
 
 	(void)state;
-	expect(&once, "", OUTCOME_OK, "open\nstart\nstopping\nstop\nclose\n", "");
+	expect(&once, "", OUTCOME_OK, "open\nstart\ntool: done\nstopping\nstop\nclose\n", "");
 	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
+/* With a verdict, where lines are wanted. */
 static void watchdog_ends_run_while_call_blocks(void **state)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
+	const struct command classic = { .start = start_and_hang, .interrupt = shut_down, .prints_status = true };
+	static const char err[] = "rdmatest: watchdog: a system or library call does not return: terminated\n";
 
 	(void)state;
-	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
-	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
+	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED,
+	       "open\nstart\nhang\nrdmatest: FAILED: watchdog: terminated\n", err);
+	expect(&classic, "--deadline 1s --timeout 1ms", OUTCOME_FAILED,
+	       "open\nstart\nhang\nrdmatest: FAILED: watchdog: terminated\nreturn status 1\n", err);
+	expect(&classic, "--quiet --deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n", err);
+}
+
+/* ucmatose and mckey have it as their last line. */
+static void status_follows_the_verdict(void **state)
+{
+	const struct command finishes = { .start = start_and_finish, .prints_status = true };
+	const struct command waits = { .start = start_and_wait, .interrupt = never_shut_down, .prints_status = true };
+
+	(void)state;
+	expect(&finishes, "", 0, "open\nstart\ntool: done\nreturn status 0\nstop\nclose\n", "");
+	expect(&waits, "--deadline 20ms", OUTCOME_FAILED,
+	       "open\nstart\ndeadline\ntool: FAILED: shutdown did not complete\nreturn status 1\nstop\nclose\n",
+	       "tool: deadline of 0.02 s exceeded\n");
 }
 
 /* The constant summary of a fatal exit. */
@@ -737,16 +761,7 @@ static void finish_with_summary(void *context)
 {
 	struct state *state = context;
 
-	environment_summary(state->environment);
-	trace("verdict");
-	environment_finish(state->environment, OUTCOME_OK);
-}
-
-/* A run without figures. */
-static void finish_without_summary(void *context)
-{
-	trace("verdict");
-	finish_now(context);
+	environment_finish(state->environment, OUTCOME_OK, &(struct verdict){ .has_figures = true }, "done");
 }
 
 static void work(void *context)
@@ -774,7 +789,7 @@ static enum outcome start_and_finish_without_summary(struct environment *environ
 						     void **context)
 {
 	(void)options;
-	finish_with_the_interval(make_state(environment, context), finish_without_summary);
+	finish_with_the_interval(make_state(environment, context), finish_now);
 	return OUTCOME_OK;
 }
 
@@ -786,7 +801,8 @@ static void verdict_is_last_line(void **state)
 
 	(void)state;
 	finish(&child, &result);
-	assert_non_null(strstr(result.out, "verdict\nstop\nclose\n"));
+	assert_non_null(strstr(result.out, "\ntool: summary of "));
+	assert_non_null(strstr(result.out, "\ntool: done\nstop\nclose\n"));
 }
 
 static void verdict_without_figures_is_last_line(void **state)
@@ -795,8 +811,8 @@ static void verdict_without_figures_is_last_line(void **state)
 
 	(void)state;
 	/* The interval is due in the same iteration, then later. */
-	expect(&row, "--interval-report 40ms", 0, "open\nstart\nverdict\nstop\nclose\n", "");
-	expect(&row, "--interval-report 1s", 0, "open\nstart\nverdict\nstop\nclose\n", "");
+	expect(&row, "--interval-report 40ms", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
+	expect(&row, "--interval-report 1s", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 }
 
 static void finish_soon(void *context)
@@ -922,7 +938,8 @@ static void intervals_end_when_prometheus_file_fails(void **state)
 		 "tool: %s: --prometheus: writing the file: No such file or directory (2)\n"
 		 "tool: deadline of 100 s exceeded\n",
 		 figures);
-	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\nstop\nclose\n", err);
+	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\ntool: FAILED: done\nstop\nclose\n",
+	       err);
 }
 
 int main(void)
@@ -937,6 +954,7 @@ int main(void)
 		cmocka_unit_test(deadline_ends_the_run),
 		cmocka_unit_test_teardown(shutdown_timeout_aborts_run, restore_timers),
 		cmocka_unit_test_teardown(steps_of_shutdown_time_out_first, restore_timers),
+		cmocka_unit_test(status_follows_the_verdict),
 		cmocka_unit_test(run_that_ends_at_its_deadline_passes),
 		cmocka_unit_test(signal_starts_orderly_shutdown),
 		cmocka_unit_test_teardown(two_signals_of_timeout_are_one_request, restore_timers),

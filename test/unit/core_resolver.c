@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "core/resolver.h"
 #include "core/clock.h"
+#include "core/resolver.h"
 
 enum {
 	PARENT_DESCRIPTOR = 77 /* a descriptor of the parent that the child must not keep */

@@ -252,7 +252,9 @@ static inline struct fake *fake_create(const struct command *command, enum hello
 
 	fake->command = command;
 	fake->tool = tool;
-	fake->environment = (struct environment){ .loop = loop_create(), .log.name = command->name, .output = stdout };
+	fake->environment = (struct environment){
+		.command = command, .loop = loop_create(), .log.name = command->name, .output = stdout
+	};
 	fake->transport = (struct transport){
 		.backend = &fake_backend,
 		.loop = fake->environment.loop,

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "cmd/mckey/mckey.h"
+#include "cmd/table.h"
 #include "test/unit/fake_clock.h"
 
 enum {
@@ -61,6 +62,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	struct mckey_run *run = &bench->run;
 
 	assert_non_null(bench);
+	bench->environment.command = &mckey_command;
 	bench->environment.loop = loop_create();
 	assert_non_null(bench->environment.loop);
 	bench->environment.log.name = "mckey";

@@ -336,7 +336,7 @@ static void server_refuses_connections_beyond_its_number(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 	assert_int_equal(times_said(fake->output, "cmatose: refusing a connection: all connections of -c are taken\n"),
 			 1);
-	assert_says(fake, "verified (fake, fake0), 4 more refused\n");
+	assert_says(fake, "verified, 4 more refused (fake, fake0)\n");
 }
 
 static void server_goes_on_with_those_that_came(void **state)
@@ -688,7 +688,9 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	assert_true(of(endpoint)->rejected);
 	assert_string_equal(of(endpoint)->rejection, "out of resources");
 	fake->domain.max_message = 99;
-	assert_true(of(ask(fake, 1, true))->rejected);
+	endpoint = ask(fake, 1, true);
+	assert_true(of(endpoint)->rejected);
+	assert_string_equal(of(endpoint)->rejection, "-S 100: the longest message of device fake0 has 99 b...");
 	fake->domain.max_message = 100;
 	transfer(take(fake, 2, true), 2);
 	finish(fake);

@@ -4,6 +4,7 @@
 /* link: -Wl,--wrap=region_create -Wl,--wrap=region_destroy */
 #include "unit.h"
 
+#include "cmd/table.h"
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/payload.h"
 
@@ -120,6 +121,7 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 		struct end *end = &bench->ends[i];
 
 		end->peer = &bench->ends[!i];
+		end->environment.command = &ucmatose_command;
 		end->environment.log.name = "ucmatose";
 		end->environment.output = stdout;
 		end->options.size = size;
@@ -429,7 +431,7 @@ static void spoiled(void (*spoil)(struct bench *bench, struct work *send), bool 
 	spoil(bench, &bench->ends[SERVER].sends.work[bench->ends[SERVER].sends.first]);
 	carry_all(bench);
 	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
-	assert_int_equal(bench->ends[CLIENT].run.outcome, OUTCOME_FAILED);
+	assert_int_equal(bench->ends[CLIENT].run.environment->outcome, OUTCOME_FAILED);
 	assert_non_null(strstr(bench_destroy(bench, text), words));
 }
 
@@ -539,7 +541,7 @@ static void failures_that_another_size_explains(void **state)
 		connect_ends(bench, ours);
 		ucmatose_transfer_completion(&client->connection, &client->endpoint, &completion);
 		assert_int_equal(client->connection.state, CONNECTION_FAILED);
-		assert_int_equal(client->run.outcome, OUTCOME_FAILED);
+		assert_int_equal(client->run.environment->outcome, OUTCOME_FAILED);
 		assert_int_equal(strstr(bench_destroy(bench, text), "may run with another -S") != NULL,
 				 rows[i / 2].explained && !ours);
 	}
@@ -561,7 +563,7 @@ static void an_end_that_disconnects_takes_no_completion(void **state)
 		ucmatose_connection_enter(&server->connection, CONNECTION_DISCONNECTING);
 		ucmatose_transfer_completion(&server->connection, &server->endpoint, &completions[i]);
 		assert_int_equal(server->connection.state, CONNECTION_DISCONNECTING);
-		assert_int_equal(server->run.outcome, OUTCOME_OK);
+		assert_int_equal(server->run.environment->outcome, OUTCOME_OK);
 		assert_string_equal(bench_destroy(bench, text), "");
 	}
 }

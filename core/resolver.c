@@ -27,7 +27,7 @@
 _Static_assert(sizeof(((struct resolver *)0)->result) <= 512,
 	       "POSIX guarantees atomic writes to a pipe up to 512 bytes");
 
-static bool has_address(const struct resolver *resolver, const struct address *address)
+static bool resolver_has_address(const struct resolver *resolver, const struct address *address)
 {
 	for (uint32_t i = 0; i < resolver->result.count; i++)
 		if (address_same_host(&resolver->result.addresses[i], address))
@@ -45,7 +45,7 @@ static void store_addresses(struct resolver *resolver, const struct addrinfo *li
 			continue;
 		memset(&socket_address, 0, sizeof(socket_address));
 		memcpy(&socket_address, list->ai_addr, list->ai_addrlen);
-		if (address_from_socket(&socket_address, &address) && !has_address(resolver, &address))
+		if (address_from_socket(&socket_address, &address) && !resolver_has_address(resolver, &address))
 			resolver->result.addresses[resolver->result.count++] = address;
 	}
 }

@@ -143,7 +143,7 @@ static void target_resolve_next(struct doctor *doctor)
 	no_route(doctor);
 }
 
-static void addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
+static void target_addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
 {
 	struct doctor *doctor = context;
 
@@ -167,7 +167,7 @@ void target_check(struct doctor *doctor, doctor_step *next)
 	}
 	finding_begin_probe(findings);
 	resolver_start(&doctor->resolver, doctor->environment->loop, &findings->probe.log, address, ADDRESS_FORMAT_ANY,
-		       doctor->options->common.timeout, addresses_found, doctor);
+		       doctor->options->common.timeout, target_addresses_found, doctor);
 }
 
 void target_stop(struct doctor *doctor)

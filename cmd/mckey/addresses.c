@@ -81,13 +81,13 @@ static void choose_addresses(struct mckey_run *run)
 			continue;
 		any_group = true;
 		if (!run->options->bind) {
-			run_join(run);
+			mckey_join(run);
 			return;
 		}
 		for (size_t j = 0; j < run->source_addresses.count; j++) {
 			run->source = run->source_addresses.addresses[j];
 			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID) {
-				run_join(run);
+				mckey_join(run);
 				return;
 			}
 		}
@@ -96,14 +96,14 @@ static void choose_addresses(struct mckey_run *run)
 		wrong_family(run->options, run->log);
 	else
 		log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->group_text);
-	run_end(run, OUTCOME_USAGE);
+	mckey_end(run, OUTCOME_USAGE);
 }
 
-static void store_addresses(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
+static void addresses_store(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
 			    const struct address *addresses, size_t count)
 {
 	if (outcome || !count) {
-		run_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
+		mckey_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
 		return;
 	}
 	found->count = count < RESOLVER_ADDRESSES_MAX ? count : RESOLVER_ADDRESSES_MAX;
@@ -114,7 +114,7 @@ static void addresses_source_found(void *context, enum outcome outcome, const st
 {
 	struct mckey_run *run = context;
 
-	store_addresses(run, &run->source_addresses, outcome, addresses, count);
+	addresses_store(run, &run->source_addresses, outcome, addresses, count);
 	if (run->source_addresses.count)
 		choose_addresses(run);
 }
@@ -132,7 +132,7 @@ static void addresses_group_found(void *context, enum outcome outcome, const str
 {
 	struct mckey_run *run = context;
 
-	store_addresses(run, &run->group_addresses, outcome, addresses, count);
+	addresses_store(run, &run->group_addresses, outcome, addresses, count);
 	if (run->group_addresses.count)
 		look_up_source(run);
 }
@@ -142,7 +142,7 @@ void addresses_look_up(struct mckey_run *run)
 	struct address group;
 
 	if (parse_group(run->options, &group)) {
-		store_addresses(run, &run->group_addresses, OUTCOME_OK, &group, 1);
+		addresses_store(run, &run->group_addresses, OUTCOME_OK, &group, 1);
 		look_up_source(run);
 	} else {
 		resolver_start(&run->resolver, run->environment->loop, run->log, run->group_text, ADDRESS_FORMAT_ANY,

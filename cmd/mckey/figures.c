@@ -125,7 +125,7 @@ static struct traffic traffic_since(const struct traffic *now, const struct traf
 /* The time of the traffic, or of its part in the interval. */
 static int64_t traffic_time(const struct mckey_run *run, enum report_span span)
 {
-	bool goes_on = run->phase == RUN_SENDING || run->phase == RUN_RECEIVING;
+	bool goes_on = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING;
 	int64_t began = run->traffic_began, ended = run->traffic_ended;
 
 	if (span == REPORT_INTERVAL && began < run->interval_began)

@@ -9,6 +9,8 @@
 #include "cmd/mckey/mckey.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd/table.h"
@@ -17,6 +19,11 @@ enum {
 	CONNECTIONS_MAX = 1024,
 	DATAGRAM_MAX = 4096, /* the largest IB MTU */
 };
+
+/* Until the subnet manager has set up the group in every switch. The stock tool waits as long. */
+#define PAUSE_INFINIBAND (3 * CLOCK_NS_PER_S)
+/* Until a receiver that starts at the same time has joined; IGMP snooping then forwards the group at once. */
+#define PAUSE_ROCE (100 * CLOCK_NS_PER_MS)
 
 static const struct option_word port_spaces[] = {
 	{ "udp", PORT_SPACE_UDP },
@@ -102,6 +109,150 @@ static const struct option_rule rules[] = {
 };
 /* clang-format on */
 
+/* ---- result lines ---- */
+
+void mckey_print(const struct mckey_run *run, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(environment_output(run->environment), format, list);
+	va_end(list);
+	fputc('\n', environment_output(run->environment));
+}
+
+static struct verdict verdict_of(const struct mckey_run *run)
+{
+	struct verdict verdict = { .has_figures = run->has_figures };
+
+	for (size_t i = 0; i < run->member_count && !verdict.device; i++)
+		if (run->members[i].endpoint && run->members[i].endpoint->domain)
+			verdict.device = run->members[i].endpoint->domain->device;
+	return verdict;
+}
+
+void mckey_print_result(const struct mckey_run *run, const char *format, ...)
+{
+	const struct verdict verdict = verdict_of(run);
+	char text[MCKEY_VERDICT_SIZE];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	environment_print_result(run->environment, false, &verdict, "%s", text);
+}
+
+void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
+{
+	va_list list;
+
+	run->has_figures = has_figures;
+	va_start(list, format);
+	vsnprintf(run->verdict, sizeof(run->verdict), format, list);
+	va_end(list);
+}
+
+void mckey_hint(struct mckey_run *run, const char *text)
+{
+	if (!run->hinted)
+		log_hint(run->log, "%s", text);
+	run->hinted = true;
+}
+
+/* ---- the phases ---- */
+
+static void print_joins(struct mckey_run *run)
+{
+	bool join_only = run->joins && !run->joins_pending && !run->count;
+
+	if (run->join_failures && run->member_count > 1)
+		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
+			  run->member_count);
+	if (run->phase > MCKEY_JOINING)
+		return;
+	mckey_set_verdict(run, join_only, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
+			  units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
+}
+
+static void leave_group(void *context)
+{
+	struct mckey_run *run = context;
+	const struct verdict verdict = verdict_of(run);
+
+	for (size_t i = 0; i < run->member_count; i++)
+		environment_note(run->environment, member_leave(&run->members[i]));
+	mckey_print(run, "test complete");
+	environment_finish(run->environment, OUTCOME_OK, &verdict, "%s", run->verdict);
+}
+
+void mckey_end(struct mckey_run *run, enum outcome outcome)
+{
+	if (run->phase == MCKEY_ENDING)
+		return;
+	environment_note(run->environment, outcome);
+	resolver_stop(&run->resolver);
+	loop_timer_stop(&run->pace);
+	loop_timer_stop(&run->duration_timer);
+	loop_timer_stop(&run->idle);
+	loop_timer_stop(&run->grace);
+	run->ended = true;
+	print_joins(run);
+	if (run->phase == MCKEY_SENDING || run->phase == MCKEY_PAUSING)
+		sender_print(run);
+	else if (run->phase == MCKEY_RECEIVING)
+		statistics_print(run);
+	run->phase = MCKEY_ENDING;
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].endpoint)
+			run->members[i].endpoint->done = true;
+	loop_timer_start(run->environment->loop, &run->step, 0, leave_group, run);
+}
+
+static void mckey_pause_over(void *context)
+{
+	sender_start(context);
+}
+
+static int64_t pause_time(const struct mckey_run *run)
+{
+	if (run->options->pause != PAUSE_AUTO)
+		return run->options->pause;
+	for (size_t i = 0; i < run->member_count; i++)
+		if (run->members[i].state == MEMBER_JOINED)
+			return run->members[i].endpoint->domain->fabric == FABRIC_INFINIBAND ? PAUSE_INFINIBAND
+											     : PAUSE_ROCE;
+	return 0;
+}
+
+void mckey_member_changed(struct mckey_run *run)
+{
+	if (run->phase == MCKEY_SENDING) {
+		sender_check_end(run);
+	} else if (run->phase == MCKEY_RECEIVING) {
+		receiver_check_end(run);
+	} else if (run->joins_pending) {
+		return;
+	} else if (!run->joined || !run->count) {
+		mckey_end(run, OUTCOME_OK);
+	} else if (!run->options->sender) {
+		receiver_start(run);
+	} else if (run->phase == MCKEY_JOINING) {
+		run->phase = MCKEY_PAUSING;
+		loop_timer_start(run->environment->loop, &run->step, pause_time(run), mckey_pause_over, run);
+	}
+}
+
+void mckey_join(struct mckey_run *run)
+{
+	run->phase = MCKEY_JOINING;
+	mckey_print(run, "mckey: joining");
+	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_JOINING; i++)
+		member_start(&run->members[i]);
+}
+
+/* ---- the command ---- */
+
 static enum outcome mckey_check(struct environment *environment, const void *options)
 {
 	return addresses_check(options, &environment->log);
@@ -167,7 +318,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 		free(run);
 		return outcome;
 	}
-	run_print(run, "mckey: starting %s", options->sender ? "client" : "server");
+	mckey_print(run, "mckey: starting %s", options->sender ? "client" : "server");
 	loop_timer_start(environment->loop, &run->step, 0, mckey_begin, run);
 	*state = run;
 	return OUTCOME_OK;
@@ -179,12 +330,12 @@ static void mckey_interrupt(void *context, enum interruption reason)
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	run->interrupted = true;
-	if (run->phase == RUN_RESOLVING || run->phase == RUN_JOINING) {
+	if (run->phase == MCKEY_RESOLVING || run->phase == MCKEY_JOINING) {
 		if (!run->deadline_passed)
 			log_error(run->log, run->group_text, "interrupted before all connections had joined");
 		environment_note(run->environment, OUTCOME_FAILED);
 	}
-	run_end(run, OUTCOME_OK);
+	mckey_end(run, OUTCOME_OK);
 }
 
 static void mckey_report(void *context, struct report *report, enum report_span span)

@@ -2,9 +2,8 @@
 /*
  * The inside of mckey: a run and its members. A member is a datagram QP that joins the group.
  *
- *   mckey.c       options, start and stop
+ *   mckey.c       options, the phases of a run, its result lines, start and stop
  *   addresses.c   resolves -m, -M and -b
- *   run.c         the phases of a run, its result lines and its end
  *   member.c      the states of a member: resolve, create the QP, join, leave
  *   sender.c      -s: sends datagrams, at the pace of --rate or --interval
  *   receiver.c    posts receives, counts and checks datagrams, detects the end
@@ -70,13 +69,13 @@ struct member {
 	int64_t join_began; /* before the address of the group is resolved */
 };
 
-enum run_phase {
-	RUN_RESOLVING = 0, /* names to addresses */
-	RUN_JOINING,	   /* until every member has joined or failed */
-	RUN_PAUSING,	   /* a sender waits until the fabric forwards the group */
-	RUN_SENDING,
-	RUN_RECEIVING,
-	RUN_ENDING, /* the result is printed; events and completions are ignored */
+enum mckey_phase {
+	MCKEY_RESOLVING = 0, /* names to addresses */
+	MCKEY_JOINING,	     /* until every member has joined or failed */
+	MCKEY_PAUSING,	     /* a sender waits until the fabric forwards the group */
+	MCKEY_SENDING,
+	MCKEY_RECEIVING,
+	MCKEY_ENDING, /* the result is printed; events and completions are ignored */
 };
 
 /* Receive statistics of one sender, summed over all members that joined. */
@@ -124,7 +123,7 @@ struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
 	const struct log *log;
-	enum run_phase phase;
+	enum mckey_phase phase;
 	int64_t progress;     /* time of the last progress, for the idle timer */
 	bool hinted;	      /* a hint was printed; members that fail alike print no more */
 	bool interrupted;     /* by a signal or --deadline */
@@ -178,22 +177,22 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 /* Resolves run->group and run->source, then joins. */
 void addresses_look_up(struct mckey_run *run);
 
-/* run.c */
+/* mckey.c */
 /* Prints a line of the stock tool, which scripts read. */
-void run_print(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mckey_print(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a result line of our own: "NAME: TEXT (TRANSPORT, DEVICE)". */
-void run_print_result(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mckey_print_result(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Keeps the text of the verdict until the end. */
-void run_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
+void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Prints a hint, unless the run has printed one. */
-void run_hint(struct mckey_run *run, const char *text);
+void mckey_hint(struct mckey_run *run, const char *text);
 /* Prints the result and ends the run in the next turn of the loop. */
-void run_end(struct mckey_run *run, enum outcome outcome);
+void mckey_end(struct mckey_run *run, enum outcome outcome);
 /* Starts every member. */
-void run_join(struct mckey_run *run);
+void mckey_join(struct mckey_run *run);
 /* A member has joined or failed: goes to the next phase, or ends the run, if it was the last. */
-void run_member_changed(struct mckey_run *run);
+void mckey_member_changed(struct mckey_run *run);
 
 /* member.c */
 void member_start(struct member *member);

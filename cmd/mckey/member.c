@@ -34,7 +34,7 @@ void member_fail(struct member *member, enum outcome outcome)
 		run->joins_pending--;
 		run->join_failures++;
 	}
-	run_member_changed(run);
+	mckey_member_changed(run);
 }
 
 /* Ends the run if the port supports no multicast or no datagram of -S bytes: no other member could do better. */
@@ -51,14 +51,14 @@ static bool member_check_port(struct member *member)
 	if (!endpoint->domain->multicast) {
 		log_error(run->log, run->group_text, "%s has no multicast: its transport%s has no datagrams", device,
 			  endpoint->domain->fabric == FABRIC_IWARP ? ", iWARP," : "");
-		run_end(run, OUTCOME_NO_DEVICE);
+		mckey_end(run, OUTCOME_NO_DEVICE);
 		return false;
 	}
 	if (run->count && run->size > endpoint->max_datagram) {
 		log_error(run->log, run->group_text,
 			  "-S %u does not fit into a datagram: the active MTU of %s is %u bytes", run->size, device,
 			  endpoint->max_datagram);
-		run_end(run, OUTCOME_USAGE);
+		mckey_end(run, OUTCOME_USAGE);
 		return false;
 	}
 	return true;
@@ -72,16 +72,19 @@ static void print_hint(struct member *member)
 	const struct domain *domain = member->endpoint->domain;
 
 	if (member->state == MEMBER_RESOLVING && !options->bind)
-		run_hint(run,
-			 "if no route leads to the group through an RDMA device, name a local address of one with -b");
+		mckey_hint(
+			run,
+			"if no route leads to the group through an RDMA device, name a local address of one with -b");
 	if (member->state != MEMBER_JOINING || !domain || domain->removed)
 		return;
 	if (domain->fabric == FABRIC_ROCE && address_is_any(&run->group))
-		run_hint(run, "only the subnet manager of an InfiniBand fabric assigns group addresses; name one here");
-	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_IP6 && !domain->ip6_multicast)
-		run_hint(run, "Linux's RDMA CM takes no IPv6 groups on RoCE v2; use an IPv4 group");
+		mckey_hint(run,
+			   "only the subnet manager of an InfiniBand fabric assigns group addresses; name one here");
+	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_IP6 &&
+		 !domain->ip6_multicast)
+		mckey_hint(run, "Linux's RDMA CM takes no IPv6 groups on RoCE v2; use an IPv4 group");
 	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_GID)
-		run_hint(run, "native multicast GIDs are for InfiniBand; on RoCE v2 use an IPv4 group with -m");
+		mckey_hint(run, "native multicast GIDs are for InfiniBand; on RoCE v2 use an IPv4 group with -m");
 }
 
 static void set_depths(struct member *member)
@@ -131,14 +134,14 @@ static void joined(struct member *member, const struct group_address *group)
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
 	figures_joined(member, group);
-	run_print(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
+	mckey_print(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->qpn,
 		  group->qpn, group->qkey);
 	member_enter(member, MEMBER_JOINED);
 	member->ever_joined = true;
 	run->joins_pending--;
 	run->joined++;
-	run_member_changed(run);
+	mckey_member_changed(run);
 }
 
 static void member_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -146,7 +149,7 @@ static void member_event(void *context, struct endpoint *endpoint, const struct 
 	struct member *member = context;
 
 	(void)endpoint;
-	if (member->run->phase == RUN_ENDING || member->state == MEMBER_FAILED)
+	if (member->run->phase == MCKEY_ENDING || member->state == MEMBER_FAILED)
 		return;
 	if (event->kind == EVENT_FAILED) {
 		print_hint(member);
@@ -163,7 +166,7 @@ static void member_completion(void *context, struct endpoint *endpoint, const st
 	struct member *member = context;
 
 	(void)endpoint;
-	if (member->run->phase == RUN_ENDING || member->state == MEMBER_FAILED)
+	if (member->run->phase == MCKEY_ENDING || member->state == MEMBER_FAILED)
 		return;
 	if (completion->status)
 		member_fail(member, OUTCOME_FAILED);

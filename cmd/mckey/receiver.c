@@ -114,7 +114,7 @@ bool receiver_has_all(const struct mckey_run *run)
 
 static void end_receiving(void *context)
 {
-	run_end(context, OUTCOME_OK);
+	mckey_end(context, OUTCOME_OK);
 }
 
 static void receiver_check_idle(void *context)
@@ -125,7 +125,7 @@ static void receiver_check_idle(void *context)
 	if (silence < timeout)
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, receiver_check_idle, run);
 	else
-		run_end(run, OUTCOME_OK);
+		mckey_end(run, OUTCOME_OK);
 }
 
 static void start_end_timers(struct mckey_run *run)
@@ -139,7 +139,7 @@ static void start_end_timers(struct mckey_run *run)
 /* Starts the grace timer if every sender is complete, stops it otherwise. */
 static void check_complete(struct mckey_run *run)
 {
-	if (run->phase != RUN_RECEIVING)
+	if (run->phase != MCKEY_RECEIVING)
 		return;
 	if (receiver_has_all(run))
 		loop_timer_start(run->environment->loop, &run->grace, GRACE, end_receiving, run);
@@ -149,15 +149,15 @@ static void check_complete(struct mckey_run *run)
 
 void receiver_check_end(struct mckey_run *run)
 {
-	if (run->phase == RUN_RECEIVING && !run->joined)
-		run_end(run, OUTCOME_OK);
+	if (run->phase == MCKEY_RECEIVING && !run->joined)
+		mckey_end(run, OUTCOME_OK);
 	else
 		check_complete(run);
 }
 
 void receiver_start(struct mckey_run *run)
 {
-	run->phase = RUN_RECEIVING;
+	run->phase = MCKEY_RECEIVING;
 	if (!environment_ready(run->environment, &run->group, "receiving data transfers") || !run->sources.count)
 		return;
 	/* Datagrams arrived before the last member had joined. */
@@ -221,7 +221,7 @@ static void count_datagram(struct member *member, const struct completion *compl
 	/* A sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
 	if (!was_complete)
 		run->progress = run->traffic_ended;
-	if (run->phase != RUN_RECEIVING)
+	if (run->phase != MCKEY_RECEIVING)
 		return;
 	if (!before)
 		start_end_timers(run);

@@ -109,12 +109,12 @@ void sender_check_end(struct mckey_run *run)
 {
 	size_t sending = 0;
 
-	if (run->phase != RUN_SENDING)
+	if (run->phase != MCKEY_SENDING)
 		return;
 	for (size_t i = 0; i < run->member_count; i++)
 		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->members[i].total;
 	if (!sending)
-		run_end(run, OUTCOME_OK);
+		mckey_end(run, OUTCOME_OK);
 }
 
 void sender_completion(struct member *member, const struct completion *completion)
@@ -155,7 +155,7 @@ static void sender_check_progress(void *context)
 	log_failure(run->log, &(struct failure){ .object = run->group_text, .phase = "sending" },
 		    "timed out: the device completed nothing for %g s%s", units_seconds(timeout),
 		    endpoint_timeout_cause(member->endpoint, reason));
-	run_end(run, OUTCOME_FAILED);
+	mckey_end(run, OUTCOME_FAILED);
 }
 
 static void start_pace_timer(struct mckey_run *run);
@@ -164,7 +164,7 @@ static void send_due(void *context)
 {
 	struct mckey_run *run = context;
 
-	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++)
+	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++)
 		if (run->members[i].state == MEMBER_JOINED)
 			fill_send_queue(&run->members[i]);
 	start_pace_timer(run);
@@ -182,20 +182,20 @@ static void start_pace_timer(struct mckey_run *run)
 		if (member->state == MEMBER_JOINED && member->posted < member->total && member->due < soonest)
 			soonest = member->due;
 	}
-	if (run->phase == RUN_SENDING && soonest != INT64_MAX)
+	if (run->phase == MCKEY_SENDING && soonest != INT64_MAX)
 		loop_timer_start(run->environment->loop, &run->pace, soonest - now > TICK ? soonest - now : TICK,
 				 send_due, run);
 }
 
 void sender_start(struct mckey_run *run)
 {
-	run->phase = RUN_SENDING;
+	run->phase = MCKEY_SENDING;
 	if (!environment_ready(run->environment, NULL, NULL))
 		return;
-	run_print(run, "initiating data transfers");
+	mckey_print(run, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
-	for (size_t i = 0; i < run->member_count && run->phase == RUN_SENDING; i++) {
+	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++) {
 		struct member *member = &run->members[i];
 		enum outcome outcome;
 
@@ -233,20 +233,20 @@ void sender_print(struct mckey_run *run)
 		all = all && run->members[i].total && run->members[i].sent == run->members[i].total;
 	}
 	if (all)
-		run_print(run, "data transfers complete");
+		mckey_print(run, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 		uint64_t each = datagrams_of(run, member);
 
 		if (member->region)
-			run_print_result(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-					 member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
-					 units_plural(run->size));
+			mckey_print_result(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
+					   member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
+					   units_plural(run->size));
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
-	run_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
-			units_plural(wanted), run->group_text);
+	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+			  units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)

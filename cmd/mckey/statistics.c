@@ -87,16 +87,16 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 	else
 		snprintf(size, sizeof(size), "%u byte%s", run->size, units_plural(run->size));
 	if (statistics.total)
-		run_print_result(run,
-				 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
-				 " out of order, %" PRIu64 " repeated",
-				 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
-				 statistics.out_of_order, statistics.repeated + statistics.late);
+		mckey_print_result(run,
+				   "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
+				   " out of order, %" PRIu64 " repeated",
+				   statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
+				   statistics.out_of_order, statistics.repeated + statistics.late);
 	else
-		run_print_result(run,
-				 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64
-				 " lost, order unknown: not numbered",
-				 statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
+		mckey_print_result(
+			run,
+			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
+			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
 	all->arrived += statistics.arrived;
 	all->expected += statistics.expected;
@@ -123,7 +123,7 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 	size_t length = 0;
 
 	if (!run->sources.count) {
-		run_set_verdict(run, true, "no datagram received");
+		mckey_set_verdict(run, true, "no datagram received");
 		return;
 	}
 	if (all->wrong_length)
@@ -133,11 +133,11 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
-	run_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
-			units_plural(all->expected),
-			!verified    ? wrong
-			: all->total ? ", every byte verified"
-				     : ", number and length verified");
+	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
+			  units_plural(all->expected),
+			  !verified    ? wrong
+			  : all->total ? ", every byte verified"
+				       : ", number and length verified");
 }
 
 void statistics_print(struct mckey_run *run)
@@ -146,12 +146,12 @@ void statistics_print(struct mckey_run *run)
 	struct statistics all = { .total = run->count };
 
 	if (verified)
-		run_print(run, "data transfers complete");
+		mckey_print(run, "data transfers complete");
 	for (size_t i = 0; i < run->sources.count; i++)
 		print_source(run, run->sources.entries[i], &all);
 	if (run->foreign)
-		run_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->foreign,
-				 units_plural(run->foreign));
+		mckey_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->foreign,
+				   units_plural(run->foreign));
 	if (run->sources.unfollowed)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",

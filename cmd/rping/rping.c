@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cmd/host.h"
-#include "cmd/rping/control.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
 #include "core/units.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cmd/rping/control.h"
+#include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "core/state.h"
 #include "transport/transport.h"

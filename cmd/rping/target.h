@@ -12,14 +12,27 @@
 #include <stdint.h>
 
 #include "cmd/dial.h"
-#include "cmd/rping/control.h"
 #include "cmd/rping/figures.h"
 #include "cmd/rping/pace.h"
+#include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "core/state.h"
 #include "transport/transport.h"
 
 struct target;
+
+/* target.c has the table of transitions. */
+enum target_state {
+	TARGET_WAITING,
+	TARGET_RESOLVING,
+	TARGET_CONNECTING,
+	TARGET_SOURCE_ADVERTISED,
+	TARGET_SINK_ADVERTISED,
+	TARGET_DRAINING,
+	TARGET_PACING,
+	TARGET_DISCONNECTING,
+	TARGET_DONE,
+};
 
 /* Called from the loop, or by target_interrupt(). */
 enum target_event {
@@ -104,5 +117,23 @@ void connect_times_report(const struct connect_times *times, struct report *repo
 
 /* Frees all resources, in any state, without an event. */
 void target_release(struct target *target);
+
+/* ---- for target_cycle.c ---- */
+
+void target_enter(struct target *target, enum target_state state);
+/* Disconnects. With OUTCOME_OK, the pings that were answered decide the outcome. */
+void target_disconnect(struct target *target, enum outcome outcome);
+/* Ends the target immediately. The owner may have ended the run when this returns. */
+void target_finish(struct target *target, enum outcome outcome);
+/* True if fewer pings than -C are answered, or if there is no -C. */
+bool target_has_more(const struct target *target);
+
+/* ---- target_cycle.c: the pings ---- */
+
+/* Allocates the source and the sink, and starts the first ping. */
+void target_cycle_begin(struct target *target);
+/* Starts the next ping in its slot, or disconnects after the last one. */
+void target_cycle_continue(struct target *target);
+void target_cycle_completed(void *context, struct endpoint *endpoint, const struct completion *completion);
 
 #endif

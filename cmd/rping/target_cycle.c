@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/rping/target_state.h"
+#include "cmd/rping/target.h"
 #include "core/payload.h"
 
 /* Send buffers of the control messages. Each advertisement is the same for every ping and written once. */

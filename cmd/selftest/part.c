@@ -20,11 +20,12 @@ static const struct command *part_command(const struct part *part)
 	return *row;
 }
 
-static void deadline_exceeded(void *context);
+static void part_deadline_exceeded(void *context);
 
 static void start_deadline(struct part *part)
 {
-	loop_timer_start(part->environment->loop, &part->deadline, part->timeout + MARGIN, deadline_exceeded, part);
+	loop_timer_start(part->environment->loop, &part->deadline, part->timeout + MARGIN, part_deadline_exceeded,
+			 part);
 }
 
 void part_interrupt(struct part *part, enum interruption reason)
@@ -35,7 +36,7 @@ void part_interrupt(struct part *part, enum interruption reason)
 }
 
 /* Interrupts the remaining child run the first time, and stops it the second time. */
-static void deadline_exceeded(void *context)
+static void part_deadline_exceeded(void *context)
 {
 	struct part *part = context;
 	struct child_run *remaining = part->server.running ? &part->server : &part->client;

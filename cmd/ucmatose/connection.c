@@ -237,7 +237,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 		ucmatose_transfer_begin(connection);
 }
 
-static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
+static void ucmatose_connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
 	bool connecting = connection->state == CONNECTION_CONNECTING;
@@ -264,7 +264,7 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 	switch (connection->state) {
 	case CONNECTION_TRANSFERRED:
 		/* -m also migrates connections that the server has already disconnected. */
-		connection->peer_disconnected = run->options->migrate && run->phase < RUN_CLOSING;
+		connection->peer_disconnected = run->options->migrate && run->phase < UCMATOSE_CLOSING;
 		if (!connection->peer_disconnected)
 			ucmatose_connection_close(connection);
 		return;
@@ -312,7 +312,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 		connection_disconnected(connection);
 		break;
 	case EVENT_FAILED:
-		connection_failed(connection, event);
+		ucmatose_connection_failed(connection, event);
 		break;
 	default:
 		break;

@@ -3,7 +3,7 @@
  * One run, and its connections:
  *
  *   ucmatose.c    options, checks, start and stop
- *   run.c         the phases of the run, and the verdict
+ *   phases.c      the phases of the run, and the verdict
  *   client.c      resolves the server and connects
  *   server.c      listens and accepts
  *   connection.c  the states of one connection
@@ -89,15 +89,15 @@ struct ucmatose_connection {
 	uint64_t allowed;      /* messages that we may send */
 };
 
-enum run_phase {
-	RUN_RESOLVING = 0,
-	RUN_CONNECTING,
-	RUN_PAUSING,
-	RUN_TRANSFERRING,
-	RUN_SETTLING,
-	RUN_CLOSING,
-	RUN_INTERRUPTED,
-	RUN_ENDED,
+enum ucmatose_phase {
+	UCMATOSE_RESOLVING = 0,
+	UCMATOSE_CONNECTING,
+	UCMATOSE_PAUSING,
+	UCMATOSE_TRANSFERRING,
+	UCMATOSE_SETTLING,
+	UCMATOSE_CLOSING,
+	UCMATOSE_INTERRUPTED,
+	UCMATOSE_ENDED,
 };
 
 struct ucmatose {
@@ -114,7 +114,7 @@ struct ucmatose {
 	uint32_t begun;			/* entries of connections[] used so far; some may be free again */
 	uint32_t in_state[CONNECTION_STATES];
 	uint16_t client_id; /* identifies the client's run, in its hellos; 0: unknown to the server */
-	enum run_phase phase;
+	enum ucmatose_phase phase;
 	bool is_server;
 	bool mismatched;		/* a peer has other options; the failure is noted */
 	bool no_more_connections;	/* none is begun or awaited, even if some are missing */
@@ -130,7 +130,7 @@ struct ucmatose {
 	struct ucmatose_figures figures;
 };
 
-/* run.c */
+/* phases.c */
 void ucmatose_print(const struct ucmatose *run, const char *line); /* prints a line and flushes */
 void ucmatose_progressed(struct ucmatose *run);
 uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bench of the conformance suite: two ends in one process on one loop, each with a record of all that the transport
- * told it, in order.
+ * told it, in sequence.
  */
 #ifndef TEST_CONFORMANCE_PAIR_H
 #define TEST_CONFORMANCE_PAIR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * leave TRANSPORT ADDRESS PORT TIMES SOURCE: clients that connect and leave, TIMES of them, sixteen at once. By turns
- * they ask and do not wait for the answer, are gone the moment they are connected, and disconnect in order. Prints how
+ * they ask and do not wait for the answer, are gone the moment they are connected, and disconnect. Prints how
  * many were connected and how many were not; ends with 0 if every third at most is not.
  */
 #include <stdio.h>

@@ -504,7 +504,7 @@ static void open_scene(struct scene *scene, const char *line)
 	begin(scene, line);
 }
 
-/* All peers go, in order or not; then the command has its time limits, and if it has no end of its own a signal. */
+/* All peers go. Then the command has its time limits, and an open-ended one gets a signal. */
 static void await_end(struct scene *scene, bool vanish)
 {
 	struct address nobody = { .family = ADDRESS_NONE };

@@ -7,9 +7,9 @@
  *   a listener, members of two groups             connections from each of its addresses, a member of a group
  *   one connection to 10.0.0.9, where nobody is
  *
- * The connection from 10.0.0.3 is the control: it must work at the end, with every message once and in order, whatever
- * comes from elsewhere. Every end holds memory that a peer may write, memory that it may only read, and memory that it
- * must not touch.
+ * The connection from 10.0.0.3 is the control: it must work at the end, with every message once and in sequence,
+ * whatever comes from elsewhere. Every end holds memory that a peer may write, memory that it may only read, and memory
+ * that it must not touch.
  */
 #ifndef TEST_FUZZ_WORLD_H
 #define TEST_FUZZ_WORLD_H

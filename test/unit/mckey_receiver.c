@@ -528,10 +528,10 @@ static void rate_needs_time_and_datagrams(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		receive(bench, &(struct datagram){ .queue = 17, .host = 1, .sequence = i, .total = 5, .length = 200 });
 	bench->run.ended = true;
-	bench->run.phase = RUN_ENDING;
+	bench->run.phase = MCKEY_ENDING;
 	assert_true(reports(bench, CLOCK_NS_PER_MS / 2, "\"rate_per_second\":null,\"bytes_per_second\":null"));
 	assert_true(reports(bench, CLOCK_NS_PER_S, "\"rate_per_second\":4.000,\"bytes_per_second\":800.000"));
-	bench->run.phase = RUN_RECEIVING;
+	bench->run.phase = MCKEY_RECEIVING;
 	bench_end(bench, OUTCOME_FAILED);
 	bench_destroy(bench);
 }

@@ -253,7 +253,7 @@ static void no_loopback_on_loopback_interface(void **state)
 	datagrams_close(&datagrams);
 }
 
-/* A burst longer than the socket window is sent in several turns and completes in order. */
+/* A burst longer than the socket window is sent in several turns and completes in sequence. */
 static void burst_exceeds_socket_window(void **state)
 {
 	struct datagrams datagrams;

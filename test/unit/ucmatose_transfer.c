@@ -137,7 +137,7 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 					      .messages = count,
 					      .wanted = 1,
 					      .is_server = i == SERVER,
-					      .phase = RUN_ENDED };
+					      .phase = UCMATOSE_ENDED };
 		assert_ptr_equal(ucmatose_connection_new(&end->run), &end->connection);
 		end->connection.endpoint = &end->endpoint;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands against each other, in every variant that transport/verbs knows, on each fabric, in order and scrambled.
+/* The commands against each other, in every variant that transport/verbs knows, on each fabric, in sequence and scrambled.
  */
 #include "test/verbs/provider/pair.h"
 

@@ -2,7 +2,7 @@
 /*
  * A verbs provider in memory: what transport/verbs uses of librdmacm and libibverbs, linked in their place. One process
  * is both hosts. Nothing has happened when a call returns: what the hardware and the connection manager have still to
- * do are actions, which every call that takes an event or a completion carries out, in order, or scrambled by a seed.
+ * do are actions, which every call that takes an event or a completion carries out, in sequence, or scrambled by a seed.
  * What would make the real libraries wait for ever, or corrupt memory, ends the test with a line on stderr.
  *
  *   provider.c  begin and end, actions, descriptors, faults, the trace
@@ -231,7 +231,7 @@ struct action {
 /* All of it, open to the tests. provider_begin() clears it. */
 struct provider {
 	enum provider_fabric fabric;
-	unsigned seed; /* 0: everything in order and at once */
+	unsigned seed; /* 0: everything in sequence and at once */
 	uint32_t random;
 	struct device *devices[DEVICES_MAX];
 	struct cm_channel *channels;

@@ -53,7 +53,7 @@ uint32_t ucmatose_connection_count(const struct ucmatose *run)
 
 bool ucmatose_wants_more(const struct ucmatose *run)
 {
-	return run->phase == RUN_CONNECTING && !run->no_more_connections &&
+	return run->phase == UCMATOSE_CONNECTING && !run->no_more_connections &&
 	       ucmatose_connection_count(run) < run->wanted;
 }
 
@@ -67,7 +67,7 @@ static int64_t progress_timeout(const struct ucmatose *run)
 {
 	int64_t timeout = run->options->common.timeout;
 
-	if (run->is_server && run->phase == RUN_CONNECTING && run->mismatched && !connections_alive(run))
+	if (run->is_server && run->phase == UCMATOSE_CONNECTING && run->mismatched && !connections_alive(run))
 		return timeout < MISMATCH_TIME ? timeout : MISMATCH_TIME;
 	/* The server waits one timeout for a connection that failed here, before it sends on the others. */
 	if (!run->is_server && run->in_state[CONNECTION_FAILED])
@@ -95,7 +95,7 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 		break;
 	case CONNECTION_TRANSFERRED:
 		/* The server disconnects once all connections have their messages. */
-		if (run->phase != RUN_CLOSING)
+		if (run->phase != UCMATOSE_CLOSING)
 			return;
 		log_error(log, name,
 			  "connection %" PRIu32
@@ -132,7 +132,7 @@ static void watchdog_expired(void *context)
 	}
 	if (ucmatose_wants_more(run))
 		fail_missing(run, units_seconds(limit));
-	else if (run->phase == RUN_TRANSFERRING || run->phase == RUN_CLOSING)
+	else if (run->phase == UCMATOSE_TRANSFERRING || run->phase == UCMATOSE_CLOSING)
 		for (uint32_t i = 0; i < run->begun; i++)
 			fail_stalled(&run->connections[i], units_seconds(limit));
 	ucmatose_progressed(run);
@@ -147,7 +147,7 @@ void ucmatose_start_watchdog(struct ucmatose *run)
 
 static void begin_transfer(struct ucmatose *run)
 {
-	run->phase = RUN_TRANSFERRING;
+	run->phase = UCMATOSE_TRANSFERRING;
 	ucmatose_progressed(run);
 	ucmatose_start_watchdog(run);
 	if (!connections_alive(run))
@@ -189,14 +189,14 @@ static void iwarp_pause_over(void *context)
 static void all_connected(struct ucmatose *run)
 {
 	if (!environment_ready(run->environment, NULL, NULL)) {
-		run->phase = RUN_ENDED;
+		run->phase = UCMATOSE_ENDED;
 		return;
 	}
 	if (!needs_pause(run)) {
 		begin_transfer(run);
 		return;
 	}
-	run->phase = RUN_PAUSING;
+	run->phase = UCMATOSE_PAUSING;
 	loop_timer_start(run->environment->loop, &run->phase_timer, PAUSE_TIME, iwarp_pause_over, run);
 }
 
@@ -239,7 +239,7 @@ static void start_closing(void *context)
 {
 	struct ucmatose *run = context;
 
-	run->phase = RUN_CLOSING;
+	run->phase = UCMATOSE_CLOSING;
 	ucmatose_progressed(run);
 	if (run->options->migrate && connections_alive(run))
 		environment_note(run->environment, migrate(run));
@@ -249,7 +249,7 @@ static void start_closing(void *context)
 
 static void all_transferred(struct ucmatose *run)
 {
-	run->phase = RUN_SETTLING;
+	run->phase = UCMATOSE_SETTLING;
 	if (run->messages && !run->environment->outcome)
 		ucmatose_print(run, "data transfers complete");
 	loop_timer_start(run->environment->loop, &run->phase_timer, run->is_server ? SETTLE_TIME : 0, start_closing,
@@ -338,7 +338,7 @@ static void ucmatose_finish(struct ucmatose *run)
 	};
 	uint32_t verified = 0;
 
-	run->phase = RUN_ENDED;
+	run->phase = UCMATOSE_ENDED;
 	loop_timer_stop(&run->watchdog);
 	for (uint32_t i = 0; i < run->begun; i++)
 		verified += is_verified(&run->connections[i]);
@@ -361,20 +361,20 @@ void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome)
 
 void ucmatose_begin_connecting(struct ucmatose *run)
 {
-	run->phase = RUN_CONNECTING;
+	run->phase = UCMATOSE_CONNECTING;
 	ucmatose_advance(run);
 }
 
 void ucmatose_advance(struct ucmatose *run)
 {
-	if (run->phase == RUN_CONNECTING) {
+	if (run->phase == UCMATOSE_CONNECTING) {
 		if (!run->is_server)
 			ucmatose_client_connect_more(run);
 		if (ucmatose_wants_more(run) || run->in_state[CONNECTION_CONNECTING])
 			return;
 		all_connected(run);
 	}
-	if (run->phase == RUN_TRANSFERRING) {
+	if (run->phase == UCMATOSE_TRANSFERRING) {
 		print_half(run);
 		if (run->in_state[CONNECTION_ESTABLISHED] || run->in_state[CONNECTION_SENDING] ||
 		    run->in_state[CONNECTION_RECEIVING])
@@ -383,8 +383,8 @@ void ucmatose_advance(struct ucmatose *run)
 			all_transferred(run);
 		else
 			ucmatose_finish(run);
-	} else if ((run->phase == RUN_CLOSING || run->phase == RUN_INTERRUPTED) && !connections_alive(run)) {
-		if (run->is_server && run->phase == RUN_CLOSING)
+	} else if ((run->phase == UCMATOSE_CLOSING || run->phase == UCMATOSE_INTERRUPTED) && !connections_alive(run)) {
+		if (run->is_server && run->phase == UCMATOSE_CLOSING)
 			ucmatose_print(run, "disconnected");
 		ucmatose_finish(run);
 	}
@@ -394,11 +394,11 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 {
 	struct ucmatose *run = state;
 
-	if (run->phase == RUN_ENDED)
+	if (run->phase == UCMATOSE_ENDED)
 		return;
 	environment_note(run->environment, OUTCOME_FAILED);
 	run->interruption = reason;
-	run->phase = RUN_INTERRUPTED;
+	run->phase = UCMATOSE_INTERRUPTED;
 	run->no_more_connections = true;
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->watchdog);

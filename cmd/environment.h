@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state that run.c and a command share, and how a command reports that it is set up and that it has ended. */
+#ifndef CMD_ENVIRONMENT_H
+#define CMD_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cmd/common.h"
+#include "core/log.h"
+#include "core/loop.h"
+#include "core/outcome.h"
+#include "transport/transport.h"
+
+struct command;
+
+struct environment {
+	struct loop *loop;
+	struct log log;
+	struct transport *transport; /* opened before start() */
+	uint64_t given;		     /* bits of the options on the command line, for options_given() */
+	enum outcome outcome;	     /* of the run: the first failure */
+	const struct command *command;
+	bool ended;   /* environment_finish() was called: other callbacks of this iteration do nothing */
+	FILE *output; /* for results in classic lines: use environment_output() */
+
+	/* NULL in a child run of selftest or doctor. */
+	struct reporting *reporting;
+	struct daemon *daemon;
+	const struct common_options *to_confine; /* NULL also after the run has dropped its privileges */
+
+	/* Callbacks of a child run, else NULL. The command calls them, so they must not free its state. */
+	void (*ready)(void *context);
+	void (*finished)(void *context); /* replaces loop_stop() */
+	void *context;
+};
+
+/* Records a failure. The first one decides the exit code. OUTCOME_OK changes nothing. */
+static inline void environment_note(struct environment *environment, enum outcome outcome)
+{
+	if (environment->outcome == OUTCOME_OK)
+		environment->outcome = outcome;
+}
+
+/* What a result line has besides its text. */
+struct verdict {
+	const char *device; /* NULL: none, or several */
+	const char *note;   /* follows the device, "; payload not checked"; NULL for none */
+	bool has_figures;   /* of environment_finish(): data moved, so that there is something to summarise */
+};
+
+/*
+ * Ends the run: records the outcome, prints the summary if the form has one, then the verdict, and for a command with
+ * prints_status its last line. The verdict is "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])"; format gives TEXT.
+ * Only the first call has an effect.
+ */
+void environment_finish(struct environment *environment, enum outcome outcome, const struct verdict *verdict,
+			const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Prints such a line about a part of the run: a target, a client, a queue pair. */
+void environment_print_result(const struct environment *environment, bool failed, const struct verdict *verdict,
+			      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Call it when the run is set up, before its data moves: from now on it looks up no name, connects to no address, and
+ * opens devices only for connecting peers. Drops privileges, and with --sandbox installs the filter; only the first
+ * call does. A server or receiver gives its address and its ready line: writes the pidfile before, and prints the line
+ * and writes to the descriptor of --ready-fd after that. Others give NULL. Returns false after an error, which has
+ * ended the run.
+ */
+bool environment_ready(struct environment *environment, const struct address *address, const char *line);
+
+/* The stream for result lines. Clears the progress line first. */
+FILE *environment_output(const struct environment *environment);
+
+/*
+ * Begins an object of that type in the JSON stream. End it with environment_end_record(). Returns NULL without
+ * --json-stream.
+ */
+static inline struct report *environment_begin_record(struct environment *environment, const char *type)
+{
+	return WITH_JSON ? reporting_begin_record(environment->reporting, type) : NULL;
+}
+
+static inline void environment_end_record(struct environment *environment)
+{
+	reporting_end_record(environment->reporting);
+}
+
+#endif

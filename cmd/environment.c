@@ -100,7 +100,8 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	if (!outcome && serves)
 		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
-		environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "not set up");
+		environment_finish(environment, outcome, &(struct verdict){ .device = NULL },
+				   "set-up did not complete");
 	else if (line && environment->ready)
 		environment->ready(environment->context);
 	return !outcome;

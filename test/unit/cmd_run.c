@@ -34,6 +34,9 @@ static int raised[2];
 /* RLIMIT_NOFILE of the commands; 0: unchanged. */
 static rlim_t descriptors_max;
 
+/* Of confinement_enter(). */
+static enum outcome confinement;
+
 /* The options of all fake commands. */
 struct settings {
 	struct common_options common;
@@ -90,7 +93,7 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 	(void)options;
 	(void)log;
 	trace("confined");
-	return OUTCOME_OK;
+	return confinement;
 }
 
 static struct timespec sped_up(struct timespec time)
@@ -206,6 +209,15 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
 	/* And so has this one. */
 	environment_finish(environment, OUTCOME_FAILED, &no_figures, "done");
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_be_set_up(struct environment *environment, const void *options, void **context)
+{
+	(void)options;
+	make_state(environment, context);
+	if (environment_ready(environment, NULL, NULL))
+		trace("data");
 	return OUTCOME_OK;
 }
 
@@ -454,6 +466,17 @@ static void privileges_are_dropped_before_ready(void **state)
 
 	(void)state;
 	expect(&serves, "--transport soft", 0, "open\nstart\nconfined\nready\ntool: done\nstop\nclose\n", "");
+}
+
+static void no_data_moves_with_privileges(void **state)
+{
+	const struct command connects = { .start = start_and_be_set_up };
+
+	(void)state;
+	confinement = OUTCOME_INTERNAL;
+	expect(&connects, "--transport soft", OUTCOME_INTERNAL,
+	       "open\nstart\nconfined\ntool: FAILED: set-up did not complete\nstop\nclose\n", "");
+	confinement = OUTCOME_OK;
 }
 
 static void options_are_checked_before_a_device_is_touched(void **state)
@@ -949,6 +972,7 @@ int main(void)
 		cmocka_unit_test(quiet_run_without_dev_null_fails),
 		cmocka_unit_test(start_fails),
 		cmocka_unit_test(privileges_are_dropped_before_ready),
+		cmocka_unit_test(no_data_moves_with_privileges),
 		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
 		cmocka_unit_test(no_device),
 		cmocka_unit_test(deadline_ends_the_run),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands against each other, in every variant that transport/verbs knows, on each fabric, in sequence and scrambled.
- */
+/* The commands against each other, in every variant that transport/verbs knows, on each fabric. Events are in sequence,
+ * or scrambled. */
 #include "test/verbs/provider/pair.h"
 
 enum {

@@ -2,7 +2,7 @@
 /*
  * A verbs provider in memory: what transport/verbs uses of librdmacm and libibverbs, linked in their place. One process
  * is both hosts. Nothing has happened when a call returns: what the hardware and the connection manager have still to
- * do are actions, which every call that takes an event or a completion carries out, in sequence, or scrambled by a seed.
+ * do are actions, which every call that takes an event or a completion carries out, in sequence or scrambled.
  * What would make the real libraries wait for ever, or corrupt memory, ends the test with a line on stderr.
  *
  *   provider.c  begin and end, actions, descriptors, faults, the trace

@@ -80,8 +80,7 @@ static void print_hint(struct member *member)
 	if (domain->fabric == FABRIC_ROCE && address_is_any(&run->group))
 		mckey_hint(run,
 			   "only the subnet manager of an InfiniBand fabric assigns group addresses; name one here");
-	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_IP6 &&
-		 !domain->ip6_multicast)
+	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_IP6 && !domain->ip6_multicast)
 		mckey_hint(run, "Linux's RDMA CM takes no IPv6 groups on RoCE v2; use an IPv4 group");
 	else if (domain->fabric == FABRIC_ROCE && run->group.family == ADDRESS_GID)
 		mckey_hint(run, "native multicast GIDs are for InfiniBand; on RoCE v2 use an IPv4 group with -m");

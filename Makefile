@@ -9,6 +9,7 @@ PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
 CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
+LTO ?= 1#               0: without optimisation of the whole program when it is linked
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
@@ -66,18 +67,27 @@ fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAG
 harden_code = -fstack-protector-strong -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
-# What makes a program smaller than -Os alone, as far as the compiler knows it.
-known = $(shell $(CC) -Werror $(1) -E -x c /dev/null >/dev/null 2>&1 && echo $(1))
+known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
 # An empty argument of a macro, by clang 19's name.
 WARNINGS += $(call known,-Wno-c23-extensions)
-smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,-Oz -fno-caller-saves,$(call known,$(flag)))))
+# What makes a program smaller than -Os alone, as far as the compiler knows it. Bytes of rdmatest without each of them
+# (gcc 12, x86-64): +3,400, +700, +500, +600, +700; the last, of aarch64 alone: +8,300, but a static program is too large
+# for it. Hoisting less out of loops (-fno-tree-loop-im) saves 700 bytes, and costs 9 % of the rate of large messages.
+small := -Oz -fno-caller-saves -fno-expensive-optimizations -fno-tree-forwprop -malign-data=abi $(if $(STATIC),,-mcmodel=tiny)
+smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
+# Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects are complete without it, for the tests, and for an ar
+# that does not know it.
+ifeq ($(strip $(LTO))$(SANITIZE),1)
+whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
+endif
+# Unwind tables: without them 50 KB less on aarch64. gdb has those of -g.
+code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \
-	  -fno-strict-aliasing -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections \
-	  $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller)
+	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
 # What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
-link = $(CC) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
+link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
        $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
@@ -131,7 +141,7 @@ all: $(BUILD)/rdmatest ## build the program
 
 $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
-	$(Q)$(link) -o $@ $^ $(libraries)
+	$(Q)$(link) $(if $(whole_program),$(code) $(harden_code) $(whole_program)) -o $@ $^ $(libraries)
 
 $(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
 	$(call say,AR)
@@ -146,7 +156,7 @@ $(BUILD)/objects/%.o: %.c $(settings)
 ifneq ($(LIBEV),)
 $(libev): $(LIBEV)/ev.c $(settings)
 	$(call say,CC)
-	$(Q)$(compile) -w -c -o $@ $<
+	$(Q)$(compile) -fno-lto -w -c -o $@ $<
 endif
 
 # remember TEXT: the target changes with it

@@ -98,7 +98,7 @@ void fatal_exit_prints_json(bool on)
 
 void fatal_exit_prints_verdict(enum fatal_verdict verdict)
 {
-	shared[PRINTS_VERDICT] = verdict;
+	shared[PRINTS_VERDICT] = (int)verdict;
 }
 
 void fatal_exit(enum fatal_reason reason)

@@ -4,7 +4,7 @@
 function owner(file) {
 	sub(/\(.*/, "", file)
 	sub(/.*\//, "", file)
-	if (file ~ /^(rdmatest\.a|main\.o)$/)
+	if (file ~ /^(rdmatest\.a|main\.o)$|\.ltrans\.o$/)
 		return "rdmatest"
 	if (file ~ /^libev\./)
 		return "libev"

@@ -87,7 +87,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 			 endpoint_timeout_cause(&endpoint->base, silence));
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;
-	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, wc->status, *words ? words : NULL);
+	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, *words ? words : NULL);
 	if (endpoint->disconnect_pending && !endpoint->outstanding)
 		loop_timer_start(transport->base.loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
 }

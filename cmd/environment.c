@@ -87,7 +87,7 @@ static enum outcome confine(struct environment *environment)
 	return options ? confinement_enter(options, &environment->log) : OUTCOME_OK;
 }
 
-/* Privileges are dropped before the ready line is printed: a peer may connect as soon as it is. */
+/* Privileges are dropped before the ready line: whoever reads it connects. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	bool serves = WITH_SERVICE && line && environment->daemon;

@@ -63,11 +63,11 @@ void environment_print_result(const struct environment *environment, bool failed
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Call it when the run is set up, before its data moves: from now on it looks up no name, connects to no address, and
- * opens devices only for connecting peers. Drops privileges, and with --sandbox installs the filter; only the first
- * call does. A server or receiver gives its address and its ready line: writes the pidfile before, and prints the line
- * and writes to the descriptor of --ready-fd after that. Others give NULL. Returns false after an error, which has
- * ended the run.
+ * Call it when the run is set up, before its data moves. From now on it looks up no name, connects to no address, and
+ * opens devices only for connecting peers. With several targets or members the data of the first may have moved. Drops
+ * privileges, and with --sandbox installs the filter; only the first call does. A server or receiver gives its address
+ * and its ready line: writes the pidfile before, and prints the line and writes to the descriptor of --ready-fd after
+ * that. Others give NULL. Returns false after an error, which has ended the run.
  */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line);
 

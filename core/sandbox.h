@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A seccomp filter with a list of allowed system calls, installed once a run is set up. A process cannot remove it.
- * docs/security.md gives the reason for each call.
+ * docs/security.md lists what it refuses.
  */
 #ifndef CORE_SANDBOX_H
 #define CORE_SANDBOX_H

@@ -113,7 +113,7 @@ enum {
 /* Returns the text of a REJ reason, or of an unknown one. transport/rejection.c. */
 const char *rejection_text(int reason);
 
-/* The kind of an error while connecting: of an errno value, of a REJ's reason (enum rejection). */
+/* The kind of an error while connecting: of an errno value, of a REJ's reason. */
 enum error_kind endpoint_errno_kind(int error);
 enum error_kind endpoint_rejection_kind(int reason);
 

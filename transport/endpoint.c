@@ -237,7 +237,7 @@ const char *completion_status_text(enum completion_status status)
 		[COMPLETION_OK] = "success",
 		[COMPLETION_LENGTH] = "the message is longer than the receive buffer",
 		[COMPLETION_PROTECTION] = "local memory protection error",
-		[COMPLETION_REMOTE_ACCESS] = "the peer's memory refused the access",
+		[COMPLETION_REMOTE_ACCESS] = "remote access error: the peer's key, bounds or access rights",
 		[COMPLETION_REMOTE_REQUEST] =
 			"the peer rejected the request as invalid, or as too long for its receive",
 		[COMPLETION_REMOTE_OPERATION] = "the peer failed to carry it out",

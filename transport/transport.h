@@ -4,8 +4,8 @@
  *
  * Objects. A transport is an opened backend. A channel delivers connection events to the loop; endpoints can move
  * between channels. An endpoint is a listener, a reliable connection, or a group (a datagram QP that joins a multicast
- * group). A domain is one device; it is known once an address is resolved or a request arrives. Its endpoints share
- * regions and completion queues, so connections need little memory.
+ * group). A domain is a port of a device; it is known once an address is resolved or a request arrives. Its endpoints
+ * share regions and completion queues, so connections need little memory.
  *
  * Messages. The transport logs the cause of each failure before a function returns anything but OUTCOME_OK, and before
  * it reports EVENT_FAILED or a failed completion. An owner whose log has a sink gets it there as a struct error, whose
@@ -93,7 +93,7 @@ enum fabric {
 	FABRIC_IWARP,
 };
 
-/* A device or one of its ports. Owned by the transport; commands only read it. */
+/* A port of a device. Owned by the transport; commands only read it. */
 struct domain {
 	struct transport *transport;
 	const char *device; /* "rxe0" */
@@ -215,7 +215,7 @@ enum completion_status {
 };
 
 struct completion {
-	enum work_kind kind; /* kind and tag are valid also if the work failed; nothing else is */
+	enum work_kind kind; /* of failed work only kind, tag and status are valid */
 	uint32_t tag;
 	enum completion_status status;
 	uint32_t length; /* bytes received, without DATAGRAM_HEADER_SIZE; 0 if a WRITE consumed the receive */
@@ -266,7 +266,7 @@ struct path_options {
 	int64_t dscp;		 /* 0-63: upper six bits of the type of service */
 	int64_t service_level;	 /* 0-15 */
 	int64_t ack_timeout;	 /* 0-31: 4.096 us x 2^n; 0: infinite */
-	int64_t retry;		 /* 0-7 retransmissions without an acknowledgement */
+	int64_t retry;		 /* 0-7 retransmissions; soft: 4 (n + 1) time-outs in a row */
 	int64_t rnr_retry;	 /* 0-7 retransmissions after RNR NAKs; 7: infinite */
 	int64_t mtu;		 /* payload bytes, at most: 256, 512, 1024, 2048, 4096 */
 	int64_t backlog;	 /* of a listener: pending requests; soft: also half of the half-open connections */

@@ -126,14 +126,14 @@ void testbed_flush(void)
 
 /* ---- replaced functions (cm.wrap) ---- */
 
-void __real_soft_enter(struct soft_transport *transport);
-void __real_soft_leave(struct soft_transport *transport);
+void __real_soft_callback_begin(struct soft_transport *transport);
+void __real_soft_callback_end(struct soft_transport *transport);
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local);
 struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 						   const struct address *peer);
-void __wrap_soft_enter(struct soft_transport *transport);
-void __wrap_soft_leave(struct soft_transport *transport);
+void __wrap_soft_callback_begin(struct soft_transport *transport);
+void __wrap_soft_callback_end(struct soft_transport *transport);
 void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
 			     size_t length);
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
@@ -194,16 +194,16 @@ struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listene
 	return &conn->endpoint;
 }
 
-void __wrap_soft_enter(struct soft_transport *transport)
+void __wrap_soft_callback_begin(struct soft_transport *transport)
 {
 	assert_int_equal(cm_host_of(transport)->entered++, 0);
-	__real_soft_enter(transport);
+	__real_soft_callback_begin(transport);
 }
 
-void __wrap_soft_leave(struct soft_transport *transport)
+void __wrap_soft_callback_end(struct soft_transport *transport)
 {
 	cm_host_of(transport)->entered--;
-	__real_soft_leave(transport);
+	__real_soft_callback_end(transport);
 }
 
 /* Checks the order of events. */

@@ -120,13 +120,13 @@ static void host_deliver(void *context)
 	host->reported_taken = host->reported_count = 0;
 }
 
-void __real_soft_leave(struct soft_transport *transport);
+void __real_soft_callback_end(struct soft_transport *transport);
 void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
 void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
 void __wrap_soft_reap_later(struct soft_transport *transport);
-void __wrap_soft_leave(struct soft_transport *transport);
+void __wrap_soft_callback_end(struct soft_transport *transport);
 
 void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
 {
@@ -165,12 +165,12 @@ void __wrap_soft_reap_later(struct soft_transport *transport)
 	(void)transport;
 }
 
-void __wrap_soft_leave(struct soft_transport *transport)
+void __wrap_soft_callback_end(struct soft_transport *transport)
 {
 	/* A completion handler may reuse the memory: send first. */
 	soft_flush(transport);
 	host_deliver(qp_host_of(transport));
-	__real_soft_leave(transport);
+	__real_soft_callback_end(transport);
 	/* As in the next turn of the loop. */
 	host_deliver(qp_host_of(transport));
 }

@@ -85,7 +85,7 @@ static void test_flood_of_half_open(void **state)
 	struct flood flood;
 	struct capture capture;
 	const char message[] =
-		"test: 200 connections are half open, the most: the oldest give way to new ones (backlog 100)\n";
+		"test: limit of 200 half-open connections reached: the oldest are rejected (backlog 100)\n";
 	unsigned real = 0, lines = 0;
 	uint64_t before;
 

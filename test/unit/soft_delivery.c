@@ -54,7 +54,7 @@ static void begin_kind(enum endpoint_kind kind, enum endpoint_state initial)
 	assert_int_equal(endpoint_create(kind, channel, &options, &handlers, NULL, &endpoint), 0);
 	endpoint->state = initial;
 	completions = events = 0;
-	soft_enter(soft_of(transport));
+	soft_callback_begin(soft_of(transport));
 }
 
 static void begin(enum endpoint_state initial)
@@ -94,7 +94,7 @@ static void kinds_of_errors(void **state)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
 			soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", rows[row].error);
-		soft_leave(soft_of(transport));
+		soft_callback_end(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
 		assert_int_equal(last_kind, rows[row].kind);
 		end();
@@ -115,13 +115,13 @@ static void completions_are_ordered(void **state)
 	while (completion.tag < COUNT) {
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
 		if (++completion.tag == FIRST) {
-			soft_leave(soft_of(transport));
+			soft_callback_end(soft_of(transport));
 			assert_int_equal(completions, FIRST);
-			soft_enter(soft_of(transport));
+			soft_callback_begin(soft_of(transport));
 		}
 	}
 	soft_event_queue((struct soft_endpoint *)endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
-	soft_leave(soft_of(transport));
+	soft_callback_end(soft_of(transport));
 	assert_int_equal(completions, COUNT);
 	assert_int_equal(last, EVENT_DISCONNECTED);
 	end();
@@ -130,7 +130,7 @@ static void completions_are_ordered(void **state)
 	for (completion.tag = 0; completion.tag < 2; completion.tag++)
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
 	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
-	soft_leave(soft_of(transport));
+	soft_callback_end(soft_of(transport));
 	assert_int_equal(completions, 2);
 	assert_int_equal(last, EVENT_FAILED);
 	end();
@@ -143,7 +143,7 @@ static void queued_completion_wakes_loop(void **state)
 
 	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
-	soft_leave(soft_of(transport));
+	soft_callback_end(soft_of(transport));
 	for (; completion.tag < 3; completion.tag++) {
 		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
 		assert_int_equal(completions, completion.tag);
@@ -163,7 +163,7 @@ static void freed_endpoint_gets_nothing(void **state)
 	begin(ENDPOINT_ESTABLISHED);
 	freed = (struct soft_endpoint *)endpoint;
 	soft_complete(freed, &completion, 0);
-	soft_leave(soft_of(transport));
+	soft_callback_end(soft_of(transport));
 	endpoint_destroy(endpoint);
 	soft_complete(freed, &completion, 0);
 	soft_event_queue(freed, SOFT_EVENT_DISCONNECTED, NULL, 0);
@@ -194,7 +194,7 @@ static void no_memory_events(void **state)
 		struct soft_endpoint *no_memory;
 
 		begin_kind(rows[row].kind, rows[row].initial);
-		soft_leave(soft_of(transport));
+		soft_callback_end(soft_of(transport));
 		no_memory = (struct soft_endpoint *)endpoint;
 		if (rows[row].request)
 			no_memory = soft_requested_create(no_memory, &path, &peer);
@@ -205,8 +205,8 @@ static void no_memory_events(void **state)
 		assert_int_equal(last, rows[row].reported);
 		/* The request is destroyed. */
 		assert_int_equal(soft_of(transport)->endpoints != NULL, !row);
-		soft_enter(soft_of(transport));
-		soft_leave(soft_of(transport));
+		soft_callback_begin(soft_of(transport));
+		soft_callback_end(soft_of(transport));
 		assert_int_equal(events, 1);
 		end();
 	}

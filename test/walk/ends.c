@@ -286,10 +286,10 @@ static void post_receives_late(void *context)
 {
 	struct side *side = context;
 
-	soft_enter(soft_of(side->transport));
+	soft_callback_begin(soft_of(side->transport));
 	if (side->endpoint && !side->result)
 		post_receives(side);
-	soft_leave(soft_of(side->transport));
+	soft_callback_end(soft_of(side->transport));
 }
 
 static void prepare(struct side *side)

@@ -140,7 +140,7 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 	}
 }
 
-void soft_turn_end(struct soft_transport *transport)
+void soft_deliver(struct soft_transport *transport)
 {
 	/* First: after a completion its memory may change, and a retransmission from it may still be queued. */
 	soft_flush(transport);

@@ -158,10 +158,10 @@ static void endpoint_route_resolved(void *context)
 {
 	struct soft_endpoint *endpoint = context;
 
-	soft_enter(soft_of(endpoint->base.transport));
+	soft_callback_begin(soft_of(endpoint->base.transport));
 	endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
-	soft_leave(soft_of(endpoint->base.transport));
+	soft_callback_end(soft_of(endpoint->base.transport));
 }
 
 static void endpoint_address_resolved(void *context)
@@ -169,7 +169,7 @@ static void endpoint_address_resolved(void *context)
 	struct soft_endpoint *endpoint = context;
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.max_datagram = endpoint->path.mtu;
 	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
@@ -178,7 +178,7 @@ static void endpoint_address_resolved(void *context)
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
 		loop_timer_start(transport->base.loop, &endpoint->deferred, 0, endpoint_route_resolved, endpoint);
 	}
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 static void set_loopback(struct address *address)
@@ -261,7 +261,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 "; ICMP: the packets are too long for the path, reduce the MTU");
 	else if (dropped)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; %" PRIu32 " packets found no room in this end's socket, see net.core.rmem_max", dropped);
+			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
+			 dropped);
 }
 
 void soft_path(const struct endpoint *base, struct path *path)

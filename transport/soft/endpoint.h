@@ -34,6 +34,6 @@ enum outcome soft_join(struct endpoint *endpoint, void *context);
 enum outcome soft_leave_group(struct endpoint *endpoint);
 
 /* delivery.c */
-void soft_turn_end(struct soft_transport *transport);
+void soft_deliver(struct soft_transport *transport);
 
 #endif

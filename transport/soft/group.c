@@ -19,10 +19,10 @@ static void group_joined(void *context)
 	struct soft_endpoint *endpoint = context;
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 enum outcome soft_join(struct endpoint *base, void *context)

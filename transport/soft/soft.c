@@ -20,7 +20,7 @@ static void soft_reap(void *context)
 	struct soft_transport *transport = context;
 
 	transport->reap_scheduled = false;
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	soft_flush(transport);
 	while (transport->destroyed_endpoints) {
 		struct soft_endpoint *endpoint = transport->destroyed_endpoints;
@@ -35,7 +35,7 @@ static void soft_reap(void *context)
 		transport->destroyed_regions = region->next;
 		soft_region_free(region);
 	}
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 static void packet_received(struct soft_socket *socket, const struct address *from, const struct packet *packet,
@@ -52,7 +52,7 @@ static void packet_received(struct soft_socket *socket, const struct address *fr
 }
 
 const struct soft_handlers soft_handlers = {
-	.turn_end = soft_turn_end,
+	.deliver = soft_deliver,
 	.reap = soft_reap,
 	.packet = packet_received,
 	.icmp = soft_cm_unreachable,

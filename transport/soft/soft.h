@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 in user space over UDP port 4791, a stack of floors:
+ * RoCEv2 in user space over UDP port 4791, a stack of layers:
  *
  *   endpoint.c  group.c  delivery.c  soft.c   transport.h: endpoints, events, completions; open and close
  *        |

@@ -18,7 +18,7 @@ struct soft_queue {
 	struct soft_completion *completions; /* a ring */
 	size_t capacity, head, count;
 	uint64_t order; /* of the next event or completion */
-	unsigned depth; /* of soft_enter() calls */
+	unsigned depth; /* of soft_callback_begin() calls */
 	struct loop_timer timer;
 	bool scheduled;
 	bool scramble;
@@ -229,16 +229,16 @@ bool soft_completion_take(struct soft_queue *queue, struct soft_completion *comp
 
 /* ---- turns of the loop ---- */
 
-void soft_enter(struct soft_transport *transport)
+void soft_callback_begin(struct soft_transport *transport)
 {
 	transport->queue->depth++;
 }
 
-void soft_leave(struct soft_transport *transport)
+void soft_callback_end(struct soft_transport *transport)
 {
 	struct soft_queue *queue = transport->queue;
 
-	transport->handlers->turn_end(transport);
+	transport->handlers->deliver(transport);
 	queue->depth--;
 	if (queue->first || queue->count || transport->no_memory)
 		soft_schedule(transport);
@@ -249,8 +249,8 @@ static void scheduled_turn(void *context)
 	struct soft_queue *queue = context;
 
 	queue->scheduled = false;
-	soft_enter(queue->transport);
-	soft_leave(queue->transport);
+	soft_callback_begin(queue->transport);
+	soft_callback_end(queue->transport);
 }
 
 void soft_schedule(struct soft_transport *transport)
@@ -258,7 +258,7 @@ void soft_schedule(struct soft_transport *transport)
 	struct soft_queue *queue = transport->queue;
 	int64_t delay = 0;
 
-	/* depth: soft_leave() will deliver. */
+	/* depth: soft_callback_end() will deliver. */
 	if (queue->depth || queue->scheduled)
 		return;
 	if (queue->scramble)

@@ -45,11 +45,11 @@ struct soft_queue *soft_queue_open(struct soft_transport *transport);
 void soft_queue_close(struct soft_queue *queue);
 
 /*
- * Every callback of the loop in this backend begins with soft_enter() and ends with soft_leave(), which calls
- * soft_handlers.turn_end().
+ * Every callback of the loop in this backend begins with soft_callback_begin() and ends with soft_callback_end(), which
+ * calls soft_handlers.deliver().
  */
-void soft_enter(struct soft_transport *transport);
-void soft_leave(struct soft_transport *transport);
+void soft_callback_begin(struct soft_transport *transport);
+void soft_callback_end(struct soft_transport *transport);
 /* Outside of such a callback: schedules one for the next turn of the loop. */
 void soft_schedule(struct soft_transport *transport);
 /* Schedules soft_handlers.reap() for the next turn of the loop. */
@@ -66,7 +66,7 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 			 size_t length);
 /* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
 void soft_fail_no_memory(struct soft_endpoint *endpoint);
-/* raw: errno of COMPLETION_OTHER. */
+/* raw: an enum ibv_wc_status, of COMPLETION_OTHER an errno. */
 void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
 /* Detaches what is queued from an endpoint that is being freed. */
 void soft_queue_detach(struct soft_endpoint *endpoint);

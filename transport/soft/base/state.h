@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state that the floors of this backend share, and the calls that go up. */
+/* The state that the layers of this backend share, and the calls that go up. */
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H
 
@@ -22,10 +22,10 @@ struct soft_endpoint;
 struct soft_socket;
 struct soft_path;
 
-/* What a floor reports to those above it. Everything else is a call down. */
+/* What a layer reports to those above it. Everything else is a call down. */
 struct soft_handlers {
-	/* soft_leave(): delivers what is queued, acknowledges received packets and sends. */
-	void (*turn_end)(struct soft_transport *transport);
+	/* soft_callback_end(): delivers what is queued, acknowledges received packets and sends. */
+	void (*deliver)(struct soft_transport *transport);
 	/* The timer of soft_reap_later(). */
 	void (*reap)(void *transport);
 	/* net: a packet from that address; icrc must be confirmed before the packet has any effect. */
@@ -64,7 +64,7 @@ struct soft_endpoint {
 	struct loop_timer deferred;	     /* an event in the next turn of the loop */
 	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
 	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
-	bool no_memory;			     /* it fails in the next soft_leave() */
+	bool no_memory;			     /* it fails in the next soft_callback_end() */
 	int icmp_errno;			     /* of the ICMP error since the last packet of the peer; 0: none */
 	struct soft_socket *group_socket;    /* a full member's, bound to the group */
 	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */

@@ -200,9 +200,9 @@ static void drain_timeout(void *context)
 	struct soft_cm_id *cm_id = context;
 	struct soft_transport *transport = cm_id->cm->transport;
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	finish_disconnect(cm_id);
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 /*

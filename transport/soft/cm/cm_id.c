@@ -398,7 +398,7 @@ static void response_timeout(void *context)
 	struct soft_cm_id *cm_id = context;
 	struct soft_transport *transport = cm_id->cm->transport;
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	if (cm_id->resends >= (cm_id->endpoint ? (unsigned)CM_RESENDS : (unsigned)CM_ORPHAN_RESENDS)) {
 		soft_cm_resends_exhausted(cm_id);
 	} else {
@@ -407,7 +407,7 @@ static void response_timeout(void *context)
 			soft_cm_send(cm_id->cm, &cm_id->agreement.path, cm_id->message);
 		start_response_timer(cm_id);
 	}
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 void soft_cm_id_send(struct soft_cm_id *cm_id)

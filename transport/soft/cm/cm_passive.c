@@ -168,10 +168,9 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
 		if (endpoint_take_log_line(&listener->base))
-			log_error(
-				listener->base.log, listener->base.name,
-				"%u connections are half open, the most: the oldest give way to new ones (backlog %u)",
-				cm->half_open, backlog);
+			log_error(listener->base.log, listener->base.name,
+				  "limit of %u half-open connections reached: the oldest are rejected (backlog %u)",
+				  cm->half_open, backlog);
 		soft_cm_evict(cm->rep_sent.first);
 	}
 	return true;

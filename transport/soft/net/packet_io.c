@@ -539,15 +539,15 @@ static bool receive_batches(struct soft_socket *socket)
 	return round > 1 || count > 0;
 }
 
-/* The command's handlers run in soft_leave(): none can close the socket during the rounds. */
+/* The command's handlers run in soft_callback_end(): none can close the socket during the rounds. */
 void soft_packet_io_readable(void *context)
 {
 	struct soft_socket *socket = context;
 	struct soft_transport *transport = socket->transport;
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	receive_batches(socket);
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 /* After an idle time the first message is likely a request whose sender waits: looking for a second delays the reply.
@@ -566,9 +566,9 @@ bool soft_packet_io_poll(void *context)
 	struct soft_transport *transport = context;
 	bool busy = false;
 
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
 		busy |= poll_socket(socket);
-	soft_leave(transport);
+	soft_callback_end(transport);
 	return busy;
 }

@@ -436,11 +436,11 @@ static void addresses_changed(void *context)
 
 	while (read(transport->addresses_fd, messages, sizeof(messages)) > 0)
 		;
-	soft_enter(transport);
+	soft_callback_begin(transport);
 	for (struct soft_endpoint *listener = transport->listeners; listener; listener = listener->next)
 		if (listener->base.state == ENDPOINT_LISTENING && address_is_any(&listener->base.local))
 			open_all_local(transport, &listener->base.local, &failed);
-	soft_leave(transport);
+	soft_callback_end(transport);
 }
 
 static void watch_addresses(struct soft_transport *transport)

@@ -76,7 +76,7 @@ static void complete_datagrams(void *context)
 	struct requester *requester = &qp->requester;
 	struct soft_unsent unsent;
 
-	soft_enter(qp->transport);
+	soft_callback_begin(qp->transport);
 	soft_flush(qp->transport);
 	unsent = qp->unsent;
 	qp->unsent.count = 0;
@@ -98,7 +98,7 @@ static void complete_datagrams(void *context)
 			     (unsigned)unsent.error);
 	else
 		loop_timer_start(qp->transport->base.loop, &qp->timer, SEND_RETRY_INTERVAL, complete_datagrams, qp);
-	soft_leave(qp->transport);
+	soft_callback_end(qp->transport);
 }
 
 void datagram_transmit(struct soft_qp *qp)

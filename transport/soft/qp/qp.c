@@ -436,8 +436,8 @@ static void reply_timer_expired(void *context)
 {
 	struct soft_qp_table *table = context;
 
-	soft_enter(table->transport);
-	soft_leave(table->transport);
+	soft_callback_begin(table->transport);
+	soft_callback_end(table->transport);
 }
 
 void soft_qp_batch_end(struct soft_transport *transport)
@@ -503,7 +503,7 @@ static void keepalive(void *context)
 	unsigned probes = 0;
 	bool any = false;
 
-	soft_enter(table->transport);
+	soft_callback_begin(table->transport);
 	for (size_t count = 0; count < qps->bucket_count; count++) {
 		size_t bucket = (start + count) & (qps->bucket_count - 1);
 
@@ -526,7 +526,7 @@ static void keepalive(void *context)
 	if (any)
 		loop_timer_start(table->transport->base.loop, &table->keepalive_timer, KEEPALIVE_PERIOD, keepalive,
 				 table);
-	soft_leave(table->transport);
+	soft_callback_end(table->transport);
 }
 
 /* ---- for requester, responder and datagram ---- */

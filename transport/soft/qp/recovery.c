@@ -362,7 +362,7 @@ static void requester_timer_expired(void *context)
 	struct soft_qp *qp = context;
 	struct requester *requester = &qp->requester;
 
-	soft_enter(qp->transport);
+	soft_callback_begin(qp->transport);
 	requester->timer_at = 0;
 	if (!requester->deadline) {
 		/* Nothing is outstanding, or it waits without a time-out. */
@@ -375,7 +375,7 @@ static void requester_timer_expired(void *context)
 	} else {
 		deadline_exceeded(qp);
 	}
-	soft_leave(qp->transport);
+	soft_callback_end(qp->transport);
 }
 
 /* Slow start below ssthresh, congestion avoidance above. */

@@ -154,7 +154,8 @@ static void run_loop(struct run *run, const void *options)
 		reporting_start(&run->reporting, run->state);
 		if (!loop_run(environment->loop)) {
 			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
-			environment_note(environment, OUTCOME_INTERNAL);
+			environment_finish(environment, OUTCOME_INTERNAL, &(struct verdict){ .has_figures = true },
+					   "the event loop failed");
 		}
 	}
 	reporting_finish(&run->reporting);

@@ -159,7 +159,7 @@ static void client_target_event(void *context, struct target *target, enum targe
 	if (client->ended < client->count)
 		start_some(client);
 	/* Every target is connected or has ended, and none waits for a retry. */
-	if (!client->connecting && !client->first && !client->retrying)
+	if (!client->environment->ended && !client->connecting && !client->first && !client->retrying)
 		environment_ready(client->environment, NULL, NULL);
 }
 

@@ -48,6 +48,7 @@ struct rping_server {
 	bool idle_expired;		/* ends because of --idle-timeout */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool ending;
+	bool was_ready;
 
 	/* Totals of ended sessions that were established. */
 	uint64_t served;
@@ -105,7 +106,8 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->failed,
 			 units_plural(server->failed));
 	server_close(server);
-	environment_finish(server->environment, outcome, &(struct verdict){ .has_figures = !server->one_shot },
+	environment_finish(server->environment, outcome,
+			   &(struct verdict){ .has_figures = !server->one_shot && server->was_ready },
 			   "served %" PRIu64 " client%s, %s%s%s", server->served, units_plural(server->served),
 			   rping_pings_text(server->pings, 0, pings), unconfirmed, failures);
 }
@@ -317,6 +319,7 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
+	server->was_ready = true;
 	server_update_idle_timer(server);
 	snprintf(line, sizeof(line), "%s: ready on %s%s", server->log->name,
 		 address_text(&server->listener->local, text), endpoint_local_addresses(server->listener, served));

@@ -188,7 +188,7 @@ static void iwarp_pause_over(void *context)
 /* No connection is pending any more. */
 static void all_connected(struct ucmatose *run)
 {
-	if (!environment_ready(run->environment, NULL, NULL)) {
+	if (connections_alive(run) && !environment_ready(run->environment, NULL, NULL)) {
 		run->phase = UCMATOSE_ENDED;
 		return;
 	}
@@ -250,7 +250,7 @@ static void start_closing(void *context)
 static void all_transferred(struct ucmatose *run)
 {
 	run->phase = UCMATOSE_SETTLING;
-	if (run->messages && !run->environment->outcome)
+	if (run->messages && !run->in_state[CONNECTION_FAILED] && ucmatose_connection_count(run) == run->wanted)
 		ucmatose_print(run, "data transfers complete");
 	loop_timer_start(run->environment->loop, &run->phase_timer, run->is_server ? SETTLE_TIME : 0, start_closing,
 			 run);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "cmd/environment.h"
+#include "core/figures.h"
 #include "core/options.h"
 
 /* Why a run is interrupted. */
@@ -53,12 +54,8 @@ struct command {
 	 */
 	void (*interrupt)(void *state, enum interruption reason);
 
-	/*
-	 * Adds the figures of the run, or of the time since the last interval_over(), to a report, with the same names
-	 * each time. Both may be NULL.
-	 */
-	void (*report)(void *state, struct report *report, enum report_span span);
-	void (*interval_over)(void *state);
+	/* Brings the figures of the run up to date, and returns the same table and struct each time. May be NULL. */
+	struct figures (*figures)(void *state);
 
 	/* Frees the state after the loop has ended, even if the run is not finished. */
 	void (*stop)(void *state);

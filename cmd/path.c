@@ -118,14 +118,14 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 	report_text(report, name, number ? text : NULL);
 }
 
-void path_report(struct report *report, const struct path *path)
+void path_report(struct report *report, const void *member)
 {
+	const struct path *path = member;
 	struct address gid = { .family = ADDRESS_GID };
 	char text[ADDRESS_TEXT_SIZE];
 	bool has_gid = path->gid_type[0];
 
 	memcpy(gid.bytes, path->gid, sizeof(gid.bytes));
-	report_detail(report, "path");
 	report_text(report, "device", path->device[0] ? path->device : NULL);
 	report_count_known(report, "port", (uint64_t)path->port, path->port);
 	report_count_known(report, "gid_index", (uint64_t)path->gid_index, has_gid && path->gid_index >= 0);
@@ -135,5 +135,4 @@ void path_report(struct report *report, const struct path *path)
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_qpn(report, "qpn", path->qpn);
 	report_qpn(report, "peer_qpn", path->peer_qpn);
-	report_end(report);
 }

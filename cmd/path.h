@@ -42,7 +42,7 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen);
 
-/* Adds the path of an endpoint, of endpoint_path(). A zeroed path has no values. */
-void path_report(struct report *report, const struct path *path);
+/* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
+void path_report(struct report *report, const void *member);
 
 #endif

@@ -2,7 +2,6 @@
 #include "core/histogram.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 
 #include "core/units.h"
 
@@ -38,12 +37,19 @@ int64_t histogram_bucket_start(unsigned bucket)
 	return (int64_t)(bucket % HISTOGRAM_SUBBUCKETS + HISTOGRAM_SUBBUCKETS) << (octave - 1);
 }
 
-static void update_range(struct histogram *histogram, int64_t sample)
+void samples_add(struct samples *samples, int64_t sample)
 {
-	if (!histogram->count || sample < histogram->minimum)
-		histogram->minimum = sample;
-	if (!histogram->count || sample > histogram->maximum)
-		histogram->maximum = sample;
+	if (!samples->count || sample < samples->minimum)
+		samples->minimum = sample;
+	if (!samples->count || sample > samples->maximum)
+		samples->maximum = sample;
+	samples->count++;
+	samples->sum += sample;
+}
+
+int64_t samples_average(const struct samples *samples)
+{
+	return samples->count ? samples->sum / (int64_t)samples->count : 0;
 }
 
 void histogram_add(struct histogram *histogram, int64_t sample)
@@ -52,18 +58,23 @@ void histogram_add(struct histogram *histogram, int64_t sample)
 
 	if (sample < 0)
 		sample = 0;
-	update_range(histogram, sample);
-	histogram->count++;
-	histogram->sum += sample;
-	distance = (double)sample - histogram->mean;
-	histogram->mean += distance / (double)histogram->count;
-	histogram->squares += distance * ((double)sample - histogram->mean);
+	if (!histogram->all.count)
+		histogram->first = sample;
+	samples_add(&histogram->all, sample);
+	samples_add(&histogram->recent, sample);
+	distance = (double)(sample - histogram->first);
+	histogram->squares += distance * distance;
 	histogram->buckets[bucket_of((uint64_t)sample)]++;
 }
 
-int64_t histogram_average(const struct histogram *histogram)
+void histogram_difference(const struct histogram *histogram, const struct histogram *before,
+			  struct histogram *difference)
 {
-	return histogram->count ? histogram->sum / (int64_t)histogram->count : 0;
+	*difference = *histogram;
+	difference->all = histogram->recent;
+	difference->squares -= before->squares;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		difference->buckets[i] -= before->buckets[i];
 }
 
 /* Newton's method. sqrt(3) would need libm. */
@@ -78,27 +89,33 @@ static double square_root(double number)
 
 int64_t histogram_deviation(const struct histogram *histogram)
 {
-	if (!histogram->count || histogram->squares <= 0)
+	double count = (double)histogram->all.count;
+	double mean, variance;
+
+	if (!histogram->all.count)
 		return 0;
-	return (int64_t)(square_root(histogram->squares / (double)histogram->count) + 0.5);
+	mean = (double)histogram->all.sum / count - (double)histogram->first;
+	variance = histogram->squares / count - mean * mean;
+	return variance > 0 ? (int64_t)(square_root(variance) + 0.5) : 0;
 }
 
 int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
 {
 	/* count * per_mille / 1000, rounded up, without overflow. */
-	uint64_t rank = histogram->count / 1000 * per_mille + (histogram->count % 1000 * per_mille + 999) / 1000;
+	uint64_t rank =
+		histogram->all.count / 1000 * per_mille + (histogram->all.count % 1000 * per_mille + 999) / 1000;
 	uint64_t seen = 0;
 	unsigned bucket = 0;
 	int64_t middle;
 
-	if (!histogram->count)
+	if (!histogram->all.count)
 		return 0;
 	while (bucket < HISTOGRAM_BUCKETS - 1 && (seen += histogram->buckets[bucket]) < rank)
 		bucket++;
 	middle = (histogram_bucket_start(bucket) + histogram_bucket_start(bucket + 1) - 1) / 2;
-	if (bucket == HISTOGRAM_BUCKETS - 1 || middle > histogram->maximum)
-		return histogram->maximum;
-	return middle < histogram->minimum ? histogram->minimum : middle;
+	if (bucket == HISTOGRAM_BUCKETS - 1 || middle > histogram->all.maximum)
+		return histogram->all.maximum;
+	return middle < histogram->all.minimum ? histogram->all.minimum : middle;
 }
 
 static uint64_t samples_between(const struct histogram *histogram, unsigned first, unsigned end)
@@ -129,12 +146,12 @@ void histogram_draw(const struct histogram *histogram, const char *prefix, FILE 
 	unsigned first, last, width = HISTOGRAM_SUBBUCKETS / 8;
 	uint64_t max = 1;
 
-	if (!histogram->count)
+	if (!histogram->all.count)
 		return;
-	last = bucket_of((uint64_t)histogram->maximum);
-	while ((last - bucket_of((uint64_t)histogram->minimum)) / width >= LINES_MAX)
+	last = bucket_of((uint64_t)histogram->all.maximum);
+	while ((last - bucket_of((uint64_t)histogram->all.minimum)) / width >= LINES_MAX)
 		width *= 2;
-	first = bucket_of((uint64_t)histogram->minimum) / width * width;
+	first = bucket_of((uint64_t)histogram->all.minimum) / width * width;
 	for (unsigned i = first; i <= last; i += width)
 		if (samples_between(histogram, i, i + width) > max)
 			max = samples_between(histogram, i, i + width);

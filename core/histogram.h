@@ -17,22 +17,34 @@ enum {
 	HISTOGRAM_BUCKETS = (HISTOGRAM_BITS - HISTOGRAM_SUBBUCKETS_BITS + 1) * HISTOGRAM_SUBBUCKETS,
 };
 
-/* Zeroed memory is an empty histogram. */
-struct histogram {
+/* Zeroed memory has no samples. */
+struct samples {
 	uint64_t count;
 	int64_t minimum;
 	int64_t maximum;
 	int64_t sum;
-	double mean;
-	double squares; /* sum of the squared distances from the mean, by Welford's method */
+};
+
+/* Zeroed memory is an empty histogram. */
+struct histogram {
+	struct samples all;
+	struct samples recent; /* since it was last cleared, for histogram_difference() */
+	int64_t first;	       /* sample */
+	double squares;	       /* sum of the squared distances from the first sample */
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
+
+void samples_add(struct samples *samples, int64_t sample);
+
+/* Returns 0 without a sample. */
+int64_t samples_average(const struct samples *samples);
 
 /* A negative sample counts as 0. */
 void histogram_add(struct histogram *histogram, int64_t sample);
 
-/* Returns 0 without a sample. */
-int64_t histogram_average(const struct histogram *histogram);
+/* The samples added since before was a copy of the histogram, whose recent samples were then cleared. */
+void histogram_difference(const struct histogram *histogram, const struct histogram *before,
+			  struct histogram *difference);
 
 /* The population standard deviation, ping(8)'s mdev. Returns 0 without a sample. */
 int64_t histogram_deviation(const struct histogram *histogram);

@@ -52,11 +52,6 @@ void report_object(struct report *report, const char *name)
 	report_begin(report, name, REPORT_OBJECT);
 }
 
-void report_detail(struct report *report, const char *name)
-{
-	report_begin(report, name, REPORT_DETAIL);
-}
-
 void report_list(struct report *report, const char *name)
 {
 	report_begin(report, name, REPORT_LIST);
@@ -94,41 +89,26 @@ void report_count_known(struct report *report, const char *name, uint64_t count,
 		add_number(report, name, REPORT_NONE, REPORT_COUNT);
 }
 
-void report_count_detail(struct report *report, const char *name, uint64_t count)
-{
-	if (!report->format->brief)
-		report_count(report, name, count);
-}
-
-void report_failed(struct report *report, uint64_t count)
-{
-	if (count || !report->format->omits_empty)
-		report_count(report, "failed", count);
-}
-
 void report_time(struct report *report, const char *name, int64_t nanoseconds)
 {
 	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0);
 }
 
-static void add_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count,
-		     int64_t nanoseconds)
+void report_time_known(struct report *report, const char *name, int64_t nanoseconds)
+{
+	if (nanoseconds)
+		report_time(report, name, nanoseconds);
+	else
+		add_number(report, name, REPORT_NONE, REPORT_TIME);
+}
+
+void report_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count, int64_t nanoseconds)
 {
 	if (nanoseconds > 0 && !report->without_rates)
 		add_value(report, name,
 			  &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
 	else
 		add_number(report, name, REPORT_NONE, kind);
-}
-
-void report_rate(struct report *report, const char *name, uint64_t count, int64_t nanoseconds)
-{
-	add_rate(report, name, REPORT_RATE, count, nanoseconds);
-}
-
-void report_bandwidth(struct report *report, const char *name, uint64_t bytes, int64_t nanoseconds)
-{
-	add_rate(report, name, REPORT_BANDWIDTH, bytes, nanoseconds);
 }
 
 void report_text(struct report *report, const char *name, const char *text)
@@ -144,17 +124,28 @@ void report_flag(struct report *report, const char *name, bool flag)
 	add_number(report, name, REPORT_FLAG, flag);
 }
 
-void report_none(struct report *report, const char *name, enum report_kind kind)
+static void add_sample(struct report *report, const struct samples *samples, const char *name, int64_t time)
 {
-	add_number(report, name, REPORT_NONE, kind);
-}
-
-static void add_sample(struct report *report, const struct histogram *histogram, const char *name, int64_t time)
-{
-	if (histogram->count)
+	if (samples->count)
 		report_time(report, name, time);
 	else
 		add_number(report, name, REPORT_NONE, REPORT_TIME);
+}
+
+static void add_samples(struct report *report, const struct samples *samples)
+{
+	add_sample(report, samples, "min", samples->minimum);
+	add_sample(report, samples, "avg", samples_average(samples));
+	add_sample(report, samples, "max", samples->maximum);
+}
+
+void report_samples(struct report *report, const char *name, const struct samples *samples)
+{
+	if (!samples->count)
+		return;
+	report_object(report, name);
+	add_samples(report, samples);
+	report_end(report);
 }
 
 static void add_buckets(struct report *report, const struct histogram *histogram)
@@ -174,28 +165,29 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
-	if (report->format->omits_empty && !histogram->count)
+	const struct samples *samples = &histogram->all;
+
+	if (report->format->omits_empty && !samples->count)
 		return;
 	report_object(report, name);
-	report_count_detail(report, "count", histogram->count);
-	if (report->format->omits_empty && histogram->count == 1) {
-		report_time(report, "time", histogram->minimum);
+	if (!report->format->brief)
+		report_count(report, "count", samples->count);
+	if (report->format->omits_empty && samples->count == 1) {
+		report_time(report, "time", samples->minimum);
 		report_end(report);
 		return;
 	}
-	add_sample(report, histogram, "min", histogram->minimum);
-	add_sample(report, histogram, "avg", histogram_average(histogram));
-	add_sample(report, histogram, "max", histogram->maximum);
+	add_samples(report, samples);
 	if (report->format->brief) {
-		add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
+		add_sample(report, samples, "p99", histogram_percentile(histogram, 990));
 		report_end(report);
 		return;
 	}
-	add_sample(report, histogram, "mdev", histogram_deviation(histogram));
-	add_sample(report, histogram, "p50", histogram_percentile(histogram, 500));
-	add_sample(report, histogram, "p90", histogram_percentile(histogram, 900));
-	add_sample(report, histogram, "p99", histogram_percentile(histogram, 990));
-	add_sample(report, histogram, "p99.9", histogram_percentile(histogram, 999));
+	add_sample(report, samples, "mdev", histogram_deviation(histogram));
+	add_sample(report, samples, "p50", histogram_percentile(histogram, 500));
+	add_sample(report, samples, "p90", histogram_percentile(histogram, 900));
+	add_sample(report, samples, "p99", histogram_percentile(histogram, 990));
+	add_sample(report, samples, "p99.9", histogram_percentile(histogram, 999));
 	if (report->buckets && report->format->lists)
 		add_buckets(report, histogram);
 	report_end(report);

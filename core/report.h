@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The figures of a run. One call per figure writes it as text, JSON, CSV or Prometheus metrics, so the formats cannot
- * differ. A report is a tree of objects and lists with values as leaves.
+ * A report as text, JSON, CSV or Prometheus metrics. One call per value writes it in any format, so the formats cannot
+ * differ. A report is a tree of objects and lists with values as leaves. core/figures.h makes these calls from tables.
  *
  *   call                                    JSON                         text
  *   report_object(r, "pings")               "pings": {                   pings:
@@ -43,7 +43,6 @@ struct report_value {
 
 enum report_nesting {
 	REPORT_OBJECT = 0,
-	REPORT_DETAIL, /* an object that report_line omits */
 	REPORT_LIST,
 };
 
@@ -57,9 +56,10 @@ struct report_format {
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, const struct report_value *value);
 	bool omits_empty;   /* omits values that are not known, and empty histograms */
-	bool brief;	    /* omits details */
+	bool brief;	    /* omits lists, and most values of histograms */
 	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
 	bool lists;	    /* lists the buckets of histograms, if report.buckets is set */
+	uint8_t without;    /* omits the figures with one of these flags of core/figures.h */
 };
 
 /* Text: the report on one line, or one line per object and list entry. Both omit values that are not known. */
@@ -80,6 +80,8 @@ struct report {
 	bool buckets;	    /* write the buckets of histograms in formats that support it */
 	bool without_rates; /* omit rates: the time span is too short */
 
+	int64_t interval_began; /* clock time, for the figures of an interval */
+
 	unsigned depth;
 	struct report_frame {
 		const char *name; /* NULL for an entry of a list */
@@ -97,30 +99,24 @@ void report_close(struct report *report);
 
 /* Begins an object. name is NULL for an entry of a list. */
 void report_object(struct report *report, const char *name);
-/* Begins an object that report_line omits. */
-void report_detail(struct report *report, const char *name);
-/* Begins a list, whose entries are objects. */
+/* Begins a list, whose entries are objects. report_line omits lists. */
 void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
 
 void report_count(struct report *report, const char *name, uint64_t count);
 /* Adds a count, or no value if it is not known. */
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known);
-/* Adds a count that report_line omits. */
-void report_count_detail(struct report *report, const char *name, uint64_t count);
-/* Adds the count "failed". The text formats omit it if it is 0, because scripts search logs for the word. */
-void report_failed(struct report *report, uint64_t count);
 /* JSON and CSV append "_ns" to the name. */
 void report_time(struct report *report, const char *name, int64_t nanoseconds);
-/* Adds count per time, or no value if the time is 0. JSON and CSV append "_per_second" to the name. */
-void report_rate(struct report *report, const char *name, uint64_t count, int64_t nanoseconds);
-/* As report_rate(), in bytes. */
-void report_bandwidth(struct report *report, const char *name, uint64_t bytes, int64_t nanoseconds);
+/* Adds a time, or no value if it is 0. */
+void report_time_known(struct report *report, const char *name, int64_t nanoseconds);
+/* Adds a RATE or BANDWIDTH, or no value if the time is 0. JSON and CSV append "_per_second" to the name. */
+void report_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count, int64_t nanoseconds);
 /* Adds a text, or no value if it is NULL. */
 void report_text(struct report *report, const char *name, const char *text);
 void report_flag(struct report *report, const char *name, bool flag);
-/* Adds a value that is not known. */
-void report_none(struct report *report, const char *name, enum report_kind kind);
+/* Adds minimum, average and maximum. Omits an empty object. */
+void report_samples(struct report *report, const char *name, const struct samples *samples);
 /* Adds count, minimum, average, maximum, deviation and percentiles. The text formats omit an empty histogram. */
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram);
 

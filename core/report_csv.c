@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "core/report.h"
+#include "core/figures.h"
 
 /* Prints a comma before each column but the first. items would not do: it counts lists, which have no column. */
 static void csv_separate(struct report *report)
@@ -49,5 +49,5 @@ static void csv_value(struct report *report, const char *name, const struct repo
 		report_print_number(report->stream, value);
 }
 
-const struct report_format report_csv_names = { .closing = "\n", .value = csv_name };
-const struct report_format report_csv_values = { .closing = "\n", .value = csv_value };
+const struct report_format report_csv_names = { .closing = "\n", .value = csv_name, .without = FIGURE_ONLY_TEXT };
+const struct report_format report_csv_values = { .closing = "\n", .value = csv_value, .without = FIGURE_ONLY_TEXT };

@@ -2,7 +2,7 @@
 /* A report as JSON (RFC 8259). */
 #include <stddef.h>
 
-#include "core/report.h"
+#include "core/figures.h"
 
 /* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
 static size_t sequence_length(const unsigned char *text)
@@ -91,4 +91,5 @@ const struct report_format report_json = {
 	.end = json_end,
 	.value = json_value,
 	.lists = true,
+	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_JSON,
 };

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/report.h"
+#include "core/figures.h"
 
 enum {
 	LABELS_SIZE = sizeof(((struct report *)0)->labels)
@@ -104,4 +104,5 @@ const struct report_format report_prometheus = {
 	.begin = prometheus_begin,
 	.end = prometheus_end,
 	.value = prometheus_value,
+	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_PROMETHEUS,
 };

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "core/report.h"
+#include "core/figures.h"
 #include "core/units.h"
 
 static void text_name(FILE *stream, const char *name)
@@ -133,6 +133,7 @@ const struct report_format report_block = {
 	.value = block_value,
 	.omits_empty = true,
 	.draws_buckets = true,
+	.without = FIGURE_NOT_TEXT,
 };
 
 static void line_separate(struct report *report, unsigned depth)
@@ -152,18 +153,9 @@ static void line_name(struct report *report, unsigned depth)
 	fputc(':', report->stream);
 }
 
-/* True inside a detail or a list. */
-static bool in_detail(const struct report *report)
-{
-	for (unsigned i = 1; i <= report->depth; i++)
-		if (report->frames[i].nesting != REPORT_OBJECT)
-			return true;
-	return false;
-}
-
 static void line_value(struct report *report, const char *name, const struct report_value *value)
 {
-	if (is_omitted(report, value) || in_detail(report))
+	if (is_omitted(report, value) || report_in_list(report))
 		return;
 	print_pending_names(report, line_name);
 	line_separate(report, report->depth);
@@ -177,4 +169,5 @@ const struct report_format report_line = {
 	.value = line_value,
 	.omits_empty = true,
 	.brief = true,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_LINE,
 };

@@ -247,6 +247,7 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	}
 	doctor->environment = environment;
 	doctor->options = options;
+	doctor->name = doctor->options->address;
 	doctor->root = "";
 	doctor->findings.environment = environment;
 	doctor->findings.quiet = doctor->options->common.reporting.quiet;
@@ -281,13 +282,18 @@ static void doctor_interrupt(void *state, enum interruption reason)
 	doctor_finish(doctor);
 }
 
-static void doctor_report(void *state, struct report *report, enum report_span span)
-{
-	const struct doctor *doctor = state;
+static const struct figure doctor_figures[] = {
+	FIGURE(TEXT, "target", struct doctor, name),
+	FIGURE(COUNT, "ok", struct doctor, findings.counts[FINDING_OK]),
+	FIGURE(COUNT, "warnings", struct doctor, findings.counts[FINDING_WARN]),
+	FIGURE(COUNT, "failures", struct doctor, findings.counts[FINDING_FAIL]),
+	FIGURES_OF_CODE(LIST, "findings", struct doctor, findings, findings_report),
+	FIGURES_END,
+};
 
-	(void)span;
-	report_text(report, "target", doctor->options->address);
-	findings_report(&doctor->findings, report);
+static struct figures doctor_figures_update(void *state)
+{
+	return (struct figures){ .rows = doctor_figures, .values = state };
 }
 
 /* The transports use the probe's log: they are closed before doctor is freed. */
@@ -316,6 +322,6 @@ const struct command doctor_command = {
 	.check = doctor_check,
 	.start = doctor_start,
 	.interrupt = doctor_interrupt,
-	.report = doctor_report,
+	.figures = WITH_REPORT ? doctor_figures_update : NULL,
 	.stop = doctor_stop,
 };

@@ -37,6 +37,7 @@ typedef void doctor_step(struct doctor *doctor);
 struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
+	const char *name;		   /* of the target, as given */
 	const char *root;		   /* of /sys and /proc */
 	enum finding_status verbs_failure; /* FINDING_FAIL if verbs is the selected transport, else FINDING_WARN */
 	enum finding_status soft_failure;

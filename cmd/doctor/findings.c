@@ -138,18 +138,15 @@ uint64_t findings_count(const struct findings *findings)
 	return findings->counts[FINDING_OK] + findings->counts[FINDING_WARN] + findings->counts[FINDING_FAIL];
 }
 
-void findings_report(const struct findings *findings, struct report *report)
+void findings_report(struct report *report, const void *member)
 {
-	report_count(report, "ok", findings->counts[FINDING_OK]);
-	report_count(report, "warnings", findings->counts[FINDING_WARN]);
-	report_count(report, "failures", findings->counts[FINDING_FAIL]);
-	report_list(report, "findings");
+	const struct findings *findings = member;
+
 	for (const struct finding *finding = findings->first; finding; finding = finding->next) {
 		report_object(report, NULL);
 		report_finding(report, finding);
 		report_end(report);
 	}
-	report_end(report);
 }
 
 void findings_free(struct findings *findings)

@@ -61,7 +61,8 @@ void finding_begin_probe(struct findings *findings);
 void finding_add_probe(struct findings *findings, enum finding_status status, const char *check, const char *remedy);
 
 uint64_t findings_count(const struct findings *findings);
-void findings_report(const struct findings *findings, struct report *report);
+/* Adds the findings to a list of a report. member is a struct findings. */
+void findings_report(struct report *report, const void *member);
 void findings_free(struct findings *findings);
 
 #endif

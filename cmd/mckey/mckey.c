@@ -9,6 +9,7 @@
 #include "cmd/mckey/mckey.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,15 +165,16 @@ void mckey_hint(struct mckey_run *run, const char *text)
 
 static void print_joins(struct mckey_run *run)
 {
-	bool join_only = run->joins && !run->joins_pending && !run->count;
+	bool join_only = run->figures.joined && !run->joins_pending && !run->count;
 
-	if (run->join_failures && run->member_count > 1)
-		log_error(run->log, run->group_text, "%zu of %zu connections did not join", run->join_failures,
-			  run->member_count);
+	if (run->figures.join_failures && run->member_count > 1)
+		log_error(run->log, run->group_text, "%" PRIu64 " of %zu connections did not join",
+			  run->figures.join_failures, run->member_count);
 	if (run->phase > MCKEY_JOINING)
 		return;
-	mckey_set_verdict(run, join_only, "%zu of %zu connection%s joined%s", run->joins, run->member_count,
-			  units_plural(run->member_count), join_only ? ", no datagrams requested" : "");
+	mckey_set_verdict(run, join_only, "%" PRIu64 " of %zu connection%s joined%s", run->figures.joined,
+			  run->member_count, units_plural(run->member_count),
+			  join_only ? ", no datagrams requested" : "");
 }
 
 static void leave_group(void *context)
@@ -301,7 +303,6 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->size = (uint32_t)options->size;
 	run->count = options->duration ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
-	run->interval_began = clock_now();
 	run->member_count = run->joins_pending = (size_t)options->connections;
 	run->sources.windows = run->member_count;
 	run->members = calloc(run->member_count, sizeof(*run->members));
@@ -338,16 +339,6 @@ static void mckey_interrupt(void *context, enum interruption reason)
 	mckey_end(run, OUTCOME_OK);
 }
 
-static void mckey_report(void *context, struct report *report, enum report_span span)
-{
-	figures_report(context, report, span);
-}
-
-static void mckey_interval_over(void *context)
-{
-	figures_next_interval(context);
-}
-
 const struct command mckey_command = {
 	.name = "mckey",
 	.summary = "join a multicast group, and send or receive datagrams in it",
@@ -360,7 +351,6 @@ const struct command mckey_command = {
 	.check = mckey_check,
 	.start = mckey_start,
 	.interrupt = mckey_interrupt,
-	.report = WITH_REPORT ? mckey_report : NULL,
-	.interval_over = WITH_REPORT ? mckey_interval_over : NULL,
+	.figures = WITH_REPORT ? figures_update : NULL,
 	.stop = mckey_stop,
 };

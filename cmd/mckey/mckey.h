@@ -81,10 +81,9 @@ enum mckey_phase {
 /* Receive statistics of one sender, summed over all members that joined. */
 struct statistics {
 	uint64_t arrived;
-	uint64_t missing;  /* during the run only gaps in the sequence */
-	uint64_t expected; /* at least -C for each member */
-	uint64_t repeated;
-	uint64_t late;
+	uint64_t missing;    /* during the run only gaps in the sequence */
+	uint64_t expected;   /* at least -C for each member */
+	uint64_t duplicated; /* or too late to tell */
 	uint64_t out_of_order;
 	uint64_t wrong_length;
 	uint64_t damaged;
@@ -93,24 +92,23 @@ struct statistics {
 	bool good;	/* window_good() of every member */
 };
 
-struct counters {
-	uint64_t datagrams;
-	uint64_t bytes;
-};
-
-/* Counters of the report, summed over all senders and members. */
-struct traffic {
-	struct counters counted; /* sent, or received without repetitions */
-	struct counters firsts;	 /* of counted: as in struct mckey_run */
-	uint64_t lost;
-	uint64_t duplicated;
-	uint64_t out_of_order;
-	uint64_t damaged;
-	uint64_t wrong_length;
-	uint64_t foreign;
+/* The figures of the report, summed over all senders and members. */
+struct mckey_figures {
+	const char *role;
+	const char *target;
+	struct path path;	      /* of the member that joined first */
+	struct group_address address; /* of the group, once a member has joined */
+	uint64_t asked;		      /* members */
+	uint64_t joined;	      /* members that ever joined */
+	uint64_t join_failures;
+	struct histogram join; /* join times */
+	uint64_t size;
+	uint64_t sent;
+	struct statistics received; /* of all senders */
+	uint64_t foreign;	    /* received datagrams that no mckey sent */
 	uint64_t unfollowed;
-	size_t joined;
-	size_t join_failures;
+	struct rate rate;	     /* of datagrams, without the first one of each QP, or QP pair */
+	const struct mckey_run *run; /* for the list of senders */
 };
 
 /* The addresses of a name or number on the command line. */
@@ -133,25 +131,17 @@ struct mckey_run {
 	size_t member_count;
 	size_t joins_pending; /* members that have neither joined nor failed */
 	size_t joined;	      /* members in the group now */
-	size_t join_failures;
 
 	uint64_t count; /* datagrams of each sending QP, or DATAGRAM_OPEN; 0: only join */
 	uint32_t size;	/* bytes of a datagram */
 
-	struct counters counted; /* sent, or received without repetitions, by all members */
-	struct counters firsts;	 /* of counted: the first one of each QP, or QP pair; rates exclude it */
+	bool ended; /* expected datagrams that have not arrived are lost */
 
-	size_t joins; /* members that ever joined */
-	bool ended;   /* expected datagrams that have not arrived are lost */
-
-	uint64_t foreign; /* received datagrams that no mckey sent */
 	struct address group;
 	struct address source;		  /* local address of -b */
 	const char *group_text;		  /* as typed: the object of messages about the group */
 	struct path_options path_options; /* as given on the command line */
-	struct path path;		  /* of the member that joined first */
 	struct channel *channel;
-	struct group_address address;	  /* of the group, once a member has joined */
 	struct loop_timer step;		  /* to the next phase: start, end of the pause, end of the run */
 	struct loop_timer pace;		  /* a sender's next datagrams are due */
 	struct loop_timer duration_timer; /* --duration of a receiver */
@@ -163,10 +153,7 @@ struct mckey_run {
 	struct found_addresses source_addresses;
 	int64_t traffic_began; /* start of sending, or first datagram received; 0 before */
 	int64_t traffic_ended; /* last send completion, or last counted datagram */
-	int64_t interval_began;
-	struct traffic before_interval;
-	struct histogram join; /* join times */
-	struct histogram interval_join;
+	struct mckey_figures figures, before;
 	bool has_figures;		  /* the summary has something to show */
 	char verdict[MCKEY_VERDICT_SIZE]; /* its text */
 };
@@ -233,12 +220,12 @@ bool receiver_has_all(const struct mckey_run *run);
 /* Prints the receiver's result lines and logs loss and damage. */
 void statistics_print(struct mckey_run *run);
 struct statistics statistics_of(const struct mckey_run *run, const struct source *source);
+struct statistics statistics_of_all(const struct mckey_run *run);
 
 /* figures.c */
 void figures_joined(struct member *member, const struct group_address *address);
 /* Counts a datagram sent or received. first: the first of its QP, or pair of source and receiving QP. */
 void figures_counted(struct mckey_run *run, uint32_t length, bool first);
-void figures_report(const struct mckey_run *run, struct report *report, enum report_span span);
-void figures_next_interval(struct mckey_run *run);
+struct figures figures_update(void *state);
 
 #endif

@@ -32,7 +32,7 @@ void member_fail(struct member *member, enum outcome outcome)
 		run->joined--;
 	} else {
 		run->joins_pending--;
-		run->join_failures++;
+		run->figures.join_failures++;
 	}
 	mckey_member_changed(run);
 }

@@ -203,7 +203,7 @@ static void count_datagram(struct member *member, const struct completion *compl
 
 	if (completion->length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
 	    completion->immediate != completion->source_qpn) {
-		run->foreign++;
+		run->figures.foreign++;
 		return;
 	}
 	datagram_source(slot, &address);

@@ -245,7 +245,7 @@ void sender_print(struct mckey_run *run)
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
-	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->counted.datagrams, wanted,
+	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->figures.sent, wanted,
 			  units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
@@ -254,6 +254,6 @@ void sender_print(struct mckey_run *run)
 			  run->interrupted ? ": interrupted" : "");
 	else
 		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
-			  wanted - run->counted.datagrams, wanted, wanted == 1 ? " was" : "s were",
+			  wanted - run->figures.sent, wanted, wanted == 1 ? " was" : "s were",
 			  run->interrupted ? ": interrupted" : "");
 }

@@ -5,9 +5,9 @@
 
 #include "cmd/mckey/mckey.h"
 
-struct statistics statistics_of(const struct mckey_run *run, const struct source *source)
+/* Adds the statistics of a sender to sum. */
+static void add_source(const struct mckey_run *run, const struct source *source, struct statistics *sum)
 {
-	struct statistics statistics = { .good = true };
 	uint64_t arrived, missing;
 
 	for (size_t i = 0; i < run->member_count; i++) {
@@ -17,22 +17,37 @@ struct statistics statistics_of(const struct mckey_run *run, const struct source
 			continue;
 		arrived = window_arrived(window);
 		missing = run->ended ? window_missing(window, run->count) : window_gaps(window);
-		statistics.arrived += arrived;
-		statistics.missing += missing;
-		statistics.expected +=
+		sum->arrived += arrived;
+		sum->missing += missing;
+		sum->expected +=
 			arrived + missing > run->count || run->count == DATAGRAM_OPEN ? arrived + missing : run->count;
-		statistics.repeated += window->repeated;
-		statistics.late += window->late;
-		statistics.out_of_order += window->out_of_order;
-		statistics.wrong_length += window->wrong_length;
-		statistics.damaged += window_damaged(window);
-		statistics.good = statistics.good && window_good(window, run->count);
+		sum->duplicated += window->repeated + window->late;
+		sum->out_of_order += window->out_of_order;
+		sum->wrong_length += window->wrong_length;
+		sum->damaged += window_damaged(window);
+		sum->good = sum->good && window_good(window, run->count);
 		if (window->numbered)
-			statistics.total = window->total;
+			sum->total = window->total;
 		if (window->count)
-			statistics.count = window->count;
+			sum->count = window->count;
 	}
+}
+
+struct statistics statistics_of(const struct mckey_run *run, const struct source *source)
+{
+	struct statistics statistics = { .good = true };
+
+	add_source(run, source, &statistics);
 	return statistics;
+}
+
+struct statistics statistics_of_all(const struct mckey_run *run)
+{
+	struct statistics all = { .good = true };
+
+	for (size_t i = 0; i < run->sources.count; i++)
+		add_source(run, run->sources.entries[i], &all);
+	return all;
 }
 
 static const char *cause_of_loss(const struct mckey_run *run)
@@ -91,29 +106,17 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 				   "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
 				   " out of order, %" PRIu64 " repeated",
 				   statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
-				   statistics.out_of_order, statistics.repeated + statistics.late);
+				   statistics.out_of_order, statistics.duplicated);
 	else
 		mckey_print_result(
 			run,
 			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
 			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
-	all->arrived += statistics.arrived;
-	all->expected += statistics.expected;
-	all->wrong_length += statistics.wrong_length;
-	all->damaged += statistics.damaged;
 	if (sends_fewer(run, &statistics) || sends_more(run, &statistics))
 		all->count++;
 	if (!statistics.total)
 		all->total = 0;
-}
-
-static bool all_verified(const struct mckey_run *run)
-{
-	for (size_t i = 0; i < run->sources.count; i++)
-		if (!statistics_of(run, run->sources.entries[i]).good)
-			return false;
-	return run->sources.count > 0 && !run->sources.unfollowed;
 }
 
 /* Names other faults than loss, as the number of datagrams may be complete. */
@@ -142,16 +145,19 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 
 void statistics_print(struct mckey_run *run)
 {
-	bool verified = all_verified(run);
-	struct statistics all = { .total = run->count };
+	struct statistics all = statistics_of_all(run);
+	bool verified = all.good && run->sources.count > 0 && !run->sources.unfollowed;
 
 	if (verified)
 		mckey_print(run, "data transfers complete");
+	/* Of all senders: those with another -C, and whether every one numbers its datagrams. */
+	all.count = 0;
+	all.total = run->count;
 	for (size_t i = 0; i < run->sources.count; i++)
 		print_source(run, run->sources.entries[i], &all);
-	if (run->foreign)
-		mckey_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->foreign,
-				   units_plural(run->foreign));
+	if (run->figures.foreign)
+		mckey_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->figures.foreign,
+				   units_plural(run->figures.foreign));
 	if (run->sources.unfollowed)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",

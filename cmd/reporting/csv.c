@@ -4,12 +4,12 @@
 
 /* Adds the figures of a row; csv_end() adds the verdict, which the last row gets later. */
 static void csv_begin(struct reporting *reporting, FILE *stream, const struct report_format *format, const char *record,
-		      enum report_span span)
+		      bool of_interval)
 {
 	report_open(&reporting->report, stream, format);
 	report_text(&reporting->report, "record", record);
 	reporting_add_head(reporting);
-	reporting_add_figures(reporting, span);
+	reporting_add_figures(reporting, of_interval);
 }
 
 static void csv_end(struct reporting *reporting)
@@ -28,14 +28,14 @@ static void csv_print_header(struct reporting *reporting)
 	if (reporting->header_printed)
 		return;
 	reporting->header_printed = true;
-	csv_begin(reporting, stdout, &report_csv_names, "", REPORT_TOTAL);
+	csv_begin(reporting, stdout, &report_csv_names, "", false);
 	csv_end(reporting);
 }
 
 static void interval(struct reporting *reporting)
 {
 	csv_print_header(reporting);
-	csv_begin(reporting, stdout, &report_csv_values, "interval", REPORT_INTERVAL);
+	csv_begin(reporting, stdout, &report_csv_values, "interval", true);
 	csv_end(reporting);
 	fflush(stdout);
 }
@@ -43,7 +43,7 @@ static void interval(struct reporting *reporting)
 static void csv_finish(struct reporting *reporting)
 {
 	csv_print_header(reporting);
-	csv_begin(reporting, reporting->last.stream, &report_csv_values, "summary", REPORT_TOTAL);
+	csv_begin(reporting, reporting->last.stream, &report_csv_values, "summary", false);
 }
 
 const struct reporting_form reporting_csv = {

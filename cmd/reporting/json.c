@@ -25,7 +25,7 @@ static void close_record(struct reporting *reporting)
 static void begin_summary(struct reporting *reporting)
 {
 	open_first(reporting, reporting->last.stream, "summary");
-	reporting_add_figures(reporting, REPORT_TOTAL);
+	reporting_add_figures(reporting, false);
 }
 
 static void end_summary(struct reporting *reporting)
@@ -59,8 +59,8 @@ static void stream_interval(struct reporting *reporting)
 {
 	struct report *report = reporting_begin_record(reporting, "interval");
 
-	report_time(report, "from", reporting->interval_started - reporting->started);
-	reporting_add_figures(reporting, REPORT_INTERVAL);
+	report_time(report, "from", reporting->report.interval_began - reporting->started);
+	reporting_add_figures(reporting, true);
 	reporting_end_record(reporting);
 }
 

@@ -39,7 +39,7 @@ static void progress(void *context)
 
 	if (stream) {
 		report_open(&reporting->report, stream, &report_line);
-		reporting_add_figures(reporting, REPORT_TOTAL);
+		reporting_add_figures(reporting, false);
 		report_close(&reporting->report);
 		fclose(stream);
 		show_progress(reporting, text);
@@ -51,7 +51,7 @@ void reporting_start_progress(struct reporting *reporting)
 {
 	const struct reporting_options *options = reporting->options;
 
-	if (reporting->form != &reporting_text || options->quiet || options->interval || !reporting->command->report ||
+	if (reporting->form != &reporting_text || options->quiet || options->interval || !reporting->command->figures ||
 	    !isatty(STDOUT_FILENO) || !isatty(STDERR_FILENO))
 		return;
 	loop_timer_start(reporting->environment->loop, &reporting->progress, 2 * CLOCK_NS_PER_S, progress, reporting);

@@ -36,7 +36,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	reporting->report.prefix = prefix;
 	report_open(&reporting->report, stream, &report_prometheus);
 	report_text(&reporting->report, "transport", transport ? transport_name(transport) : NULL);
-	reporting_add_figures(reporting, REPORT_TOTAL);
+	reporting_add_figures(reporting, false);
 	report_time(&reporting->report, "duration", clock_now() - reporting->started);
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
 	report_count(&reporting->report, "errors", reporting->errors.count);

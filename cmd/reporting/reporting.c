@@ -22,10 +22,14 @@ void reporting_add_head(struct reporting *reporting)
 	report_time(report, "duration", clock_now() - reporting->started);
 }
 
-void reporting_add_figures(struct reporting *reporting, enum report_span span)
+void reporting_add_figures(struct reporting *reporting, bool of_interval)
 {
-	if (reporting->state && reporting->command->report)
-		reporting->command->report(reporting->state, &reporting->report, span);
+	struct figures figures;
+
+	if (!reporting->state || !reporting->command->figures)
+		return;
+	figures = reporting->command->figures(reporting->state);
+	figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
 }
 
 void reporting_add_verdict(struct reporting *reporting)
@@ -127,7 +131,7 @@ static void report_last_interval(struct reporting *reporting)
 	if (reporting->state && !reporting->last_reported) {
 		/* A rate over less than 1/50 of an interval is meaningless. */
 		reporting->report.without_rates =
-			clock_now() - reporting->interval_started < reporting->options->interval / 50;
+			clock_now() - reporting->report.interval_began < reporting->options->interval / 50;
 		report_interval(reporting);
 		reporting->report.without_rates = false;
 	}
@@ -145,12 +149,12 @@ static void interval_over(void *context)
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	length = interval_length(reporting);
-	if (reporting->command->interval_over)
-		reporting->command->interval_over(reporting->state);
-	reporting->interval_started = now = clock_now();
+	reporting->report.interval_began = now = clock_now();
 	/* Without --interval-report, intervals end when the file of --prometheus cannot be written. */
 	if (!length)
 		return;
+	if (reporting->command->figures)
+		figures_copy(reporting->command->figures(reporting->state));
 	/* Intervals keep their schedule; missed ones are skipped. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
@@ -179,8 +183,8 @@ void reporting_start(struct reporting *reporting, void *state)
 	int64_t length = interval_length(reporting);
 
 	reporting->state = state;
-	reporting->interval_started = clock_now();
-	reporting->interval_due = reporting->interval_started + length;
+	reporting->report.interval_began = clock_now();
+	reporting->interval_due = reporting->report.interval_began + length;
 	loop_signal_start(loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	if (length)
 		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The report of a run, besides its classic lines, in the selected form. The command's report() adds its figures. This
- * adds the fields that all commands have, and decides when and where to write:
+ * The report of a run, besides its classic lines, in the selected form. The command keeps its figures. This adds them,
+ * the fields that all commands have, and decides when and where to write:
  *
  *   text.c        a block before the verdict and at SIGQUIT; a line each --interval-report
  *   json.c        --json: one object at the end
@@ -45,12 +45,6 @@ struct reporting_options {
 	const char *prometheus;
 };
 
-/* The time that figures cover: since the start of the run, or of the interval. */
-enum report_span {
-	REPORT_TOTAL = 1,
-	REPORT_INTERVAL,
-};
-
 /* A form of standard output. Any of the functions may be NULL. */
 struct reporting_form {
 	void (*start)(struct reporting *reporting);
@@ -74,7 +68,6 @@ struct reporting {
 	size_t text_length;
 	FILE *null_output;
 	int64_t started;
-	int64_t interval_started;
 	int64_t interval_due;	/* the scheduled end of the interval */
 	const char *prometheus; /* the file; NULL also after a write error */
 	bool header_printed;	/* of CSV */
@@ -100,7 +93,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_open(struct reporting *reporting);
 
-/* Call it when the command has started. Its report() is called until reporting_finish(). */
+/* Call it when the command has started. Its figures() is called until reporting_finish(). */
 void reporting_start(struct reporting *reporting, void *state);
 
 /* Call it before the verdict is printed. reporting may be NULL. */
@@ -143,7 +136,7 @@ void reporting_clear(struct reporting *reporting);
 
 /* Add the fields of the run, the command's figures, and the verdict to the report. */
 void reporting_add_head(struct reporting *reporting);
-void reporting_add_figures(struct reporting *reporting, enum report_span span);
+void reporting_add_figures(struct reporting *reporting, bool of_interval);
 void reporting_add_verdict(struct reporting *reporting);
 
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */

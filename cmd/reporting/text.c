@@ -10,7 +10,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->started, time));
 	report_open(&reporting->report, stream, &report_block);
-	reporting_add_figures(reporting, REPORT_TOTAL);
+	reporting_add_figures(reporting, false);
 	report_close(&reporting->report);
 	fflush(stream);
 }
@@ -25,19 +25,19 @@ void reporting_print_current(struct reporting *reporting)
 
 static void text_summary(struct reporting *reporting)
 {
-	if (reporting->command->report)
+	if (reporting->command->figures)
 		print_block(reporting, reporting->environment->output, "summary of");
 }
 
 static void text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
-	double from = units_seconds(reporting->interval_started - reporting->started);
+	double from = units_seconds(reporting->report.interval_began - reporting->started);
 	double to = units_seconds(clock_now() - reporting->started);
 
 	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
 	report_open(&reporting->report, stream, &report_line);
-	reporting_add_figures(reporting, REPORT_INTERVAL);
+	reporting_add_figures(reporting, true);
 	report_close(&reporting->report);
 	fputc('\n', stream);
 }

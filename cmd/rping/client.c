@@ -34,6 +34,7 @@ struct rping_client {
 	struct loop_timer start_timer; /* starts the first targets from the loop */
 	struct resolver source_lookup;
 	struct targets all;
+	struct ping_figures before;
 };
 
 static void enqueue(struct rping_client *client, struct target *target)
@@ -59,14 +60,50 @@ static void start_some(struct rping_client *client)
 	}
 }
 
-static uint32_t max_size(const struct rping_client *client)
+static int64_t longer(int64_t one, int64_t other)
 {
-	uint32_t longest = 0;
+	return one > other ? one : other;
+}
 
-	for (size_t i = 0; i < client->count; i++)
-		if (client->targets[i].size > longest)
-			longest = client->targets[i].size;
-	return longest;
+static const struct ping_counts *sum_targets(struct rping_client *client)
+{
+	struct ping_counts *all = &client->all.figures.counts;
+	struct connect_times *longest = &client->all.figures.connect;
+
+	*all = (struct ping_counts){ 0 };
+	for (size_t i = 0; i < client->count; i++) {
+		const struct connect_times *times = &client->targets[i].times;
+		const struct ping_counts *counts = &client->targets[i].record.counts;
+
+		if (client->targets[i].size > all->size)
+			all->size = client->targets[i].size;
+		all->warmup += counts->warmup;
+		all->sent += counts->sent;
+		all->verified += counts->verified;
+		all->lost += counts->lost;
+		all->answered.count += counts->answered.count;
+		if (!all->answered.from || (counts->answered.from && counts->answered.from < all->answered.from))
+			all->answered.from = counts->answered.from;
+		all->answered.to = longer(all->answered.to, counts->answered.to);
+		longest->resolve_address = longer(longest->resolve_address, times->resolve_address);
+		longest->resolve_route = longer(longest->resolve_route, times->resolve_route);
+		longest->connect = longer(longest->connect, times->connect);
+	}
+	return all;
+}
+
+struct figures rping_client_figures(struct rping_client *client)
+{
+	struct ping_figures *figures = &client->all.figures;
+
+	sum_targets(client);
+	figures->role = "client";
+	figures->client = client;
+	if (client->count == 1) {
+		figures->target = client->targets[0].address;
+		figures->path = client->targets[0].path;
+	}
+	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures) };
 }
 
 /* Writes the text of a target's verdict. */
@@ -81,38 +118,38 @@ static struct verdict target_verdict_text(const struct rping_client *client, con
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
 	if (target->outcome)
 		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered",
-			 rping_pings_text(counts->answered, (uint64_t)client->options->count, pings),
+			 rping_pings_text(counts->answered.count, (uint64_t)client->options->count, pings),
 			 target_name(target));
 	else
 		snprintf(text, RPING_VERDICT_SIZE, "%s of %" PRIu32 " byte%s to %s answered%s%s",
-			 rping_pings_text(counts->answered, 0, pings), target->size, units_plural(target->size),
+			 rping_pings_text(counts->answered.count, 0, pings), target->size, units_plural(target->size),
 			 target_name(target), validate ? " and verified" : "", warmup);
 	return (struct verdict){
 		.device = target->device,
 		.note = target->outcome || validate ? NULL : RPING_NOT_CHECKED,
-		.has_figures = counts->answered,
+		.has_figures = counts->answered.count,
 	};
 }
 
 static void finish_several(struct rping_client *client)
 {
-	const struct ping_counts *counts = &client->all.figures.total.counts;
-	bool verified = client->options->validate && counts->verified == counts->answered;
+	const struct ping_counts *counts = sum_targets(client);
+	bool verified = client->options->validate && counts->verified == counts->answered.count;
 	char pings[PINGS_TEXT_SIZE];
 
 	environment_finish(client->environment, OUTCOME_OK, &(struct verdict){ .has_figures = true },
 			   "total: %s answered%s, %zu of %zu targets passed",
-			   rping_pings_text(counts->answered, 0, pings), verified ? " and verified" : "",
+			   rping_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
 			   client->count - client->failed, client->count);
 }
 
-static void stream_target(struct rping_client *client, const struct target *target)
+static void stream_target(struct rping_client *client, struct target *target)
 {
 	struct report *record = environment_begin_record(client->environment, "target");
 
 	if (!record)
 		return;
-	target_report(target, record);
+	target_report(target, NULL, record);
 	environment_end_record(client->environment);
 }
 
@@ -236,7 +273,6 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		.event = client_target_event,
 		.context = client,
 	};
-	ping_figures_next_interval(&client->all.figures);
 	outcome = make_targets(client);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &client->all.channel);
@@ -265,56 +301,20 @@ void rping_client_interrupt(struct rping_client *client, enum interruption reaso
 		target_interrupt(&client->targets[i], reason);
 }
 
-/* Returns the maximum of each step over all targets. */
-static struct connect_times max_times(const struct rping_client *client)
+void rping_client_report_targets(struct report *report, const void *member)
 {
-	struct connect_times longest = { 0 };
-
-	for (size_t i = 0; i < client->count; i++) {
-		const struct connect_times *times = &client->targets[i].times;
-
-		if (times->resolve_address > longest.resolve_address)
-			longest.resolve_address = times->resolve_address;
-		if (times->resolve_route > longest.resolve_route)
-			longest.resolve_route = times->resolve_route;
-		if (times->connect > longest.connect)
-			longest.connect = times->connect;
-	}
-	return longest;
-}
-
-void rping_client_report(struct rping_client *client, struct report *report, enum report_span span)
-{
-	static const struct path several = { 0 };
-	struct connect_times times = max_times(client);
-	bool alone = client->count == 1;
-	/* Prometheus needs unique labels, and an address may be given twice. */
-	bool numbered = !alone && !report->format->lists && !report->format->omits_empty;
+	const struct rping_client *client = *(const struct rping_client *const *)member;
 	char index[24];
 
-	report_text(report, "role", "client");
-	report_text(report, "target", alone ? client->targets[0].address : NULL);
-	path_report(report, alone ? &client->targets[0].path : &several);
-	ping_figures_report(&client->all.figures, max_size(client), report, span);
-	connect_times_report(&times, report);
 	/* In text, a single target has no entry of its own. */
-	if (alone && report->format->draws_buckets)
+	if (client->count == 1 && report->format->draws_buckets)
 		return;
-	report_list(report, "targets");
-	for (size_t i = 0; i < client->count && span == REPORT_TOTAL; i++) {
+	for (size_t i = 0; i < client->count; i++) {
 		report_object(report, NULL);
 		snprintf(index, sizeof(index), "%zu", i);
-		if (numbered)
-			report_text(report, "index", index);
-		target_report(&client->targets[i], report);
+		target_report(&client->targets[i], client->count > 1 ? index : NULL, report);
 		report_end(report);
 	}
-	report_end(report);
-}
-
-void rping_client_interval_over(struct rping_client *client)
-{
-	ping_figures_next_interval(&client->all.figures);
 }
 
 void rping_client_stop(struct rping_client *client)

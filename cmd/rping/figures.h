@@ -25,44 +25,42 @@ struct ping_slot {
 
 /* Initially all zeros. */
 struct ping_counts {
+	uint64_t size; /* bytes of a ping; set for a report */
 	uint64_t warmup;
 	uint64_t sent;
-	uint64_t answered;
-	uint64_t verified; /* answered pings whose payload was verified */
-	uint64_t lost;	   /* sent, and not answered when the connection ended */
-	int64_t started;   /* start of the first slot; 0: no ping sent */
-	int64_t ended;	   /* end of the last answered slot */
+	uint64_t verified;    /* answered pings whose payload was verified */
+	uint64_t lost;	      /* sent, and not answered when the connection ended */
+	struct rate answered; /* from the start of the first slot to the end of the last answered one */
+};
+
+/* Durations of the connection steps, nanoseconds; 0: not reached. */
+struct connect_times {
+	int64_t begun; /* start of the current step, on the clock */
+	int64_t resolve_address;
+	int64_t resolve_route;
+	int64_t connect;
 };
 
 /* Statistics of one target. */
 struct ping_record {
 	struct ping_counts counts;
-	int64_t shortest; /* round trips, in nanoseconds */
-	int64_t longest;
-	int64_t sum;
+	struct samples round_trip;
 };
 
-/* Statistics of all targets. Initially all zeros; then ping_figures_next_interval() starts the first interval. */
+/* Statistics of all targets, summed for a report. Initially all zeros. */
 struct ping_figures {
-	struct ping_span {
-		struct ping_counts counts;
-		struct histogram round_trip;
-	} total, interval;
-	int64_t interval_began;
+	const char *role;
+	const char *target; /* NULL with several targets; so is path zeroed */
+	struct path path;
+	struct ping_counts counts;
+	struct histogram round_trip;
+	struct connect_times connect;	   /* the maximum of all targets; so is the size */
+	const struct rping_client *client; /* for the list of its targets */
 };
 
-void ping_sent(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot);
-void ping_answered(struct ping_figures *figures, struct ping_record *record, const struct ping_slot *slot,
-		   int64_t round_trip, bool verified);
-void ping_lost(struct ping_figures *figures, struct ping_record *record);
-void ping_warmed_up(struct ping_figures *figures, struct ping_record *record);
+extern const struct figure ping_figures[], ping_count_figures[], connect_figures[];
 
-/* Adds "pings" and "round_trip" to a report. size is the ping length in bytes. */
-void ping_figures_report(const struct ping_figures *figures, uint32_t size, struct report *report,
-			 enum report_span span);
-/* Adds those of one target, without percentiles. Text has only the answered and lost ones. */
-void ping_record_report(const struct ping_record *record, uint32_t size, struct report *report);
-/* Clears the statistics of the interval and starts the next interval. */
-void ping_figures_next_interval(struct ping_figures *figures);
+void ping_sent(struct ping_record *record, const struct ping_slot *slot);
+void ping_answered(struct ping_record *record, const struct ping_slot *slot, int64_t round_trip, bool verified);
 
 #endif

@@ -274,24 +274,11 @@ static void rping_interrupt(void *state, enum interruption reason)
 	rping_server_interrupt(rping->server, reason);
 }
 
-static void rping_report(void *state, struct report *report, enum report_span span)
+static struct figures rping_figures(void *state)
 {
 	struct rping *rping = state;
 
-	if (rping->client)
-		rping_client_report(rping->client, report, span);
-	else
-		rping_server_report(rping->server, report, span);
-}
-
-static void rping_interval_over(void *state)
-{
-	struct rping *rping = state;
-
-	if (rping->client)
-		rping_client_interval_over(rping->client);
-	else
-		rping_server_interval_over(rping->server);
+	return rping->client ? rping_client_figures(rping->client) : rping_server_figures(rping->server);
 }
 
 static void rping_stop(void *state)
@@ -317,7 +304,6 @@ const struct command rping_command = {
 	.is_open_ended = rping_is_open_ended,
 	.start = rping_start,
 	.interrupt = rping_interrupt,
-	.report = WITH_REPORT ? rping_report : NULL,
-	.interval_over = WITH_REPORT ? rping_interval_over : NULL,
+	.figures = WITH_REPORT ? rping_figures : NULL,
 	.stop = rping_stop,
 };

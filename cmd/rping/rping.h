@@ -77,15 +77,16 @@ struct rping_server;
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options,
 				struct rping_client **client);
 void rping_client_interrupt(struct rping_client *client, enum interruption reason);
-void rping_client_report(struct rping_client *client, struct report *report, enum report_span span);
-void rping_client_interval_over(struct rping_client *client);
+struct figures rping_client_figures(struct rping_client *client);
 void rping_client_stop(struct rping_client *client);
 
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
 				struct rping_server **server);
 void rping_server_interrupt(struct rping_server *server, enum interruption reason);
-void rping_server_report(struct rping_server *server, struct report *report, enum report_span span);
-void rping_server_interval_over(struct rping_server *server);
+struct figures rping_server_figures(struct rping_server *server);
 void rping_server_stop(struct rping_server *server);
+
+/* Adds the targets of the client to a list of a report. member points to a pointer to the client. */
+void rping_client_report_targets(struct report *report, const void *member);
 
 #endif

@@ -24,12 +24,15 @@ struct record {
 	enum outcome outcome;
 };
 
-/* Totals of the sessions. */
-struct totals {
-	uint64_t served;
+struct server_figures {
+	const char *role;
+	const char *target;
+	uint64_t served; /* without failure */
 	uint64_t failed;
-	uint64_t pings; /* includes those of established sessions */
 	uint64_t connected;
+	uint64_t answered; /* pings, also of established sessions */
+	uint64_t verified;
+	const struct rping_server *server; /* for the list of its clients */
 };
 
 static const char limit_reached[] = "client limit reached";
@@ -50,13 +53,10 @@ struct rping_server {
 	bool ending;
 	bool was_ready;
 
-	/* Totals of ended sessions that were established. */
-	uint64_t served;
-	uint64_t failed;
-	uint64_t pings;
-	uint64_t unconfirmed;	      /* answers whose delivery was not confirmed */
-	struct totals interval_start; /* the totals when the interval began */
-	struct loop_timer idle;	      /* --idle-timeout, while there is no session */
+	uint64_t pings;		/* of ended sessions that were established */
+	uint64_t unconfirmed;	/* answers whose delivery was not confirmed */
+	struct loop_timer idle; /* --idle-timeout, while there is no session */
+	struct server_figures figures, before;
 	struct resolver lookup;
 	struct log_limit no_ping_limit;	    /* limits lines about clients without a ping */
 	struct record records[RECORDS_MAX]; /* ring of the last ended sessions */
@@ -64,7 +64,7 @@ struct rping_server {
 
 static uint64_t ended_sessions(const struct rping_server *server)
 {
-	return server->served + server->failed;
+	return server->figures.served + server->figures.failed;
 }
 
 /* Returns the outcome of a server without sessions, and reports an early end. */
@@ -74,7 +74,7 @@ static enum outcome server_verdict(const struct rping_server *server)
 	const char *interrupted = server->interruption ? ": interrupted" : "";
 
 	if (ended_sessions(server) >= required)
-		return server->failed ? OUTCOME_FAILED : OUTCOME_OK;
+		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->interruption == INTERRUPTION_DEADLINE)
 		return OUTCOME_FAILED; /* run.c has reported the deadline */
 	if (server->idle_expired)
@@ -102,13 +102,13 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 
 	if (server->unconfirmed)
 		snprintf(unconfirmed, sizeof(unconfirmed), ", %" PRIu64 " unconfirmed", server->unconfirmed);
-	if (server->failed)
-		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->failed,
-			 units_plural(server->failed));
+	if (server->figures.failed)
+		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->figures.failed,
+			 units_plural(server->figures.failed));
 	server_close(server);
 	environment_finish(server->environment, outcome,
 			   &(struct verdict){ .has_figures = !server->one_shot && server->was_ready },
-			   "served %" PRIu64 " client%s, %s%s%s", server->served, units_plural(server->served),
+			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served, units_plural(server->figures.served),
 			   rping_pings_text(server->pings, 0, pings), unconfirmed, failures);
 }
 
@@ -163,9 +163,9 @@ static void count_session(struct rping_server *server, const struct session *ses
 	*record = (struct record){ .pings = session->answered, .outcome = outcome };
 	address_text(&session->endpoint->peer, record->peer);
 	if (outcome)
-		server->failed++;
+		server->figures.failed++;
 	else
-		server->served++;
+		server->figures.served++;
 	server->pings += session->answered;
 	server->unconfirmed += !outcome && session->unconfirmed_answer;
 	environment_note(server->environment, outcome);
@@ -385,56 +385,53 @@ void rping_server_interrupt(struct rping_server *server, enum interruption reaso
 		server_shut_down(server);
 }
 
-static struct totals current_totals(const struct rping_server *server)
+static void report_clients(struct report *report, const void *member)
 {
-	struct totals totals = { .served = server->served, .failed = server->failed, .pings = server->pings };
-
-	for (const struct session *session = server->sessions; session; session = session->next) {
-		if (session->counted)
-			continue;
-		totals.pings += session->answered;
-		totals.connected += session_is_connected(session);
-	}
-	return totals;
-}
-
-void rping_server_report(struct rping_server *server, struct report *report, enum report_span span)
-{
-	struct totals totals = current_totals(server);
+	const struct rping_server *server = *(const struct rping_server *const *)member;
 	uint64_t last = ended_sessions(server);
 
-	if (span == REPORT_INTERVAL) {
-		totals.served -= server->interval_start.served;
-		totals.failed -= server->interval_start.failed;
-		totals.pings -= server->interval_start.pings;
-		last = 0;
-	}
-	report_text(report, "role", "server");
-	report_text(report, "target", rping_listen_address(server->options));
-	report_object(report, "served");
-	report_count(report, "clients", totals.served);
-	report_failed(report, totals.failed);
-	report_count(report, "connected", totals.connected);
-	report_end(report);
-	report_object(report, "pings");
-	report_count(report, "answered", totals.pings);
-	report_count(report, "verified", server->options->validate ? totals.pings : 0);
-	report_end(report);
-	/* In text each client already has a line. */
-	if (!report->format->lists)
-		return;
-	report_list(report, "clients");
 	for (uint64_t i = last > RECORDS_MAX ? last - RECORDS_MAX : 0; i < last; i++) {
 		report_object(report, NULL);
 		report_record(&server->records[i % RECORDS_MAX], report);
 		report_end(report);
 	}
-	report_end(report);
 }
 
-void rping_server_interval_over(struct rping_server *server)
+/* In text each client already has a line. */
+static const struct figure server_figures[] = {
+	FIGURE(TEXT, "role", struct server_figures, role),
+	FIGURE(TEXT, "target", struct server_figures, target),
+	FIGURES_OPEN("served"),
+	FIGURE(COUNT, "clients", struct server_figures, served),
+	FIGURE(COUNT, "failed", struct server_figures, failed, .flags = FIGURE_NOT_0),
+	FIGURE(GAUGE, "connected", struct server_figures, connected),
+	FIGURES_CLOSE,
+	FIGURES_OPEN("pings"),
+	FIGURE(COUNT, "answered", struct server_figures, answered),
+	FIGURE(COUNT, "verified", struct server_figures, verified),
+	FIGURES_CLOSE,
+	FIGURES_OF_CODE(LIST, "clients", struct server_figures, server, report_clients,
+			.flags = FIGURE_NOT_TEXT | FIGURE_NOT_PROMETHEUS),
+	FIGURES_END,
+};
+
+struct figures rping_server_figures(struct rping_server *server)
 {
-	server->interval_start = current_totals(server);
+	struct server_figures *figures = &server->figures;
+
+	figures->role = "server";
+	figures->target = rping_listen_address(server->options);
+	figures->connected = 0;
+	figures->answered = server->pings;
+	figures->server = server;
+	for (const struct session *session = server->sessions; session; session = session->next) {
+		if (session->counted)
+			continue;
+		figures->answered += session->answered;
+		figures->connected += session_is_connected(session);
+	}
+	figures->verified = server->options->validate ? figures->answered : 0;
+	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures) };
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

@@ -87,7 +87,7 @@ static void drop_connection(struct target *target)
 	loop_timer_stop(&target->pace_timer);
 	loop_timer_stop(&target->duration);
 	if (target->sent_at)
-		ping_lost(&target->all->figures, &target->record);
+		target->record.counts.lost++;
 	target->sent_at = 0;
 	endpoint_destroy(target->endpoint);
 	target->endpoint = NULL;
@@ -113,6 +113,8 @@ void target_finish(struct target *target, enum outcome outcome)
 	target_enter(target, TARGET_DONE);
 	drop_connection(target);
 	target->outcome = outcome;
+	target->failed = outcome;
+	target->verdict = outcome ? "fail" : "pass";
 	target->ended = true;
 	target_notify(target, TARGET_ENDED);
 }
@@ -124,7 +126,7 @@ static uint64_t requested_count(const struct target *target)
 
 static uint64_t answered(const struct target *target)
 {
-	return target->record.counts.answered;
+	return target->record.counts.answered.count;
 }
 
 bool target_has_more(const struct target *target)
@@ -466,36 +468,31 @@ void target_interrupt(struct target *target, enum interruption reason)
 	}
 }
 
-/* time is 0 if the step was not reached. */
-static void report_step(struct report *report, const char *name, int64_t time)
-{
-	if (time)
-		report_time(report, name, time);
-	else
-		report_none(report, name, REPORT_TIME);
-}
+/*
+ * Text has one short line for each target. The name must be the only text before the counts: it is their label for
+ * Prometheus, which also needs the index: labels must be unique, and an address may be given twice.
+ */
+static const struct figure target_figures[] = {
+	FIGURE(TEXT, "index", struct target, index, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON),
+	FIGURE(TEXT, "target", struct target, name),
+	FIGURE(COUNT, "answered", struct target, record.counts.answered.count, .flags = FIGURE_ONLY_TEXT),
+	FIGURE(COUNT, "lost", struct target, record.counts.lost, .flags = FIGURE_ONLY_TEXT),
+	FIGURES_OF_ROWS("pings", struct target, record.counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
+	FIGURE(SAMPLES, "round_trip", struct target, record.round_trip),
+	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .flags = FIGURE_NOT_TEXT),
+	FIGURE(FLAG, "failed", struct target, failed, .flags = FIGURE_NOT_TEXT),
+	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .flags = FIGURE_NOT_TEXT),
+	FIGURE(TEXT, "verdict", struct target, verdict),
+	FIGURE(TEXT, "error", struct target, error),
+	FIGURES_END,
+};
 
-void connect_times_report(const struct connect_times *times, struct report *report)
+void target_report(struct target *target, const char *index, struct report *report)
 {
-	report_detail(report, "connect");
-	report_step(report, "resolve_address", times->resolve_address);
-	report_step(report, "resolve_route", times->resolve_route);
-	report_step(report, "connect", times->connect);
-	report_end(report);
-}
-
-void target_report(const struct target *target, struct report *report)
-{
-	/* The name must be the only field before the figures: it is their label for Prometheus. */
-	report_text(report, "target", target_name(target));
-	ping_record_report(&target->record, target->size, report);
-	if (!report->format->omits_empty) {
-		connect_times_report(&target->times, report);
-		report_flag(report, "failed", target->ended && target->outcome);
-		path_report(report, &target->path);
-	}
-	report_text(report, "verdict", !target->ended ? NULL : target->outcome ? "fail" : "pass");
-	report_text(report, "error", target->error);
+	target->index = index;
+	target->name = target_name(target);
+	target->record.counts.size = target->size;
+	figures_report(report, target_figures, target, NULL);
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

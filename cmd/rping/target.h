@@ -54,14 +54,6 @@ struct targets {
 	void *context;
 };
 
-/* Durations of the connection steps, nanoseconds; 0: not reached. */
-struct connect_times {
-	int64_t begun; /* start of the current step, on the clock */
-	int64_t resolve_address;
-	int64_t resolve_route;
-	int64_t connect;
-};
-
 struct target {
 	struct target *next; /* the owner's queue */
 	struct targets *all;
@@ -85,7 +77,13 @@ struct target {
 	bool is_connecting;   /* for the owner: one of CONNECTING_MAX */
 	bool ended;
 	enum outcome outcome;
-	char *error;	/* the first error, for the report; NULL: none */
+
+	/* For the report: */
+	const char *index, *name;
+	const char *verdict; /* NULL until it has ended */
+	bool failed;
+	char *error; /* the first one; NULL: none */
+
 	struct log log; /* records the first error */
 	struct state state;
 	struct dial dial;
@@ -110,10 +108,8 @@ void target_interrupt(struct target *target, enum interruption reason);
 /* Returns the address and port; before the name is resolved, the address as given. */
 const char *target_name(const struct target *target);
 
-/* Adds the fields of the target to a report. */
-void target_report(const struct target *target, struct report *report);
-/* Adds "connect" to a report. */
-void connect_times_report(const struct connect_times *times, struct report *report);
+/* Adds the figures of the target to a report. index may be NULL. */
+void target_report(struct target *target, const char *index, struct report *report);
 
 /* Frees all resources, in any state, without an event. */
 void target_release(struct target *target);

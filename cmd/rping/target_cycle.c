@@ -68,7 +68,7 @@ static void start_ping(struct target *target)
 					 target);
 		target->sent_at = now;
 		target->slot.from = pace_slot(&target->pace, now);
-		ping_sent(&target->all->figures, &target->record, &target->slot);
+		ping_sent(&target->record, &target->slot);
 	}
 	advertise(target, SOURCE, TARGET_SOURCE_ADVERTISED);
 }
@@ -165,12 +165,15 @@ static void stream_ping(const struct target *target, int64_t round_trip, bool ve
 
 static void count(struct target *target, int64_t now, bool verified)
 {
+	int64_t round_trip = now - target->sent_at;
+
 	if (target->sent_at) {
 		target->slot.to = pace_slot_end(&target->pace, now);
-		ping_answered(&target->all->figures, &target->record, &target->slot, now - target->sent_at, verified);
-		stream_ping(target, now - target->sent_at, verified);
+		ping_answered(&target->record, &target->slot, round_trip, verified);
+		histogram_add(&target->all->figures.round_trip, round_trip);
+		stream_ping(target, round_trip, verified);
 	} else {
-		ping_warmed_up(&target->all->figures, &target->record);
+		target->record.counts.warmup++;
 	}
 	target->sent_at = 0;
 }

@@ -52,15 +52,25 @@ enum {
 };
 
 struct result {
+	const char *command;
 	const char *verdict; /* NULL until the part has ended */
 	const char *reason;  /* of a skipped part */
 	int64_t started;
-	int64_t ended;
+	int64_t duration; /* 0 until the part has ended */
+};
+
+static const struct figure result_figures[] = {
+	FIGURE(TEXT, "command", struct result, command),
+	FIGURE(TEXT, "verdict", struct result, verdict),
+	FIGURE(TEXT, "reason", struct result, reason),
+	FIGURE(TIME, "duration", struct result, duration),
+	FIGURES_END,
 };
 
 struct selftest {
 	struct environment *environment;
 	const struct selftest_options *options;
+	const char *target;
 	const char *name; /* the log's name, without that of a part */
 	char part_name[CHILD_RUN_NAME_SIZE];
 	struct testbed testbed;
@@ -68,9 +78,7 @@ struct selftest {
 	struct part part;
 	struct result results[PARTS];
 	unsigned next;
-	unsigned passed;
-	unsigned failed;
-	unsigned skipped;
+	uint64_t passed, failed, skipped;
 	bool interrupted;
 };
 
@@ -78,21 +86,21 @@ static void selftest_finish(struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
 	const struct verdict verdict = { .device = selftest->testbed.domain.device };
-	unsigned done = selftest->passed + selftest->failed + selftest->skipped;
+	uint64_t done = selftest->passed + selftest->failed + selftest->skipped;
 	char skipped[32] = "";
 
 	if (selftest->interrupted && done < PARTS) {
-		log_error(&environment->log, NULL, "ended early, after %u of %u parts", done, (unsigned)PARTS);
+		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " of %u parts", done, (unsigned)PARTS);
 		environment_note(environment, OUTCOME_FAILED);
 	}
 	if (selftest->skipped)
-		snprintf(skipped, sizeof(skipped), ", %u skipped", selftest->skipped);
+		snprintf(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
 	if (environment->outcome)
-		environment_finish(environment, OUTCOME_OK, &verdict, "%u of %u parts passed%s", selftest->passed,
-				   (unsigned)PARTS, skipped);
+		environment_finish(environment, OUTCOME_OK, &verdict, "%" PRIu64 " of %u parts passed%s",
+				   selftest->passed, (unsigned)PARTS, skipped);
 	else
-		environment_finish(environment, OUTCOME_OK, &verdict, "ok: %u part%s passed%s", selftest->passed,
-				   units_plural(selftest->passed), skipped);
+		environment_finish(environment, OUTCOME_OK, &verdict, "ok: %" PRIu64 " part%s passed%s",
+				   selftest->passed, units_plural(selftest->passed), skipped);
 }
 
 /* --verbose: the output of a child run, each line after its role. */
@@ -108,33 +116,19 @@ static void print_output(const struct selftest *selftest, const struct child_run
 	}
 }
 
-static void report_result(const struct selftest *selftest, unsigned index, struct report *report)
-{
-	const struct result *result = &selftest->results[index];
-
-	report_text(report, "command", parts[index].command);
-	report_text(report, "verdict", result->verdict);
-	report_text(report, "reason", result->reason);
-	if (result->ended)
-		report_time(report, "duration", result->ended - result->started);
-	else
-		report_none(report, "duration", REPORT_TIME);
-}
-
 static void record_verdict(struct selftest *selftest, const char *verdict, const char *reason)
 {
-	unsigned index = selftest->next - 1;
-	struct result *result = &selftest->results[index];
+	struct result *result = &selftest->results[selftest->next - 1];
 	struct report *record;
 
 	result->verdict = verdict;
 	result->reason = reason;
 	if (result->started)
-		result->ended = clock_now();
+		result->duration = clock_now() - result->started;
 	record = environment_begin_record(selftest->environment, "part");
 	if (!record)
 		return;
-	report_result(selftest, index, record);
+	figures_report(record, result_figures, result, NULL);
 	environment_end_record(selftest->environment);
 }
 
@@ -321,6 +315,9 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	}
 	selftest->environment = environment;
 	selftest->options = options;
+	selftest->target = selftest->options->address;
+	for (unsigned i = 0; i < PARTS; i++)
+		selftest->results[i].command = parts[i].command;
 	selftest->name = environment->log.name;
 	outcome = testbed_open(environment, options, &selftest->testbed);
 	if (!outcome) {
@@ -351,22 +348,27 @@ static void selftest_interrupt(void *state, enum interruption reason)
 	selftest_finish(selftest);
 }
 
-static void selftest_report(void *state, struct report *report, enum report_span span)
+static void report_parts(struct report *report, const void *member)
 {
-	const struct selftest *selftest = state;
-
-	(void)span;
-	report_text(report, "target", selftest->options->address);
-	report_count(report, "passes", selftest->passed);
-	report_count(report, "failures", selftest->failed);
-	report_count(report, "skips", selftest->skipped);
-	report_list(report, "parts");
 	for (unsigned i = 0; i < PARTS; i++) {
 		report_object(report, NULL);
-		report_result(selftest, i, report);
+		figures_report(report, result_figures, (const struct result *)member + i, NULL);
 		report_end(report);
 	}
-	report_end(report);
+}
+
+static const struct figure selftest_figures[] = {
+	FIGURE(TEXT, "target", struct selftest, target),
+	FIGURE(COUNT, "passes", struct selftest, passed),
+	FIGURE(COUNT, "failures", struct selftest, failed),
+	FIGURE(COUNT, "skips", struct selftest, skipped),
+	FIGURES_OF_CODE(LIST, "parts", struct selftest, results, report_parts),
+	FIGURES_END,
+};
+
+static struct figures selftest_figures_update(void *state)
+{
+	return (struct figures){ .rows = selftest_figures, .values = state };
 }
 
 static void selftest_stop(void *state)
@@ -391,6 +393,6 @@ const struct command selftest_command = {
 	.check = selftest_check,
 	.start = selftest_start,
 	.interrupt = selftest_interrupt,
-	.report = selftest_report,
+	.figures = WITH_REPORT ? selftest_figures_update : NULL,
 	.stop = selftest_stop,
 };

@@ -21,7 +21,7 @@ static enum outcome start_resolving(struct ucmatose_connection *connection)
 	enum outcome outcome;
 
 	if (!connection->index) {
-		ucmatose_figures_try(&run->figures, clock_now());
+		ucmatose_figures_try(run, clock_now());
 		options.log = &run->dial.log;
 	}
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &ucmatose_connection_handlers,

@@ -61,7 +61,7 @@ static void count_state(struct ucmatose *run, enum connection_state state)
 	else if (state == CONNECTION_RECEIVING)
 		ucmatose_figures_start(&run->figures, ACTIVITY_RECEIVING, now);
 	else if (state == CONNECTION_FAILED)
-		ucmatose_figures_failed(&run->figures);
+		run->figures.failed++;
 }
 
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
@@ -76,7 +76,7 @@ static void end_step(struct ucmatose_connection *connection, enum step step)
 
 	ucmatose_connection_begin_step(connection);
 	if (connection->index >= run->options->warmup)
-		ucmatose_figures_step(&run->figures, step, connection->step_began - began);
+		histogram_add(&run->figures.steps[step], connection->step_began - began);
 }
 
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
@@ -220,8 +220,8 @@ static void connection_established(struct ucmatose_connection *connection, const
 	struct hello hello;
 
 	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
-	if (!run->figures.total.activities[ACTIVITY_CONNECTING].count)
-		endpoint_path(connection->endpoint, &run->path);
+	if (!run->figures.activities[ACTIVITY_CONNECTING].count)
+		endpoint_path(connection->endpoint, &run->figures.path);
 	if (!connection->index)
 		dial_stop(&run->dial);
 	if (!run->is_server && read_hello(event, &hello)) {

@@ -6,150 +6,84 @@
 #include "cmd/path.h"
 #include "cmd/ucmatose/ucmatose.h"
 
-static void span_start(struct figures_span *span, enum activity activity, int64_t now)
-{
-	if (!span->activities[activity].started)
-		span->activities[activity].started = now;
-}
+#define ROW(kind, name, member, ...) FIGURE(kind, name, struct ucmatose_figures, member, __VA_ARGS__)
+
+static const struct figure ucmatose_figures[] = {
+	ROW(TEXT, "role", role),
+	ROW(TEXT, "target", target),
+	FIGURES_OF_CODE(OBJECT, "path", struct ucmatose_figures, path, path_report, .flags = FIGURE_NOT_LINE),
+	FIGURES_OPEN("connections"),
+	ROW(GAUGE, "asked", asked),
+	ROW(COUNT, "made", activities[ACTIVITY_CONNECTING].count),
+	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
+	ROW(COUNT, "refused", refused),
+	ROW(GAUGE, "warmup", warmup),
+	ROW(RATE, "rate", activities[ACTIVITY_CONNECTING]),
+	FIGURES_CLOSE,
+	ROW(HISTOGRAM, "resolve_address", steps[STEP_RESOLVE_ADDRESS]),
+	ROW(HISTOGRAM, "resolve_route", steps[STEP_RESOLVE_ROUTE]),
+	ROW(HISTOGRAM, "connect", steps[STEP_CONNECT]),
+	ROW(HISTOGRAM, "accept", steps[STEP_ACCEPT]),
+	ROW(HISTOGRAM, "disconnect", steps[STEP_DISCONNECT]),
+	FIGURES_OPEN("messages"),
+	ROW(GAUGE, "size", size),
+	ROW(COUNT, "sent", activities[ACTIVITY_SENDING].count),
+	ROW(COUNT, "received", activities[ACTIVITY_RECEIVING].count),
+	ROW(COUNT, "verified", verified),
+	ROW(RATE, "sent_rate", activities[ACTIVITY_SENDING]),
+	ROW(RATE, "received_rate", activities[ACTIVITY_RECEIVING]),
+	ROW(BANDWIDTH, "sent_bytes", activities[ACTIVITY_SENDING]),
+	ROW(BANDWIDTH, "received_bytes", activities[ACTIVITY_RECEIVING]),
+	FIGURES_CLOSE,
+	FIGURES_END,
+};
 
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	span_start(&figures->total, activity, now);
-	span_start(&figures->interval, activity, now);
-}
-
-static void activity_restart(struct activity_record *record, int64_t now)
-{
-	if (record->started && !record->count)
-		record->started = now;
+	if (!figures->activities[activity].from)
+		figures->activities[activity].from = now;
 }
 
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	activity_restart(&figures->total.activities[activity], now);
-	activity_restart(&figures->interval.activities[activity], now);
+	struct rate *rate = &figures->activities[activity];
+
+	if (rate->from && !rate->count)
+		rate->from = now;
 }
 
-void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now)
+void ucmatose_figures_try(struct ucmatose *run, int64_t now)
 {
-	memset(figures->total.steps, 0, sizeof(figures->total.steps));
-	memset(figures->interval.steps, 0, sizeof(figures->interval.steps));
-	ucmatose_figures_restart(figures, ACTIVITY_CONNECTING, now);
-}
-
-static void span_count(struct figures_span *span, enum activity activity, int64_t now)
-{
-	span->activities[activity].count++;
-	span->activities[activity].ended = now;
+	memset(run->figures.steps, 0, sizeof(run->figures.steps));
+	memset(run->before.steps, 0, sizeof(run->before.steps));
+	ucmatose_figures_restart(&run->figures, ACTIVITY_CONNECTING, now);
 }
 
 void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, int64_t now)
 {
-	span_count(&figures->total, activity, now);
-	span_count(&figures->interval, activity, now);
+	figures->activities[activity].count++;
+	figures->activities[activity].to = now;
 }
 
-void ucmatose_figures_failed(struct ucmatose_figures *figures)
-{
-	figures->total.failed++;
-	figures->interval.failed++;
-}
-
-void ucmatose_figures_refused(struct ucmatose_figures *figures)
-{
-	figures->total.refused++;
-	figures->interval.refused++;
-}
-
-void ucmatose_figures_verified(struct ucmatose_figures *figures)
-{
-	figures->total.verified++;
-	figures->interval.verified++;
-}
-
-void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int64_t time)
-{
-	histogram_add(&figures->total.steps[step], time);
-	histogram_add(&figures->interval.steps[step], time);
-}
-
-/* Activities that have started count from the start of the interval. */
-void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now)
-{
-	memset(&figures->interval, 0, sizeof(figures->interval));
-	for (int i = 0; i < ACTIVITIES; i++)
-		if (figures->total.activities[i].started)
-			figures->interval.activities[i].started = now;
-}
-
-/* The duration of an activity, pauses included: it ends when no connection is in its state any more. */
-static int64_t activity_time(const struct ucmatose *run, const struct figures_span *span, enum activity activity)
+struct figures ucmatose_figures_update(void *state)
 {
 	static const enum connection_state states[ACTIVITIES] = {
 		[ACTIVITY_CONNECTING] = CONNECTION_CONNECTING,
 		[ACTIVITY_SENDING] = CONNECTION_SENDING,
 		[ACTIVITY_RECEIVING] = CONNECTION_RECEIVING,
 	};
-	const struct activity_record *record = &span->activities[activity];
-
-	if (!record->started)
-		return 0;
-	return (run->in_state[states[activity]] ? clock_now() : record->ended) - record->started;
-}
-
-static void report_connections(const struct ucmatose *run, const struct figures_span *span, struct report *report)
-{
-	uint64_t made = span->activities[ACTIVITY_CONNECTING].count;
-
-	report_object(report, "connections");
-	report_count(report, "asked", run->wanted);
-	report_count(report, "made", made);
-	report_failed(report, span->failed);
-	report_count(report, "refused", span->refused);
-	report_count(report, "warmup",
-		     run->options->warmup < run->wanted ? (uint64_t)run->options->warmup : run->wanted);
-	report_rate(report, "rate", made, activity_time(run, span, ACTIVITY_CONNECTING));
-	report_end(report);
-}
-
-static void report_messages(const struct ucmatose *run, const struct figures_span *span, struct report *report)
-{
-	uint64_t sent = span->activities[ACTIVITY_SENDING].count;
-	uint64_t received = span->activities[ACTIVITY_RECEIVING].count;
-	int64_t sending = activity_time(run, span, ACTIVITY_SENDING),
-		receiving = activity_time(run, span, ACTIVITY_RECEIVING);
-	uint64_t size = (uint64_t)run->options->size;
-
-	report_object(report, "messages");
-	report_count(report, "size", size);
-	report_count(report, "sent", sent);
-	report_count(report, "received", received);
-	report_count(report, "verified", span->verified);
-	report_rate(report, "sent_rate", sent, sending);
-	report_rate(report, "received_rate", received, receiving);
-	report_bandwidth(report, "sent_bytes", sent * size, sending);
-	report_bandwidth(report, "received_bytes", received * size, receiving);
-	report_end(report);
-}
-
-void ucmatose_report(const struct ucmatose *run, struct report *report, enum report_span span)
-{
-	static const char *const names[STEPS] = {
-		[STEP_RESOLVE_ADDRESS] = "resolve_address",
-		[STEP_RESOLVE_ROUTE] = "resolve_route",
-		[STEP_CONNECT] = "connect",
-		[STEP_ACCEPT] = "accept",
-		[STEP_DISCONNECT] = "disconnect",
-	};
-	const struct figures_span *found = span == REPORT_INTERVAL ? &run->figures.interval : &run->figures.total;
+	struct ucmatose *run = state;
+	struct ucmatose_figures *figures = &run->figures;
 	const char *target = run->is_server ? run->options->bind : run->options->server;
-	char any[ADDRESS_TEXT_SIZE];
 
-	report_text(report, "role", run->is_server ? "server" : "client");
-	report_text(report, "target", target ? target : run->source.family ? address_host(&run->source, any) : NULL);
-	path_report(report, &run->path);
-	report_connections(run, found, report);
-	for (int i = 0; i < STEPS; i++)
-		report_histogram(report, names[i], &found->steps[i]);
-	report_messages(run, found, report);
+	figures->role = run->is_server ? "server" : "client";
+	figures->target = target ? target : run->source.family ? address_host(&run->source, figures->source) : NULL;
+	figures->asked = run->wanted;
+	figures->warmup = run->options->warmup < run->wanted ? (uint64_t)run->options->warmup : run->wanted;
+	figures->size = (uint64_t)run->options->size;
+	for (int i = 0; i < ACTIVITIES; i++) {
+		figures->activities[i].bytes = figures->activities[i].count * figures->size;
+		figures->activities[i].goes_on = run->in_state[states[i]];
+	}
+	return (struct figures){ ucmatose_figures, figures, &run->before, sizeof(*figures) };
 }

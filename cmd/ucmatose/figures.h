@@ -15,7 +15,10 @@
 
 #include <stdint.h>
 
-#include "core/histogram.h"
+#include "core/figures.h"
+#include "transport/transport.h"
+
+struct ucmatose;
 
 enum step {
 	STEP_RESOLVE_ADDRESS,
@@ -34,36 +37,28 @@ enum activity {
 	ACTIVITIES,
 };
 
-/* Of the whole run, or of an interval. */
-struct figures_span {
-	struct activity_record {
-		uint64_t count;
-		int64_t started; /* 0: not yet */
-		int64_t ended;	 /* time of the last count */
-	} activities[ACTIVITIES];
-	uint64_t failed;
-	uint64_t refused;  /* requests beyond -c or of another client */
-	uint64_t verified; /* messages received whose bytes were compared */
-	struct histogram steps[STEPS];
-};
-
 /* Zero it before use. */
 struct ucmatose_figures {
-	struct figures_span total;
-	struct figures_span interval;
+	const char *role;
+	const char *target;
+	char source[ADDRESS_TEXT_SIZE]; /* the text of target, if it was not given as one */
+	struct path path;		/* of the first connection established */
+	uint64_t asked;
+	uint64_t warmup;
+	uint64_t failed;
+	uint64_t refused;  /* requests beyond -c or of another client */
+	uint64_t size;	   /* bytes of a message */
+	uint64_t verified; /* messages received whose bytes were compared */
+	struct rate activities[ACTIVITIES];
+	struct histogram steps[STEPS];
 };
 
 /* Starts an activity; ignored if it has started. */
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now);
 /* The first connection is tried or retried: discards the times of earlier tries. */
-void ucmatose_figures_try(struct ucmatose_figures *figures, int64_t now);
+void ucmatose_figures_try(struct ucmatose *run, int64_t now);
 /* Restarts the time of an activity that has started and has counted nothing yet. */
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now);
 void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, int64_t now);
-void ucmatose_figures_failed(struct ucmatose_figures *figures);
-void ucmatose_figures_refused(struct ucmatose_figures *figures);
-void ucmatose_figures_verified(struct ucmatose_figures *figures);
-void ucmatose_figures_step(struct ucmatose_figures *figures, enum step step, int64_t time);
-void ucmatose_figures_next_interval(struct ucmatose_figures *figures, int64_t now);
 
 #endif

@@ -323,8 +323,8 @@ static void finish_passed(const struct ucmatose *run, const struct verdict *verd
 	if (run->messages && ours && ours < run->wanted)
 		snprintf(stock, sizeof(stock), " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
 			 run->wanted - ours);
-	if (run->figures.total.refused)
-		snprintf(refused, sizeof(refused), ", %" PRIu64 " more refused", run->figures.total.refused);
+	if (run->figures.refused)
+		snprintf(refused, sizeof(refused), ", %" PRIu64 " more refused", run->figures.refused);
 	environment_finish(run->environment, OUTCOME_OK, verdict, "%" PRIu32 " connection%s%s%s%s", run->wanted,
 			   units_plural(run->wanted), sent, stock, refused);
 }
@@ -334,7 +334,7 @@ static void ucmatose_finish(struct ucmatose *run)
 	struct environment *environment = run->environment;
 	const struct verdict verdict = {
 		.device = run->device,
-		.has_figures = run->figures.total.activities[ACTIVITY_CONNECTING].count,
+		.has_figures = run->figures.activities[ACTIVITY_CONNECTING].count,
 	};
 	uint32_t verified = 0;
 

@@ -139,9 +139,9 @@ void ucmatose_server_drop_request(struct ucmatose_connection *connection)
 
 static void reject_request(struct ucmatose *run, struct endpoint *request, const char *reason)
 {
-	if (!run->figures.total.refused)
+	if (!run->figures.refused)
 		fprintf(environment_output(run->environment), "cmatose: refusing a connection: %s\n", reason);
-	ucmatose_figures_refused(&run->figures);
+	run->figures.refused++;
 	endpoint_reject(request, reason, strlen(reason));
 }
 

@@ -378,7 +378,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 		connection->received++;
 		ucmatose_figures_count(&run->figures, ACTIVITY_RECEIVING, run->progress);
 		if (connection->peer_is_ours)
-			ucmatose_figures_verified(&run->figures);
+			run->figures.verified++;
 	}
 	connection->consumed++;
 	free_receives = connection->memory->depth - (connection->posted - connection->consumed);

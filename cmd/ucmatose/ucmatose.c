@@ -246,18 +246,6 @@ failed:
 	return outcome;
 }
 
-static void report_run(void *state, struct report *report, enum report_span span)
-{
-	ucmatose_report(state, report, span);
-}
-
-static void ucmatose_interval_over(void *state)
-{
-	struct ucmatose *run = state;
-
-	ucmatose_figures_next_interval(&run->figures, clock_now());
-}
-
 static void ucmatose_stop(void *state)
 {
 	struct ucmatose *run = state;
@@ -294,7 +282,6 @@ const struct command ucmatose_command = {
 	.check = ucmatose_check,
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
-	.report = WITH_REPORT ? report_run : NULL,
-	.interval_over = WITH_REPORT ? ucmatose_interval_over : NULL,
+	.figures = WITH_REPORT ? ucmatose_figures_update : NULL,
 	.stop = ucmatose_stop,
 };

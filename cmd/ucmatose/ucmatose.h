@@ -122,12 +122,11 @@ struct ucmatose {
 	enum interruption interruption; /* 0: none */
 	struct address source;		/* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
-	struct path path;	       /* of the first connection established */
 	struct dial dial;	       /* of a client's first connection */
 	struct loop_timer phase_timer; /* starts the next phase from the loop */
 	struct loop_timer watchdog;    /* no progress, or no client (--idle-timeout) */
 	struct resolver bind_resolver;
-	struct ucmatose_figures figures;
+	struct ucmatose_figures figures, before;
 };
 
 /* phases.c */
@@ -174,7 +173,7 @@ void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_conn
 bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello);
 
 /* figures.c */
-void ucmatose_report(const struct ucmatose *run, struct report *report, enum report_span span);
+struct figures ucmatose_figures_update(void *state);
 
 /* transfer.c */
 /* Creates the QP, assigns memory and posts the first receives. The domain must be known. */

@@ -56,6 +56,9 @@ struct state {
 	struct environment *environment;
 	struct loop_timer timer;
 	struct loop_timer work;
+	struct figures_of_run {
+		struct rate rate;
+	} figures, before;
 };
 
 static const struct verdict no_figures = { .device = NULL };
@@ -129,11 +132,11 @@ static struct state *make_state(struct environment *environment, void **context)
 	return state;
 }
 
-static void report_nothing(void *context, struct report *report, enum report_span span)
+static const struct figure no_rows[] = { FIGURES_END };
+
+static struct figures report_nothing(void *context)
 {
-	(void)context;
-	(void)report;
-	(void)span;
+	return (struct figures){ .rows = no_rows, .values = context };
 }
 
 static void stop(void *context)
@@ -818,7 +821,7 @@ static enum outcome start_and_finish_without_summary(struct environment *environ
 
 static void verdict_is_last_line(void **state)
 {
-	const struct command row = { .start = start_and_finish_with_the_interval, .report = report_nothing };
+	const struct command row = { .start = start_and_finish_with_the_interval, .figures = report_nothing };
 	struct child child = spawn(&row, "--interval-report 40ms");
 	struct result result = { 0 };
 
@@ -830,7 +833,7 @@ static void verdict_is_last_line(void **state)
 
 static void verdict_without_figures_is_last_line(void **state)
 {
-	const struct command row = { .start = start_and_finish_without_summary, .report = report_nothing };
+	const struct command row = { .start = start_and_finish_without_summary, .figures = report_nothing };
 
 	(void)state;
 	/* The interval is due in the same iteration, then later. */
@@ -861,7 +864,7 @@ static enum outcome start_and_delay_interval(struct environment *environment, co
 
 static void intervals_do_not_overlap(void **state)
 {
-	const struct command row = { .start = start_and_delay_interval, .report = report_nothing };
+	const struct command row = { .start = start_and_delay_interval, .figures = report_nothing };
 	struct child child = spawn(&row, "--interval-report 100ms");
 	struct result result = { 0 };
 	double from, to, before = 0;
@@ -878,11 +881,17 @@ static void intervals_do_not_overlap(void **state)
 	assert_true(count >= 2);
 }
 
-static void report_rate_only(void *context, struct report *report, enum report_span span)
+static const struct figure rate_figures[] = {
+	FIGURE(RATE, "rate", struct figures_of_run, rate),
+	FIGURES_END,
+};
+
+static struct figures report_rate_only(void *context)
 {
-	(void)context;
-	(void)span;
-	report_rate(report, "rate", 5, CLOCK_NS_PER_S);
+	struct state *state = context;
+
+	state->figures.rate = (struct rate){ .count = 5, .from = clock_now(), .to = clock_now() + CLOCK_NS_PER_S };
+	return (struct figures){ rate_figures, &state->figures, &state->before, sizeof(state->before) };
 }
 
 static void pass_a_day(void *context)
@@ -905,7 +914,7 @@ static enum outcome start_and_finish_after_interval(struct environment *environm
 
 static void very_short_last_interval_has_no_rate(void **state)
 {
-	const struct command row = { .start = start_and_finish_after_interval, .report = report_rate_only };
+	const struct command row = { .start = start_and_finish_after_interval, .figures = report_rate_only };
 	struct child child = spawn(&row, "--interval-report 24h");
 	struct result result = { 0 };
 	const char *first, *last;
@@ -939,17 +948,17 @@ static void finish_on_interrupt(void *context, enum interruption reason)
 	finish_now(context);
 }
 
-static void trace_interval(void *context)
+static struct figures trace_interval(void *context)
 {
-	(void)context;
 	trace("interval");
+	return report_nothing(context);
 }
 
 static void intervals_end_when_prometheus_file_fails(void **state)
 {
 	const struct command row = { .start = start_and_remove_folder,
 				     .interrupt = finish_on_interrupt,
-				     .interval_over = trace_interval };
+				     .figures = trace_interval };
 
 	char arguments[64], err[256];
 

@@ -70,11 +70,11 @@ static void assert_describes(const struct histogram *histogram, int64_t *samples
 	for (size_t i = 0; i < count; i++)
 		squares += ((double)samples[i] - sum / (double)count) * ((double)samples[i] - sum / (double)count);
 	deviation = square_root(squares / (double)count);
-	assert_int_equal(histogram->count, count);
-	assert_int_equal(histogram->minimum, samples[0]);
-	assert_int_equal(histogram->maximum, samples[count - 1]);
-	assert_true((double)histogram_average(histogram) <= sum / (double)count + 1e-3);
-	assert_true((double)histogram_average(histogram) > sum / (double)count - 1.001);
+	assert_int_equal(histogram->all.count, count);
+	assert_int_equal(histogram->all.minimum, samples[0]);
+	assert_int_equal(histogram->all.maximum, samples[count - 1]);
+	assert_true((double)samples_average(&histogram->all) <= sum / (double)count + 1e-3);
+	assert_true((double)samples_average(&histogram->all) > sum / (double)count - 1.001);
 	assert_true((double)histogram_deviation(histogram) <= deviation * 1.000001 + 1);
 	assert_true((double)histogram_deviation(histogram) >= deviation * 0.999999 - 1);
 	for (size_t i = 0; i < LENGTH(per_mille); i++) {
@@ -117,7 +117,7 @@ static void empty_histogram_is_zero(void **state)
 	FILE *stream = open_memstream(&text, &length);
 
 	(void)state;
-	assert_int_equal(histogram_average(histogram), 0);
+	assert_int_equal(samples_average(&histogram->all), 0);
 	assert_int_equal(histogram_deviation(histogram), 0);
 	assert_int_equal(histogram_percentile(histogram, 500), 0);
 	histogram_draw(histogram, "", stream);
@@ -134,12 +134,12 @@ static void samples_out_of_range_use_outer_buckets(void **state)
 
 	(void)state;
 	histogram_add(histogram, -5);
-	assert_int_equal(histogram->minimum, 0);
+	assert_int_equal(histogram->all.minimum, 0);
 	assert_int_equal(histogram->buckets[0], 1);
 	histogram_add(histogram, INT64_C(1) << 50);
 	histogram_add(histogram, INT64_C(1) << HISTOGRAM_BITS);
 	assert_int_equal(histogram->buckets[HISTOGRAM_BUCKETS - 1], 2);
-	assert_int_equal(histogram->maximum, INT64_C(1) << 50);
+	assert_int_equal(histogram->all.maximum, INT64_C(1) << 50);
 	assert_int_equal(histogram_percentile(histogram, 999), INT64_C(1) << 50);
 	free(histogram);
 }

@@ -40,9 +40,9 @@ static void fill(struct report *report)
 	report_object(report, "pings");
 	report_count(report, "sent", UINT64_MAX);
 	report_time(report, "wait", 1500);
-	report_rate(report, "rate", 3, 2000000000);
-	report_rate(report, "speed", 3, 0);
-	report_bandwidth(report, "payload", 3000, 2000000);
+	report_rate(report, "rate", REPORT_RATE, 3, 2000000000);
+	report_rate(report, "speed", REPORT_RATE, 3, 0);
+	report_rate(report, "payload", REPORT_BANDWIDTH, 3000, 2000000);
 	report_flag(report, "good", true);
 	report_text(report, "word", "yes");
 	report_object(report, "inside");
@@ -195,7 +195,7 @@ static void negative_time_is_zero(void **state)
 
 	(void)state;
 	report_time(report, "wait", -1);
-	report_rate(report, "rate", 3, -1);
+	report_rate(report, "rate", REPORT_RATE, 3, -1);
 	assert_written(&output, "{\"wait_ns\":0,\"rate_per_second\":null}\n");
 }
 
@@ -224,7 +224,7 @@ static void fill_with_unknown_values(struct report *report)
 	report_end(report);
 	report_object(report, "pings");
 	report_object(report, "inside");
-	report_none(report, "time", REPORT_TIME);
+	report_time_known(report, "time", 0);
 	report_end(report);
 	report_text(report, "nobody", NULL);
 	report_count(report, "sent", 1);
@@ -320,7 +320,7 @@ static void labels_in_prometheus(void **state)
 	longest[sizeof(longest) - 1] = 0;
 	report_text(report, "transport", "soft");
 	report_text(report, "nothing", NULL);
-	report_detail(report, "path");
+	report_object(report, "path");
 	report_text(report, "device", "udp");
 	report_end(report);
 	report_list(report, "list");

@@ -7,7 +7,7 @@
 #ifndef TEST_UNIT_FAKE_TRANSPORT_H
 #define TEST_UNIT_FAKE_TRANSPORT_H
 
-#include "test/unit/unit.h"
+#include "test/unit/figures.h"
 
 #include "cmd/command.h"
 #include "cmd/confinement.h"
@@ -45,6 +45,7 @@ struct fake {
 	struct environment environment;
 	const struct command *command;
 	void *state;
+	int64_t interval_began;
 	enum hello_tool tool;
 	struct capture errors;
 	unsigned regions_created, regions_destroyed;
@@ -385,32 +386,23 @@ static inline void absent(struct endpoint *endpoint)
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
 
-static inline char *report_text_of(struct fake *fake, enum report_span span)
-{
-	struct report report = { 0 };
-	char *text;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
-
-	report_open(&report, stream, &report_json);
-	fake->command->report(fake->state, &report, span);
-	report_close(&report);
-	fclose(stream);
-	return text;
-}
-
-static inline void assert_reports_of(struct fake *fake, enum report_span span, const char *words)
-{
-	char *text = report_text_of(fake, span);
-
-	if (!strstr(text, words))
-		fail_msg("%s is not in: %s", words, text);
-	free(text);
-}
-
 static inline void assert_reports(struct fake *fake, const char *words)
 {
-	assert_reports_of(fake, REPORT_TOTAL, words);
+	assert_reports_since(fake->command->figures(fake->state), NULL, 0, words);
+}
+
+/* An interval begins. */
+static inline void next_interval(struct fake *fake)
+{
+	figures_copy(fake->command->figures(fake->state));
+	fake->interval_began = clock_now();
+}
+
+static inline void assert_reports_interval(struct fake *fake, const char *words)
+{
+	struct figures figures = fake->command->figures(fake->state);
+
+	assert_reports_since(figures, figures.before, fake->interval_began, words);
 }
 
 static inline void time_is_over(void *context)

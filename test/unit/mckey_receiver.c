@@ -8,6 +8,7 @@
 #include "cmd/mckey/mckey.h"
 #include "cmd/table.h"
 #include "test/unit/fake_clock.h"
+#include "test/unit/figures.h"
 
 enum {
 	SIZE = 100,
@@ -279,7 +280,7 @@ static void foreign_datagrams_are_ignored(void **state)
 	assert_int_equal(bench->run.sources.count, 0);
 	receive_all(bench, 0, 17, 1, 0, 2, 2);
 	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
-	assert_int_equal(bench->run.foreign, 3);
+	assert_int_equal(bench->run.figures.foreign, 3);
 	bench_destroy(bench);
 }
 
@@ -470,18 +471,14 @@ static void last_datagram_of_duration_ends_the_run(void **state)
 static void figures_are_those_of_the_windows(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
-	struct report report = { 0 };
-	size_t length;
-	char *text;
 
 	(void)state;
 	receive_all(bench, 0, 17, 1, 0, 3, 10);
-	figures_next_interval(&bench->run);
+	figures_copy(figures_update(&bench->run));
 	receive_all(bench, 0, 17, 1, 5, 7, 10);
 	receive_all(bench, 0, 17, 1, 2, 3, 10);
 	receive_all(bench, 0, 17, 1, 4, 5, 10);
 	for (int i = 0; i < 3; i++) {
-		static const enum report_span spans[] = { REPORT_TOTAL, REPORT_INTERVAL, REPORT_TOTAL };
 		static const char *const figures[] = {
 			"\"received\":6,\"lost\":1,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
 			"\"received\":3,\"lost\":1,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
@@ -489,12 +486,8 @@ static void figures_are_those_of_the_windows(void **state)
 		};
 
 		bench->run.ended = i == 2;
-		report_open(&report, open_memstream(&text, &length), &report_json);
-		figures_report(&bench->run, &report, spans[i]);
-		report_close(&report);
-		fclose(report.stream);
-		assert_non_null(strstr(text, figures[i]));
-		free(text);
+		assert_reports_since(figures_update(&bench->run), i == 1 ? &bench->run.before : NULL, clock_now(),
+				     figures[i]);
 	}
 	bench_end(bench, OUTCOME_FAILED);
 	bench_destroy(bench);
@@ -503,16 +496,11 @@ static void figures_are_those_of_the_windows(void **state)
 /* The rate in the report after traffic of this time. */
 static bool reports(struct bench *bench, int64_t lasted, const char *figures)
 {
-	struct report report = { 0 };
-	size_t length;
-	char *text;
 	bool found;
+	char *text;
 
 	bench->run.traffic_began = bench->run.traffic_ended - lasted;
-	report_open(&report, open_memstream(&text, &length), &report_json);
-	figures_report(&bench->run, &report, REPORT_TOTAL);
-	report_close(&report);
-	fclose(report.stream);
+	text = report_text_since(figures_update(&bench->run), NULL, 0);
 	found = strstr(text, figures);
 	free(text);
 	return found;

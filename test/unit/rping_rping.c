@@ -295,7 +295,7 @@ static void client_hints_at_the_size_limit_of_a_stock_server(void **state)
 
 static unsigned reported_times(struct fake *fake, const char *words)
 {
-	char *text = report_text_of(fake, REPORT_TOTAL);
+	char *text = report_text_since(fake->command->figures(fake->state), NULL, 0);
 	unsigned times = 0;
 
 	for (const char *place = strstr(text, words); place; place = strstr(place + 1, words))
@@ -423,7 +423,7 @@ static void client_pings_at_its_rate_for_its_duration(void **state)
 		fake->options.duration = rows[i].duration;
 		fake->options.count = rows[i].count;
 		endpoint = connected_client(fake, NULL);
-		rping_command.interval_over(fake->state);
+		next_interval(fake);
 		while (!of(endpoint)->disconnected) {
 			fake_clock_pass(rows[i].interval / 4);
 			pings(endpoint, 1);
@@ -432,8 +432,8 @@ static void client_pings_at_its_rate_for_its_duration(void **state)
 				run_for(fake, 3 * rows[i].interval / 4);
 			/* An interval that ends within a slot has the rate of the completed slots. */
 			if (count % 4 == 0) {
-				assert_reports_of(fake, REPORT_INTERVAL, rows[i].rate);
-				rping_command.interval_over(fake->state);
+				assert_reports_interval(fake, rows[i].rate);
+				next_interval(fake);
 			}
 		}
 		assert_int_equal(count, rows[i].pings);
@@ -1302,10 +1302,10 @@ static void server_reports_an_interval(void **state)
 	start(fake);
 	serve_one_client(fake);
 	serve_one_client(fake);
-	rping_command.interval_over(fake->state);
+	next_interval(fake);
 	serve_one_client(fake);
-	assert_reports_of(fake, REPORT_INTERVAL,
-			  "\"served\":{\"clients\":1,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":1,");
+	assert_reports_interval(fake,
+				"\"served\":{\"clients\":1,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":1,");
 	assert_reports(fake, "\"served\":{\"clients\":3,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":3,");
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_OK, "");

@@ -968,7 +968,7 @@ static void client_makes_its_connections(void **state)
 	second = connect_one(fake, 1, true);
 	assert_int_equal(of(second)->hello.connection, 1);
 	/* What is reported as the path is that of the first one. */
-	assert_int_equal(((struct ucmatose *)fake->state)->path.qpn, first->qpn);
+	assert_int_equal(((struct ucmatose *)fake->state)->figures.path.qpn, first->qpn);
 	assert_int_not_equal(first->qpn, second->qpn);
 	reply(first, 0);
 	run_for(fake, 300 * MS);

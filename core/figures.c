@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/figures.h"
+
+#include <string.h>
+
+#include "core/clock.h"
+
+static void add_count(struct report *report, const struct figure *row, const uint64_t *count, const uint64_t *before)
+{
+	uint64_t old = before ? *before : 0, increase = *count > old ? *count - old : 0;
+
+	if (increase || !(row->flags & FIGURE_NOT_0) || !report->format->omits_empty)
+		report_count(report, row->name, increase);
+}
+
+static void add_rate(struct report *report, const struct figure *row, const struct rate *rate,
+		     const struct rate *before)
+{
+	bool whole = before && row->flags & FIGURE_WHOLE;
+	int64_t from = rate->from, to = before && (whole || rate->goes_on) ? clock_now() : rate->to;
+
+	if (whole || (before && from && from < report->interval_began))
+		from = report->interval_began;
+	to = from ? to - from : 0;
+	if (row->kind == FIGURE_RATE)
+		report_rate(report, row->name, REPORT_RATE, rate->count - (before ? before->count : 0), to);
+	else
+		report_rate(report, row->name, REPORT_BANDWIDTH, rate->bytes - (before ? before->bytes : 0), to);
+}
+
+static void add_histogram(struct report *report, const char *name, const struct histogram *histogram,
+			  const struct histogram *before)
+{
+	struct histogram difference;
+
+	if (before)
+		histogram_difference(histogram, before, &difference);
+	report_histogram(report, name, before ? &difference : histogram);
+}
+
+static void add_figure(struct report *report, const struct figure *row, const void *member, const void *before)
+{
+	switch ((enum figure_kind)row->kind) {
+	case FIGURE_COUNT:
+	case FIGURE_GAUGE:
+		add_count(report, row, member, row->kind == FIGURE_GAUGE ? NULL : before);
+		break;
+	case FIGURE_TIME:
+		report_time_known(report, row->name, *(const int64_t *)member);
+		break;
+	case FIGURE_RATE:
+	case FIGURE_BANDWIDTH:
+		add_rate(report, row, member, before);
+		break;
+	case FIGURE_TEXT:
+		report_text(report, row->name, *(const char *const *)member);
+		break;
+	case FIGURE_FLAG:
+		report_flag(report, row->name, *(const bool *)member);
+		break;
+	case FIGURE_SAMPLES:
+		report_samples(report, row->name, member);
+		break;
+	case FIGURE_HISTOGRAM:
+		add_histogram(report, row->name, member, before);
+		break;
+	case FIGURE_OBJECT:
+		report_object(report, row->name);
+		break;
+	case FIGURE_LIST:
+		report_list(report, row->name);
+		break;
+	case FIGURE_CLOSE:
+		report_end(report);
+		break;
+	case FIGURE_ROWS:
+		figures_report(report, row->rows, member, before);
+		break;
+	case FIGURE_CODE:
+		if (!before || !report_in_list(report))
+			row->add(report, member);
+		report_end(report);
+		break;
+	}
+}
+
+void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before)
+{
+	const char *old = before;
+
+	for (const struct figure *row = rows; row->kind; row++) {
+		if (!(row->flags & report->format->without))
+			add_figure(report, row, (const char *)values + row->offset, old ? old + row->offset : NULL);
+		else if (row->kind == FIGURE_OBJECT || row->kind == FIGURE_LIST)
+			while (row->kind != FIGURE_CLOSE && row->kind != FIGURE_CODE)
+				row++;
+	}
+}
+
+static void clear_recent(const struct figure *rows, char *values)
+{
+	for (const struct figure *row = rows; row->kind; row++) {
+		if (row->kind == FIGURE_HISTOGRAM)
+			((struct histogram *)(values + row->offset))->recent = (struct samples){ 0 };
+		else if (row->kind == FIGURE_ROWS)
+			clear_recent(row->rows, values + row->offset);
+	}
+}
+
+void figures_copy(struct figures figures)
+{
+	if (!figures.before)
+		return;
+	memcpy(figures.before, figures.values, figures.size);
+	clear_recent(figures.rows, figures.values);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The figures of a run as a table with one row per figure. A command keeps its figures in a struct, as totals since the
+ * start of the run. All formats use the rows. An interval is the difference of the struct and an earlier copy of it.
+ *
+ *   static const struct figure ping_figures[] = {
+ *           FIGURE(COUNT, "sent", struct ping_counts, sent),
+ *           FIGURES_END,
+ *   };
+ */
+#ifndef CORE_FIGURES_H
+#define CORE_FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/report.h"
+
+/* The member of the struct, and what an interval has of it. */
+enum figure_kind {
+	FIGURE_COUNT = 1, /* uint64_t: the increase; 0 if it has decreased */
+	FIGURE_GAUGE,	  /* uint64_t: the same value */
+	FIGURE_TIME,	  /* int64_t, nanoseconds; 0: not known. The same value */
+	FIGURE_RATE,	  /* struct rate: the increase of its count over the time in the interval */
+	FIGURE_BANDWIDTH, /* struct rate: the same of its bytes */
+	FIGURE_TEXT,	  /* const char *; NULL: not known. The same value */
+	FIGURE_FLAG,	  /* bool: the same value */
+	FIGURE_SAMPLES,	  /* struct samples: the same values; absent if there is none */
+	FIGURE_HISTOGRAM, /* struct histogram: histogram_difference() */
+	/* Without a member of their own: */
+	FIGURE_OBJECT, /* begins an object of the rows up to FIGURE_CLOSE */
+	FIGURE_LIST,   /* begins a list; empty in an interval */
+	FIGURE_CLOSE,
+	FIGURE_ROWS, /* the rows of another table */
+	FIGURE_CODE, /* what a function adds to the object or list, which it ends */
+};
+
+enum {
+	/* Formats without the figure. */
+	FIGURE_NOT_LINE = 1 << 0,
+	FIGURE_NOT_TEXT = 1 << 1, /* line and block */
+	FIGURE_NOT_JSON = 1 << 2,
+	FIGURE_NOT_PROMETHEUS = 1 << 3,
+	FIGURE_ONLY_TEXT = 1 << 4,
+	/* The text formats omit a count of 0, because scripts search logs for the word "failed". */
+	FIGURE_NOT_0 = 1 << 5,
+	/* The rate in an interval is over its whole length. */
+	FIGURE_WHOLE = 1 << 6,
+};
+
+/* A count over a time. */
+struct rate {
+	uint64_t count;
+	uint64_t bytes;
+	int64_t from; /* clock time; 0: not begun */
+	int64_t to;   /* of the last count */
+	bool goes_on; /* in an interval, the time lasts until now */
+};
+
+struct figure {
+	union {
+		const char *name;	   /* lower case with underscores */
+		const struct figure *rows; /* FIGURE_ROWS: of the same struct, or with offset, of a struct within it */
+		void (*add)(struct report *report, const void *member); /* FIGURE_CODE */
+	};
+	uint32_t offset;
+	uint8_t kind; /* 0 ends the table */
+	uint8_t flags;
+};
+
+/* A row: kind, name, struct, member, then flags. It does not compile with a count of 32 bits. */
+#define FIGURE(figure_kind, figure_name, type, member, ...)                                                            \
+	{ .name = figure_name,                                                                                         \
+	  .kind = FIGURE_##figure_kind,                                                                                \
+	  .offset = offsetof(type, member) +                                                                           \
+		    0 * sizeof(_Generic(((type *)0)->member, unsigned: *(struct too_short *)0, default: 0)),           \
+	  __VA_ARGS__ }
+/* An OBJECT of the rows up to FIGURES_CLOSE, in which no other begins. Its flags are theirs. */
+#define FIGURES_OPEN(figure_name, ...) { .name = figure_name, .kind = FIGURE_OBJECT, __VA_ARGS__ }
+#define FIGURES_CLOSE		       { .kind = FIGURE_CLOSE }
+/* The rows of a table for a struct within this one. */
+#define FIGURES_ROWS(table, ...) { .rows = table, .kind = FIGURE_ROWS, __VA_ARGS__ }
+#define FIGURES_END		 { .kind = 0 }
+/* An object of the rows of another table, for a member. */
+#define FIGURES_OF_ROWS(object_name, type, member, table, ...)                                                         \
+	FIGURES_OPEN(object_name, __VA_ARGS__), FIGURES_ROWS(table, .offset = offsetof(type, member)), FIGURES_CLOSE
+/* An OBJECT or LIST of what a function adds for a member. */
+#define FIGURES_OF_CODE(figure_kind, figure_name, type, member, function, ...)                                         \
+	{ .name = figure_name, .kind = FIGURE_##figure_kind, __VA_ARGS__ },                                            \
+	{                                                                                                              \
+		.add = function, .kind = FIGURE_CODE, .offset = offsetof(type, member)                                 \
+	}
+
+/* The figures of a run: a table, the struct that its rows describe, and room for a copy, without which all is total. */
+struct figures {
+	const struct figure *rows;
+	void *values;
+	void *before; /* the struct when the interval began; initially all zeros; may be NULL */
+	size_t size;
+};
+
+/*
+ * Adds the figures of the struct at values to a report. before is a copy of the struct at report->interval_began, or
+ * NULL for the totals.
+ */
+void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before);
+
+/* Begins an interval: copies the struct to before, if that is not NULL. */
+void figures_copy(struct figures figures);
+
+#endif

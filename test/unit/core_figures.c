@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Figures by their rows: totals, intervals, and what formats add or leave out. */
+#include "test/unit/figures.h"
+
+#include "test/unit/fake_clock.h"
+
+struct inner {
+	uint64_t lost;
+};
+
+struct sample {
+	const char *role;
+	const char *nothing;
+	uint64_t sent;
+	uint64_t failed;
+	uint64_t size;
+	int64_t time;
+	int64_t unknown;
+	bool good;
+	struct inner inner;
+	struct rate rate;
+	struct samples samples;
+	struct histogram histogram;
+};
+
+#define ROW(kind, name, member, ...) FIGURE(kind, name, struct sample, member, __VA_ARGS__)
+
+static const struct figure inner_rows[] = {
+	FIGURE(COUNT, "lost", struct inner, lost),
+	FIGURES_END,
+};
+
+static const struct figure rate_rows[] = {
+	ROW(RATE, "rate", rate),
+	ROW(RATE, "whole", rate, .flags = FIGURE_WHOLE),
+	ROW(BANDWIDTH, "bytes", rate),
+	FIGURES_END,
+};
+
+static void add_word(struct report *report, const void *member)
+{
+	report_text(report, "word", *(const char *const *)member);
+}
+
+static void add_entries(struct report *report, const void *member)
+{
+	for (int i = 0; i < 2; i++) {
+		report_object(report, NULL);
+		figures_report(report, inner_rows, member, NULL);
+		report_end(report);
+	}
+}
+
+static const struct figure rows[] = {
+	ROW(TEXT, "role", role),
+	ROW(TEXT, "nothing", nothing),
+	ROW(COUNT, "sent", sent),
+	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
+	ROW(GAUGE, "size", size),
+	ROW(TIME, "time", time, .flags = FIGURE_NOT_LINE),
+	ROW(TIME, "unknown", unknown),
+	ROW(FLAG, "good", good, .flags = FIGURE_ONLY_TEXT),
+	FIGURES_OF_ROWS("inner", struct sample, inner, inner_rows),
+	FIGURES_ROWS(rate_rows),
+	ROW(SAMPLES, "samples", samples),
+	FIGURES_OF_CODE(OBJECT, "object", struct sample, role, add_word, .flags = FIGURE_NOT_TEXT),
+	FIGURES_OF_CODE(LIST, "list", struct sample, inner, add_entries),
+	FIGURES_END,
+};
+
+static const struct figure histogram_rows[] = {
+	ROW(HISTOGRAM, "times", histogram),
+	FIGURES_END,
+};
+
+static const struct sample filled = {
+	.role = "client",
+	.sent = 7,
+	.size = 3,
+	.time = 5,
+	.good = true,
+	.inner.lost = 4,
+	.rate = { .count = 6, .bytes = 60, .from = CLOCK_NS_PER_S, .to = 3 * CLOCK_NS_PER_S },
+};
+
+static void assert_text(const struct report_format *format, const struct figure *table, const void *values,
+			const void *before, const char *expected)
+{
+	struct report report = { .prefix = "test", .interval_began = 2 * CLOCK_NS_PER_S };
+	size_t length;
+	char *text;
+
+	report_open(&report, open_memstream(&text, &length), format);
+	figures_report(&report, table, values, before);
+	report_close(&report);
+	fclose(report.stream);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void totals(void **state)
+{
+	struct sample sample = filled;
+
+	(void)state;
+	samples_add(&sample.samples, 2);
+	samples_add(&sample.samples, 4);
+	assert_text(&report_json, rows, &sample, NULL,
+		    "{\"role\":\"client\",\"nothing\":null,\"sent\":7,\"failed\":0,\"size\":3,\"time_ns\":5,"
+		    "\"unknown_ns\":null,\"inner\":{\"lost\":4},\"rate_per_second\":3.000,\"whole_per_second\":3.000,"
+		    "\"bytes_per_second\":30.000,\"samples\":{\"min_ns\":2,\"avg_ns\":3,\"max_ns\":4},"
+		    "\"object\":{\"word\":\"client\"},\"list\":[{\"lost\":4},{\"lost\":4}]}\n");
+	assert_text(&report_line, rows, &filled, NULL,
+		    "sent 7; size 3; good yes; inner: lost 4; rate 3/s; whole 3/s; bytes 30 B/s");
+	assert_text(&report_block, rows, &filled, NULL,
+		    "  sent: 7\n  size: 3\n  time: 5 ns\n  good: yes\n  inner: lost 4\n  rate: 3/s\n  whole: 3/s\n"
+		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
+}
+
+/* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */
+static void intervals(void **state)
+{
+	struct sample before = { .sent = 5, .size = 9, .inner.lost = 6, .rate = { .count = 4, .bytes = 40 } };
+	struct sample sample = filled;
+	struct figures figures = { .rows = rows, .values = &sample };
+
+	(void)state;
+	assert_text(&report_json, inner_rows, &filled.inner, &before.inner, "{\"lost\":0}\n");
+	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"sent\":2,\"failed\":0,\"size\":3,");
+	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"rate_per_second\":2.000,");
+	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"bytes_per_second\":20.000,");
+	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"list\":[]");
+	/* The interval has lasted 10 s, and half of it passes before the first count. */
+	fake_clock_pass(11 * CLOCK_NS_PER_S);
+	sample.rate.from = 7 * CLOCK_NS_PER_S;
+	sample.rate.goes_on = true;
+	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S,
+			     "\"rate_per_second\":0.400,\"whole_per_second\":0.200,\"bytes_per_second\":4.000,");
+}
+
+/* Of a histogram, the samples of the interval alone. */
+static void histogram_of_an_interval(void **state)
+{
+	static struct sample sample, before, alone;
+	struct figures figures = { histogram_rows, &sample, &before, sizeof(sample) };
+	struct histogram *difference = calloc(1, sizeof(*difference));
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		memset(&alone, 0, sizeof(alone));
+		for (int i = 0; i < 100 * round; i++) {
+			histogram_add(&sample.histogram, 1000000 / (round + 1) + i * i * i);
+			histogram_add(&alone.histogram, 1000000 / (round + 1) + i * i * i);
+		}
+		histogram_difference(&sample.histogram, &before.histogram, difference);
+		assert_memory_equal(&difference->all, &alone.histogram.all, sizeof(alone.histogram.all));
+		assert_memory_equal(difference->buckets, alone.histogram.buckets, sizeof(difference->buckets));
+		assert_int_equal(histogram_deviation(difference), histogram_deviation(&alone.histogram));
+		figures_copy(figures);
+	}
+	free(difference);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(totals),
+		cmocka_unit_test(intervals),
+		cmocka_unit_test(histogram_of_an_interval),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

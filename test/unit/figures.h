@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The figures of a command, as a report has them. */
+#ifndef TEST_UNIT_FIGURES_H
+#define TEST_UNIT_FIGURES_H
+
+#include "test/unit/unit.h"
+
+#include "core/figures.h"
+
+/* The figures as JSON: since before, or all if that is NULL. */
+static inline char *report_text_since(struct figures figures, const void *before, int64_t began)
+{
+	struct report report = { .interval_began = began };
+	char *text;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	report_open(&report, stream, &report_json);
+	figures_report(&report, figures.rows, figures.values, before);
+	report_close(&report);
+	fclose(stream);
+	return text;
+}
+
+static inline void assert_reports_since(struct figures figures, const void *before, int64_t began, const char *words)
+{
+	char *text = report_text_since(figures, before, began);
+
+	if (!strstr(text, words))
+		fail_msg("%s is not in: %s", words, text);
+	free(text);
+}
+
+#endif

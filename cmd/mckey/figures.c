@@ -153,7 +153,7 @@ struct figures figures_update(void *state)
 	figures->unfollowed = run->sources.unfollowed;
 	figures->rate.from = has_rate(run) ? run->traffic_began : 0;
 	figures->rate.to = run->traffic_ended;
-	figures->rate.goes_on = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING;
+	figures->rate.goes_on = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING || run->ended_in_traffic;
 	figures->run = run;
 	figures->received = statistics_of_all(run);
 	return (struct figures){ run->options->sender ? sender_figures : receiver_figures, figures, &run->before,

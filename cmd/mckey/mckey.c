@@ -204,6 +204,7 @@ void mckey_end(struct mckey_run *run, enum outcome outcome)
 		sender_print(run);
 	else if (run->phase == MCKEY_RECEIVING)
 		statistics_print(run);
+	run->ended_in_traffic = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING;
 	run->phase = MCKEY_ENDING;
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].endpoint)

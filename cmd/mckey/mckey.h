@@ -154,6 +154,7 @@ struct mckey_run {
 	int64_t traffic_began; /* start of sending, or first datagram received; 0 before */
 	int64_t traffic_ended; /* last send completion, or last counted datagram */
 	struct mckey_figures figures, before;
+	bool ended_in_traffic;		  /* the last interval lasts until the end, as the others do */
 	bool has_figures;		  /* the summary has something to show */
 	char verdict[MCKEY_VERDICT_SIZE]; /* its text */
 };

@@ -108,8 +108,9 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	server_close(server);
 	environment_finish(server->environment, outcome,
 			   &(struct verdict){ .has_figures = !server->one_shot && server->was_ready },
-			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served, units_plural(server->figures.served),
-			   rping_pings_text(server->pings, 0, pings), unconfirmed, failures);
+			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served,
+			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), unconfirmed,
+			   failures);
 }
 
 /* Ends the run when the server listens no more and has no sessions. */

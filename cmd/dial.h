@@ -3,9 +3,9 @@
  * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
  * again, at intervals, until a server accepts or the time is over.
  *
- * The owner makes the attempts, with dial->log as the endpoint's log. The errors of an attempt are held until its
- * result is known: they become hints if another address follows, are dropped if another try follows, and are reported
- * otherwise.
+ * An attempt is one address, a try all of them. The owner makes the attempts, with dial->log as the endpoint's log. The
+ * errors of an attempt are held until its result is known: they become hints if another address follows, are dropped if
+ * another try follows, and are reported otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H

@@ -120,7 +120,7 @@ static int reap_child(struct resolver *resolver)
 
 void resolver_stop(struct resolver *resolver)
 {
-	loop_timer_stop(&resolver->deadline);
+	loop_timer_stop(&resolver->timer);
 	if (!WITH_NAMES || resolver->child <= 0)
 		return;
 	loop_io_stop(&resolver->readable);
@@ -260,7 +260,7 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 	resolver->pipe = ends[0];
 	loop_io_start(resolver->loop, &resolver->readable, resolver->pipe, pipe_readable, resolver);
 	if (timeout)
-		loop_timer_start(resolver->loop, &resolver->deadline, timeout, resolver_timeout, resolver);
+		loop_timer_start(resolver->loop, &resolver->timer, timeout, resolver_timeout, resolver);
 	return OUTCOME_OK;
 }
 
@@ -327,5 +327,5 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 		if (!resolver->immediate)
 			return;
 	}
-	loop_timer_start(loop, &resolver->deadline, 0, finish_immediate, resolver);
+	loop_timer_start(loop, &resolver->timer, 0, finish_immediate, resolver);
 }

@@ -34,8 +34,8 @@ struct resolver {
 	resolver_callback *callback;
 	void *context;
 	struct loop_io readable;
-	struct loop_timer deadline; /* of the child; with time 0, delivers an immediate result */
-	enum outcome immediate;	    /* of a result that needs no child: a numeric address, or an error */
+	struct loop_timer timer; /* of the child; with time 0, delivers an immediate result */
+	enum outcome immediate;	 /* of a result that needs no child: a numeric address, or an error */
 	pid_t child;
 	int pipe;
 	size_t received; /* bytes of result */

@@ -25,20 +25,20 @@ bool state_change(const struct state_row *rows, unsigned from, unsigned to, cons
 
 void state_enter(struct state *state, unsigned next, const char *object)
 {
-	state_change(state->rows, state->now, next, state->log, "%s", object);
-	state->now = next;
+	state_change(state->rows, state->current, next, state->log, "%s", object);
+	state->current = next;
 	if (state->rows[next].waits)
-		loop_timer_start(state->loop, &state->deadline, state->timeout, state->expired, state->context);
+		loop_timer_start(state->loop, &state->timer, state->timeout, state->expired, state->context);
 	else
 		state_stop(state);
 }
 
 void state_stop(struct state *state)
 {
-	loop_timer_stop(&state->deadline);
+	loop_timer_stop(&state->timer);
 }
 
 const char *state_text(const struct state *state)
 {
-	return state->rows[state->now].text;
+	return state->rows[state->current].text;
 }

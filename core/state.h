@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* States of objects: which may follow which, the one setter that checks and traces, the deadline of those that wait. */
+/* States of objects: which may follow which, the one setter that checks and traces, the timer of those that wait. */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
@@ -14,11 +14,11 @@
 struct state_row {
 	const char *text; /* "connecting" */
 	unsigned next;	  /* STATE_BIT() of each state that may follow */
-	bool waits;	  /* has a deadline */
+	bool waits;	  /* has a timer */
 };
 
 /*
- * Checks and traces a transition, for objects that keep the state and the deadline themselves. Returns false, and
+ * Checks and traces a transition, for objects that keep the state and the timer themselves. Returns false, and
  * reports a defect of the program, if the table does not allow it. format gives the object's name, which is formatted
  * only if it is printed.
  */
@@ -27,18 +27,18 @@ bool state_change(const struct state_row *rows, unsigned from, unsigned to, cons
 
 struct state {
 	const struct state_row *rows;
-	unsigned now; /* an index of rows */
+	unsigned current; /* an index of rows */
 	struct loop *loop;
 	const struct log *log;
 	int64_t timeout; /* of a state that waits, nanoseconds */
 	loop_callback *expired;
 	void *context;
-	struct loop_timer deadline;
+	struct loop_timer timer;
 };
 
-/* Enters a state, with a fresh deadline if that one waits. object is the name in the trace. */
+/* Enters a state, with a fresh timer if that one waits. object is the name in the trace. */
 void state_enter(struct state *state, unsigned next, const char *object);
-/* Stops the deadline. Harmless on a state that is all zeros. */
+/* Stops the timer. Harmless on a state that is all zeros. */
 void state_stop(struct state *state);
 const char *state_text(const struct state *state);
 

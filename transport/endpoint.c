@@ -100,10 +100,10 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 		return false;
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
-		loop_timer_start(endpoint->transport->loop, &endpoint->deadline, endpoint->options.timeout,
+		loop_timer_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
 				 state_timed_out, endpoint);
 	else
-		loop_timer_stop(&endpoint->deadline);
+		loop_timer_stop(&endpoint->timer);
 	return true;
 }
 

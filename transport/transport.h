@@ -345,7 +345,7 @@ struct endpoint {
 	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
 	struct address local;
 	struct address peer;
-	struct loop_timer deadline; /* of the current state */
+	struct loop_timer timer; /* of the current state */
 };
 
 /* Copies options. Sends nothing. */

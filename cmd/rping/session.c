@@ -67,18 +67,18 @@ static void confirmation_expired(void *context);
 static void enter(struct session *session, enum session_state state)
 {
 	int64_t idle = session->options->idle_timeout, half = session->state.timeout / 2;
-	struct loop_timer *deadline = &session->state.deadline;
+	struct loop_timer *timer = &session->state.timer;
 	struct loop *loop = session->state.loop;
 
 	state_enter(&session->state, state, session->endpoint->name);
 	if (idle && ((state == SESSION_ANSWERED && idle <= half) || (state == SESSION_ESTABLISHED && idle < 2 * half)))
-		loop_timer_start(loop, deadline, idle, session_idle_expired, session);
+		loop_timer_start(loop, timer, idle, session_idle_expired, session);
 	else if (state == SESSION_ANSWERED)
-		loop_timer_start(loop, deadline, half, confirmation_due, session);
+		loop_timer_start(loop, timer, half, confirmation_due, session);
 	else if (state == SESSION_CONFIRMING || (state == SESSION_DRAINING && session->options->persistent))
-		loop_timer_start(loop, deadline, half, confirmation_expired, session);
+		loop_timer_start(loop, timer, half, confirmation_expired, session);
 	else if (state == SESSION_IDLE && idle)
-		loop_timer_start(loop, deadline, idle - half, session_idle_expired, session);
+		loop_timer_start(loop, timer, idle - half, session_idle_expired, session);
 }
 
 bool session_may_log(struct session *session)
@@ -93,7 +93,7 @@ bool session_may_log(struct session *session)
 
 bool session_is_connected(const struct session *session)
 {
-	return session->state.now >= SESSION_ESTABLISHED;
+	return session->state.current >= SESSION_ESTABLISHED;
 }
 
 /* The owner frees the session: the caller must not use it afterwards. */
@@ -106,7 +106,7 @@ static void end(struct session *session, enum outcome outcome)
 static enum outcome session_verdict(struct session *session)
 {
 	const struct endpoint *endpoint = session->endpoint;
-	bool interrupted = session->state.now == SESSION_DISCONNECTING;
+	bool interrupted = session->state.current == SESSION_DISCONNECTING;
 	/* A signal is the regular end of a persistent server and its sessions. */
 	bool open_ended = interrupted && session->options->persistent;
 	bool interrupted_early = session->deadline_passed || (interrupted && !open_ended && !session->answered);
@@ -174,7 +174,8 @@ static void session_timed_out(void *context)
 static void confirmation_expired(void *context)
 {
 	struct session *session = context;
-	bool may_be_all = session->answered + 1 >= session->expected_pings || session->state.now == SESSION_DRAINING;
+	bool may_be_all =
+		session->answered + 1 >= session->expected_pings || session->state.current == SESSION_DRAINING;
 
 	if (session->options->persistent && may_be_all)
 		end(session, OUTCOME_OK);
@@ -365,9 +366,9 @@ static void confirmation_due(void *context)
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
 static enum outcome confirmed(struct session *session)
 {
-	bool draining = session->state.now == SESSION_DRAINING;
+	bool draining = session->state.current == SESSION_DRAINING;
 
-	if (!draining && session->state.now != SESSION_CONFIRMING)
+	if (!draining && session->state.current != SESSION_CONFIRMING)
 		return OUTCOME_OK;
 	answer_delivered(session);
 	if (draining)
@@ -385,10 +386,10 @@ static enum outcome message_received(struct session *session, const struct compl
 		return outcome;
 	if (session->unconfirmed_answer)
 		rping_classic_completion(session->environment, "rdma write");
-	if (session->unconfirmed_answer || session->state.now == SESSION_AWAITING_SINK)
+	if (session->unconfirmed_answer || session->state.current == SESSION_AWAITING_SINK)
 		rping_classic_completion(session->environment, "send");
 	rping_classic_completion(session->environment, "recv");
-	switch ((enum session_state)session->state.now) {
+	switch ((enum session_state)session->state.current) {
 	case SESSION_ESTABLISHED:
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
@@ -426,7 +427,7 @@ static void session_completed(void *context, struct endpoint *endpoint, const st
 
 static void client_disconnected(struct session *session)
 {
-	switch ((enum session_state)session->state.now) {
+	switch ((enum session_state)session->state.current) {
 	case SESSION_ESTABLISHED:
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
@@ -542,7 +543,7 @@ void session_interrupt(struct session *session, enum interruption reason)
 {
 	enum outcome outcome;
 
-	if (session->state.now >= SESSION_DRAINING)
+	if (session->state.current >= SESSION_DRAINING)
 		return;
 	if (!session_is_connected(session)) {
 		end(session, OUTCOME_FAILED);

@@ -300,13 +300,13 @@ static void target_endpoint_event(void *context, struct endpoint *endpoint, cons
 		established(target, event);
 		break;
 	case EVENT_DISCONNECTED:
-		if (target->state.now == TARGET_DISCONNECTING)
+		if (target->state.current == TARGET_DISCONNECTING)
 			target_finish(target, target_verdict(target));
 		else
 			server_disconnected(target);
 		break;
 	case EVENT_FAILED:
-		if (target->state.now == TARGET_CONNECTING)
+		if (target->state.current == TARGET_CONNECTING)
 			dial_failed(&target->dial, event->outcome, is_busy(event));
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
@@ -440,9 +440,9 @@ void target_interrupt(struct target *target, enum interruption reason)
 {
 	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
-	if (reason == INTERRUPTION_NO_READER && target->state.now != TARGET_PACING)
+	if (reason == INTERRUPTION_NO_READER && target->state.current != TARGET_PACING)
 		return;
-	switch ((enum target_state)target->state.now) {
+	switch ((enum target_state)target->state.current) {
 	case TARGET_WAITING:
 	case TARGET_RESOLVING:
 	case TARGET_CONNECTING:

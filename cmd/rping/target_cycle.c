@@ -46,7 +46,7 @@ static void duration_expired(void *context)
 
 	target->last = true;
 	target->duration_passed = true;
-	if (target->state.now == TARGET_PACING)
+	if (target->state.current == TARGET_PACING)
 		target_cycle_continue(target);
 }
 
@@ -129,7 +129,7 @@ void target_cycle_continue(struct target *target)
 
 	if (target->uncompleted > (last ? 0 : 1)) {
 		loop_timer_stop(&target->pace_timer);
-		if (target->state.now != TARGET_DRAINING)
+		if (target->state.current != TARGET_DRAINING)
 			target_enter(target, TARGET_DRAINING);
 	} else if (last) {
 		target_disconnect(target, OUTCOME_OK);
@@ -217,9 +217,9 @@ static void go_ahead_received(struct target *target, const struct completion *co
 	}
 	rping_classic_completion(target->all->environment, "send");
 	rping_classic_completion(target->all->environment, "recv");
-	if (target->state.now == TARGET_SOURCE_ADVERTISED) {
+	if (target->state.current == TARGET_SOURCE_ADVERTISED) {
 		advertise(target, SINK, TARGET_SINK_ADVERTISED);
-	} else if (target->state.now == TARGET_SINK_ADVERTISED) {
+	} else if (target->state.current == TARGET_SINK_ADVERTISED) {
 		ping_finished(target);
 	} else {
 		log_error(target->state.log, target->endpoint->name,
@@ -240,7 +240,7 @@ void target_cycle_completed(void *context, struct endpoint *endpoint, const stru
 		go_ahead_received(target, completion);
 	} else {
 		target->uncompleted--;
-		if (target->state.now == TARGET_DRAINING)
+		if (target->state.current == TARGET_DRAINING)
 			target_cycle_continue(target);
 	}
 }

@@ -62,7 +62,7 @@ static uint32_t connections_alive(const struct ucmatose *run)
 	return ucmatose_connection_count(run) - run->in_state[CONNECTION_CLOSED] - run->in_state[CONNECTION_FAILED];
 }
 
-/* The time without progress after which the watchdog expires. */
+/* The time without progress after which the run ends. */
 static int64_t progress_timeout(const struct ucmatose *run)
 {
 	int64_t timeout = run->options->common.timeout;
@@ -120,14 +120,14 @@ static void fail_missing(struct ucmatose *run, double seconds)
 	run->no_more_connections = true;
 }
 
-static void watchdog_expired(void *context)
+static void progress_timed_out(void *context)
 {
 	struct ucmatose *run = context;
 	int64_t limit = progress_timeout(run); /* read once: a connection that fails below doubles it */
 	int64_t left = run->progress + limit - clock_now();
 
 	if (left > 0) {
-		loop_timer_start(run->environment->loop, &run->watchdog, left, watchdog_expired, run);
+		loop_timer_start(run->environment->loop, &run->progress_timer, left, progress_timed_out, run);
 		return;
 	}
 	if (ucmatose_wants_more(run))
@@ -136,20 +136,20 @@ static void watchdog_expired(void *context)
 		for (uint32_t i = 0; i < run->begun; i++)
 			fail_stalled(&run->connections[i], units_seconds(limit));
 	ucmatose_progressed(run);
-	ucmatose_start_watchdog(run);
+	ucmatose_start_progress_timer(run);
 	ucmatose_advance(run);
 }
 
-void ucmatose_start_watchdog(struct ucmatose *run)
+void ucmatose_start_progress_timer(struct ucmatose *run)
 {
-	loop_timer_start(run->environment->loop, &run->watchdog, progress_timeout(run), watchdog_expired, run);
+	loop_timer_start(run->environment->loop, &run->progress_timer, progress_timeout(run), progress_timed_out, run);
 }
 
 static void begin_transfer(struct ucmatose *run)
 {
 	run->phase = UCMATOSE_TRANSFERRING;
 	ucmatose_progressed(run);
-	ucmatose_start_watchdog(run);
+	ucmatose_start_progress_timer(run);
 	if (!connections_alive(run))
 		return;
 	if (!run->is_server) {
@@ -339,7 +339,7 @@ static void ucmatose_finish(struct ucmatose *run)
 	uint32_t verified = 0;
 
 	run->phase = UCMATOSE_ENDED;
-	loop_timer_stop(&run->watchdog);
+	loop_timer_stop(&run->progress_timer);
 	for (uint32_t i = 0; i < run->begun; i++)
 		verified += is_verified(&run->connections[i]);
 	if (!run->interruption)
@@ -401,7 +401,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	run->phase = UCMATOSE_INTERRUPTED;
 	run->no_more_connections = true;
 	loop_timer_stop(&run->phase_timer);
-	loop_timer_stop(&run->watchdog);
+	loop_timer_stop(&run->progress_timer);
 	resolver_stop(&run->bind_resolver);
 	dial_interrupt(&run->dial);
 	endpoint_destroy(run->listener);

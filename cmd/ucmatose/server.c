@@ -36,7 +36,7 @@ static void idle_timeout_expired(void *context)
 static void start_idle_timer(struct ucmatose *run)
 {
 	if (run->options->idle_timeout)
-		loop_timer_start(run->environment->loop, &run->watchdog, run->options->idle_timeout,
+		loop_timer_start(run->environment->loop, &run->progress_timer, run->options->idle_timeout,
 				 idle_timeout_expired, run);
 }
 
@@ -114,19 +114,19 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 
 /*
  * Called after each request that is accepted or fails, and after the first mismatch. Other rejected requests must not
- * restart the watchdog: they would delay the failure of a run whose clients are silent.
+ * restart the progress timer: they would delay the failure of a run whose clients are silent.
  */
 static void wait_for_next(struct ucmatose *run)
 {
 	ucmatose_progressed(run);
 	if (ucmatose_connection_count(run) || run->mismatched) {
-		ucmatose_start_watchdog(run);
+		ucmatose_start_progress_timer(run);
 		return;
 	}
 	/* No client is left: back to the initial state. */
 	run->client_id = 0;
 	run->device = NULL;
-	loop_timer_stop(&run->watchdog);
+	loop_timer_stop(&run->progress_timer);
 	start_idle_timer(run);
 }
 

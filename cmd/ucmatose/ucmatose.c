@@ -251,7 +251,7 @@ static void ucmatose_stop(void *state)
 	struct ucmatose *run = state;
 
 	loop_timer_stop(&run->phase_timer);
-	loop_timer_stop(&run->watchdog);
+	loop_timer_stop(&run->progress_timer);
 	dial_stop(&run->dial);
 	resolver_stop(&run->bind_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)

@@ -122,9 +122,9 @@ struct ucmatose {
 	enum interruption interruption; /* 0: none */
 	struct address source;		/* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
-	struct dial dial;	       /* of a client's first connection */
-	struct loop_timer phase_timer; /* starts the next phase from the loop */
-	struct loop_timer watchdog;    /* no progress, or no client (--idle-timeout) */
+	struct dial dial;		  /* of a client's first connection */
+	struct loop_timer phase_timer;	  /* starts the next phase from the loop */
+	struct loop_timer progress_timer; /* no progress, or no client (--idle-timeout) */
 	struct resolver bind_resolver;
 	struct ucmatose_figures figures, before;
 };
@@ -134,7 +134,7 @@ void ucmatose_print(const struct ucmatose *run, const char *line); /* prints a l
 void ucmatose_progressed(struct ucmatose *run);
 uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */
 bool ucmatose_wants_more(const struct ucmatose *run);
-void ucmatose_start_watchdog(struct ucmatose *run); /* fails what makes no progress */
+void ucmatose_start_progress_timer(struct ucmatose *run); /* fails what makes no progress */
 void ucmatose_begin_connecting(struct ucmatose *run);
 void ucmatose_advance(struct ucmatose *run);
 /* Ends a run that cannot connect or listen. The cause is already logged. */

@@ -138,7 +138,7 @@ static inline enum outcome fake_endpoint_create(struct channel *channel, enum en
 
 static inline void fake_endpoint_destroy(struct endpoint *endpoint)
 {
-	loop_timer_stop(&endpoint->deadline);
+	loop_timer_stop(&endpoint->timer);
 }
 
 static inline enum outcome fake_listen(struct endpoint *endpoint, const struct address *address)

@@ -100,7 +100,7 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
-	loop_timer_stop(&endpoint->base.deadline);
+	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->deferred);
 	if (endpoint->base.kind == ENDPOINT_GROUP)
 		soft_leave_group(&endpoint->base);

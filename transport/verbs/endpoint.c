@@ -75,7 +75,7 @@ void verbs_endpoint_destroy(struct endpoint *base)
 
 void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 {
-	loop_timer_stop(&endpoint->base.deadline);
+	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->timer);
 	free(endpoint->delayed);
 	endpoint->delayed = NULL; /* verbs_qp_destroy() handles completions, which report it */

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/mckey/mckey.h"
 #include "cmd/path.h"
@@ -17,8 +18,9 @@
 /* Identifiers are texts, also numeric ones, in the format of the subnet managers' tools. */
 static void report_address(struct report *report, const void *member)
 {
+	static const uint8_t none[sizeof(((struct group_address *)0)->gid)];
 	const struct group_address *address = member;
-	bool known = address->gid[0]; /* a multicast GID begins with 0xff */
+	bool known = memcmp(address->gid, none, sizeof(none)) != 0;
 	char gid[INET6_ADDRSTRLEN], lid[16], key[16];
 
 	inet_ntop(AF_INET6, address->gid, gid, sizeof(gid));

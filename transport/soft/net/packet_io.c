@@ -10,6 +10,8 @@
  */
 #include "transport/soft/net/packet_io.h"
 
+#include <time.h> /* linux/errqueue.h needs struct timespec */
+
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/udp.h>

@@ -5,6 +5,8 @@
  */
 #include "transport/soft/net/socket.h"
 
+#include <time.h> /* linux/errqueue.h needs struct timespec */
+
 #include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>

@@ -69,17 +69,19 @@ void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct dat
 static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark)
 {
 	uint32_t low, left;
+	bool is_open;
 
 	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION_1 ||
 	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, qpn))
 		return false;
 	low = get32(memory + OFFSET_SEQUENCE);
 	left = get32(memory + OFFSET_TOTAL) - low - 1;
+	is_open = get32(memory + OFFSET_TOTAL) == (uint32_t)DATAGRAM_OPEN;
+	if (!is_open && left > DATAGRAM_TOTAL_MAX)
+		return false;
 	mark->sequence = (uint64_t)(get32(memory + OFFSET_VERSION) << (32 - HIGH_BITS) >> (32 - HIGH_BITS)) << 32 | low;
-	mark->total = mark->sequence + 1 + left;
-	if (get32(memory + OFFSET_TOTAL) == (uint32_t)DATAGRAM_OPEN)
-		mark->total = DATAGRAM_OPEN;
-	return mark->total == DATAGRAM_OPEN || left <= DATAGRAM_TOTAL_MAX;
+	mark->total = is_open ? DATAGRAM_OPEN : mark->sequence + 1 + left;
+	return true;
 }
 
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,

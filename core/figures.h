@@ -92,11 +92,11 @@ struct figure {
 		.add = function, .kind = FIGURE_CODE, .offset = offsetof(type, member)                                 \
 	}
 
-/* The figures of a run: a table, the struct that its rows describe, and room for a copy, without which all is total. */
+/* The figures of a run: a table, the struct that its rows describe, and room for a copy. */
 struct figures {
 	const struct figure *rows;
 	void *values;
-	void *before; /* the struct when the interval began; initially all zeros; may be NULL */
+	void *before; /* the struct when the interval began; initially all zeros; NULL: intervals have the totals */
 	size_t size;
 };
 

@@ -11,19 +11,13 @@ CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 LTO ?= 1#               0: without optimisation of the whole program when it is linked
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
+COMMANDS ?= rping ucmatose mckey selftest doctor# what the program consists of
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
-WITH_JSON ?= 1#         0: without --json, --json-stream, --csv and --prometheus
-WITH_REPORT ?= 1#       0: without figures: no summary, progress, --histogram or --interval-report, and as WITH_JSON=0
+WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, CSV, Prometheus, --histogram or --interval-report
 WITH_HELP ?= 1#         0: --help names the options, and does not explain them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
-WITH_PATH ?= 1#         0: without --device, --interface, --mtu and what else chooses the path
-WITH_PACE ?= 1#         0: without --interval, --rate, --duration and --warmup
-WITH_SPIN ?= 1#         0: without --poll and --spin
-WITH_SERVICE ?= 1#      0: without --daemon, --pidfile, --ready-fd and --sandbox
-WITH_TARGETS ?= 1#      0: without --targets
-WITH_DOCTOR ?= 1#       0: without the command doctor
-WITH_SELFTEST ?= 1#     0: without the command selftest
+WITH_EXTRAS ?= 1#       0: without the options that choose path, pace, polling, --daemon, --pidfile, --sandbox and --targets
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
@@ -34,13 +28,20 @@ WERROR ?=#              1: a compiler warning is an error, as in .ci/run
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
-pages := $(notdir $(wildcard docs/man/*.1))
 
-parts := VERBS SOFT JSON REPORT HELP NAMES PATH PACE SPIN SERVICE TARGETS DOCTOR SELFTEST
+parts := VERBS SOFT REPORT HELP NAMES EXTRAS
 $(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
-ifneq ($(WITH_REPORT),1)
-override WITH_JSON := 0
-endif
+unknown := $(foreach name,$(filter-out $(parts:%=WITH_%),$(filter WITH_%,$(.VARIABLES))),$(if $(filter command,$(origin $(name))),$(name)))
+$(if $(unknown),$(error $(firstword $(unknown)): unknown; the parts are $(parts:%=WITH_%)))
+
+# A command is a folder of cmd/, of which reporting is none; one with .linked in its row has a link and a manual page.
+commands := $(filter-out reporting,$(patsubst cmd/%/,%,$(wildcard cmd/*/)))
+linked = $(patsubst cmd/%/,%,$(dir $(shell grep -l '\.linked = true' $(wildcard cmd/*/*.c))))
+unknown := $(filter-out $(commands),$(COMMANDS))
+$(if $(unknown),$(error COMMANDS: $(firstword $(unknown)): unknown; choose from $(commands)))
+$(if $(filter 1,$(WITH_VERBS) $(WITH_SOFT)),,$(error WITH_VERBS=0 WITH_SOFT=0: no transport is left))
+$(if $(strip $(COMMANDS)),,$(error COMMANDS is empty; choose from $(commands)))
+$(if $(filter selftest,$(COMMANDS)),$(if $(filter rping ucmatose mckey,$(COMMANDS)),,$(error COMMANDS: selftest needs rping, ucmatose or mckey)))
 
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc
@@ -83,7 +84,8 @@ endif
 # Unwind tables: without them 50 KB less on aarch64. gdb has those of -g.
 code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
-	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) \
+	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
+	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
 	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
 # What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
@@ -122,14 +124,9 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(
 
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
-for_programs := core/report_json.c core/report_csv.c core/report_prometheus.c \
-		$(patsubst %,cmd/reporting/%.c,json csv prometheus forms)
-left_out := $(if $(filter 1,$(WITH_JSON)),cmd/reporting/text_only.c,$(for_programs)) \
-	    $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c))) \
-	    $(if $(filter 1,$(WITH_SERVICE)),,cmd/daemon.c) $(if $(filter 1,$(WITH_TARGETS)),,cmd/rping/target_file.c) \
-	    $(if $(filter 1,$(WITH_DOCTOR)),,cmd/doctor/%) $(if $(filter 1,$(WITH_SELFTEST)),,cmd/selftest/%) \
-	    $(if $(filter 1,$(WITH_DOCTOR) $(WITH_SELFTEST)),,cmd/child_run.c)
-sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/*/*.c)))
+# What only calls of a part lead to needs no line here: the linker leaves it out.
+left_out := $(if $(filter 1,$(WITH_REPORT)),cmd/reporting/none.c,$(filter-out %/none.c,$(wildcard cmd/reporting/*.c)))
+sources := $(filter-out $(left_out),$(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c))))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
@@ -142,6 +139,7 @@ all: $(BUILD)/rdmatest ## build the program
 $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(if $(whole_program),$(code) $(harden_code) $(whole_program)) -o $@ $^ $(libraries)
+	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 
 $(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
 	$(call say,AR)
@@ -181,8 +179,9 @@ FORCE:
 
 -include $(patsubst %.o,%.d,$(call object,$(sources)))
 
-tiny: ## the three commands with their classic options on verbs, and no part that a WITH_x leaves out, into $(BUILD)/tiny
-	+@$(build) BUILD=$(BUILD)/tiny $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
+tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
+	+@$(build) BUILD=$(BUILD)/tiny COMMANDS='$(if $(filter file,$(origin COMMANDS)),rping ucmatose mckey,$(COMMANDS))' \
+		$(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
@@ -220,32 +219,26 @@ check-debian: setup-debian
 docs: all ## fill what manual pages and completions have from the option tables
 	@docs/update $(BUILD)/rdmatest
 
-# What was built is installed as it was built. A program for another machine cannot list its commands here.
-install: $(if $(wildcard $(BUILD)/rdmatest),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
+# What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each.
+install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
 	install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
 	install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
-	$(if $(filter no,$(LINKS)),,$(if $(CROSS_COMPILE),LIST=$(BUILD)/commands )DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install)
-	for page in $(pages); do install -D -m 644 docs/man/$$page $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$page; done
-	$(if $(filter no,$(LINKS)),mv $(man)/rdmatest-rdmatest.1 $(man)/rdmatest.1)
-	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) docs/completion/install add
-
-ifneq ($(CROSS_COMPILE),)
-install: $(BUILD)/commands
-endif
+	install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
+	for name in $$(cat $(BUILD)/commands); do \
+		install -D -m 644 docs/man/$$name.1 $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$name.1; done
+	[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
+		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
+	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) docs/completion/install add
 
 install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
 install-strip: install ## the same, with the program stripped of its symbols
 
-uninstall: $(BUILD)/commands ## remove what install has put there
-	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
+uninstall: ## remove what install has put there
+	echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
 	rm -f $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
-		$$(grep -ls '^\.TH [A-Z]* 1 "" rdmatest ' $(pages:%=$(man)/%) $(pages:%=$(man)/rdmatest-%))
+		$$(grep -ls '^\.TH [A-Z]* 1 "" rdmatest ' $(foreach name,rdmatest $(linked),$(man)/$(name).1 $(man)/rdmatest-$(name).1))
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
-
-$(BUILD)/commands: cmd/table.c
-	@mkdir -p $(@D)
-	@sed -n 's/^\t&\(.*\)_command,$$/\1/p' $< >$@
 
 # The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.
 archived := rdmatest-$(VERSION)

@@ -7,7 +7,7 @@
 #   PREFIX    the links are in $PREFIX/bin beside rdmatest (default /usr/local)
 #   DESTDIR   a root put in front of it, for packages and images
 #   RDMATEST  the program to ask for the names (default the installed one), say one built for this host
-#   LIST      a file with the names, one a line, when no program can be asked
+#   LIST      a file with the names, - for standard input, when no program can be asked
 #
 # A file that is not our link is never touched: install then makes no link at all and fails; remove leaves it.
 set -eu

@@ -18,7 +18,7 @@ const struct option common_option_table[] = {
 	ROW(OPTION_DURATION, "deadline", deadline, .minimum = CLOCK_NS_PER_MS, .maximum = 366 * 86400 * CLOCK_NS_PER_S,
 	    .initial = 0, .argument = "TIME",
 	    OPTION_HELP("Maximum time of the whole run; an orderly shutdown may take 250 ms more", "none")),
-#if WITH_JSON
+#if WITH_REPORT
 	ROW(OPTION_FLAG, "json", reporting.json, OPTION_HELP("Print one JSON object at the end and nothing else")),
 	ROW(OPTION_FLAG, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur")),
 	ROW(OPTION_FLAG, "csv", reporting.csv,
@@ -33,7 +33,7 @@ const struct option common_option_table[] = {
 };
 
 const struct option spin_option_table[] = {
-#if WITH_SPIN
+#if WITH_EXTRAS
 	ROW(OPTION_FLAG, "poll", poll,
 	    OPTION_HELP("Poll without sleeping: lower latency, but uses a whole processor")),
 	ROW(OPTION_INTEGER, "spin", spin, .minimum = 0, .maximum = 1000000, .initial = 0, .argument = "USEC",
@@ -47,7 +47,7 @@ const struct option spin_option_table[] = {
 	    .argument = name, __VA_ARGS__)
 
 const struct option connection_option_table[] = {
-#if WITH_PATH
+#if WITH_EXTRAS
 	PATH_NUMBER("retry", retry, 0, 7, "N", OPTION_HELP("Client: number of retransmissions", "7")),
 	PATH_NUMBER("rnr-retry", rnr_retry, 0, 7, "N",
 		    OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7")),
@@ -58,7 +58,7 @@ const struct option connection_option_table[] = {
 };
 
 const struct option endpoint_option_table[] = {
-#if WITH_SERVICE
+#if WITH_EXTRAS
 	ROW(OPTION_INTEGER, "ready-fd", daemon.ready_fd, .argument = "N", .minimum = 3, .maximum = INT32_MAX, .initial = 0,
 	    OPTION_HELP("When peers can connect, write \"ready ADDRESS PORT\" to descriptor N and close it", "none")),
 	ROW(OPTION_TEXT, "pidfile", daemon.pidfile, .argument = "FILE",
@@ -67,8 +67,6 @@ const struct option endpoint_option_table[] = {
 	    OPTION_HELP("Run in the background; the command returns when peers can connect, or fails")),
 	ROW(OPTION_FLAG, "sandbox", sandbox,
 	    OPTION_HELP("Restrict system calls to those of a test, once listening, connected or joined")),
-#endif
-#if WITH_PATH
 	ROW(OPTION_TEXT, "device", path.device, .argument = "NAME", OPTION_HELP("Use this RDMA device")),
 	PATH_NUMBER("port-num", port, 1, 255, "N", OPTION_HELP("Use this port of the device", "any")),
 	PATH_NUMBER("gid-index", gid_index, 0, 1023, "N",
@@ -97,7 +95,7 @@ const struct option endpoint_option_table[] = {
 };
 
 const struct option_rule common_rules[] = {
-#if WITH_JSON
+#if WITH_REPORT
 	{ OPTION_EXCLUDES, "json", "json-stream" },
 	{ OPTION_EXCLUDES, "json", "csv" },
 	{ OPTION_EXCLUDES, "json-stream", "csv" },
@@ -109,14 +107,14 @@ const struct option_rule common_rules[] = {
 };
 
 const struct option_rule spin_rules[] = {
-#if WITH_SPIN
+#if WITH_EXTRAS
 	{ OPTION_EXCLUDES, "poll", "spin" },
 #endif
 	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 
 const struct option_rule endpoint_rules[] = {
-#if WITH_PATH
+#if WITH_EXTRAS
 	{ OPTION_EXCLUDES, "ipv4", "ipv6" },
 	{ OPTION_EXCLUDES, "tos", "dscp" },
 #endif
@@ -149,7 +147,7 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
 		log_hint(&environment->log, "RDMATEST_TRANSPORT selects this transport");
-	if (WITH_SPIN && !outcome && (common->poll || common->spin))
+	if (WITH_EXTRAS && !outcome && (common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);
 	return outcome;

@@ -67,7 +67,7 @@ extern const struct option_rule endpoint_rules[];
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
 		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))
 /* Rules between a role and the options of a daemon: OPTION_EXCLUDES or OPTION_NEEDS. */
-#if WITH_SERVICE
+#if WITH_EXTRAS
 #define SERVER_RULES(relation, role) \
 	{ relation, "ready-fd", role }, \
 	{ relation, "pidfile", role }, \

@@ -40,7 +40,7 @@ enum outcome confinement_enter(const struct common_options *options, const struc
 
 	if (!devices)
 		privileges_drop(log, files ? PRIVILEGE_FILES : 0);
-	if (!WITH_SERVICE || !options->sandbox)
+	if (!WITH_EXTRAS || !options->sandbox)
 		return OUTCOME_OK;
 	return sandbox_enter(log, (files ? SANDBOX_FILES : 0) | (devices ? SANDBOX_DEVICES : 0), syscall_refused);
 }

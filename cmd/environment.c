@@ -90,7 +90,7 @@ static enum outcome confine(struct environment *environment)
 /* Privileges are dropped before the ready line: whoever reads it connects. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
-	bool serves = WITH_SERVICE && line && environment->daemon;
+	bool serves = WITH_EXTRAS && line && environment->daemon;
 	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
 
 	if (!outcome)

@@ -80,7 +80,7 @@ FILE *environment_output(const struct environment *environment);
  */
 static inline struct report *environment_begin_record(struct environment *environment, const char *type)
 {
-	return WITH_JSON ? reporting_begin_record(environment->reporting, type) : NULL;
+	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
 }
 
 static inline void environment_end_record(struct environment *environment)

@@ -175,9 +175,9 @@ static enum outcome run_command(struct run *run, const void *options)
 	outcome = reporting_choose(&run->reporting, &run->common->reporting);
 	if (!outcome && run->command->check)
 		outcome = run->command->check(environment, options);
-	if (!outcome && WITH_SERVICE && run->common->sandbox && !sandbox_is_possible(&environment->log))
+	if (!outcome && WITH_EXTRAS && run->common->sandbox && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
-	if (!outcome && WITH_SERVICE)
+	if (!outcome && WITH_EXTRAS)
 		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
 	if (outcome)
 		return outcome;
@@ -189,7 +189,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, NULL, errno, "creating the event loop");
 		return OUTCOME_INTERNAL;
 	}
-	if (WITH_PATH && !run->command->chooses_transport)
+	if (WITH_EXTRAS && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (environment->to_confine)
@@ -203,7 +203,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
-	if (WITH_SERVICE)
+	if (WITH_EXTRAS)
 		daemon_end(&run->daemon);
 	return environment->outcome;
 }

@@ -44,7 +44,7 @@ static volatile sig_atomic_t shared[SHARED];
 /* clang-format off */
 #define STRING_OF(number) #number
 #define STRING(number) STRING_OF(number)
-#if WITH_JSON
+#if WITH_REPORT
 /* A constant, because a signal handler cannot format it: fields that differ between runs are null. */
 #define SUMMARY(code, phase, cause) \
 	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null," \

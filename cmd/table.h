@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of the commands. A new command adds one line here and one in table.c. */
+/* The rows of the commands. The Makefile defines COMMAND_x as 1 if the program has x, else as 0. */
 #ifndef CMD_TABLE_H
 #define CMD_TABLE_H
 

@@ -172,7 +172,7 @@ static bool spin_or_arm(struct loop *loop)
 /* Runs one iteration of libev, which sleeps unless the loop spins. Returns false if nothing could end the sleep. */
 static bool run_iteration(struct loop *loop)
 {
-	bool spins = WITH_SPIN && loop->spin_time && loop->pollers;
+	bool spins = WITH_EXTRAS && loop->spin_time && loop->pollers;
 	bool awake = spins && spin_or_arm(loop);
 	bool watched;
 
@@ -183,7 +183,7 @@ static bool run_iteration(struct loop *loop)
 	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
 	if (!awake)
 		loop->worked_at = clock_now();
-	return watched || (WITH_SPIN && loop->spin_time && loop->pollers);
+	return watched || (WITH_EXTRAS && loop->spin_time && loop->pollers);
 }
 
 bool loop_run(struct loop *loop)

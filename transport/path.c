@@ -94,7 +94,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	/* A native GID group may have an IP source. */
 	if (family == ADDRESS_GID)
 		family = source->family;
-	if (!WITH_PATH || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
+	if (!WITH_EXTRAS || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 
 static const char *option_interface(const struct endpoint *endpoint)
 {
-	return WITH_PATH && endpoint->options.path ? endpoint->options.path->interface : NULL;
+	return WITH_EXTRAS && endpoint->options.path ? endpoint->options.path->interface : NULL;
 }
 
 enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local)

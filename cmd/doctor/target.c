@@ -108,10 +108,12 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 	}
 	doctor->target = NULL;
 	endpoint_destroy(target);
-	if (resolved)
+	if (!resolved)
+		target_resolve_next(doctor);
+	else if (COMMAND_rping)
 		ping(doctor, &address);
 	else
-		target_resolve_next(doctor);
+		doctor->next(doctor);
 }
 
 static enum outcome resolve_target(struct doctor *doctor, struct address *address)

@@ -68,7 +68,7 @@ static const struct option options_table[] = {
 		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_AUTO, .argument = "TIME",
 		   OPTION_HELP("Wait between joining and sending, so that the fabric can set up the group",
 			       "3s on InfiniBand, else 100ms")),
-#if WITH_PACE
+#if WITH_EXTRAS
 	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct mckey_options, rate, .minimum = 1, .maximum = 1000000000,
 		   .initial = 0, .argument = "N",
 		   OPTION_HELP("Datagrams per second of each sending queue pair", "no limit")),
@@ -94,13 +94,13 @@ static const struct option_rule rules[] = {
 	{ OPTION_NEEDS, "pause", "sender" },
 	/* They apply to sent datagrams only. */
 	{ OPTION_NEEDS, "tos", "sender" },
-#if WITH_PATH
+#if WITH_EXTRAS
 	{ OPTION_NEEDS, "dscp", "sender" },
 	{ OPTION_NEEDS, "service-level", "sender" },
 	{ OPTION_NEEDS, "inline", "sender" },
 #endif
 	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
-#if WITH_PACE
+#if WITH_EXTRAS
 	{ OPTION_NEEDS, "rate", "sender" },
 	{ OPTION_NEEDS, "interval", "sender" },
 	{ OPTION_EXCLUDES, "rate", "interval" },

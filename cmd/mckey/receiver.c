@@ -131,7 +131,7 @@ static void receiver_check_idle(void *context)
 static void start_end_timers(struct mckey_run *run)
 {
 	receiver_check_idle(run);
-	if (WITH_PACE && run->options->duration)
+	if (WITH_EXTRAS && run->options->duration)
 		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, end_receiving,
 				 run);
 }

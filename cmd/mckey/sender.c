@@ -22,7 +22,7 @@ enum {
 /* Nanoseconds between two datagrams of a QP; 0: no pace. */
 static int64_t pace_spacing(const struct mckey_run *run)
 {
-	if (!WITH_PACE)
+	if (!WITH_EXTRAS)
 		return 0;
 	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
 }
@@ -47,7 +47,7 @@ bool sender_is_last(const struct mckey_run *run, int64_t now)
 {
 	int64_t duration = run->options->duration;
 
-	return WITH_PACE && duration && now + pace_spacing(run) >= run->traffic_began + duration;
+	return WITH_EXTRAS && duration && now + pace_spacing(run) >= run->traffic_began + duration;
 }
 
 static struct work next_datagram(struct member *member, int64_t now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Selects the form of standard output. text_only.c replaces this file with WITH_JSON=0. */
+/* Selects the form of standard output. */
 #include <string.h>
 
 #include "cmd/reporting/reporting.h"

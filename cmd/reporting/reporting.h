@@ -10,8 +10,8 @@
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
  *   progress.c    on a terminal, a line that is replaced each second
  *   errors.c      the errors of the run
- *   forms.c       the selected form (text_only.c: with WITH_JSON=0)
- *   none.c        with WITH_REPORT=0
+ *   forms.c       the selected form
+ *   none.c        in place of all these with WITH_REPORT=0
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */

@@ -230,7 +230,7 @@ static enum outcome make_targets(struct rping_client *client)
 	uint16_t port = (uint16_t)options->port;
 	enum outcome outcome = OUTCOME_OK;
 
-	if (WITH_TARGETS && options->targets)
+	if (WITH_EXTRAS && options->targets)
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
 	for (size_t i = 0; i < client->file.count && !outcome; i++)
 		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, &client->all.source,
@@ -326,7 +326,7 @@ void rping_client_stop(struct rping_client *client)
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);
 	free(client->targets);
-	if (WITH_TARGETS)
+	if (WITH_EXTRAS)
 		target_file_free(&client->file);
 	free(client);
 }

@@ -16,13 +16,13 @@ struct pace {
 /* Returns the nanoseconds until the next slot; 0 if it has begun. */
 static inline int64_t pace_wait(const struct pace *pace, int64_t now)
 {
-	return WITH_PACE && pace->next > now ? pace->next - now : 0;
+	return WITH_EXTRAS && pace->next > now ? pace->next - now : 0;
 }
 
 /* Records that a ping starts now, and computes the next slot. */
 static inline void pace_start(struct pace *pace, int64_t now)
 {
-	if (!WITH_PACE || !pace->period)
+	if (!WITH_EXTRAS || !pace->period)
 		return;
 	if (!pace->next)
 		pace->next = now;
@@ -32,13 +32,13 @@ static inline void pace_start(struct pace *pace, int64_t now)
 /* Returns the start of the current slot, after pace_start(); without a period, now. */
 static inline int64_t pace_slot(const struct pace *pace, int64_t now)
 {
-	return WITH_PACE && pace->period ? pace->next - pace->period : now;
+	return WITH_EXTRAS && pace->period ? pace->next - pace->period : now;
 }
 
 /* Returns the end of the slot of a ping that is answered now. */
 static inline int64_t pace_slot_end(const struct pace *pace, int64_t now)
 {
-	return WITH_PACE && pace->next > now ? pace->next : now;
+	return WITH_EXTRAS && pace->next > now ? pace->next : now;
 }
 
 #endif

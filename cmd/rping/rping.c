@@ -44,11 +44,9 @@ static const struct option rping_option_table[] = {
 		   OPTION_HELP("Server: serve any number of clients, until interrupted")),
 	OPTION_ROW(OPTION_FLAG, 'q', "own-qp", struct rping_options, own_qp,
 		   OPTION_HELP("Create and modify the queue pair without librdmacm")),
-#if WITH_TARGETS
+#if WITH_EXTRAS
 	OPTION_ROW(OPTION_TEXT, 0, "targets", struct rping_options, targets, .argument = "FILE",
 		   OPTION_HELP("Client: also ping the servers in FILE, one ADDRESS [PORT] per line; - is standard input")),
-#endif
-#if WITH_PACE
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct rping_options, warmup, .argument = "N",
 		   .minimum = 0, .maximum = INT32_MAX, .initial = 0, OPTION_HELP("Client: number of warm-up pings, not counted")),
 	OPTION_ROW(OPTION_DURATION, 0, "interval", struct rping_options, interval, .argument = "TIME",
@@ -83,10 +81,8 @@ static const struct option rping_option_table[] = {
 static const struct option_rule rping_rules[] = {
 	{ OPTION_NEEDS, "persistent", "server" },
 	{ OPTION_EXCLUDES, "source", "server" },
-#if WITH_TARGETS
+#if WITH_EXTRAS
 	{ OPTION_EXCLUDES, "targets", "server" },
-#endif
-#if WITH_PACE
 	{ OPTION_EXCLUDES, "warmup", "server" },
 	{ OPTION_EXCLUDES, "interval", "server" },
 	{ OPTION_EXCLUDES, "rate", "server" },
@@ -99,7 +95,7 @@ static const struct option_rule rping_rules[] = {
 	{ OPTION_NEEDS, "max-connected", "persistent" },
 	{ OPTION_NEEDS, "one-off", "server" },
 	{ OPTION_EXCLUDES, "one-off", "max-clients" },
-#if WITH_PATH
+#if WITH_EXTRAS
 	{ OPTION_EXCLUDES, "retry", "server" },
 	{ OPTION_NEEDS, "backlog", "server" },
 #endif
@@ -206,7 +202,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	if (!options->server && !options->addresses.count && !options->targets) {
 		log_error(log, NULL,
 			  !options->client ? "an ADDRESS to ping, or -s, --server is needed"
-			  : WITH_TARGETS   ? "-c, --client needs -a, --address or --targets"
+			  : WITH_EXTRAS	   ? "-c, --client needs -a, --address or --targets"
 					   : "-c, --client needs -a, --address");
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;

@@ -19,7 +19,7 @@ enum {
 
 static bool is_measured(const struct target *target)
 {
-	return !WITH_PACE || target->done >= (uint64_t)target->all->options->warmup;
+	return !WITH_EXTRAS || target->done >= (uint64_t)target->all->options->warmup;
 }
 
 static bool is_signalled(const struct target *target)
@@ -63,7 +63,7 @@ static void start_ping(struct target *target)
 	now = clock_now();
 	pace_start(&target->pace, now);
 	if (is_measured(target)) {
-		if (WITH_PACE && options->duration && !target->record.counts.sent)
+		if (WITH_EXTRAS && options->duration && !target->record.counts.sent)
 			loop_timer_start(target->state.loop, &target->duration, options->duration, duration_expired,
 					 target);
 		target->sent_at = now;

@@ -11,15 +11,6 @@
 /* Added to --timeout, within which a command ends by itself; a receiver waits a little longer for late datagrams. */
 #define MARGIN CLOCK_NS_PER_S
 
-static const struct command *part_command(const struct part *part)
-{
-	const struct command *const *row = command_table;
-
-	while (strcmp((*row)->name, part->row->command))
-		row++;
-	return *row;
-}
-
 static void part_deadline_exceeded(void *context);
 
 static void start_deadline(struct part *part)
@@ -84,7 +75,7 @@ static void server_ready(struct child_run *server)
 	part->client_started = true;
 	part->client.ended = run_ended;
 	part->client.context = part;
-	child_run_start(&part->client, part->environment, part_command(part), "client", part->row->client,
+	child_run_start(&part->client, part->environment, part->row->command, "client", part->row->client,
 			&part->values);
 	if (!part->client.running)
 		run_ended(&part->client);
@@ -102,7 +93,7 @@ void part_start(struct part *part)
 	server->ready = server_ready;
 	server->ended = run_ended;
 	server->context = part;
-	child_run_start(server, part->environment, part_command(part), "server", part->row->server, &part->values);
+	child_run_start(server, part->environment, part->row->command, "server", part->row->server, &part->values);
 	if (!server->running)
 		loop_timer_start(part->environment->loop, &server->step, 0, start_failed, server);
 }

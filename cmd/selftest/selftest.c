@@ -27,23 +27,29 @@ static const struct option options_table[] = {
 
 /* Datagrams fit the smallest IB MTU, 256 bytes. */
 static const struct part_row parts[] = {
+#if COMMAND_rping
 	{
-		.command = "rping",
+		.command = &rping_command,
 		.server = "-s -V -a @address -p @port",
 		.client = "-c -V -C 10 -S 1000 -a @address -p @port",
 	},
+#endif
+#if COMMAND_ucmatose
 	{
-		.command = "ucmatose",
+		.command = &ucmatose_command,
 		.server = "-c 4 -C 10 -S 1000 -b @address -p @port",
 		.client = "-c 4 -C 10 -S 1000 -s @address -p @port",
 	},
+#endif
+#if COMMAND_mckey
 	{
-		.command = "mckey",
+		.command = &mckey_command,
 		.server = "-S 200 -C 10 -m @group -b @address",
 		.client = "-s -S 200 -C 10 -m @group -b @address",
 		.multicast = true,
 		.server_verdict = true,
 	},
+#endif
 };
 /* clang-format on */
 
@@ -207,7 +213,7 @@ static void start_part(struct selftest *selftest, const struct part_row *row)
 	enum outcome outcome;
 
 	selftest->environment->log.name = selftest->part_name;
-	selftest->environment->log.part = row->command;
+	selftest->environment->log.part = row->command->name;
 	selftest->results[row - parts].started = clock_now();
 	part->row = row;
 	part->environment = selftest->environment;
@@ -229,7 +235,8 @@ static void next_part(struct selftest *selftest)
 		const struct part_row *row = &parts[selftest->next++];
 		const char *reason = reason_to_skip(selftest, row);
 
-		snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name, row->command);
+		snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name,
+			 row->command->name);
 		if (!reason) {
 			start_part(selftest, row);
 			return;
@@ -317,7 +324,7 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	selftest->options = options;
 	selftest->target = selftest->options->address;
 	for (unsigned i = 0; i < PARTS; i++)
-		selftest->results[i].command = parts[i].command;
+		selftest->results[i].command = parts[i].command->name;
 	selftest->name = environment->log.name;
 	outcome = testbed_open(environment, options, &selftest->testbed);
 	if (!outcome) {

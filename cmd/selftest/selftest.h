@@ -43,7 +43,7 @@ enum outcome testbed_open(struct environment *environment, const struct selftest
 enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port);
 
 struct part_row {
-	const char *command;
+	const struct command *command;
 	const char *server;
 	const char *client;
 	bool multicast;

@@ -47,7 +47,7 @@ static const struct option options_table[] = {
 	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
 		   .words = formats, .argument = "FORMAT", OPTION_HELP("Address format")),
-#if WITH_PATH
+#if WITH_EXTRAS
 	OPTION_ROW(OPTION_INTEGER, 0, "pkey", struct ucmatose_options, common.path.pkey, .minimum = 1, .maximum = 0xffff,
 		   .initial = PATH_UNSET, .argument = "N",
 		   OPTION_HELP("Partition key of the GIDs of -f gid", "0xffff, the default partition")),
@@ -66,7 +66,7 @@ static const struct option options_table[] = {
 		   .initial = 7471, .argument = "PORT", OPTION_HELP("Port of the server; 0: a server picks a free one")),
 	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
 		   OPTION_HELP("Migrate all connections to a new event channel after the last message")),
-#if WITH_PACE
+#if WITH_EXTRAS
 	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
 		   .initial = 0, .argument = "N", OPTION_HELP("Exclude the first N connections from the step times")),
 #endif
@@ -83,7 +83,7 @@ static const struct option options_table[] = {
 static const struct option_rule rules[] = {
 	SERVER_RULES(OPTION_EXCLUDES, "server"){ OPTION_EXCLUDES, "idle-timeout", "server" },
 	{ OPTION_NEEDS, "wait-server", "server" },
-#if WITH_PATH
+#if WITH_EXTRAS
 	{ OPTION_NEEDS, "retry", "server" },
 	{ OPTION_EXCLUDES, "backlog", "server" },
 #endif

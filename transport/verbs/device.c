@@ -290,7 +290,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	set_nonblocking(id->verbs->async_fd);
 	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completion_channel->fd,
 		      verbs_completion_readable, domain);
-	if (WITH_SPIN)
+	if (WITH_EXTRAS)
 		verbs_completion_poller_start(domain);
 	loop_io_start(transport->base.loop, &domain->async_readable, id->verbs->async_fd, async_readable, domain);
 	domain->next = transport->domains;
@@ -360,7 +360,7 @@ void verbs_domain_destroy(struct verbs_domain *domain)
 	if (*pprev)
 		*pprev = domain->next;
 	loop_io_stop(&domain->async_readable);
-	if (WITH_SPIN)
+	if (WITH_EXTRAS)
 		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
 	while (domain->completion_queues) {
 		struct verbs_completion_queue *completions = domain->completion_queues;

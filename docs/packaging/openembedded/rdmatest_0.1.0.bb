@@ -10,12 +10,12 @@ SRC_URI = "file://${BP}.tar.gz"
 
 DEPENDS = "libev"
 
-PACKAGECONFIG ??= "verbs soft doctor"
+PACKAGECONFIG ??= "verbs soft"
+RDMATEST_COMMANDS ??= "rping ucmatose mckey selftest doctor"
 PACKAGECONFIG[verbs] = "WITH_VERBS=1,WITH_VERBS=0,rdma-core"
 PACKAGECONFIG[soft] = "WITH_SOFT=1,WITH_SOFT=0"
-PACKAGECONFIG[doctor] = "WITH_DOCTOR=1,WITH_DOCTOR=0"
 
-EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} ${PACKAGECONFIG_CONFARGS}"
+EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} 'COMMANDS=${RDMATEST_COMMANDS}' ${PACKAGECONFIG_CONFARGS}"
 
 # rdma-core has programs and pages of these names.
 PACKAGES =+ "${PN}-links"

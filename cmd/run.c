@@ -26,7 +26,6 @@ struct run {
 	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
-	struct watchdog watchdog;
 	struct loop_timer deadline;
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct daemon daemon;
@@ -95,7 +94,7 @@ static void signal_received(void *context)
 	if (run->interrupted || run->environment.ended)
 		return;
 	run->interrupted = true;
-	watchdog_start(&run->watchdog, watchdog_limit(run));
+	watchdog_start(watchdog_limit(run));
 	loop_timer_start(run->environment.loop, &run->shutdown, run->common->timeout + SHUTDOWN_MARGIN,
 			 shutdown_timeout, run);
 	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
@@ -138,7 +137,7 @@ static void run_loop(struct run *run, const void *options)
 
 	if (run->common->deadline) {
 		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_expired, run);
-		watchdog_start(&run->watchdog, run->common->deadline + watchdog_limit(run));
+		watchdog_start(run->common->deadline + watchdog_limit(run));
 	}
 	/* A daemon closes its standard output. */
 	if (!run->common->daemon.daemon)
@@ -215,6 +214,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 
+	fatal_exit_name(name);
 	if (!options) {
 		log_errno(&run.environment.log, NULL, ENOMEM, "starting");
 		return OUTCOME_INTERNAL;

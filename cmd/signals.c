@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cmd/reporting/reporting.h"
@@ -21,96 +21,136 @@ enum {
 	 * expire twice before the loop runs.
 	 */
 	WATCHDOG_SIGNALS = 3,
+	LINE_SIZE = 1024, /* of a fatal exit */
 };
 
-/* Not constant in glibc, which takes some real-time signals for itself. */
-#define SIGNAL_WAKE	SIGRTMIN /* watched by the loop */
-#define SIGNAL_WATCHDOG (SIGRTMIN + 1)
+#define STRING_OF(number) #number
+#define STRING(number)	  STRING_OF(number)
 
-enum {
-	RUNNING,	  /* the loop watches SIGNAL_WAKE */
-	FIRST_SIGNAL_MS,  /* time of the first signal in ms, modulo 2^32 and never 0; 0: none yet */
-	WATCHDOG_EXPIRED, /* number of expiries */
-	PRINTS_JSON,
-	PRINTS_VERDICT, /* enum fatal_verdict */
-	SHARED,
-};
+/* Watched by the loop. Not constant in glibc, which takes some real-time signals for itself. */
+#define SIGNAL_WAKE SIGRTMIN
 
 /* Shared by the signal handlers and the run. It is the only writable object at file scope in the program. */
-static volatile sig_atomic_t shared[SHARED];
+static volatile struct {
+	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
+	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
+	sig_atomic_t expiries;	   /* of the watchdog */
+	sig_atomic_t prints_json;
+	sig_atomic_t verdict; /* enum fatal_verdict */
+	const char *name;     /* of the run, as the user typed it */
+} shared = { .name = "rdmatest" };
 
 /* ---- fatal exit ---- */
 
-/* clang-format off */
-#define STRING_OF(number) #number
-#define STRING(number) STRING_OF(number)
-#if WITH_REPORT
-/* A constant, because a signal handler cannot format it: fields that differ between runs are null. */
-#define SUMMARY(code, phase, cause) \
-	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null," \
-	"\"version\":\"" RDMATEST_VERSION "\",\"transport\":null,\"duration_ns\":null," \
-	"\"verdict\":\"fail\",\"exit_code\":" STRING(code) ",\"error_count\":1,\"errors\":[{\"object\":null," \
-	"\"phase\":\"" phase "\",\"cause\":\"" cause "\",\"code\":null,\"text\":\"" phase ": " cause "\"," \
-	"\"hint\":null,\"part\":null}]}\n"
-#else
-#define SUMMARY(code, phase, cause) ""
-#endif
-#define ROW(code, phase, cause) \
-	{ code, "rdmatest: " phase ": " cause "\n", SUMMARY(code, phase, cause), \
-	  "rdmatest: FAILED: " phase ": terminated\n", "return status " STRING(code) "\n" }
-/* clang-format on */
-
-/* Values of enum outcome for the preprocessor. */
-#define CODE_INTERRUPTED 130
-#define CODE_FAILED	 1
-#define CODE_INTERNAL	 5
-_Static_assert(CODE_INTERRUPTED == OUTCOME_INTERRUPTED && CODE_FAILED == OUTCOME_FAILED &&
-		       CODE_INTERNAL == OUTCOME_INTERNAL,
-	       "an exit code has changed");
-
-static const struct {
+static const struct fatal {
 	int code;
-	const char *line;
-	const char *summary;
-	const char *verdict;
-	const char *status;
-} rows[] = {
-	[FATAL_INTERRUPTED] = ROW(CODE_INTERRUPTED, "second signal", "terminated"),
-	[FATAL_STUCK] = ROW(CODE_FAILED, "watchdog", "a system or library call does not return: terminated"),
-	[FATAL_REFUSED] = ROW(CODE_INTERNAL, "--sandbox", "a system call was refused: terminated"),
-	[FATAL_MEMORY] = ROW(CODE_INTERNAL, "event loop", "out of memory: terminated"),
-	[FATAL_LOOP] = ROW(CODE_INTERNAL, "event loop", "waiting for events failed: terminated"),
+	const char *phase;
+	const char *cause;
+} fatal_rows[] = {
+	[FATAL_INTERRUPTED] = { OUTCOME_INTERRUPTED, "second signal", "terminated" },
+	[FATAL_STUCK] = { OUTCOME_FAILED, "watchdog", "a system or library call does not return: terminated" },
+	[FATAL_REFUSED] = { OUTCOME_INTERNAL, "--sandbox", "system call & was refused: terminated" },
+	[FATAL_MEMORY] = { OUTCOME_INTERNAL, "event loop", "out of memory: terminated" },
+	[FATAL_LOOP] = { OUTCOME_INTERNAL, "event loop", "waiting for events failed: terminated" },
 };
 
+/*
+ * A signal handler must not call printf(3). In these formats $ is the name of the program, # the exit code, @ the
+ * phase, % the cause, and in a cause & the number of the system call. Fields of the summary that only the run knows are
+ * null.
+ */
+static const char line_format[] = "$: @: %\n";
+static const char verdict_format[] = "$: FAILED: @: terminated\n";
+static const char status_format[] = "return status #\n";
+static const char summary_format[] = "{\"type\":\"summary\",\"schema\":" STRING(
+	REPORTING_SCHEMA) ",\"command\":null,\"version\":\"" RDMATEST_VERSION
+			  "\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":#,\"error_"
+			  "count\":1,\"errors\":["
+			  "{\"object\":null,\"phase\":\"@\",\"cause\":\"%\",\"code\":null,\"text\":\"@: "
+			  "%\",\"hint\":null,\"part\":null}]}\n";
+
+struct line {
+	char text[LINE_SIZE];
+	size_t length;
+};
+
+static void append_byte(struct line *line, char byte)
+{
+	if (line->length < sizeof(line->text))
+		line->text[line->length++] = byte;
+}
+
+static void append_number(struct line *line, int number)
+{
+	if (number >= 10)
+		append_number(line, number / 10);
+	append_byte(line, (char)('0' + number % 10));
+}
+
+static void append(struct line *line, const char *format, const struct fatal *fatal, int call)
+{
+	for (; *format; format++)
+		switch (*format) {
+		case '$':
+			for (const char *name = shared.name; *name; name++)
+				append_byte(line, *name);
+			break;
+		case '#':
+			append_number(line, fatal->code);
+			break;
+		case '@':
+			append(line, fatal->phase, fatal, call);
+			break;
+		case '%':
+			append(line, fatal->cause, fatal, call);
+			break;
+		case '&':
+			append_number(line, call);
+			break;
+		default:
+			append_byte(line, *format);
+		}
+}
+
 /* Does not block: a blocked write(2) to this descriptor may be why the process ends. */
-static void print_fatal(int fd, const char *text)
+static void print_fatal(int fd, const char *format, const struct fatal *fatal, int call)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	struct line line;
 
-	if (poll(&room, 1, 0) > 0 && write(fd, text, strlen(text)) < 0)
+	line.length = 0;
+	append(&line, format, fatal, call);
+	if (poll(&room, 1, 0) > 0 && write(fd, line.text, line.length) < 0)
 		return;
+}
+
+void fatal_exit_name(const char *name)
+{
+	shared.name = name;
 }
 
 void fatal_exit_prints_json(bool on)
 {
-	shared[PRINTS_JSON] = on;
+	shared.prints_json = on;
 }
 
 void fatal_exit_prints_verdict(enum fatal_verdict verdict)
 {
-	shared[PRINTS_VERDICT] = (int)verdict;
+	shared.verdict = (int)verdict;
 }
 
-void fatal_exit(enum fatal_reason reason)
+void fatal_exit(enum fatal_reason reason, int call)
 {
-	print_fatal(STDERR_FILENO, rows[reason].line);
-	if (shared[PRINTS_JSON])
-		print_fatal(STDOUT_FILENO, rows[reason].summary);
-	if (shared[PRINTS_VERDICT])
-		print_fatal(STDOUT_FILENO, rows[reason].verdict);
-	if (shared[PRINTS_VERDICT] == FATAL_VERDICT_STATUS)
-		print_fatal(STDOUT_FILENO, rows[reason].status);
-	_exit(rows[reason].code);
+	const struct fatal *fatal = &fatal_rows[reason];
+
+	print_fatal(STDERR_FILENO, line_format, fatal, call);
+	if (WITH_REPORT && shared.prints_json)
+		print_fatal(STDOUT_FILENO, summary_format, fatal, call);
+	if (shared.verdict)
+		print_fatal(STDOUT_FILENO, verdict_format, fatal, call);
+	if (shared.verdict == FATAL_VERDICT_STATUS)
+		print_fatal(STDOUT_FILENO, status_format, fatal, call);
+	_exit(fatal->code);
 }
 
 void *fatal_allocate(void *memory, long size)
@@ -122,14 +162,14 @@ void *fatal_allocate(void *memory, long size)
 	else
 		free(memory);
 	if (size && !result)
-		fatal_exit(FATAL_MEMORY);
+		fatal_exit(FATAL_MEMORY, 0);
 	return result;
 }
 
 void fatal_loop_error(const char *what)
 {
 	(void)what;
-	fatal_exit(FATAL_LOOP);
+	fatal_exit(FATAL_LOOP, 0);
 }
 
 /* ---- signals ---- */
@@ -149,12 +189,12 @@ static void signal_handler(int number)
 	/* The low 32 bits are enough for a difference. */
 	unsigned now = (unsigned)(clock_now() / CLOCK_NS_PER_MS) | 1;
 
-	if (shared[FIRST_SIGNAL_MS]) {
-		if (number != SIGHUP && now - (unsigned)shared[FIRST_SIGNAL_MS] > GRACE_MS)
-			fatal_exit(FATAL_INTERRUPTED);
-	} else if (number != SIGHUP || shared[RUNNING]) {
-		shared[FIRST_SIGNAL_MS] = (int)now;
-		if (shared[RUNNING])
+	if (shared.first_signal) {
+		if (number != SIGHUP && now - (unsigned)shared.first_signal > GRACE_MS)
+			fatal_exit(FATAL_INTERRUPTED, 0);
+	} else if (number != SIGHUP || shared.running) {
+		shared.first_signal = (int)now;
+		if (shared.running)
 			raise(SIGNAL_WAKE);
 	}
 	errno = saved_errno;
@@ -165,8 +205,8 @@ void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback
 	struct sigaction hangup;
 
 	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, context);
-	shared[FIRST_SIGNAL_MS] = 0;
-	shared[RUNNING] = true;
+	shared.first_signal = 0;
+	shared.running = true;
 	handle(SIGINT, signal_handler);
 	handle(SIGTERM, signal_handler);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
@@ -175,7 +215,7 @@ void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback
 
 void signals_release(struct loop_signal *watcher)
 {
-	shared[RUNNING] = false;
+	shared.running = false;
 	/* After RUNNING is cleared: libev restores the default action of SIGNAL_WAKE, which ends the process. */
 	loop_signal_stop(watcher);
 }
@@ -185,22 +225,18 @@ void signals_release(struct loop_signal *watcher)
 static void watchdog_handler(int number)
 {
 	(void)number;
-	if (++shared[WATCHDOG_EXPIRED] == WATCHDOG_SIGNALS)
-		fatal_exit(FATAL_STUCK);
+	if (++shared.expiries == WATCHDOG_SIGNALS)
+		fatal_exit(FATAL_STUCK, 0);
 }
 
-/* Does nothing if timer_create(2) fails: the run works without a watchdog. */
-void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds)
+void watchdog_start(int64_t nanoseconds)
 {
-	const struct itimerspec limit = { .it_value = clock_timespec(nanoseconds), .it_interval.tv_sec = 1 };
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL_WATCHDOG };
+	const struct itimerval limit = {
+		.it_value.tv_sec = nanoseconds / CLOCK_NS_PER_S + 1,
+		.it_interval.tv_sec = 1,
+	};
 
-	if (!watchdog->exists) {
-		shared[WATCHDOG_EXPIRED] = 0;
-		handle(SIGNAL_WATCHDOG, watchdog_handler);
-		if (timer_create(CLOCK_MONOTONIC, &event, &watchdog->timer))
-			return;
-		watchdog->exists = true;
-	}
-	timer_settime(watchdog->timer, 0, &limit, NULL);
+	shared.expiries = 0;
+	handle(SIGALRM, watchdog_handler);
+	setitimer(ITIMER_REAL, &limit, NULL);
 }

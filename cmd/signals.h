@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "core/loop.h"
 
@@ -20,17 +19,11 @@ void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback
 /* Ends the callbacks. Afterwards the second signal still ends the process. */
 void signals_release(struct loop_signal *watcher);
 
-/* Zeroed before its first start. */
-struct watchdog {
-	timer_t timer;
-	bool exists;
-};
-
 /*
- * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two seconds. Another start replaces
- * the limit.
+ * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two to three seconds. Another start
+ * replaces the limit.
  */
-void watchdog_start(struct watchdog *watchdog, int64_t nanoseconds);
+void watchdog_start(int64_t nanoseconds);
 
 enum fatal_reason {
 	FATAL_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
@@ -40,8 +33,11 @@ enum fatal_reason {
 	FATAL_LOOP,	       /* a system call of the event loop failed: OUTCOME_INTERNAL */
 };
 
-/* Prints the reason on stderr and ends the process. Safe in a signal handler. */
-_Noreturn void fatal_exit(enum fatal_reason reason);
+/* Prints the reason on stderr and ends the process. call: of FATAL_REFUSED, the number. Safe in a signal handler. */
+_Noreturn void fatal_exit(enum fatal_reason reason, int call);
+
+/* Sets the name in what fatal_exit() prints. name must last. */
+void fatal_exit_name(const char *name);
 
 /* What fatal_exit() prints in place of a verdict that the run has not printed. */
 enum fatal_verdict {

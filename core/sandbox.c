@@ -73,12 +73,12 @@ static const struct rule rules[] = {
 	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_RDMA },
 	{ .call = SYS_read }, { .call = SYS_write },
 #ifdef SYS_clock_gettime
-	{ .call = SYS_timerfd_settime }, { .call = SYS_clock_gettime }, { .call = SYS_timer_settime },
+	{ .call = SYS_timerfd_settime }, { .call = SYS_clock_gettime },
 	{ .call = SYS_gettimeofday }, { .call = SYS_clock_nanosleep },
 #endif
 #ifdef SYS_clock_gettime64
 	{ .call = SYS_clock_gettime64 }, { .call = SYS_recvmmsg_time64 }, { .call = SYS_timerfd_settime64 },
-	{ .call = SYS_timer_settime64 }, { .call = SYS_futex_time64 }, { .call = SYS_ppoll_time64 },
+	{ .call = SYS_futex_time64 }, { .call = SYS_ppoll_time64 },
 	{ .call = SYS_clock_nanosleep_time64 },
 #endif
 	/* sockets: UDP, and netlink for interfaces and devices; no other family */
@@ -94,7 +94,7 @@ static const struct rule rules[] = {
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TIOCGWINSZ },
 	/* waiting, time */
 	{ .call = SYS_epoll_ctl }, { .call = SYS_eventfd2 }, { .call = SYS_ppoll }, { .call = SYS_timerfd_create },
-	{ .call = SYS_timer_create }, { .call = SYS_timer_delete },
+	{ .call = SYS_setitimer },
 	{ .call = SYS_nanosleep }, { .call = SYS_futex }, { .call = SYS_sched_yield },
 #ifdef SYS_poll
 	{ .call = SYS_poll },

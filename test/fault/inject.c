@@ -35,6 +35,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -65,8 +66,7 @@
 	X(epoll_wait)                                                                                                  \
 	X(timerfd_create)                                                                                              \
 	X(timerfd_settime)                                                                                             \
-	X(timer_create)                                                                                                \
-	X(timer_settime)                                                                                               \
+	X(setitimer)                                                                                                   \
 	X(pipe2)                                                                                                       \
 	X(fork)                                                                                                        \
 	X(open)                                                                                                        \
@@ -403,11 +403,9 @@ CALL(failed(), int, epoll_wait, (int fd, struct epoll_event *events, int max, in
 CALL(failed(), int, timerfd_create, (clockid_t clock, int flags), (clock, flags))
 CALL(failed(), int, timerfd_settime, (int fd, int flags, const struct itimerspec *time, struct itimerspec *old),
      (fd, flags, time, old))
-CALL(failed(), int, timer_create, (clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer),
-     (clock, event, timer))
-CALL(failed(), int, timer_settime,
-     (timer_t timer, int flags, const struct itimerspec *restrict time, struct itimerspec *restrict old),
-     (timer, flags, time, old))
+CALL(failed(), int, setitimer,
+     (__itimer_which_t which, const struct itimerval *restrict time, struct itimerval *restrict old),
+     (which, time, old))
 CALL(failed(), int, pipe2, (int ends[2], int flags), (ends, flags))
 CALL(failed(), pid_t, fork, (void), ())
 CALL(nothing(), FILE *, fopen, (const char *restrict path, const char *restrict mode), (path, mode))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=confinement_enter */
-/* link: -Wl,--wrap=timer_settime */
+/* link: -Wl,--wrap=setitimer */
 /* command_run() from arguments to exit code: limits, signals, output errors. Each fake command runs in its own process
  * and prints a trace on stdout. */
 #include "test/unit/unit.h"
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "cmd/confinement.h"
@@ -22,8 +23,8 @@ enum outcome __wrap_transport_open(const char *name, struct loop *loop, const st
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
 enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
-int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
-int __real_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old);
+int __wrap_setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old);
+int __real_setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old);
 
 /* Divides the times of kernel timers, for a process that is blocked outside the loop. */
 static int64_t timer_speedup = 1;
@@ -99,17 +100,19 @@ enum outcome __wrap_confinement_enter(const struct common_options *options, cons
 	return confinement;
 }
 
-static struct timespec sped_up(struct timespec time)
+static struct timeval sped_up(struct timeval time)
 {
-	return clock_timespec((time.tv_sec * CLOCK_NS_PER_S + time.tv_nsec) / timer_speedup);
+	int64_t microseconds = (time.tv_sec * 1000000 + time.tv_usec) / timer_speedup;
+
+	return (struct timeval){ .tv_sec = microseconds / 1000000, .tv_usec = microseconds % 1000000 };
 }
 
-int __wrap_timer_settime(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old)
+int __wrap_setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old)
 {
-	const struct itimerspec sooner = { .it_value = sped_up(value->it_value),
-					   .it_interval = sped_up(value->it_interval) };
+	const struct itimerval sooner = { .it_value = sped_up(value->it_value),
+					  .it_interval = sped_up(value->it_interval) };
 
-	return __real_timer_settime(timer, flags, &sooner, old);
+	return __real_setitimer(which, &sooner, old);
 }
 
 static enum outcome check(struct environment *environment, const void *options)
@@ -588,7 +591,7 @@ static void watchdog_tolerates_two_expiries(void **state)
 	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
 
 	(void)state;
-	raised[0] = raised[1] = SIGRTMIN + 1;
+	raised[0] = raised[1] = SIGALRM;
 	expect(&raises, "--deadline 1s", OUTCOME_FAILED, "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
 	       "tool: deadline of 1 s exceeded\n");
 }
@@ -625,7 +628,7 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 		kill(child.pid, SIGTERM);
 	} while (!waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid);
 	finish(&child, &result);
-	assert_string_equal(result.err, "rdmatest: second signal: terminated\n");
+	assert_string_equal(result.err, "tool: second signal: terminated\n");
 	if (after)
 		assert_string_equal(strstr(result.out, before) + strlen(before), after);
 	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
@@ -652,7 +655,7 @@ static void second_signal_while_run_blocks(void **state)
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
 	(void)state;
-	second_signal_ends_at_once(&row, "", "hang\n", "rdmatest: FAILED: second signal: terminated\n");
+	second_signal_ends_at_once(&row, "", "hang\n", "tool: FAILED: second signal: terminated\n");
 }
 
 static void signal_during_clean_up(void **state)
@@ -670,13 +673,13 @@ static void watchdog_ends_run_while_call_blocks(void **state)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 	const struct command classic = { .start = start_and_hang, .interrupt = shut_down, .prints_status = true };
-	static const char err[] = "rdmatest: watchdog: a system or library call does not return: terminated\n";
+	static const char err[] = "tool: watchdog: a system or library call does not return: terminated\n";
 
 	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED,
-	       "open\nstart\nhang\nrdmatest: FAILED: watchdog: terminated\n", err);
+	       "open\nstart\nhang\ntool: FAILED: watchdog: terminated\n", err);
 	expect(&classic, "--deadline 1s --timeout 1ms", OUTCOME_FAILED,
-	       "open\nstart\nhang\nrdmatest: FAILED: watchdog: terminated\nreturn status 1\n", err);
+	       "open\nstart\nhang\ntool: FAILED: watchdog: terminated\nreturn status 1\n", err);
 	expect(&classic, "--quiet --deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n", err);
 }
 
@@ -715,7 +718,7 @@ static void fatal_exit_prints_json_summary(void **state)
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,
 	       "open\nstart\nhang\n" FATAL_SUMMARY("1", "watchdog",
 						   "a system or library call does not return: terminated"),
-	       "rdmatest: watchdog: a system or library call does not return: terminated\n");
+	       "tool: watchdog: a system or library call does not return: terminated\n");
 }
 
 /* A failure in the last step sets the exit code and is in the summary. */

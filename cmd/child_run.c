@@ -53,7 +53,7 @@ static enum outcome parse(struct child_run *run, const char *arguments, const st
 void child_run_stop(struct child_run *run)
 {
 	loop_timer_stop(&run->step);
-	if (run->running)
+	if (run->state)
 		run->command->stop(run->state);
 	run->running = false;
 	run->state = NULL;

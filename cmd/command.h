@@ -44,7 +44,7 @@ struct command {
 
 	/*
 	 * Allocates the state, starts the first steps and returns. The run ends when the command calls
-	 * environment_finish(). On failure the command has freed everything and *state is NULL.
+	 * environment_finish(). stop() follows also after a failure, unless *state, which is NULL before, is so.
 	 */
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 
@@ -57,7 +57,7 @@ struct command {
 	/* Brings the figures of the run up to date, and returns the same table and struct each time. May be NULL. */
 	struct figures (*figures)(void *state);
 
-	/* Frees the state after the loop has ended, even if the run is not finished. */
+	/* Frees the state after the loop has ended or start() has failed, even if the run is not finished. */
 	void (*stop)(void *state);
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "cmd/command.h"
 #include "cmd/confinement.h"
@@ -11,7 +12,31 @@ FILE *environment_output(const struct environment *environment)
 	return environment->output;
 }
 
+void environment_print(const struct environment *environment, const char *format, ...)
+{
+	FILE *output = environment_output(environment);
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(output, format, list);
+	va_end(list);
+	fputc('\n', output);
+	fflush(output);
+}
+
+void *environment_allocate(const struct environment *environment, size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		log_error(&environment->log, NULL, "out of memory");
+	return memory;
+}
+
 /* ---- the end ---- */
+
+const struct verdict verdict_empty = { .has_figures = false };
+const struct verdict verdict_with_figures = { .has_figures = true };
 
 static void __attribute__((format(printf, 4, 0))) print_result(const struct environment *environment, bool failed,
 							       const struct verdict *verdict, const char *format,
@@ -75,8 +100,7 @@ static void print_ready(struct environment *environment, const struct address *a
 		report_count(record, "port", address->port);
 		environment_end_record(environment);
 	}
-	fprintf(environment_output(environment), "%s\n", line);
-	fflush(environment->output);
+	environment_print(environment, "%s", line);
 }
 
 static enum outcome confine(struct environment *environment)
@@ -88,7 +112,7 @@ static enum outcome confine(struct environment *environment)
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
-bool environment_ready(struct environment *environment, const struct address *address, const char *line)
+bool environment_setup_done(struct environment *environment, const struct address *address, const char *line)
 {
 	bool serves = WITH_EXTRAS && line && environment->daemon;
 	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
@@ -100,9 +124,18 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	if (!outcome && serves)
 		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
-		environment_finish(environment, outcome, &(struct verdict){ .device = NULL },
-				   "set-up did not complete");
+		environment_finish(environment, outcome, &verdict_empty, "set-up did not complete");
 	else if (line && environment->ready)
 		environment->ready(environment->context);
 	return !outcome;
+}
+
+bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
+			 const char *word)
+{
+	char address[ADDRESS_TEXT_SIZE], local[ENDPOINT_ADDRESSES_SIZE], line[512];
+
+	snprintf(line, sizeof(line), "%s: %s on %s%s", name, word, address_text(&listener->local, address),
+		 endpoint_local_addresses(listener, local));
+	return environment_setup_done(environment, &listener->local, line);
 }

@@ -50,6 +50,8 @@ struct verdict {
 	bool has_figures;   /* of environment_finish(): data moved, so that there is something to summarise */
 };
 
+extern const struct verdict verdict_empty, verdict_with_figures;
+
 /*
  * Ends the run: records the outcome, prints the summary if the form has one, then the verdict, and for a command with
  * prints_status its last line. The verdict is "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])"; format gives TEXT.
@@ -69,10 +71,21 @@ void environment_print_result(const struct environment *environment, bool failed
  * and its ready line: writes the pidfile before, and prints the line and writes to the descriptor of --ready-fd after
  * that. Others give NULL. Returns false after an error, which has ended the run.
  */
-bool environment_ready(struct environment *environment, const struct address *address, const char *line);
+bool environment_setup_done(struct environment *environment, const struct address *address, const char *line);
+
+/* The same for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a wildcard stands for. */
+bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
+			 const char *word);
 
 /* The stream for result lines. Clears the progress line first. */
 FILE *environment_output(const struct environment *environment);
+
+/* Prints a result line: one of the stock tool, which scripts read, or a ready line. */
+void environment_print(const struct environment *environment, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Allocates count zeroed objects. Returns NULL after it has reported that memory is short. */
+void *environment_allocate(const struct environment *environment, size_t count, size_t size);
 
 /*
  * Begins an object of that type in the JSON stream. End it with environment_end_record(). Returns NULL without

@@ -43,13 +43,16 @@ void output_watch_stop(struct output_watch *watch)
 	loop_timer_stop(&watch->check);
 }
 
-FILE *output_open_null(const struct log *log)
+enum outcome output_discard(FILE **stream, const struct log *log)
 {
-	FILE *stream = fopen("/dev/null", "we");
+	FILE *null = fopen("/dev/null", "we");
 
-	if (!stream)
+	if (!null) {
 		log_errno(log, "/dev/null", errno, "opening");
-	return stream;
+		return OUTCOME_INTERNAL;
+	}
+	*stream = null;
+	return OUTCOME_OK;
 }
 
 /* Returns the errno value of the failed write. It is lost by now, so this writes once more. */

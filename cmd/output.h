@@ -25,8 +25,8 @@ struct output_watch {
 void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *context);
 void output_watch_stop(struct output_watch *watch);
 
-/* Opens /dev/null for lines that nobody reads. Returns NULL after it has reported the error. */
-FILE *output_open_null(const struct log *log);
+/* Opens /dev/null as the stream, for lines that nobody reads. */
+enum outcome output_discard(FILE **stream, const struct log *log);
 
 /*
  * Flushes and closes stdout, as the last step of the program. Returns outcome, or OUTCOME_INTERNAL if a write failed

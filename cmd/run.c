@@ -22,7 +22,7 @@ struct run {
 	const struct command *command;
 	struct common_options *common;
 	void *state;
-	bool interrupted;
+	enum interruption interruption; /* 0: none; not INTERRUPTION_NO_READER */
 	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
@@ -48,29 +48,29 @@ void command_help(const struct command *command, const char *name)
 	options_help(command->options, stdout);
 }
 
-static const char *seconds_text(int64_t nanoseconds, char text[32])
-{
-	snprintf(text, 32, "%.9g s", units_seconds(nanoseconds));
-	return text;
-}
-
 /* Ends the run in place of the command. */
 static void abort_run(struct run *run)
 {
-	environment_finish(&run->environment, OUTCOME_FAILED, &(struct verdict){ .has_figures = true },
-			   "shutdown did not complete");
+	environment_finish(&run->environment, OUTCOME_FAILED, &verdict_with_figures, "shutdown did not complete");
 }
 
 static void shutdown_timeout(void *context)
 {
 	struct run *run = context;
-	char text[32];
 
 	if (run->environment.ended)
 		return;
-	log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%s)",
-		  seconds_text(run->common->timeout, text));
+	if (run->interruption == INTERRUPTION_SIGNAL)
+		log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%.9g s)",
+			  units_seconds(run->common->timeout));
 	abort_run(run);
+}
+
+static void interrupt(struct run *run, enum interruption interruption, int64_t limit)
+{
+	run->interruption = interruption;
+	loop_timer_start(run->environment.loop, &run->shutdown, limit, shutdown_timeout, run);
+	run->command->interrupt(run->state, interruption);
 }
 
 /* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
@@ -79,25 +79,14 @@ static int64_t watchdog_limit(const struct run *run)
 	return 2 * run->common->timeout + CLOCK_NS_PER_S;
 }
 
-static void abort_at_deadline(void *context)
-{
-	struct run *run = context;
-
-	if (!run->environment.ended)
-		abort_run(run);
-}
-
 static void signal_received(void *context)
 {
 	struct run *run = context;
 
-	if (run->interrupted || run->environment.ended)
+	if (run->interruption || run->environment.ended)
 		return;
-	run->interrupted = true;
 	watchdog_start(watchdog_limit(run));
-	loop_timer_start(run->environment.loop, &run->shutdown, run->common->timeout + SHUTDOWN_MARGIN,
-			 shutdown_timeout, run);
-	run->command->interrupt(run->state, INTERRUPTION_SIGNAL);
+	interrupt(run, INTERRUPTION_SIGNAL, run->common->timeout + SHUTDOWN_MARGIN);
 }
 
 /* Only an open-ended run that exists for its output ends: a run with a count and a server go on. */
@@ -105,7 +94,7 @@ static void output_failed(void *context)
 {
 	struct run *run = context;
 
-	if (!run->interrupted && !run->environment.ended && run->command->is_open_ended &&
+	if (!run->interruption && !run->environment.ended && run->command->is_open_ended &&
 	    run->command->is_open_ended(run->common))
 		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
 }
@@ -113,20 +102,16 @@ static void output_failed(void *context)
 static void deadline_expired(void *context)
 {
 	struct run *run = context;
-	char text[32];
 
 	if (run->environment.ended)
 		return;
-	log_error(&run->environment.log, NULL, "deadline of %s exceeded", seconds_text(run->common->deadline, text));
+	log_error(&run->environment.log, NULL, "deadline of %.9g s exceeded", units_seconds(run->common->deadline));
 	environment_note(&run->environment, OUTCOME_FAILED);
 	/* A signal has started the shutdown before: it gets no more time. */
-	if (run->interrupted) {
-		abort_at_deadline(run);
-		return;
-	}
-	run->interrupted = true;
-	loop_timer_start(run->environment.loop, &run->shutdown, SHUTDOWN_AT_DEADLINE, abort_at_deadline, run);
-	run->command->interrupt(run->state, INTERRUPTION_DEADLINE);
+	if (run->interruption)
+		abort_run(run);
+	else
+		interrupt(run, INTERRUPTION_DEADLINE, SHUTDOWN_AT_DEADLINE);
 }
 
 /* The transport is open and the loop exists. */
@@ -153,12 +138,12 @@ static void run_loop(struct run *run, const void *options)
 		reporting_start(&run->reporting, run->state);
 		if (!loop_run(environment->loop)) {
 			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
-			environment_finish(environment, OUTCOME_INTERNAL, &(struct verdict){ .has_figures = true },
+			environment_finish(environment, OUTCOME_INTERNAL, &verdict_with_figures,
 					   "the event loop failed");
 		}
 	}
 	reporting_finish(&run->reporting);
-	if (outcome == OUTCOME_OK)
+	if (run->state)
 		run->command->stop(run->state);
 	loop_timer_stop(&run->deadline);
 	loop_timer_stop(&run->shutdown);
@@ -235,6 +220,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		reporting_finish(&run.reporting); /* for an error before run_command() calls it */
 	reporting_close(&run.reporting);
 	reporting_free(&run.reporting);
+	if (run.environment.output != stdout)
+		fclose(run.environment.output);
 	free(options);
 	return outcome;
 }

@@ -87,7 +87,7 @@ static void append_number(struct line *line, int number)
 	append_byte(line, (char)('0' + number % 10));
 }
 
-static void append(struct line *line, const char *format, const struct fatal *fatal, int call)
+static void fatal_append(struct line *line, const char *format, const struct fatal *fatal, int call)
 {
 	for (; *format; format++)
 		switch (*format) {
@@ -99,10 +99,10 @@ static void append(struct line *line, const char *format, const struct fatal *fa
 			append_number(line, fatal->code);
 			break;
 		case '@':
-			append(line, fatal->phase, fatal, call);
+			fatal_append(line, fatal->phase, fatal, call);
 			break;
 		case '%':
-			append(line, fatal->cause, fatal, call);
+			fatal_append(line, fatal->cause, fatal, call);
 			break;
 		case '&':
 			append_number(line, call);
@@ -119,7 +119,7 @@ static void print_fatal(int fd, const char *format, const struct fatal *fatal, i
 	struct line line;
 
 	line.length = 0;
-	append(&line, format, fatal, call);
+	fatal_append(&line, format, fatal, call);
 	if (poll(&room, 1, 0) > 0 && write(fd, line.text, line.length) < 0)
 		return;
 }

@@ -8,7 +8,6 @@
  */
 #include "cmd/mckey/mckey.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,45 +111,13 @@ static const struct option_rule rules[] = {
 
 /* ---- result lines ---- */
 
-void mckey_print(const struct mckey_run *run, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vfprintf(environment_output(run->environment), format, list);
-	va_end(list);
-	fputc('\n', environment_output(run->environment));
-}
-
-static struct verdict verdict_of(const struct mckey_run *run)
-{
-	struct verdict verdict = { .has_figures = run->has_figures };
-
-	for (size_t i = 0; i < run->member_count && !verdict.device; i++)
-		if (run->members[i].endpoint && run->members[i].endpoint->domain)
-			verdict.device = run->members[i].endpoint->domain->device;
-	return verdict;
-}
-
-void mckey_print_result(const struct mckey_run *run, const char *format, ...)
-{
-	const struct verdict verdict = verdict_of(run);
-	char text[MCKEY_VERDICT_SIZE];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	environment_print_result(run->environment, false, &verdict, "%s", text);
-}
-
 void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
 {
 	va_list list;
 
-	run->has_figures = has_figures;
+	run->verdict.has_figures = has_figures;
 	va_start(list, format);
-	vsnprintf(run->verdict, sizeof(run->verdict), format, list);
+	vsnprintf(run->verdict_text, sizeof(run->verdict_text), format, list);
 	va_end(list);
 }
 
@@ -180,12 +147,11 @@ static void print_joins(struct mckey_run *run)
 static void leave_group(void *context)
 {
 	struct mckey_run *run = context;
-	const struct verdict verdict = verdict_of(run);
 
 	for (size_t i = 0; i < run->member_count; i++)
 		environment_note(run->environment, member_leave(&run->members[i]));
-	mckey_print(run, "test complete");
-	environment_finish(run->environment, OUTCOME_OK, &verdict, "%s", run->verdict);
+	environment_print(run->environment, "test complete");
+	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", run->verdict_text);
 }
 
 void mckey_end(struct mckey_run *run, enum outcome outcome)
@@ -249,7 +215,7 @@ void mckey_member_changed(struct mckey_run *run)
 void mckey_join(struct mckey_run *run)
 {
 	run->phase = MCKEY_JOINING;
-	mckey_print(run, "mckey: joining");
+	environment_print(run->environment, "mckey: joining");
 	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_JOINING; i++)
 		member_start(&run->members[i]);
 }
@@ -286,14 +252,11 @@ static void mckey_stop(void *context)
 static enum outcome mckey_start(struct environment *environment, const void *context, void **state)
 {
 	const struct mckey_options *options = context;
-	struct mckey_run *run = calloc(1, sizeof(*run));
+	struct mckey_run *run = *state = environment_allocate(environment, 1, sizeof(*run));
 	enum outcome outcome;
 
-	*state = NULL;
-	if (!run) {
-		log_errno(&environment->log, NULL, ENOMEM, "starting");
+	if (!run)
 		return OUTCOME_INTERNAL;
-	}
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
@@ -304,25 +267,17 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->size = (uint32_t)options->size;
 	run->count = options->duration ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
-	run->member_count = run->joins_pending = (size_t)options->connections;
-	run->sources.windows = run->member_count;
-	run->members = calloc(run->member_count, sizeof(*run->members));
-	if (!run->members) {
-		log_errno(&environment->log, NULL, ENOMEM, "starting");
-		free(run);
+	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
+	if (!run->members)
 		return OUTCOME_INTERNAL;
-	}
+	run->member_count = run->joins_pending = run->sources.windows = (size_t)options->connections;
 	for (size_t i = 0; i < run->member_count; i++)
 		run->members[i].run = run;
 	outcome = channel_create(environment->transport, &run->channel);
-	if (outcome) {
-		free(run->members);
-		free(run);
+	if (outcome)
 		return outcome;
-	}
-	mckey_print(run, "mckey: starting %s", options->sender ? "client" : "server");
+	environment_print(run->environment, "mckey: starting %s", options->sender ? "client" : "server");
 	loop_timer_start(environment->loop, &run->step, 0, mckey_begin, run);
-	*state = run;
 	return OUTCOME_OK;
 }
 

@@ -154,9 +154,9 @@ struct mckey_run {
 	int64_t traffic_began; /* start of sending, or first datagram received; 0 before */
 	int64_t traffic_ended; /* last send completion, or last counted datagram */
 	struct mckey_figures figures, before;
-	bool ended_in_traffic;		  /* the last interval lasts until the end, as the others do */
-	bool has_figures;		  /* the summary has something to show */
-	char verdict[MCKEY_VERDICT_SIZE]; /* its text */
+	bool ended_in_traffic;	/* the last interval lasts until the end, as the others do */
+	struct verdict verdict; /* its device is known once a member is resolved */
+	char verdict_text[MCKEY_VERDICT_SIZE];
 };
 
 /* addresses.c */
@@ -166,10 +166,6 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 void addresses_look_up(struct mckey_run *run);
 
 /* mckey.c */
-/* Prints a line of the stock tool, which scripts read. */
-void mckey_print(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints a result line of our own: "NAME: TEXT (TRANSPORT, DEVICE)". */
-void mckey_print_result(const struct mckey_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Keeps the text of the verdict until the end. */
 void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -5,20 +5,6 @@
 
 #include "cmd/mckey/mckey.h"
 
-static const char *const state_texts[] = {
-	[MEMBER_IDLE] = "idle",	    [MEMBER_RESOLVING] = "resolving", [MEMBER_JOINING] = "joining",
-	[MEMBER_JOINED] = "joined", [MEMBER_FAILED] = "failed",
-};
-
-static void member_enter(struct member *member, enum member_state state)
-{
-	struct mckey_run *run = member->run;
-
-	log_debug(run->log, "member %zu of %zu: %s -> %s", (size_t)(member - run->members) + 1, run->member_count,
-		  state_texts[member->state], state_texts[state]);
-	member->state = state;
-}
-
 void member_fail(struct member *member, enum outcome outcome)
 {
 	struct mckey_run *run = member->run;
@@ -26,7 +12,7 @@ void member_fail(struct member *member, enum outcome outcome)
 
 	if (before == MEMBER_FAILED)
 		return;
-	member_enter(member, MEMBER_FAILED);
+	member->state = MEMBER_FAILED;
 	environment_note(run->environment, outcome);
 	if (before == MEMBER_JOINED) {
 		run->joined--;
@@ -103,6 +89,7 @@ static void join(struct member *member)
 	struct mckey_run *run = member->run;
 	enum outcome outcome;
 
+	run->verdict.device = member->endpoint->domain->device;
 	if (!member_check_port(member))
 		return;
 	set_depths(member);
@@ -113,7 +100,7 @@ static void join(struct member *member)
 		member_fail(member, outcome);
 		return;
 	}
-	member_enter(member, MEMBER_JOINING);
+	member->state = MEMBER_JOINING;
 	outcome = endpoint_join(member->endpoint, member);
 	if (outcome) {
 		print_hint(member);
@@ -133,10 +120,11 @@ static void joined(struct member *member, const struct group_address *group)
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
 	figures_joined(member, group);
-	mckey_print(run, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid, group->service_level);
+	environment_print(run->environment, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid,
+			  group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->qpn,
 		  group->qpn, group->qkey);
-	member_enter(member, MEMBER_JOINED);
+	member->state = MEMBER_JOINED;
 	member->ever_joined = true;
 	run->joins_pending--;
 	run->joined++;
@@ -200,7 +188,7 @@ void member_start(struct member *member)
 		member_fail(member, outcome);
 		return;
 	}
-	member_enter(member, MEMBER_RESOLVING);
+	member->state = MEMBER_RESOLVING;
 	member->join_began = clock_now();
 	outcome = endpoint_resolve(member->endpoint, options->bind ? &run->source : NULL, &run->group);
 	if (outcome) {

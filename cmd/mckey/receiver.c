@@ -158,7 +158,7 @@ void receiver_check_end(struct mckey_run *run)
 void receiver_start(struct mckey_run *run)
 {
 	run->phase = MCKEY_RECEIVING;
-	if (!environment_ready(run->environment, &run->group, "receiving data transfers") || !run->sources.count)
+	if (!environment_setup_done(run->environment, &run->group, "receiving data transfers") || !run->sources.count)
 		return;
 	/* Datagrams arrived before the last member had joined. */
 	run->progress = clock_now();

@@ -190,9 +190,9 @@ static void start_pace_timer(struct mckey_run *run)
 void sender_start(struct mckey_run *run)
 {
 	run->phase = MCKEY_SENDING;
-	if (!environment_ready(run->environment, NULL, NULL))
+	if (!environment_setup_done(run->environment, NULL, NULL))
 		return;
-	mckey_print(run, "initiating data transfers");
+	environment_print(run->environment, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
 	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
 	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++) {
@@ -233,15 +233,16 @@ void sender_print(struct mckey_run *run)
 		all = all && run->members[i].total && run->members[i].sent == run->members[i].total;
 	}
 	if (all)
-		mckey_print(run, "data transfers complete");
+		environment_print(run->environment, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 		uint64_t each = datagrams_of(run, member);
 
 		if (member->region)
-			mckey_print_result(run, "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-					   member->endpoint->qpn, member->sent, each, units_plural(each), run->size,
-					   units_plural(run->size));
+			environment_print_result(run->environment, false, &run->verdict,
+						 "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
+						 member->endpoint->qpn, member->sent, each, units_plural(each),
+						 run->size, units_plural(run->size));
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);

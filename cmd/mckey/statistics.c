@@ -102,14 +102,14 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 	else
 		snprintf(size, sizeof(size), "%u byte%s", run->size, units_plural(run->size));
 	if (statistics.total)
-		mckey_print_result(run,
-				   "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
-				   " out of order, %" PRIu64 " repeated",
-				   statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing,
-				   statistics.out_of_order, statistics.duplicated);
+		environment_print_result(run->environment, false, &run->verdict,
+					 "%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, %" PRIu64
+					 " out of order, %" PRIu64 " repeated",
+					 statistics.arrived, units_plural(statistics.arrived), size, name,
+					 statistics.missing, statistics.out_of_order, statistics.duplicated);
 	else
-		mckey_print_result(
-			run,
+		environment_print_result(
+			run->environment, false, &run->verdict,
 			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
 			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
@@ -149,15 +149,16 @@ void statistics_print(struct mckey_run *run)
 	bool verified = all.good && run->sources.count > 0 && !run->sources.unfollowed;
 
 	if (verified)
-		mckey_print(run, "data transfers complete");
+		environment_print(run->environment, "data transfers complete");
 	/* Of all senders: those with another -C, and whether every one numbers its datagrams. */
 	all.count = 0;
 	all.total = run->count;
 	for (size_t i = 0; i < run->sources.count; i++)
 		print_source(run, run->sources.entries[i], &all);
 	if (run->figures.foreign)
-		mckey_print_result(run, "%" PRIu64 " datagram%s ignored: not sent by mckey", run->figures.foreign,
-				   units_plural(run->figures.foreign));
+		environment_print_result(run->environment, false, &run->verdict,
+					 "%" PRIu64 " datagram%s ignored: not sent by mckey", run->figures.foreign,
+					 units_plural(run->figures.foreign));
 	if (run->sources.unfollowed)
 		log_error(run->log, run->group_text,
 			  "%" PRIu64 " datagram%s of further senders not checked: %zu are followed%s",

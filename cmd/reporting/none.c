@@ -17,11 +17,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 {
 	if (!options->quiet)
 		return OUTCOME_OK;
-	reporting->null_output = output_open_null(&reporting->environment->log);
-	if (!reporting->null_output)
-		return OUTCOME_INTERNAL;
-	reporting->environment->output = reporting->null_output;
-	return OUTCOME_OK;
+	return output_discard(&reporting->environment->output, &reporting->environment->log);
 }
 
 enum outcome reporting_open(struct reporting *reporting)
@@ -70,6 +66,5 @@ void reporting_close(struct reporting *reporting)
 
 void reporting_free(struct reporting *reporting)
 {
-	if (reporting->null_output)
-		fclose(reporting->null_output);
+	(void)reporting;
 }

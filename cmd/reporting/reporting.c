@@ -103,11 +103,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	use_form(reporting, reporting_form_of_options(options));
 	if (reporting->form == &reporting_text && !options->quiet)
 		return OUTCOME_OK;
-	reporting->null_output = output_open_null(&reporting->environment->log);
-	if (!reporting->null_output)
-		return OUTCOME_INTERNAL;
-	reporting->environment->output = reporting->null_output;
-	return OUTCOME_OK;
+	return output_discard(&reporting->environment->output, &reporting->environment->log);
 }
 
 static int64_t interval_length(const struct reporting *reporting)
@@ -248,6 +244,4 @@ void reporting_free(struct reporting *reporting)
 {
 	reporting->environment->log.sink = NULL;
 	errors_free(&reporting->errors);
-	if (reporting->null_output)
-		fclose(reporting->null_output);
 }

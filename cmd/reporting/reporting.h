@@ -66,7 +66,6 @@ struct reporting {
 	void *state; /* the command's state while it runs, else NULL */
 	char *text;  /* the last report, from finish to close */
 	size_t text_length;
-	FILE *null_output;
 	int64_t started;
 	int64_t interval_due;	/* the scheduled end of the interval */
 	const char *prometheus; /* the file; NULL also after a write error */

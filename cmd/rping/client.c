@@ -19,16 +19,13 @@ enum {
 };
 
 struct rping_client {
-	struct environment *environment;
 	const struct rping_options *options;
+	struct environment *environment;
 	const struct log *log;
 	struct target_file file;
 	struct target *targets;
 	size_t count;
 	struct target *first, **last; /* queue of those that wait to connect */
-	size_t connecting;
-	size_t retrying; /* targets that wait for a retry */
-	size_t ended;
 	size_t failed;
 	bool ending;		       /* start no more targets */
 	struct loop_timer start_timer; /* starts the first targets from the loop */
@@ -46,17 +43,17 @@ static void enqueue(struct rping_client *client, struct target *target)
 
 static void start_some(struct rping_client *client)
 {
-	while (client->first && client->connecting < CONNECTING_MAX && !client->ending) {
+	const size_t *in_state = client->all.in_state;
+
+	while (client->first && in_state[TARGET_RESOLVING] + in_state[TARGET_CONNECTING] < CONNECTING_MAX &&
+	       !client->ending) {
 		struct target *target = client->first;
 
 		client->first = target->next;
 		if (!client->first)
 			client->last = &client->first;
-		if (target->ended)
-			continue;
-		target->is_connecting = true;
-		client->connecting++;
-		target_start(target);
+		if (target->state.current == TARGET_WAITING)
+			target_start(target);
 	}
 }
 
@@ -92,8 +89,9 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 	return all;
 }
 
-struct figures rping_client_figures(struct rping_client *client)
+struct figures rping_client_figures(void *state)
 {
+	struct rping_client *client = state;
 	struct ping_figures *figures = &client->all.figures;
 
 	sum_targets(client);
@@ -137,7 +135,7 @@ static void finish_several(struct rping_client *client)
 	bool verified = client->options->validate && counts->verified == counts->answered.count;
 	char pings[PINGS_TEXT_SIZE];
 
-	environment_finish(client->environment, OUTCOME_OK, &(struct verdict){ .has_figures = true },
+	environment_finish(client->environment, OUTCOME_OK, &verdict_with_figures,
 			   "total: %s answered%s, %zu of %zu targets passed",
 			   rping_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
 			   client->count - client->failed, client->count);
@@ -158,7 +156,6 @@ static void target_ended(struct rping_client *client, struct target *target)
 	char text[RPING_VERDICT_SIZE];
 	struct verdict verdict = target_verdict_text(client, target, text);
 
-	client->ended++;
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_note(client->environment, target->outcome);
 	stream_target(client, target);
@@ -167,37 +164,30 @@ static void target_ended(struct rping_client *client, struct target *target)
 		return;
 	}
 	environment_print_result(client->environment, target->outcome, &verdict, "%s", text);
-	if (client->ended == client->count)
+	if (client->all.in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
 
-static void count_retrying(struct rping_client *client, struct target *target, bool retrying)
+static void target_changed(void *context, struct target *target)
 {
-	if (target->retrying)
-		client->retrying--;
-	target->retrying = retrying;
-	if (retrying)
-		client->retrying++;
+	struct rping_client *client = context;
+	const size_t *in_state = client->all.in_state;
+
+	if (target->state.current == TARGET_DONE)
+		target_ended(client, target);
+	start_some(client);
+	/* Every target is connected or has ended. */
+	if (!client->environment->ended &&
+	    !(in_state[TARGET_WAITING] + in_state[TARGET_RESOLVING] + in_state[TARGET_CONNECTING]))
+		environment_setup_done(client->environment, NULL, NULL);
 }
 
-static void client_target_event(void *context, struct target *target, enum target_event event)
+static void retry_target(void *context, struct target *target)
 {
 	struct rping_client *client = context;
 
-	if (target->is_connecting && event != TARGET_RETRY) {
-		target->is_connecting = false;
-		client->connecting--;
-	}
-	count_retrying(client, target, event == TARGET_RETRY_WAIT);
-	if (event == TARGET_RETRY)
-		enqueue(client, target);
-	if (event == TARGET_ENDED)
-		target_ended(client, target);
-	if (client->ended < client->count)
-		start_some(client);
-	/* Every target is connected or has ended, and none waits for a retry. */
-	if (!client->environment->ended && !client->connecting && !client->first && !client->retrying)
-		environment_ready(client->environment, NULL, NULL);
+	enqueue(client, target);
+	start_some(client);
 }
 
 /* The address of -I is resolved: connects the targets. */
@@ -209,8 +199,7 @@ static void source_found(void *context, enum outcome outcome, const struct addre
 		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
 				      client->options->source, addresses, count, &client->all.source);
 	if (outcome) {
-		environment_finish(client->environment, outcome, &(struct verdict){ .device = NULL },
-				   "no ping was sent");
+		environment_finish(client->environment, outcome, &verdict_empty, "no ping was sent");
 		return;
 	}
 	start_some(client);
@@ -237,11 +226,10 @@ static enum outcome make_targets(struct rping_client *client)
 					      client->log);
 	if (outcome)
 		return outcome;
-	client->targets = calloc(options->addresses.count + client->file.count, sizeof(*client->targets));
-	if (!client->targets) {
-		log_error(client->log, NULL, "out of memory");
+	client->targets = environment_allocate(client->environment, options->addresses.count + client->file.count,
+					       sizeof(*client->targets));
+	if (!client->targets)
 		return OUTCOME_INTERNAL;
-	}
 	for (size_t i = 0; i < options->addresses.count; i++)
 		target_prepare(&client->targets[client->count++], &client->all, options->addresses.texts[i], port);
 	for (size_t i = 0; i < client->file.count; i++)
@@ -253,16 +241,13 @@ static enum outcome make_targets(struct rping_client *client)
 	return OUTCOME_OK;
 }
 
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options,
-				struct rping_client **result)
+enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
 {
-	struct rping_client *client = calloc(1, sizeof(*client));
+	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
 	enum outcome outcome;
 
-	if (!client) {
-		log_error(&environment->log, NULL, "out of memory");
+	if (!client)
 		return OUTCOME_INTERNAL;
-	}
 	client->environment = environment;
 	client->options = options;
 	client->log = &environment->log;
@@ -270,29 +255,27 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	client->all = (struct targets){
 		.environment = environment,
 		.options = options,
-		.event = client_target_event,
+		.changed = target_changed,
+		.retry = retry_target,
 		.context = client,
 	};
 	outcome = make_targets(client);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &client->all.channel);
-	if (outcome) {
-		rping_client_stop(client);
+	if (outcome)
 		return outcome;
-	}
 	if (options->source)
 		resolver_start(&client->source_lookup, environment->loop, client->log, options->source,
 			       ADDRESS_FORMAT_ANY, options->common.timeout, source_found, client);
 	else
 		loop_timer_start(environment->loop, &client->start_timer, 0, start_first, client);
-	*result = client;
 	return OUTCOME_OK;
 }
 
-void rping_client_interrupt(struct rping_client *client, enum interruption reason)
+void rping_client_interrupt(void *state, enum interruption reason)
 {
-	if (!client)
-		return;
+	struct rping_client *client = state;
+
 	if (reason != INTERRUPTION_NO_READER) {
 		client->ending = true;
 		resolver_stop(&client->source_lookup);
@@ -317,10 +300,10 @@ void rping_client_report_targets(struct report *report, const void *member)
 	}
 }
 
-void rping_client_stop(struct rping_client *client)
+void rping_client_stop(void *state)
 {
-	if (!client)
-		return;
+	struct rping_client *client = state;
+
 	loop_timer_stop(&client->start_timer);
 	resolver_stop(&client->source_lookup);
 	for (size_t i = 0; i < client->count; i++)

@@ -2,7 +2,10 @@
 #include "cmd/rping/protocol.h"
 
 #include <endian.h>
+#include <inttypes.h>
 #include <string.h>
+
+#include "core/units.h"
 
 struct advertisement_wire {
 	uint64_t address;
@@ -87,6 +90,37 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 		done = run;
 	}
 	putc('\n', stream);
+}
+
+/* ---- errors ---- */
+
+void ping_timed_out(const struct state *state, const struct endpoint *endpoint, uint64_t ping)
+{
+	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
+	log_failure(state->log, &(struct failure){ .object = endpoint->name, .phase = state_text(state) },
+		    "timed out after %g s in ping %" PRIu64 "%s", units_seconds(state->timeout), ping,
+		    endpoint_timeout_cause(endpoint, silence));
+}
+
+enum outcome ping_out_of_order(const struct state *state, const struct endpoint *endpoint, uint64_t ping)
+{
+	log_error(state->log, endpoint->name, "ping %" PRIu64 ": a message out of order, while %s", ping,
+		  state_text(state));
+	return OUTCOME_FAILED;
+}
+
+bool ping_verify(const struct state *state, const struct endpoint *endpoint, uint64_t ping, const uint8_t *expected,
+		 const uint8_t *found, uint32_t size)
+{
+	struct payload_difference difference;
+
+	if (payload_equal(expected, found, size, &difference))
+		return true;
+	log_error(state->log, endpoint->name,
+		  "ping %" PRIu64 ": payload differs at byte %zu of %" PRIu32 ": expected 0x%02x, found 0x%02x", ping,
+		  difference.position, size, difference.expected, difference.found);
+	return false;
 }
 
 /* ---- control messages ---- */

@@ -34,6 +34,8 @@
 #include <stdio.h>
 
 #include "cmd/hello.h"
+#include "core/payload.h"
+#include "core/state.h"
 #include "transport/transport.h"
 
 enum {
@@ -76,6 +78,16 @@ uint32_t ping_number(uint64_t answered);
  * bytes: those that are not printable ASCII are printed as '?'.
  */
 void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t size);
+
+/* ---- errors of either end: object is the peer, ping the number of the ping ---- */
+
+/* A state of the ping took longer than the timeout. */
+void ping_timed_out(const struct state *state, const struct endpoint *endpoint, uint64_t ping);
+/* The peer sent a message that the state does not expect. Returns OUTCOME_FAILED. */
+enum outcome ping_out_of_order(const struct state *state, const struct endpoint *endpoint, uint64_t ping);
+/* Compares a payload with the expected one. Returns false after it has reported the first difference. */
+bool ping_verify(const struct state *state, const struct endpoint *endpoint, uint64_t ping, const uint8_t *expected,
+		 const uint8_t *found, uint32_t size);
 
 /*
  * The control messages of one connection, in registered memory. The receives are posted before the connection is

@@ -226,33 +226,19 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	return outcome;
 }
 
-/* The role that is not used is NULL. */
-struct rping {
-	struct rping_client *client;
-	struct rping_server *server;
-};
-
 static enum outcome rping_start(struct environment *environment, const void *command_options, void **state)
 {
 	const struct rping_options *options = command_options;
-	struct rping *rping = calloc(1, sizeof(*rping));
-	enum outcome outcome;
 
-	*state = NULL;
-	if (!rping) {
-		log_error(&environment->log, NULL, "out of memory");
-		return OUTCOME_INTERNAL;
-	}
-	if (options->server)
-		outcome = rping_server_start(environment, options, &rping->server);
-	else
-		outcome = rping_client_start(environment, options, &rping->client);
-	if (outcome) {
-		free(rping);
-		return outcome;
-	}
-	*state = rping;
-	return OUTCOME_OK;
+	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
+}
+
+/* The state of either role begins with the options. */
+static bool is_server(const void *state)
+{
+	const struct rping_options *const *options = state;
+
+	return (*options)->server;
 }
 
 static bool rping_is_open_ended(const void *command_options)
@@ -264,26 +250,17 @@ static bool rping_is_open_ended(const void *command_options)
 
 static void rping_interrupt(void *state, enum interruption reason)
 {
-	struct rping *rping = state;
-
-	rping_client_interrupt(rping->client, reason);
-	rping_server_interrupt(rping->server, reason);
+	(is_server(state) ? rping_server_interrupt : rping_client_interrupt)(state, reason);
 }
 
 static struct figures rping_figures(void *state)
 {
-	struct rping *rping = state;
-
-	return rping->client ? rping_client_figures(rping->client) : rping_server_figures(rping->server);
+	return (is_server(state) ? rping_server_figures : rping_client_figures)(state);
 }
 
 static void rping_stop(void *state)
 {
-	struct rping *rping = state;
-
-	rping_client_stop(rping->client);
-	rping_server_stop(rping->server);
-	free(rping);
+	(is_server(state) ? rping_server_stop : rping_client_stop)(state);
 }
 
 const struct command rping_command = {

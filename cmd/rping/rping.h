@@ -70,21 +70,17 @@ void rping_classic_event(const struct environment *environment, const struct rpi
 			 const struct endpoint *endpoint, enum event_kind kind);
 void rping_classic_completion(const struct environment *environment, const char *name);
 
-struct rping_client;
-struct rping_server;
+/* The functions of struct command for each role. Its state, struct rping_client or rping_server, begins with options.
+ */
+enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
+void rping_client_interrupt(void *state, enum interruption reason);
+struct figures rping_client_figures(void *state);
+void rping_client_stop(void *state);
 
-/* The functions of struct command for each role. interrupt and stop do nothing on NULL. */
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options,
-				struct rping_client **client);
-void rping_client_interrupt(struct rping_client *client, enum interruption reason);
-struct figures rping_client_figures(struct rping_client *client);
-void rping_client_stop(struct rping_client *client);
-
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
-				struct rping_server **server);
-void rping_server_interrupt(struct rping_server *server, enum interruption reason);
-struct figures rping_server_figures(struct rping_server *server);
-void rping_server_stop(struct rping_server *server);
+enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
+void rping_server_interrupt(void *state, enum interruption reason);
+struct figures rping_server_figures(void *state);
+void rping_server_stop(void *state);
 
 /* Adds the targets of the client to a list of a report. member points to a pointer to the client. */
 void rping_client_report_targets(struct report *report, const void *member);

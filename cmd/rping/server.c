@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/request.h"
 #include "cmd/rping/rping.h"
 #include "cmd/rping/session.h"
 #include "core/resolver.h"
@@ -36,11 +37,11 @@ struct server_figures {
 };
 
 static const char limit_reached[] = "client limit reached";
-static const char out_of_resources[] = "out of resources";
+static const char out_of_memory[] = "out of memory";
 
 struct rping_server {
-	struct environment *environment;
 	const struct rping_options *options;
+	struct environment *environment;
 	const struct log *log;
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before the lookup and after stop_listening() */
@@ -51,7 +52,6 @@ struct rping_server {
 	bool idle_expired;		/* ends because of --idle-timeout */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool ending;
-	bool was_ready;
 
 	uint64_t pings;		/* of ended sessions that were established */
 	uint64_t unconfirmed;	/* answers whose delivery was not confirmed */
@@ -107,7 +107,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 			 units_plural(server->figures.failed));
 	server_close(server);
 	environment_finish(server->environment, outcome,
-			   &(struct verdict){ .has_figures = !server->one_shot && server->was_ready },
+			   server->one_shot || !ended_sessions(server) ? &verdict_empty : &verdict_with_figures,
 			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served,
 			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), unconfirmed,
 			   failures);
@@ -259,22 +259,21 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	session = session_create(&server->sessions, server->environment, server->options, request, event->private_data,
 				 event->private_length);
 	if (!session) {
-		log_error(server->log, request->name, "out of memory");
-		endpoint_reject(request, out_of_resources, sizeof(out_of_resources));
+		log_error(server->log, request->name, out_of_memory);
+		endpoint_reject(request, out_of_memory, sizeof(out_of_memory));
 		note_resource_failure(server, OUTCOME_INTERNAL);
 		return;
 	}
 	session->no_ping_limit = &server->no_ping_limit;
 	session->connected = &server->connected;
-	outcome = session_prepare(session);
-	if (outcome)
-		session_reject(session, out_of_resources);
-	else
-		outcome = session_accept(session, session_ended, server);
-	if (outcome)
+	session->ended = session_ended;
+	session->context = server;
+	outcome = request_accept(server->environment, request, session_accept, session);
+	if (outcome) {
+		session->endpoint = NULL;
 		session_destroy(session);
+	}
 	server_update_idle_timer(server);
-	/* OUTCOME_NO_CONNECTION: the client withdrew the request. */
 	if (outcome && outcome != OUTCOME_NO_CONNECTION)
 		note_resource_failure(server, outcome);
 }
@@ -310,7 +309,6 @@ static const struct endpoint_handlers listener_handlers = {
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
 	struct endpoint_options options = rping_endpoint_options(server->options);
-	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 64];
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
@@ -320,11 +318,8 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
-	server->was_ready = true;
 	server_update_idle_timer(server);
-	snprintf(line, sizeof(line), "%s: ready on %s%s", server->log->name,
-		 address_text(&server->listener->local, text), endpoint_local_addresses(server->listener, served));
-	environment_ready(server->environment, &server->listener->local, line);
+	environment_listens(server->environment, server->listener, server->log->name, "ready");
 	return OUTCOME_OK;
 }
 
@@ -344,38 +339,31 @@ static void address_found(void *context, enum outcome outcome, const struct addr
 
 /* ---- start and stop ---- */
 
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options,
-				struct rping_server **result)
+enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
 {
-	struct rping_server *server = calloc(1, sizeof(*server));
+	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
 	enum outcome outcome;
 
-	if (!server) {
-		log_error(&environment->log, NULL, "out of memory");
+	if (!server)
 		return OUTCOME_INTERNAL;
-	}
-	outcome = channel_create(environment->transport, &server->channel);
-	if (outcome) {
-		free(server);
-		return outcome;
-	}
-	server->environment = environment;
 	server->options = options;
+	outcome = channel_create(environment->transport, &server->channel);
+	if (outcome)
+		return outcome;
+	server->environment = environment;
 	server->log = &environment->log;
 	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
 	server->one_shot = !options->persistent && server->limit <= 1;
 	resolver_start(&server->lookup, environment->loop, server->log, rping_listen_address(options),
 		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
-	*result = server;
 	return OUTCOME_OK;
 }
 
-void rping_server_interrupt(struct rping_server *server, enum interruption reason)
+void rping_server_interrupt(void *state, enum interruption reason)
 {
+	struct rping_server *server = state;
 	struct session *next;
 
-	if (!server)
-		return;
 	server->interruption = reason;
 	stop_listening(server);
 	for (struct session *session = server->sessions; session; session = next) {
@@ -416,8 +404,9 @@ static const struct figure server_figures[] = {
 	FIGURES_END,
 };
 
-struct figures rping_server_figures(struct rping_server *server)
+struct figures rping_server_figures(void *state)
 {
+	struct rping_server *server = state;
 	struct server_figures *figures = &server->figures;
 
 	figures->role = "server";
@@ -436,10 +425,10 @@ struct figures rping_server_figures(struct rping_server *server)
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
-void rping_server_stop(struct rping_server *server)
+void rping_server_stop(void *state)
 {
-	if (!server)
-		return;
+	struct rping_server *server = state;
+
 	loop_timer_stop(&server->idle);
 	resolver_stop(&server->lookup);
 	while (server->sessions)

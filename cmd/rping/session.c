@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cmd/hello.h"
-#include "core/payload.h"
 #include "core/units.h"
 
 enum session_state {
@@ -156,14 +155,9 @@ struct verdict session_verdict_text(const struct session *session, enum outcome 
 static void session_timed_out(void *context)
 {
 	struct session *session = context;
-	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	if (session_may_log(session))
-		log_failure(
-			session->log,
-			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
-			"timed out after %g s in ping %" PRIu64 "%s", units_seconds(session->state.timeout),
-			session->answered, endpoint_timeout_cause(session->endpoint, silence));
+		ping_timed_out(&session->state, session->endpoint, session->answered);
 	end(session, OUTCOME_FAILED);
 }
 
@@ -211,13 +205,6 @@ static void session_idle_expired(void *context)
 }
 
 /* ---- the cycle of a ping: session_completed() ends the session if a step fails ---- */
-
-static enum outcome out_of_order(struct session *session)
-{
-	log_error(session->log, session->endpoint->name, "ping %" PRIu64 ": a message out of order, while %s",
-		  session->answered, state_text(&session->state));
-	return OUTCOME_FAILED;
-}
 
 static enum outcome check_advertisement(struct session *session, const char *what, const struct advertisement *memory,
 					uint32_t minimum)
@@ -281,20 +268,6 @@ static enum outcome read_source(struct session *session, const struct advertisem
 			     1);
 }
 
-/* The payload of a ping depends only on its number, also with stock clients. */
-static enum outcome compare(struct session *session)
-{
-	struct payload_difference difference;
-
-	payload_ping_fill(session->expected, session->length, ping_number(session->answered));
-	if (payload_equal(session->expected, session->buffer->memory, session->length, &difference))
-		return OUTCOME_OK;
-	log_error(session->log, session->endpoint->name,
-		  "ping %" PRIu64 ": payload differs at byte %zu of %" PRIu32 ": expected 0x%02x, found 0x%02x",
-		  session->answered, difference.position, session->length, difference.expected, difference.found);
-	return OUTCOME_FAILED;
-}
-
 static enum outcome source_read(struct session *session)
 {
 	const struct rping_options *options = session->options;
@@ -303,7 +276,11 @@ static enum outcome source_read(struct session *session)
 	rping_classic_completion(session->environment, "rdma read");
 	region_destroy(session->old_buffer);
 	session->old_buffer = NULL;
-	if (options->validate && compare(session))
+	/* The payload of a ping depends only on its number, also with stock clients. */
+	if (options->validate)
+		payload_ping_fill(session->expected, session->length, ping_number(session->answered));
+	if (options->validate && !ping_verify(&session->state, session->endpoint, session->answered, session->expected,
+					      session->buffer->memory, session->length))
 		return OUTCOME_FAILED;
 	if (options->verbose)
 		ping_print(environment_output(session->environment), "server ping data", session->buffer->memory,
@@ -401,7 +378,7 @@ static enum outcome message_received(struct session *session, const struct compl
 	case SESSION_DRAINING:
 		return confirmed(session);
 	default:
-		return out_of_order(session);
+		return ping_out_of_order(&session->state, session->endpoint, session->answered);
 	}
 }
 
@@ -510,30 +487,19 @@ struct session *session_create(struct session **list, struct environment *enviro
 }
 
 /* The receives must be posted before accepting: the first message may arrive together with EVENT_ESTABLISHED. */
-enum outcome session_prepare(struct session *session)
+enum outcome session_accept(void *context)
 {
+	struct session *session = context;
+	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
+	uint8_t bytes[HELLO_SIZE];
 	enum outcome outcome = control_create(&session->control, session->endpoint->domain);
 
 	if (!outcome)
 		outcome = endpoint_create_qp(session->endpoint);
 	if (!outcome)
 		outcome = control_post_receives(&session->control, session->endpoint);
-	return outcome;
-}
-
-void session_reject(struct session *session, const char *reason)
-{
-	endpoint_reject(session->endpoint, reason, strlen(reason) + 1);
-	session->endpoint = NULL;
-}
-
-enum outcome session_accept(struct session *session, session_callback *ended, void *context)
-{
-	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
-	uint8_t bytes[HELLO_SIZE];
-
-	session->ended = ended;
-	session->context = context;
+	if (outcome)
+		return outcome;
 	hello_write(&hello, bytes);
 	enter(session, SESSION_ACCEPTING);
 	return endpoint_accept(session->endpoint, bytes, sizeof(bytes));

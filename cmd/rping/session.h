@@ -32,7 +32,7 @@ struct session {
 	const struct rping_options *options;
 	const struct log *log;
 	const struct environment *environment;
-	session_callback *ended;
+	session_callback *ended; /* set by the owner, as context is */
 	void *context;
 	struct endpoint *endpoint;
 	struct control control;
@@ -63,12 +63,11 @@ struct session *session_create(struct session **list, struct environment *enviro
 			       const struct rping_options *options, struct endpoint *request,
 			       const uint8_t *private_data, size_t length);
 
-/* Allocates queue pair and memory. On failure call session_reject() and session_destroy(). */
-enum outcome session_prepare(struct session *session);
-void session_reject(struct session *session, const char *reason);
-
-/* Accepts the request. The callback is called when the session ends, but not if this function fails. */
-enum outcome session_accept(struct session *session, session_callback *ended, void *context);
+/*
+ * Allocates queue pair and memory, and accepts the request. The callback is called when the session ends, but not if
+ * this function fails.
+ */
+enum outcome session_accept(void *session);
 
 /* False for a pending request: its source address may be forged. */
 bool session_is_connected(const struct session *session);

@@ -6,7 +6,6 @@
 
 #include "cmd/hello.h"
 #include "cmd/rping/target.h"
-#include "core/units.h"
 
 /* The resolver limits the time of a lookup, the transport those of connecting and disconnecting. */
 static const struct state_row target_states[] = {
@@ -14,8 +13,9 @@ static const struct state_row target_states[] = {
 			     STATE_BIT(TARGET_RESOLVING) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
 	[TARGET_RESOLVING] = { "looking up", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
-						      STATE_BIT(TARGET_SOURCE_ADVERTISED) |
-						      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE) },
+						      STATE_BIT(TARGET_CONNECTED) | STATE_BIT(TARGET_DONE) },
+	[TARGET_CONNECTED] = { "connected", STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
+						    STATE_BIT(TARGET_DONE) },
 	[TARGET_SOURCE_ADVERTISED] = { "waiting for the server to read the ping",
 				       STATE_BIT(TARGET_SINK_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
 					       STATE_BIT(TARGET_DONE),
@@ -43,12 +43,19 @@ const char *target_name(const struct target *target)
 
 void target_enter(struct target *target, enum target_state state)
 {
+	target->all->in_state[target->state.current]--;
+	target->all->in_state[state]++;
 	state_enter(&target->state, state, target->endpoint ? target->endpoint->name : target->address);
 }
 
-static void target_notify(struct target *target, enum target_event event)
+static bool target_is_done(const struct target *target)
 {
-	target->all->event(target->all->context, target, event);
+	return target->state.current == TARGET_DONE;
+}
+
+static void target_notify(struct target *target)
+{
+	target->all->changed(target->all->context, target);
 }
 
 /* ---- errors ---- */
@@ -64,7 +71,7 @@ static void error_reported(const struct log *log, const struct error *error)
 	struct target *target = log->context;
 	char text[ERROR_TEXT_SIZE];
 
-	if (!target->ended)
+	if (!target_is_done(target))
 		record_error(target, error_text(error, text));
 	log_report(&target->all->environment->log, error);
 }
@@ -103,7 +110,7 @@ void target_finish(struct target *target, enum outcome outcome)
 	const struct error *error = dial_error(&target->dial);
 	char text[ERROR_TEXT_SIZE];
 
-	if (target->ended)
+	if (target_is_done(target))
 		return;
 	if (outcome && error)
 		record_error(target, error_text(error, text));
@@ -115,8 +122,7 @@ void target_finish(struct target *target, enum outcome outcome)
 	target->outcome = outcome;
 	target->failed = outcome;
 	target->verdict = outcome ? "fail" : "pass";
-	target->ended = true;
-	target_notify(target, TARGET_ENDED);
+	target_notify(target);
 }
 
 static uint64_t requested_count(const struct target *target)
@@ -185,12 +191,8 @@ void target_disconnect(struct target *target, enum outcome outcome)
 static void target_timed_out(void *context)
 {
 	struct target *target = context;
-	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	log_failure(target->state.log,
-		    &(struct failure){ .object = target->endpoint->name, .phase = state_text(&target->state) },
-		    "timed out after %g s in ping %" PRIu64 "%s", units_seconds(target->state.timeout), target->done,
-		    endpoint_timeout_cause(target->endpoint, silence));
+	ping_timed_out(&target->state, target->endpoint, target->done);
 	target_finish(target, OUTCOME_FAILED);
 }
 
@@ -211,6 +213,7 @@ static void established(struct target *target, const struct endpoint_event *even
 	struct hello hello;
 
 	step_finished(target, &target->times.connect);
+	target_enter(target, TARGET_CONNECTED);
 	endpoint_path(target->endpoint, &target->path);
 	dial_stop(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
@@ -224,7 +227,7 @@ static void established(struct target *target, const struct endpoint_event *even
 	}
 	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
-	target_notify(target, TARGET_CONNECTED);
+	target_notify(target);
 	/* The run ends if it cannot drop its privileges. */
 	if (!target->all->environment->ended)
 		target_cycle_begin(target);
@@ -359,12 +362,14 @@ static void target_dial_paused(void *context)
 
 	target_enter(target, TARGET_WAITING);
 	drop_connection(target);
-	target_notify(target, TARGET_RETRY_WAIT);
+	target_notify(target);
 }
 
 static void target_dial_resumed(void *context)
 {
-	target_notify(context, TARGET_RETRY);
+	struct target *target = context;
+
+	target->all->retry(target->all->context, target);
 }
 
 static void target_dial_failed(void *context, enum outcome outcome)
@@ -386,6 +391,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 {
 	int64_t rate = all->options->rate;
 
+	all->in_state[TARGET_WAITING]++;
 	target->all = all;
 	target->address = address;
 	target->log = all->environment->log;
@@ -446,6 +452,7 @@ void target_interrupt(struct target *target, enum interruption reason)
 	case TARGET_WAITING:
 	case TARGET_RESOLVING:
 	case TARGET_CONNECTING:
+	case TARGET_CONNECTED:
 		interrupt_before_ping(target);
 		target_finish(target, OUTCOME_FAILED);
 		break;
@@ -462,8 +469,7 @@ void target_interrupt(struct target *target, enum interruption reason)
 	case TARGET_PACING:
 		target_cycle_continue(target);
 		break;
-	case TARGET_DISCONNECTING:
-	case TARGET_DONE:
+	default:
 		break;
 	}
 }

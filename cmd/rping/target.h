@@ -26,20 +26,14 @@ enum target_state {
 	TARGET_WAITING,
 	TARGET_RESOLVING,
 	TARGET_CONNECTING,
+	TARGET_CONNECTED,
 	TARGET_SOURCE_ADVERTISED,
 	TARGET_SINK_ADVERTISED,
 	TARGET_DRAINING,
 	TARGET_PACING,
 	TARGET_DISCONNECTING,
 	TARGET_DONE,
-};
-
-/* Called from the loop, or by target_interrupt(). */
-enum target_event {
-	TARGET_CONNECTED,  /* pings start */
-	TARGET_RETRY_WAIT, /* no server answered: TARGET_RETRY follows */
-	TARGET_RETRY,	   /* time to retry: call target_start() */
-	TARGET_ENDED,	   /* with target->outcome */
+	TARGET_STATES,
 };
 
 /* Shared by the targets of a run. */
@@ -49,8 +43,15 @@ struct targets {
 	struct channel *channel;
 	struct address source; /* ADDRESS_NONE without -I */
 	bool several;
+	size_t in_state[TARGET_STATES];
 	struct ping_figures figures;
-	void (*event)(void *context, struct target *target, enum target_event event);
+	/*
+	 * Called from the loop, or by target_interrupt(): a target waits to connect again, is connected, or is done,
+	 * with its outcome.
+	 */
+	void (*changed)(void *context, struct target *target);
+	/* A target has waited: call target_start(). */
+	void (*retry)(void *context, struct target *target);
 	void *context;
 };
 
@@ -73,9 +74,6 @@ struct target {
 	bool last;	      /* end after this ping */
 	bool duration_passed; /* --duration */
 	bool deadline_passed; /* --deadline */
-	bool retrying;	      /* for the owner: between TARGET_RETRY_WAIT and TARGET_RETRY */
-	bool is_connecting;   /* for the owner: one of CONNECTING_MAX */
-	bool ended;
 	enum outcome outcome;
 
 	/* For the report: */
@@ -99,7 +97,7 @@ struct target {
 /* Initialises a target. It is idle until target_start(). address must outlive it. */
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
 
-/* Starts, or retries after TARGET_RETRY. */
+/* Starts or retries. */
 void target_start(struct target *target);
 
 /* Ends the target by a disconnect, after the current ping unless --deadline has passed. */

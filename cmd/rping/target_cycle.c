@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd/rping/target.h"
-#include "core/payload.h"
 
 /* Send buffers of the control messages. Each advertisement is the same for every ping and written once. */
 enum {
@@ -138,18 +137,6 @@ void target_cycle_continue(struct target *target)
 	}
 }
 
-static bool verify(const struct target *target)
-{
-	struct payload_difference difference;
-
-	if (payload_equal(target->source_region->memory, target->sink_region->memory, target->size, &difference))
-		return true;
-	log_error(target->state.log, target->endpoint->name,
-		  "ping %" PRIu64 ": payload differs at byte %zu of %" PRIu32 ": sent 0x%02x, found 0x%02x",
-		  target->done, difference.position, target->size, difference.expected, difference.found);
-	return false;
-}
-
 static void stream_ping(const struct target *target, int64_t round_trip, bool verified)
 {
 	struct report *record = environment_begin_record(target->all->environment, "ping");
@@ -193,7 +180,9 @@ static void ping_finished(struct target *target)
 {
 	const struct rping_options *options = target->all->options;
 	int64_t now = clock_now();
-	bool same = options->validate && verify(target);
+	bool same = options->validate &&
+		    ping_verify(&target->state, target->endpoint, target->done, target->source_region->memory,
+				target->sink_region->memory, target->size);
 
 	count(target, now, same);
 	if (options->validate && !same) {
@@ -222,10 +211,7 @@ static void go_ahead_received(struct target *target, const struct completion *co
 	} else if (target->state.current == TARGET_SINK_ADVERTISED) {
 		ping_finished(target);
 	} else {
-		log_error(target->state.log, target->endpoint->name,
-			  "ping %" PRIu64 ": a message out of order, while %s", target->done,
-			  state_text(&target->state));
-		target_finish(target, OUTCOME_FAILED);
+		target_finish(target, ping_out_of_order(&target->state, target->endpoint, target->done));
 	}
 }
 

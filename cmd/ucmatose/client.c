@@ -86,7 +86,7 @@ static void server_resolved(void *context, enum outcome outcome)
 		ucmatose_fail_start(run, outcome);
 		return;
 	}
-	ucmatose_print(run, "cmatose: connecting");
+	environment_print(run->environment, "cmatose: connecting");
 	ucmatose_begin_connecting(run);
 }
 

@@ -33,14 +33,6 @@ enum {
 	FAILED_LISTED_MAX = 16
 };
 
-void ucmatose_print(const struct ucmatose *run, const char *line)
-{
-	FILE *output = environment_output(run->environment);
-
-	fprintf(output, "%s\n", line);
-	fflush(output);
-}
-
 void ucmatose_progressed(struct ucmatose *run)
 {
 	run->progress = clock_now();
@@ -155,16 +147,16 @@ static void begin_transfer(struct ucmatose *run)
 	if (!run->is_server) {
 		ucmatose_figures_restart(&run->figures, ACTIVITY_RECEIVING, clock_now());
 		if (run->messages)
-			ucmatose_print(run, "receiving data transfers");
+			environment_print(run->environment, "receiving data transfers");
 		return;
 	}
 	if (run->messages)
-		ucmatose_print(run, "initiating data transfers");
+		environment_print(run->environment, "initiating data transfers");
 	for (uint32_t i = 0; i < run->begun; i++)
 		if (run->connections[i].state == CONNECTION_ESTABLISHED)
 			ucmatose_transfer_begin(&run->connections[i]);
 	if (run->messages)
-		ucmatose_print(run, "completing sends");
+		environment_print(run->environment, "completing sends");
 }
 
 static bool needs_pause(const struct ucmatose *run)
@@ -188,7 +180,7 @@ static void iwarp_pause_over(void *context)
 /* No connection is pending any more. */
 static void all_connected(struct ucmatose *run)
 {
-	if (connections_alive(run) && !environment_ready(run->environment, NULL, NULL)) {
+	if (connections_alive(run) && !environment_setup_done(run->environment, NULL, NULL)) {
 		run->phase = UCMATOSE_ENDED;
 		return;
 	}
@@ -205,7 +197,7 @@ static enum outcome migrate(struct ucmatose *run)
 	struct channel *channel;
 	enum outcome outcome;
 
-	ucmatose_print(run, "migrating to new event channel");
+	environment_print(run->environment, "migrating to new event channel");
 	outcome = channel_create(run->environment->transport, &channel);
 	if (outcome)
 		return outcome;
@@ -224,7 +216,7 @@ static enum outcome migrate(struct ucmatose *run)
 static void disconnect_all(struct ucmatose *run)
 {
 	if (run->is_server)
-		ucmatose_print(run, "cmatose: disconnecting");
+		environment_print(run->environment, "cmatose: disconnecting");
 	for (uint32_t i = 0; i < run->begun; i++) {
 		struct ucmatose_connection *connection = &run->connections[i];
 
@@ -251,7 +243,7 @@ static void all_transferred(struct ucmatose *run)
 {
 	run->phase = UCMATOSE_SETTLING;
 	if (run->messages && !run->in_state[CONNECTION_FAILED] && ucmatose_connection_count(run) == run->wanted)
-		ucmatose_print(run, "data transfers complete");
+		environment_print(run->environment, "data transfers complete");
 	loop_timer_start(run->environment->loop, &run->phase_timer, run->is_server ? SETTLE_TIME : 0, start_closing,
 			 run);
 }
@@ -265,7 +257,7 @@ static void print_half(struct ucmatose *run)
 	    run->in_state[CONNECTION_FAILED] == run->begun)
 		return;
 	run->half_printed = true;
-	ucmatose_print(run, run->is_server ? "receiving data transfers" : "sending replies");
+	environment_print(run->environment, run->is_server ? "receiving data transfers" : "sending replies");
 }
 
 static bool is_verified(const struct ucmatose_connection *connection)
@@ -343,14 +335,15 @@ static void ucmatose_finish(struct ucmatose *run)
 	for (uint32_t i = 0; i < run->begun; i++)
 		verified += is_verified(&run->connections[i]);
 	if (!run->interruption)
-		ucmatose_print(run, "test complete");
+		environment_print(run->environment, "test complete");
 	if (!environment->outcome) {
 		finish_passed(run, &verdict);
 		return;
 	}
 	log_failures(run, verified);
-	environment_finish(environment, OUTCOME_OK, &verdict, "%" PRIu32 " of %" PRIu32 " connection%s completed",
-			   verified, run->wanted, units_plural(run->wanted));
+	environment_finish(environment, OUTCOME_OK, &verdict, "%" PRIu32 " of %" PRIu32 " connection%s completed%s",
+			   verified, run->wanted, units_plural(run->wanted),
+			   run->is_server && run->mismatched ? ", a client with other options was refused" : "");
 }
 
 void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome)
@@ -385,7 +378,7 @@ void ucmatose_advance(struct ucmatose *run)
 			ucmatose_finish(run);
 	} else if ((run->phase == UCMATOSE_CLOSING || run->phase == UCMATOSE_INTERRUPTED) && !connections_alive(run)) {
 		if (run->is_server && run->phase == UCMATOSE_CLOSING)
-			ucmatose_print(run, "disconnected");
+			environment_print(run->environment, "disconnected");
 		ucmatose_finish(run);
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/request.h"
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/units.h"
 
@@ -40,52 +41,22 @@ static void start_idle_timer(struct ucmatose *run)
 				 idle_timeout_expired, run);
 }
 
-/* Of a request that cannot be accepted. */
-struct refusal {
-	struct log log;		       /* of the run */
-	char reason[PRIVATE_DATA_MAX]; /* the cause of the first error; "": none was reported */
-};
-
-static void refusal_error(const struct log *log, const struct error *error)
+static enum outcome prepare_and_accept(void *context)
 {
-	struct refusal *refusal = log->context;
-
-	if (!*refusal->reason)
-		log_text(refusal->reason, sizeof(refusal->reason), "%s", error->cause);
-	log_report(&refusal->log, error);
-}
-
-static void refusal_hint(const struct log *log, const char *text)
-{
-	const struct refusal *refusal = log->context;
-
-	log_hint(&refusal->log, "%s", text);
-}
-
-static enum outcome prepare_and_accept(struct ucmatose_connection *connection, struct refusal *refusal)
-{
-	static const struct log_sink sink = { .error = refusal_error, .hint = refusal_hint };
-	struct log *log = &connection->run->environment->log;
+	struct ucmatose_connection *connection = context;
 	uint8_t bytes[HELLO_SIZE];
-	enum outcome outcome;
+	enum outcome outcome = ucmatose_transfer_prepare(connection);
 
-	*refusal = (struct refusal){ .log = *log };
-	log->sink = &sink;
-	log->context = refusal;
-	outcome = ucmatose_transfer_prepare(connection);
-	if (!outcome) {
-		ucmatose_hello_write(connection->run, connection, bytes);
-		ucmatose_connection_begin_step(connection);
-		outcome = endpoint_accept(connection->endpoint, bytes, sizeof(bytes));
-	}
-	*log = refusal->log;
-	return outcome;
+	if (outcome)
+		return outcome;
+	ucmatose_hello_write(connection->run, connection, bytes);
+	ucmatose_connection_begin_step(connection);
+	return endpoint_accept(connection->endpoint, bytes, sizeof(bytes));
 }
 
 static void accept_request(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
 {
 	struct ucmatose_connection *connection = ucmatose_connection_new(run);
-	struct refusal refusal;
 	enum outcome outcome;
 
 	connection->endpoint = request;
@@ -99,17 +70,14 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 	} else {
 		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
 	}
-	outcome = prepare_and_accept(connection, &refusal);
-	if (outcome) {
-		const char *reason = *refusal.reason ? refusal.reason : "out of resources";
-
-		connection->endpoint = NULL;
-		endpoint_reject(request, reason, strlen(reason));
-		if (outcome == OUTCOME_NO_CONNECTION) /* the client has withdrawn the request */
-			ucmatose_server_drop_request(connection);
-		else
-			ucmatose_connection_fail(connection, outcome);
-	}
+	outcome = request_accept(run->environment, request, prepare_and_accept, connection);
+	if (!outcome)
+		return;
+	connection->endpoint = NULL;
+	if (outcome == OUTCOME_NO_CONNECTION)
+		ucmatose_server_drop_request(connection);
+	else
+		ucmatose_connection_fail(connection, outcome);
 }
 
 /*
@@ -140,7 +108,7 @@ void ucmatose_server_drop_request(struct ucmatose_connection *connection)
 static void reject_request(struct ucmatose *run, struct endpoint *request, const char *reason)
 {
 	if (!run->figures.refused)
-		fprintf(environment_output(run->environment), "cmatose: refusing a connection: %s\n", reason);
+		environment_print(run->environment, "cmatose: refusing a connection: %s", reason);
 	run->figures.refused++;
 	endpoint_reject(request, reason, strlen(reason));
 }
@@ -197,7 +165,6 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 void ucmatose_server_start(struct ucmatose *run)
 {
 	static const struct endpoint_handlers handlers = { .event = server_listener_event };
-	char text[ADDRESS_TEXT_SIZE], served[ENDPOINT_ADDRESSES_SIZE], line[sizeof(text) + sizeof(served) + 32];
 	enum outcome outcome;
 
 	run->source.port = (uint16_t)run->options->port;
@@ -211,7 +178,5 @@ void ucmatose_server_start(struct ucmatose *run)
 	}
 	start_idle_timer(run);
 	ucmatose_begin_connecting(run);
-	snprintf(line, sizeof(line), "cmatose: listening on %s%s", address_text(&run->listener->local, text),
-		 endpoint_local_addresses(run->listener, served));
-	environment_ready(run->environment, &run->listener->local, line);
+	environment_listens(run->environment, run->listener, "cmatose", "listening");
 }

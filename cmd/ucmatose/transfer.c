@@ -66,15 +66,13 @@ static uint64_t slot_count(const struct ucmatose *run, const struct domain *doma
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
 {
 	const uint64_t size = (uint64_t)run->options->size;
-	struct ucmatose_memory *memory = calloc(1, sizeof(*memory));
+	struct ucmatose_memory *memory = environment_allocate(run->environment, 1, sizeof(*memory));
 	size_t directions =
 		run->is_server ? 2 : 1; /* a client has received all messages before it reuses the slots to send */
 
 	*outcome = OUTCOME_INTERNAL;
-	if (!memory) {
-		log_error(&run->environment->log, NULL, "out of memory");
+	if (!memory)
 		return NULL;
-	}
 	memory->slots = (uint32_t)slot_count(run, domain);
 	memory->depth = memory->slots;
 	if (domain->fabric == FABRIC_IWARP)

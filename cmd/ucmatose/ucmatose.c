@@ -195,31 +195,29 @@ static void print_ack_timeout(const struct ucmatose *run)
 	char text[UNITS_TEXT_SIZE];
 
 	if (exponent)
-		fprintf(environment_output(run->environment),
-			"cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s\n", exponent, exponent,
-			units_time(INT64_C(4096) << exponent, text));
+		environment_print(run->environment, "cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s",
+				  exponent, exponent, units_time(INT64_C(4096) << exponent, text));
 	else
-		ucmatose_print(run, "cmatose: ack timeout 0: no limit");
+		environment_print(run->environment, "cmatose: ack timeout 0: no limit");
 }
 
 static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
 {
 	const struct ucmatose_options *options = all_options;
-	struct ucmatose *run = calloc(1, sizeof(*run));
-	enum outcome outcome = OUTCOME_INTERNAL;
+	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
+	enum outcome outcome;
 
-	*state = NULL;
 	if (!run)
-		goto no_memory;
+		return OUTCOME_INTERNAL;
 	run->environment = environment;
 	run->options = options;
 	run->is_server = !options->server;
 	run->client_id = run->is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->wanted = (uint32_t)options->connections;
 	run->messages = options->size ? (uint64_t)options->count : 0;
-	run->connections = calloc(run->wanted, sizeof(*run->connections));
+	run->connections = environment_allocate(environment, run->wanted, sizeof(*run->connections));
 	if (!run->connections)
-		goto no_memory;
+		return OUTCOME_INTERNAL;
 	run->endpoint_options = (struct endpoint_options){
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
@@ -229,21 +227,12 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	};
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
-		goto failed;
-	ucmatose_print(run, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
+		return outcome;
+	environment_print(run->environment, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
 	if (options->common.path.ack_timeout != PATH_UNSET)
 		print_ack_timeout(run);
 	loop_timer_start(environment->loop, &run->phase_timer, 0, start_run, run);
-	*state = run;
 	return OUTCOME_OK;
-
-no_memory:
-	log_error(&environment->log, NULL, "out of memory for %" PRId64 " connections", options->connections);
-failed:
-	if (run)
-		free(run->connections);
-	free(run);
-	return outcome;
 }
 
 static void ucmatose_stop(void *state)
@@ -264,7 +253,8 @@ static void ucmatose_stop(void *state)
 		region_destroy(memory->region);
 		free(memory);
 	}
-	channel_destroy(run->channel);
+	if (run->channel)
+		channel_destroy(run->channel);
 	free(run->connections);
 	free(run);
 }

@@ -130,7 +130,6 @@ struct ucmatose {
 };
 
 /* phases.c */
-void ucmatose_print(const struct ucmatose *run, const char *line); /* prints a line and flushes */
 void ucmatose_progressed(struct ucmatose *run);
 uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */
 bool ucmatose_wants_more(const struct ucmatose *run);

@@ -209,9 +209,9 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 
 	(void)options;
 	make_state(environment, context);
-	assert_true(environment_ready(environment, &nowhere, "ready"));
+	assert_true(environment_setup_done(environment, &nowhere, "ready"));
 	/* The second call has no effect. */
-	assert_true(environment_ready(environment, NULL, NULL));
+	assert_true(environment_setup_done(environment, NULL, NULL));
 	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
 	/* And so has this one. */
 	environment_finish(environment, OUTCOME_FAILED, &no_figures, "done");
@@ -222,7 +222,7 @@ static enum outcome start_and_be_set_up(struct environment *environment, const v
 {
 	(void)options;
 	make_state(environment, context);
-	if (environment_ready(environment, NULL, NULL))
+	if (environment_setup_done(environment, NULL, NULL))
 		trace("data");
 	return OUTCOME_OK;
 }

@@ -51,7 +51,7 @@ struct fake {
 	unsigned regions_created, regions_destroyed;
 	unsigned regions_with[REGION_READ_SINK + 1]; /* created with these rights */
 	struct {
-		enum outcome channel, endpoint, resolve, connect, accept, disconnect, migrate;
+		enum outcome channel, endpoint, resolve, create_qp, connect, accept, disconnect, migrate;
 	} next; /* what becomes of the next one */
 	bool confined, sent_before_confined;
 	bool time_is_over;
@@ -161,7 +161,9 @@ static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct 
 static inline enum outcome fake_create_qp(struct endpoint *endpoint)
 {
 	endpoint->qpn = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
-	return OUTCOME_OK;
+	if (fake_of(endpoint)->next.create_qp)
+		log_error(endpoint->transport->log, endpoint->name, "no queue pair left");
+	return once(&fake_of(endpoint)->next.create_qp);
 }
 
 static inline enum outcome fake_connect(struct endpoint *endpoint, const void *data, size_t length)

@@ -172,7 +172,7 @@ static void client_reports_a_wrong_byte(void **state)
 	go_ahead(endpoint);
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: sent 0x48, found 0x23");
+	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: expected 0x48, found 0x23");
 }
 
 static void client_detects_a_missing_write(void **state)
@@ -186,7 +186,7 @@ static void client_detects_a_missing_write(void **state)
 	go_ahead(endpoint);
 	go_ahead(endpoint);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "differs at byte 0 of 1: sent 0x00, found 0xff");
+	assert_ended(fake, OUTCOME_FAILED, "differs at byte 0 of 1: expected 0x00, found 0xff");
 }
 
 static void client_rejects_a_message_of_wrong_length(void **state)
@@ -1150,6 +1150,27 @@ static void server_fails_if_a_pending_request_has_no_resources(void **state)
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }
 
+static void rejection_names_the_cause(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *request;
+
+	fake->options.server = true;
+	fake->options.persistent = true;
+	start(fake);
+	fake->next.create_qp = OUTCOME_INTERNAL;
+	request = request_session(fake, 0);
+	assert_true(of(request)->rejected);
+	assert_string_equal(of(request)->rejection, "no queue pair left");
+	fake->next.accept = OUTCOME_INTERNAL;
+	request = request_session(fake, 0);
+	assert_true(of(request)->rejected);
+	assert_string_equal(of(request)->rejection, "out of resources");
+	serve_one_client(fake);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_INTERNAL, "10.0.0.2:4242: no queue pair left\n");
+}
+
 static void one_shot_server_without_memory_ends(void **state)
 {
 	struct fake *fake = *state;
@@ -1589,6 +1610,7 @@ int main(void)
 		TEST(failed_request_is_not_counted),
 		TEST(server_without_memory_for_requests_fails),
 		TEST(server_fails_if_a_pending_request_has_no_resources),
+		TEST(rejection_names_the_cause),
 		TEST(one_shot_server_without_memory_ends),
 		TEST(one_shot_server_continues_after_a_failed_request),
 		TEST(failed_client_does_not_affect_others),

@@ -508,8 +508,9 @@ static void another_size_does_not_hurry_a_connection(void **state)
 	transfer(first, 0);
 	transfer(second, 1);
 	finish(fake);
-	assert_says(fake,
-		    "test complete\nucmatose: FAILED: 2 of 2 connections completed (fake, fake0)\nreturn status 1\n");
+	assert_says(fake, "test complete\nucmatose: FAILED: 2 of 2 connections completed, a client with other options "
+			  "was refused "
+			  "(fake, fake0)\nreturn status 1\n");
 	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
 
 	/* What became of that connection is told as ever. */

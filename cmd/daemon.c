@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static const char pidfile_label[] = "--pidfile";
+static const char blank[] = " \t\r\n";
 
 /* All descriptors that this program opens have FD_CLOEXEC; an inherited one cannot have it. */
 static bool is_inherited(int descriptor)
@@ -41,10 +42,9 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 	const char *name = daemon->options->pidfile;
 	struct stat status;
 	bool exists = name && !stat(name, &status);
-	FILE *stream;
-	long process = 0;
-	int found;
-	char more;
+	char text[32] = "", *end;
+	long process;
+	int file;
 
 	if (!name || (!exists && errno == ENOENT))
 		return OUTCOME_OK;
@@ -53,16 +53,18 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 		log_error(daemon->log, pidfile_label, "%s is not a regular file", name);
 		return OUTCOME_INTERNAL;
 	}
-	stream = fopen(name, "r");
-	if (!stream) {
+	file = open(name, O_RDONLY | O_CLOEXEC);
+	if (file < 0 || read(file, text, sizeof(text) - 1) < 0) {
 		log_errno(daemon->log, pidfile_label, errno, "%s", name);
+		if (file >= 0)
+			close(file);
 		return OUTCOME_INTERNAL;
 	}
-	found = fscanf(stream, "%ld %c", &process, &more);
-	fclose(stream);
-	if (found == EOF)
+	close(file);
+	process = strtol(text, &end, 10);
+	if (!text[strspn(text, blank)])
 		return OUTCOME_OK;
-	if (found != 1 || process <= 0 || process > INT32_MAX) {
+	if (end[strspn(end, blank)] || process <= 0 || process > INT32_MAX) {
 		log_error(daemon->log, pidfile_label, "%s exists and contains no process ID", name);
 		return OUTCOME_INTERNAL;
 	}

@@ -62,12 +62,13 @@ static const struct fatal {
 static const char line_format[] = "$: @: %\n";
 static const char verdict_format[] = "$: FAILED: @: terminated\n";
 static const char status_format[] = "return status #\n";
-static const char summary_format[] = "{\"type\":\"summary\",\"schema\":" STRING(
-	REPORTING_SCHEMA) ",\"command\":null,\"version\":\"" RDMATEST_VERSION
-			  "\",\"transport\":null,\"duration_ns\":null,\"verdict\":\"fail\",\"exit_code\":#,\"error_"
-			  "count\":1,\"errors\":["
-			  "{\"object\":null,\"phase\":\"@\",\"cause\":\"%\",\"code\":null,\"text\":\"@: "
-			  "%\",\"hint\":null,\"part\":null}]}\n";
+/* clang-format off */
+static const char summary_format[] =
+	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null,"
+	"\"version\":\"" RDMATEST_VERSION "\",\"transport\":null,\"duration_ns\":null,"
+	"\"verdict\":\"fail\",\"exit_code\":#,\"error_count\":1,\"errors\":[{\"object\":null,"
+	"\"phase\":\"@\",\"cause\":\"%\",\"code\":null,\"text\":\"@: %\",\"hint\":null,\"part\":null}]}\n";
+/* clang-format on */
 
 struct line {
 	char text[LINE_SIZE];

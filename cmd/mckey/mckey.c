@@ -9,7 +9,6 @@
 #include "cmd/mckey/mckey.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -111,16 +110,6 @@ static const struct option_rule rules[] = {
 
 /* ---- result lines ---- */
 
-void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
-{
-	va_list list;
-
-	run->verdict.has_figures = has_figures;
-	va_start(list, format);
-	vsnprintf(run->verdict_text, sizeof(run->verdict_text), format, list);
-	va_end(list);
-}
-
 void mckey_hint(struct mckey_run *run, const char *text)
 {
 	if (!run->hinted)
@@ -139,9 +128,10 @@ static void print_joins(struct mckey_run *run)
 			  run->figures.join_failures, run->member_count);
 	if (run->phase > MCKEY_JOINING)
 		return;
-	mckey_set_verdict(run, join_only, "%" PRIu64 " of %zu connection%s joined%s", run->figures.joined,
-			  run->member_count, units_plural(run->member_count),
-			  join_only ? ", no datagrams requested" : "");
+	run->verdict.has_figures = join_only;
+	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %zu connection%s joined%s",
+		 run->figures.joined, run->member_count, units_plural(run->member_count),
+		 join_only ? ", no datagrams requested" : "");
 }
 
 static void leave_group(void *context)
@@ -154,16 +144,22 @@ static void leave_group(void *context)
 	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", run->verdict_text);
 }
 
+static void stop_waiting(struct mckey_run *run)
+{
+	resolver_stop(&run->resolver);
+	loop_timer_stop(&run->step);
+	loop_timer_stop(&run->pace);
+	loop_timer_stop(&run->duration_timer);
+	loop_timer_stop(&run->idle);
+	loop_timer_stop(&run->grace);
+}
+
 void mckey_end(struct mckey_run *run, enum outcome outcome)
 {
 	if (run->phase == MCKEY_ENDING)
 		return;
 	environment_note(run->environment, outcome);
-	resolver_stop(&run->resolver);
-	loop_timer_stop(&run->pace);
-	loop_timer_stop(&run->duration_timer);
-	loop_timer_stop(&run->idle);
-	loop_timer_stop(&run->grace);
+	stop_waiting(run);
 	run->ended = true;
 	print_joins(run);
 	if (run->phase == MCKEY_SENDING || run->phase == MCKEY_PAUSING)
@@ -236,12 +232,7 @@ static void mckey_stop(void *context)
 {
 	struct mckey_run *run = context;
 
-	resolver_stop(&run->resolver);
-	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->pace);
-	loop_timer_stop(&run->duration_timer);
-	loop_timer_stop(&run->idle);
-	loop_timer_stop(&run->grace);
+	stop_waiting(run);
 	for (size_t i = 0; i < run->member_count; i++)
 		member_release(&run->members[i]);
 	source_table_clear(&run->sources);

@@ -43,7 +43,6 @@ struct mckey_options {
 
 enum {
 	PAUSE_AUTO = -1,
-	MCKEY_VERDICT_SIZE = 512,
 };
 
 enum member_state {
@@ -156,7 +155,7 @@ struct mckey_run {
 	struct mckey_figures figures, before;
 	bool ended_in_traffic;	/* the last interval lasts until the end, as the others do */
 	struct verdict verdict; /* its device is known once a member is resolved */
-	char verdict_text[MCKEY_VERDICT_SIZE];
+	char verdict_text[512]; /* printed when the group has been left */
 };
 
 /* addresses.c */
@@ -166,9 +165,6 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 void addresses_look_up(struct mckey_run *run);
 
 /* mckey.c */
-/* Keeps the text of the verdict until the end. */
-void mckey_set_verdict(struct mckey_run *run, bool has_figures, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 /* Prints a hint, unless the run has printed one. */
 void mckey_hint(struct mckey_run *run, const char *text);
 /* Prints the result and ends the run in the next turn of the loop. */

@@ -7,6 +7,7 @@
  * the datagrams of each QP evenly.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "cmd/mckey/mckey.h"
 
@@ -246,8 +247,9 @@ void sender_print(struct mckey_run *run)
 	}
 	if (!all)
 		environment_note(run->environment, OUTCOME_FAILED);
-	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", run->figures.sent, wanted,
-			  units_plural(wanted), run->group_text);
+	run->verdict.has_figures = true;
+	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s",
+		 run->figures.sent, wanted, units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
 	if (run->count == DATAGRAM_OPEN)

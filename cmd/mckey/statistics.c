@@ -61,28 +61,25 @@ static const char *cause_of_loss(const struct mckey_run *run)
 	return "nothing more received for --idle-timeout";
 }
 
-static bool sends_fewer(const struct mckey_run *run, const struct statistics *statistics)
+/* The -C of a sender that differs from ours, else 0. */
+static uint64_t other_count(const struct mckey_run *run, const struct statistics *statistics)
 {
-	return statistics->total && statistics->total < run->count && run->count != DATAGRAM_OPEN;
-}
-
-static bool sends_more(const struct mckey_run *run, const struct statistics *statistics)
-{
-	return statistics->count > run->count;
+	if (statistics->total && statistics->total < run->count && run->count != DATAGRAM_OPEN)
+		return statistics->total;
+	return statistics->count > run->count ? statistics->count : 0;
 }
 
 static void log_faults(const struct mckey_run *run, const char *name, const struct statistics *statistics)
 {
+	uint64_t other = other_count(run, statistics);
+
 	if (statistics->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
 			  statistics->missing, statistics->arrived + statistics->missing,
 			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run));
-	if (sends_fewer(run, statistics))
-		log_error(run->log, name, "sends only %" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
-			  statistics->total, units_plural(statistics->total), run->count);
-	if (sends_more(run, statistics))
-		log_error(run->log, name, "sends %" PRIu64 " datagrams: expected %" PRIu64 " (-C)", statistics->count,
-			  run->count);
+	if (other)
+		log_error(run->log, name, "sends %s%" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
+			  other < run->count ? "only " : "", other, units_plural(other), run->count);
 	if (statistics->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", statistics->wrong_length,
 			  units_plural(statistics->wrong_length));
@@ -113,7 +110,7 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
 			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
-	if (sends_fewer(run, &statistics) || sends_more(run, &statistics))
+	if (other_count(run, &statistics))
 		all->count++;
 	if (!statistics.total)
 		all->total = 0;
@@ -125,8 +122,9 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 	char wrong[96] = "";
 	size_t length = 0;
 
+	run->verdict.has_figures = true;
 	if (!run->sources.count) {
-		mckey_set_verdict(run, true, "no datagram received");
+		snprintf(run->verdict_text, sizeof(run->verdict_text), "no datagram received");
 		return;
 	}
 	if (all->wrong_length)
@@ -136,11 +134,11 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
 	if (all->count)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
-	mckey_set_verdict(run, true, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all->arrived, all->expected,
-			  units_plural(all->expected),
-			  !verified    ? wrong
-			  : all->total ? ", every byte verified"
-				       : ", number and length verified");
+	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %" PRIu64 " datagram%s received%s",
+		 all->arrived, all->expected, units_plural(all->expected),
+		 !verified    ? wrong
+		 : all->total ? ", every byte verified"
+			      : ", number and length verified");
 }
 
 void statistics_print(struct mckey_run *run)

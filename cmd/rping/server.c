@@ -88,12 +88,13 @@ static enum outcome server_verdict(const struct rping_server *server)
 	return OUTCOME_FAILED;
 }
 
-/* Releases what could call back after the end. */
-static void server_close(struct rping_server *server)
+static void stop_listening(struct rping_server *server)
 {
+	server->ending = true;
+	loop_timer_stop(&server->idle);
+	resolver_stop(&server->lookup);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
-	loop_timer_stop(&server->idle);
 }
 
 static void server_finish(struct rping_server *server, enum outcome outcome)
@@ -105,7 +106,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	if (server->figures.failed)
 		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->figures.failed,
 			 units_plural(server->figures.failed));
-	server_close(server);
+	stop_listening(server);
 	environment_finish(server->environment, outcome,
 			   server->one_shot || !ended_sessions(server) ? &verdict_empty : &verdict_with_figures,
 			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served,
@@ -118,15 +119,6 @@ static void server_shut_down(struct rping_server *server)
 {
 	if (!server->environment->ended)
 		server_finish(server, server_verdict(server));
-}
-
-static void stop_listening(struct rping_server *server)
-{
-	server->ending = true;
-	loop_timer_stop(&server->idle);
-	resolver_stop(&server->lookup);
-	endpoint_destroy(server->listener);
-	server->listener = NULL;
 }
 
 /* No client connected for --idle-timeout. */
@@ -199,7 +191,7 @@ static void session_ended(void *context, struct session *session, enum outcome o
 		verdict = session_verdict_text(session, outcome, text);
 		if (server->one_shot) {
 			environment_finish(server->environment, outcome, &verdict, "%s", text);
-			server_close(server);
+			stop_listening(server);
 		} else if (session_may_log(session)) {
 			environment_print_result(server->environment, outcome, &verdict, "%s", text);
 		}
@@ -220,7 +212,7 @@ static void session_ended(void *context, struct session *session, enum outcome o
 /* Returns the reason to reject a new client, or NULL to accept it. */
 static const char *reject_reason(const struct rping_server *server)
 {
-	uint64_t taken = ended_sessions(server), pending = 0;
+	uint64_t ended = ended_sessions(server), with_pending = ended;
 
 	if (server->sessions && !server->options->persistent)
 		return PING_BUSY;
@@ -229,11 +221,11 @@ static const char *reject_reason(const struct rping_server *server)
 		return PING_BUSY;
 	if (!server->limit)
 		return NULL;
-	for (const struct session *session = server->sessions; session; session = session->next)
-		*(session_is_connected(session) ? &taken : &pending) += 1;
-	if (taken >= server->limit)
+	if (ended + server->connected >= server->limit)
 		return limit_reached;
-	return taken + pending >= server->limit ? PING_BUSY : NULL;
+	for (const struct session *session = server->sessions; session; session = session->next)
+		with_pending++;
+	return with_pending >= server->limit ? PING_BUSY : NULL;
 }
 
 /* The transport rejected a client for lack of resources. Ignored if the server would have rejected the client, too. */
@@ -282,11 +274,9 @@ static void connection_requested(struct rping_server *server, const struct endpo
 static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
 	environment_note(server->environment, outcome);
-	if (!server->sessions) {
-		server_finish(server, outcome);
-		return;
-	}
 	stop_listening(server);
+	if (!server->sessions)
+		server_finish(server, outcome);
 }
 
 static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)

@@ -116,7 +116,8 @@ void target_finish(struct target *target, enum outcome outcome)
 		record_error(target, error_text(error, text));
 	if (outcome)
 		dial_give_up(&target->dial);
-	dial_stop(&target->dial);
+	else
+		dial_stop(&target->dial);
 	target_enter(target, TARGET_DONE);
 	drop_connection(target);
 	target->outcome = outcome;

@@ -121,8 +121,7 @@ static size_t receive_slot(const struct ucmatose_connection *connection, uint64_
 
 static size_t send_slot(const struct ucmatose_connection *connection, uint64_t number)
 {
-	return connection->send_offset +
-	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
+	return connection->send_offset - connection->receive_offset + receive_slot(connection, number);
 }
 
 static bool is_iwarp(const struct ucmatose_connection *connection)

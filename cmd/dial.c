@@ -197,8 +197,8 @@ static void addresses_found(void *context, enum outcome outcome, const struct ad
 	const struct dial_options *options = &dial->options;
 
 	if (!outcome)
-		outcome = path_filter(options->family, dial->source, options->log, options->host, addresses, count,
-				      dial->addresses, &dial->address_count);
+		outcome = path_filter(&options->common->family, dial->source, options->log, options->host, addresses,
+				      count, dial->addresses, &dial->address_count);
 	for (size_t i = 0; i < dial->address_count; i++)
 		dial->addresses[i].port = options->port;
 	options->handlers->resolved(options->context, outcome);
@@ -216,8 +216,8 @@ void dial_resolve(struct dial *dial, enum address_family source)
 	const struct dial_options *options = &dial->options;
 
 	dial->source = source;
-	resolver_start(&dial->resolver, options->loop, options->log, options->host, options->format, options->timeout,
-		       addresses_found, dial);
+	resolver_start(&dial->resolver, options->loop, options->log, options->host, options->format,
+		       options->common->timeout, addresses_found, dial);
 }
 
 void dial_stop(struct dial *dial)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/path.h"
+#include "cmd/common.h"
 #include "core/resolver.h"
 
 struct held_message;
@@ -37,11 +37,10 @@ struct dial_options {
 	void *context;
 	struct loop *loop;
 	const struct log *log; /* for messages that are not held */
-	const struct family_options *family;
+	const struct common_options *common;
 	enum address_format format;
 	const char *host; /* as the user typed it */
 	uint16_t port;
-	int64_t timeout;     /* of the look-up, nanoseconds */
 	int64_t wait_server; /* nanoseconds; 0: one try */
 };
 

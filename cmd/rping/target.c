@@ -403,11 +403,10 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 					       .context = target,
 					       .loop = all->environment->loop,
 					       .log = &target->log,
-					       .family = &all->options->common.family,
+					       .common = &all->options->common,
 					       .format = ADDRESS_FORMAT_ANY,
 					       .host = address,
 					       .port = port,
-					       .timeout = all->options->common.timeout,
 					       .wait_server = all->options->wait_server,
 				       });
 	target->pace.period = rate ? CLOCK_NS_PER_S / rate : all->options->interval;

@@ -139,11 +139,10 @@ void ucmatose_client_start(struct ucmatose *run)
 					    .context = run,
 					    .loop = run->environment->loop,
 					    .log = &run->environment->log,
-					    .family = &run->options->common.family,
+					    .common = &run->options->common,
 					    .format = (enum address_format)run->options->format,
 					    .host = run->options->server,
 					    .port = (uint16_t)run->options->port,
-					    .timeout = run->options->common.timeout,
 					    .wait_server = run->options->wait_server,
 				    });
 	dial_resolve(&run->dial, run->source.family);

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/doctor/doctor.h"
 #include "core/units.h"
 
 /* Makes "ACTIVE" of "4: ACTIVE". */
-static void remove_number(char *text)
+static void remove_number(char text[SYSFS_TEXT_SIZE])
 {
 	const char *colon = strstr(text, ": ");
 
@@ -45,31 +46,29 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 {
 	bool ethernet = !strcmp(port->link_layer, "Ethernet");
 	struct gid gid = { .index = index };
-	char text[SYSFS_NAME_SIZE];
+	char text[SYSFS_TEXT_SIZE];
 
-	sysfs_line(text, sizeof(text), "%s/gids/%u", directory, index);
+	sysfs_line(text, "%s/gids/%u", directory, index);
 	if (!parse_gid_entry(text, ethernet, &gid.address))
 		return;
 	if (port->gid_count == PORT_GIDS_MAX) {
 		port->gids_left_out++;
 		return;
 	}
-	sysfs_line(gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", directory, index);
-	sysfs_name(gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", directory, index);
+	sysfs_line(gid.type, "%s/gid_attrs/types/%u", directory, index);
+	sysfs_name(gid.netdev, "%s/gid_attrs/ndevs/%u", directory, index);
 	port->gids[port->gid_count++] = gid;
 }
 
-static void devices_read_port(const char *directory, struct port *port)
+static void device_read_port(const char *directory, struct port *port)
 {
-
-	sysfs_line(port->state, sizeof(port->state), "%s/state", directory);
-	port->active = !strncmp(port->state, "4:", 2);
-	port->initialising = !strncmp(port->state, "2:", 2);
+	sysfs_line(port->state, "%s/state", directory);
+	sysfs_line(port->physical_state, "%s/phys_state", directory);
+	sysfs_line(port->link_layer, "%s/link_layer", directory);
+	sysfs_line(port->rate, "%s/rate", directory);
 	remove_number(port->state);
-	sysfs_line(port->physical_state, sizeof(port->physical_state), "%s/phys_state", directory);
 	remove_number(port->physical_state);
-	sysfs_line(port->link_layer, sizeof(port->link_layer), "%s/link_layer", directory);
-	sysfs_line(port->rate, sizeof(port->rate), "%s/rate", directory);
+	port->active = !strcmp(port->state, "ACTIVE");
 	for (unsigned i = 0; i < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, i); i++)
 		read_gid(directory, i, port);
 }
@@ -88,7 +87,7 @@ static void read_ports(const char *directory, struct device *device)
 		if (device->ports_left_out)
 			break;
 		port->number = number;
-		devices_read_port(path, port);
+		device_read_port(path, port);
 		device->port_count++;
 	}
 }
@@ -96,14 +95,14 @@ static void read_ports(const char *directory, struct device *device)
 /* Finds the device's uverbs name: N in uverbsN is not the number of the device. */
 static void find_verbs(const char *root, struct device *device)
 {
+	char name[SYSFS_TEXT_SIZE];
 	char path[SYSFS_PATH_SIZE];
-	char name[SYSFS_NAME_SIZE];
 	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband_verbs", root));
 
-	for (size_t i = 0; i < names.count && !*device->verbs; i++) {
-		sysfs_name(name, sizeof(name), "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.name[i]);
+	for (int i = 0; i < names.count && !*device->verbs; i++) {
+		sysfs_name(name, "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.entries[i]->d_name);
 		if (!strcmp(name, device->name))
-			strcpy(device->verbs, names.name[i]);
+			strcpy(device->verbs, names.entries[i]->d_name);
 	}
 	sysfs_names_free(&names);
 }
@@ -114,21 +113,20 @@ static void find_verbs(const char *root, struct device *device)
  */
 static void find_driver(const char *directory, struct device *device)
 {
-	char path[SYSFS_PATH_SIZE];
-	char type[SYSFS_NAME_SIZE];
+	char path[SYSFS_PATH_SIZE], type[SYSFS_TEXT_SIZE];
 	struct names netdevs;
 
-	if (sysfs_name(device->netdev, sizeof(device->netdev), "%s/parent", directory)) {
+	if (sysfs_name(device->netdev, "%s/parent", directory)) {
 		device->driver = driver_rxe;
 		return;
 	}
 	netdevs = sysfs_names(sysfs_path(path, "%s/device/net", directory));
 	if (netdevs.count)
-		strcpy(device->netdev, netdevs.name[0]);
+		strcpy(device->netdev, netdevs.entries[0]->d_name);
 	sysfs_names_free(&netdevs);
 	if (sysfs_link(device->card, "%s/device/driver", directory))
 		device->driver = driver_of_card(device->card);
-	sysfs_line(type, sizeof(type), "%s/node_type", directory);
+	sysfs_line(type, "%s/node_type", directory);
 	if (!device->driver && strstr(type, "RNIC"))
 		device->driver = driver_siw;
 }
@@ -140,9 +138,9 @@ static struct device *read_device(const char *root, const char *name)
 
 	if (!device)
 		return NULL;
-	snprintf(device->name, sizeof(device->name), "%s", name);
+	strcpy(device->name, name);
 	sysfs_path(directory, "%s/sys/class/infiniband/%s", root, name);
-	sysfs_line(device->firmware, sizeof(device->firmware), "%s/fw_ver", directory);
+	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	find_verbs(root, device);
 	read_ports(directory, device);
@@ -158,8 +156,8 @@ struct device *devices_read(const char *root)
 	struct device *first = NULL;
 	struct device **tail = &first;
 
-	for (size_t i = 0; i < names.count && i < DEVICES_MAX; i++) {
-		*tail = read_device(root, names.name[i]);
+	for (int i = 0; i < names.count && i < DEVICES_MAX; i++) {
+		*tail = read_device(root, names.entries[i]->d_name);
 		if (!*tail)
 			break;
 		tail = &(*tail)->next;
@@ -200,96 +198,99 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 	return found;
 }
 
-static void check_provider(struct findings *findings, const char *root, const struct device *device,
-			   enum finding_status failure)
+#define INSTALL_PROVIDERS "Debian: apt install ibverbs-providers; Fedora: dnf install libibverbs"
+
+static void check_provider(struct doctor *doctor, const struct device *device)
 {
-	const char *remedy = "Debian: apt install ibverbs-providers; Fedora: dnf install libibverbs";
 	const char *provider = device->driver ? device->driver->provider : NULL;
-	char file[SYSFS_NAME_SIZE];
+	char file[SYSFS_TEXT_SIZE];
 
 	if (!WITH_VERBS)
 		return;
 	if (!provider) {
-		finding_add(findings, FINDING_WARN, "provider", NULL,
-			    "%s: no libibverbs provider is known for its driver%s%s", device->name,
-			    *device->card ? " " : "", device->card);
+		finding_add(doctor, FINDING_WARN, "provider", "%s: no libibverbs provider is known for its driver%s%s",
+			    device->name, *device->card ? " " : "", device->card);
 		return;
 	}
-	switch (provider_find(root, provider, file)) {
+	switch (provider_find(doctor->root, provider, file)) {
 	case PROVIDER_UNKNOWN:
 		break;
 	case PROVIDER_FOUND:
-		finding_add(findings, FINDING_OK, "provider", NULL, "%s: %s", device->name, file);
+		finding_add(doctor, FINDING_OK, "provider", "%s: %s", device->name, file);
 		break;
 	case PROVIDER_NO_LIBRARY:
-		finding_add(findings, failure, "provider", remedy, "%s: libibverbs has no lib%s-rdmav*.so",
-			    device->name, provider);
+		finding_add(doctor, doctor->verbs_failure, "provider",
+			    "%s: libibverbs has no lib%s-rdmav*.so\n" INSTALL_PROVIDERS, device->name, provider);
 		break;
 	case PROVIDER_NO_FILE:
-		finding_add(findings, failure, "provider", remedy,
-			    "%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver", device->name,
-			    provider);
+		finding_add(
+			doctor, doctor->verbs_failure, "provider",
+			"%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver\n" INSTALL_PROVIDERS,
+			device->name, provider);
 		break;
 	}
 }
 
-static const char *port_remedy(struct findings *findings, const struct device *device, const struct port *port)
+const char *devices_netdev(const struct device *device)
 {
-	if (!strcmp(port->link_layer, "InfiniBand"))
-		return port->initialising ? "start a subnet manager: opensm" : "check cable and switch";
-	if (*device->netdev)
-		return finding_remedy(findings, "ip link set %s up (or check cable and switch)", device->netdev);
-	return "bring its network interface up";
+	return *device->netdev ? device->netdev : "NETDEV";
 }
 
-static void check_port(struct findings *findings, const struct device *device, const struct port *port)
+static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char mtu[SYSFS_VALUE_SIZE] = "";
+	char mtu[SYSFS_TEXT_SIZE] = "", remedy[REMEDY_SIZE] = "";
 
 	if (port->mtu)
 		snprintf(mtu, sizeof(mtu), ", MTU %u", port->mtu);
-	finding_add(findings, port->active ? FINDING_OK : FINDING_WARN, "port",
-		    port->active ? NULL : port_remedy(findings, device, port), "%s/%u: %s, %s, %s%s, %s", device->name,
-		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate);
+	if (strcmp(port->link_layer, "InfiniBand") != 0)
+		snprintf(remedy, sizeof(remedy), "ip link set %s up (or check cable and switch)",
+			 devices_netdev(device));
+	else if (!strcmp(port->state, "INIT"))
+		strcpy(remedy, "start a subnet manager: opensm");
+	else
+		strcpy(remedy, "check cable and switch");
+	finding_add(doctor, port->active ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s",
+		    device->name, port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate,
+		    port->active ? "" : remedy);
 }
 
-static void check_gids(struct findings *findings, const struct device *device, const struct port *port)
+static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	char host[ADDRESS_TEXT_SIZE];
 
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
 
-		finding_add(findings, FINDING_OK, "gid", NULL, "%s/%u: %2u  %-10s %s%s%s", device->name, port->number,
+		finding_add(doctor, FINDING_OK, "gid", "%s/%u: %2u  %-10s %s%s%s", device->name, port->number,
 			    gid->index, gid->type, gid->netdev, *gid->netdev ? "  " : "",
 			    address_host(&gid->address, host));
 	}
 	if (port->gids_left_out)
-		finding_add(findings, FINDING_OK, "gid", NULL, "%s/%u: %u more GID%s", device->name, port->number,
+		finding_add(doctor, FINDING_OK, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
 }
 
-static void check_device(struct findings *findings, const struct device *device, enum finding_status failure)
+static void check_device(struct doctor *doctor, const struct device *device)
 {
 	const char *driver = device->driver ? device->driver->module : *device->card ? device->card : "unknown";
 
-	finding_add(findings, FINDING_OK, "device", NULL, "%s: driver %s%s%s%s%s%s", device->name, driver,
+	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s%s", device->name, driver,
 		    *device->netdev ? ", on " : "", device->netdev, *device->firmware ? ", firmware " : "",
 		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
 	if (!*device->verbs)
-		finding_add(findings, failure, "device", "modprobe ib_uverbs", "%s: no uverbs device", device->name);
+		finding_add(doctor, doctor->verbs_failure, "device", "%s: no uverbs device\nmodprobe ib_uverbs",
+			    device->name);
 }
 
-void devices_check(struct findings *findings, const char *root, const struct device *devices,
-		   enum finding_status failure)
+void devices_check(struct doctor *doctor)
 {
-	for (const struct device *device = devices; device; device = device->next) {
-		findings->new_group = true;
-		check_device(findings, device, failure);
-		check_provider(findings, root, device, failure);
+	for (const struct device *device = doctor->devices; device; device = device->next) {
+		doctor->findings.new_group = true;
+		check_device(doctor, device);
+		check_provider(doctor, device);
 		for (unsigned i = 0; i < device->port_count; i++) {
-			check_port(findings, device, &device->ports[i]);
-			check_gids(findings, device, &device->ports[i]);
+			check_port(doctor, device, &device->ports[i]);
+			check_gids(doctor, device, &device->ports[i]);
 		}
 	}
 }

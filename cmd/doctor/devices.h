@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "cmd/doctor/driver.h"
-#include "cmd/doctor/findings.h"
 #include "cmd/doctor/sysfs.h"
 #include "core/address.h"
 
@@ -21,18 +20,17 @@ enum {
 struct gid {
 	unsigned index;
 	struct address address; /* Ethernet: the IP address in the GID; InfiniBand: the GID */
-	char type[SYSFS_VALUE_SIZE];
-	char netdev[SYSFS_VALUE_SIZE];
+	char type[SYSFS_TEXT_SIZE];
+	char netdev[SYSFS_TEXT_SIZE];
 };
 
 struct port {
 	unsigned number;
 	bool active;
-	bool initialising;
-	char state[SYSFS_VALUE_SIZE]; /* "ACTIVE", "DOWN" */
-	char physical_state[SYSFS_VALUE_SIZE];
-	char link_layer[SYSFS_VALUE_SIZE]; /* "InfiniBand", "Ethernet" */
-	char rate[SYSFS_VALUE_SIZE];
+	char state[SYSFS_TEXT_SIZE]; /* "ACTIVE", "DOWN" */
+	char physical_state[SYSFS_TEXT_SIZE];
+	char link_layer[SYSFS_TEXT_SIZE]; /* "InfiniBand", "Ethernet" */
+	char rate[SYSFS_TEXT_SIZE];
 	uint32_t mtu; /* the active MTU, set by route.c; 0 if unknown */
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
@@ -42,11 +40,11 @@ struct port {
 struct device {
 	struct device *next;
 	const struct driver *driver; /* NULL if unknown */
-	char name[SYSFS_NAME_SIZE];
-	char card[SYSFS_NAME_SIZE];   /* its PCI driver; "" for none */
-	char verbs[SYSFS_NAME_SIZE];  /* "uverbs0"; "" for none */
-	char netdev[SYSFS_NAME_SIZE]; /* "" if unknown */
-	char firmware[SYSFS_VALUE_SIZE];
+	char name[SYSFS_TEXT_SIZE];
+	char card[SYSFS_TEXT_SIZE];   /* its PCI driver; "" for none */
+	char verbs[SYSFS_TEXT_SIZE];  /* "uverbs0"; "" for none */
+	char netdev[SYSFS_TEXT_SIZE]; /* "" if unknown */
+	char firmware[SYSFS_TEXT_SIZE];
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
@@ -65,8 +63,7 @@ struct device *devices_find(struct device *devices, const char *name);
 /* The port's GID of this address: the RoCE v2 one, else any. NULL if there is none, as on iWARP. */
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
-/* Adds findings for each device, its provider, ports and GIDs. */
-void devices_check(struct findings *findings, const char *root, const struct device *devices,
-		   enum finding_status failure);
+/* The name of its interface, or the word "NETDEV" for a command. */
+const char *devices_netdev(const struct device *device);
 
 #endif

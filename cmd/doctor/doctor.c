@@ -61,11 +61,10 @@ static void doctor_finish(struct doctor *doctor)
 static enum outcome open_transport(struct doctor *doctor, const char *name, struct transport **transport,
 				   struct channel **channel)
 {
-	struct findings *findings = &doctor->findings;
 	enum outcome outcome;
 
-	finding_begin_probe(findings);
-	outcome = transport_open(name, doctor->environment->loop, &findings->probe.log, transport);
+	finding_begin_probe(doctor);
+	outcome = transport_open(name, doctor->environment->loop, &doctor->probe.log, transport);
 	if (!outcome)
 		outcome = channel_create(*transport, channel);
 	if (!outcome)
@@ -110,10 +109,10 @@ static void check_soft(struct doctor *doctor)
 	if (!outcome)
 		outcome = listen_on_loopback(channel, &address);
 	if (outcome)
-		finding_add_probe(&doctor->findings, doctor->soft_failure, "soft", NULL);
+		finding_add_probe(doctor, doctor->soft_failure, "soft");
 	else
-		finding_add(&doctor->findings, FINDING_OK, "soft", NULL,
-			    "--transport soft works at %s and needs no RDMA device", address_host(&address, host));
+		finding_add(doctor, FINDING_OK, "soft", "--transport soft works at %s and needs no RDMA device",
+			    address_host(&address, host));
 	if (outcome || doctor->soft_failure != FINDING_FAIL) {
 		transport_close(soft);
 		return;
@@ -137,16 +136,14 @@ static bool has_usable_device(const struct doctor *doctor)
 
 static void check_remaining(struct doctor *doctor)
 {
-	struct findings *findings = &doctor->findings;
-
 	doctor->usable = doctor->verbs && has_usable_device(doctor);
-	devices_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
+	devices_check(doctor);
 	if (doctor->verbs) {
-		findings->new_group = true;
+		doctor->findings.new_group = true;
 		route_report(doctor);
 	}
-	findings->new_group = true;
-	if (!udp_check(findings, doctor->root, doctor->soft_failure))
+	doctor->findings.new_group = true;
+	if (!udp_check(doctor))
 		check_soft(doctor);
 	if (doctor->options->address)
 		target_check(doctor, doctor_finish);
@@ -157,7 +154,7 @@ static void check_remaining(struct doctor *doctor)
 /* The hint of verbs is to create a device of rdma_rxe. Replaces it if this kernel has no rdma_rxe. */
 static void correct_hint(struct doctor *doctor)
 {
-	struct probe *probe = &doctor->findings.probe;
+	struct probe *probe = &doctor->probe;
 	const char *device = "a card, or a kernel with rdma_rxe or siw";
 
 	if (doctor->devices || kernel_may_have(doctor->root, "rdma_rxe"))
@@ -174,7 +171,7 @@ static bool open_verbs(struct doctor *doctor, bool explained)
 
 	if (outcome && outcome != OUTCOME_USAGE && !explained) {
 		correct_hint(doctor);
-		finding_add_probe(&doctor->findings, doctor->verbs_failure, "verbs", NULL);
+		finding_add_probe(doctor, doctor->verbs_failure, "verbs");
 	}
 	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
 		doctor->environment->transport = doctor->verbs;
@@ -184,16 +181,15 @@ static bool open_verbs(struct doctor *doctor, bool explained)
 static void doctor_begin(void *context)
 {
 	struct doctor *doctor = context;
-	struct findings *findings = &doctor->findings;
-	uint64_t *failures = &findings->counts[doctor->verbs_failure];
+	uint64_t *failures = &doctor->findings.counts[doctor->verbs_failure];
 	uint64_t before;
 
 	doctor->devices = devices_read(doctor->root);
 	before = *failures;
-	kernel_check(findings, doctor->root, doctor->devices, doctor->verbs_failure);
-	findings->new_group = true;
-	kernel_check_files(findings, doctor->root, doctor->devices, doctor->verbs_failure);
-	kernel_check_memory(findings, doctor->root);
+	kernel_check(doctor);
+	doctor->findings.new_group = true;
+	kernel_check_files(doctor);
+	kernel_check_memory(doctor);
 	if (open_verbs(doctor, doctor->devices && *failures > before))
 		route_check(doctor, check_remaining);
 	else
@@ -249,8 +245,6 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->options = options;
 	doctor->name = doctor->options->address;
 	doctor->root = "";
-	doctor->findings.environment = environment;
-	doctor->findings.quiet = doctor->options->common.reporting.quiet;
 	outcome = set_failure_statuses(doctor);
 	if (outcome) {
 		free(doctor);

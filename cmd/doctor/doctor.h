@@ -13,7 +13,7 @@
  *   target.c     the route to ADDRESS, and a ping
  *
  * A problem is a failure if the selected transport cannot work with it. It is a warning if it concerns only the other
- * transport, or if the selected one may work nevertheless. Checks take the status of their failures as an argument.
+ * transport, or if the selected one may work nevertheless.
  */
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
@@ -49,6 +49,7 @@ struct doctor {
 	struct transport *soft; /* NULL unless it is the selected transport */
 	struct channel *soft_channel;
 
+	struct probe probe;
 	doctor_step *next; /* called when the running check of routes or of the target is complete */
 	unsigned route_count;
 	unsigned route_next; /* index of the next one to resolve */
@@ -68,15 +69,16 @@ struct doctor {
 };
 
 /* Kernel, modules, network namespaces, and cards without an RDMA device. */
-void kernel_check(struct findings *findings, const char *root, const struct device *devices,
-		  enum finding_status failure);
+void kernel_check(struct doctor *doctor);
 /* Returns false if this kernel is known to have no such module: it is not loaded, built in or installed. */
 bool kernel_may_have(const char *root, const char *module);
 /* The files in /dev/infiniband. */
-void kernel_check_files(struct findings *findings, const char *root, const struct device *devices,
-			enum finding_status failure);
+void kernel_check_files(struct doctor *doctor);
 /* The limit of locked memory. */
-void kernel_check_memory(struct findings *findings, const char *root);
+void kernel_check_memory(struct doctor *doctor);
+
+/* Each device, its provider, ports and GIDs. */
+void devices_check(struct doctor *doctor);
 
 /*
  * Resolves every local address, one after the other, then calls next. Sets the addresses and the interface of each
@@ -86,11 +88,11 @@ void route_check(struct doctor *doctor, doctor_step *next);
 /* Adds a finding for each device: the addresses that lead to it. */
 void route_report(struct doctor *doctor);
 /* Gets the name of the interface that has the address; "" for none. */
-void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE]);
+void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 void route_stop(struct doctor *doctor);
 
 /* The UDP port of RoCE v2. Returns true if soft-RoCE holds it. */
-bool udp_check(struct findings *findings, const char *root, enum finding_status failure);
+bool udp_check(struct doctor *doctor);
 
 /* Resolves the route to options->address and pings it, then calls next. */
 void target_check(struct doctor *doctor, doctor_step *next);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/doctor/driver.h"
 
+#include <stdio.h>
 #include <string.h>
-
-enum {
-	MAPS_LINES_MAX = 4096
-};
 
 /* Sources: drivers/infiniband/hw of Linux and the network drivers it uses; providers of rdma-core. */
 const struct driver driver_table[DRIVER_CARDS + 2] = {
@@ -38,47 +35,38 @@ const struct driver *driver_of_card(const char *card)
 }
 
 /*
- * Finds the first mapped file of this process whose path contains part. directory gets the path before part, file the
- * path after its slash.
+ * Finds the first mapped file of this process whose path contains part. path gets the path before part, file the path
+ * after its slash.
  */
-static bool find_mapped_file(const char *root, const char *part, char directory[SYSFS_PATH_SIZE],
-			     char file[SYSFS_NAME_SIZE])
+static bool find_mapped_file(const char *root, const char *part, char path[SYSFS_PATH_SIZE], char file[SYSFS_TEXT_SIZE])
 {
 	char line[SYSFS_PATH_SIZE];
-	FILE *maps = sysfs_open(sysfs_path(line, "%s/proc/self/maps", root));
-	char *found = NULL;
+	char *found = sysfs_find(sysfs_path(line, "%s/proc/self/maps", root), part);
 
-	if (!maps)
-		return false;
-	for (unsigned i = 0; i < MAPS_LINES_MAX && !found && fgets(line, sizeof(line), maps); i++)
-		found = strstr(line, part);
-	fclose(maps);
 	if (!found)
 		return false;
-	snprintf(file, SYSFS_NAME_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
+	snprintf(file, SYSFS_TEXT_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
 	*found = 0;
-	snprintf(directory, SYSFS_PATH_SIZE, "%s", strchrnul(line, '/'));
+	strcpy(path, strchrnul(line, '/'));
 	return true;
 }
 
-enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_NAME_SIZE])
+enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_TEXT_SIZE])
 {
 	char directory[SYSFS_PATH_SIZE], path[SYSFS_PATH_SIZE];
-	char prefix[SYSFS_NAME_SIZE];
+	char prefix[SYSFS_TEXT_SIZE];
 	struct names names;
 	bool found = false;
 
 	snprintf(prefix, sizeof(prefix), "/lib%s-rdmav", provider);
 	if (find_mapped_file(root, prefix, directory, file))
 		return PROVIDER_FOUND;
-	*file = 0;
-	if (!find_mapped_file(root, "/libibverbs.so", directory, path))
+	if (!find_mapped_file(root, "/libibverbs.so", directory, file))
 		return PROVIDER_UNKNOWN;
 	names = sysfs_names(sysfs_path(path, "%s%s/libibverbs", root, directory));
-	for (size_t i = 0; i < names.count && !found; i++) {
-		found = !strncmp(names.name[i], prefix + 1, strlen(prefix + 1));
-		if (found)
-			strcpy(file, names.name[i]);
+	for (int i = 0; i < names.count && !found; i++) {
+		strcpy(file, names.entries[i]->d_name);
+		found = !strncmp(file, prefix + 1, strlen(prefix + 1));
 	}
 	sysfs_names_free(&names);
 	if (!found)

@@ -38,6 +38,6 @@ enum provider_state {
  * Looks for the provider among the mapped files of this process, then in the directory libibverbs next to
  * libibverbs.so. file gets the name of the provider's library.
  */
-enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_NAME_SIZE]);
+enum provider_state provider_find(const char *root, const char *provider, char file[SYSFS_TEXT_SIZE]);
 
 #endif

@@ -3,8 +3,9 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "cmd/doctor/sysfs.h"
+#include "cmd/doctor/doctor.h"
 
 static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL" };
 
@@ -19,85 +20,69 @@ static void report_finding(struct report *report, const struct finding *finding)
 }
 
 /* A failure is also an error of the run. With --quiet the error is printed instead of the finding. */
-static void report_failure(const struct findings *findings, const struct finding *finding)
+static void report_failure(const struct doctor *doctor, const struct finding *finding)
 {
-	struct environment *environment = findings->environment;
+	struct environment *environment = doctor->environment;
+	bool quiet = doctor->options->common.reporting.quiet;
 
-	if (findings->quiet)
+	if (quiet)
 		log_report(&environment->log, &finding->error);
 	else
 		reporting_record_error(environment->reporting, NULL, &finding->error);
-	if (*finding->remedy && findings->quiet)
+	if (*finding->remedy && quiet)
 		log_hint(&environment->log, "%s", finding->remedy);
 	else if (*finding->remedy)
 		reporting_record_hint(environment->reporting, finding->remedy);
 }
 
-static void print_finding(struct findings *findings, const struct finding *finding)
+static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
-	FILE *output = environment_output(findings->environment);
-	struct report *record = environment_begin_record(findings->environment, "finding");
+	FILE *output = environment_output(doctor->environment);
+	struct report *record = environment_begin_record(doctor->environment, "finding");
 	char text[ERROR_TEXT_SIZE];
 
 	if (record) {
 		report_finding(record, finding);
-		environment_end_record(findings->environment);
+		environment_end_record(doctor->environment);
 	}
-	fprintf(output, "%s%-4s  %-8s  %s\n", findings->new_group ? "\n" : "", status_names[finding->status],
+	fprintf(output, "%s%-4s  %-8s  %s\n", doctor->findings.new_group ? "\n" : "", status_names[finding->status],
 		finding->error.object, error_text(&finding->error, text));
 	if (*finding->remedy)
 		fprintf(output, "%16sfix: %s\n", "", finding->remedy);
 	if (finding->status == FINDING_FAIL)
-		report_failure(findings, finding);
-	findings->new_group = false;
+		report_failure(doctor, finding);
+	doctor->findings.new_group = false;
 }
 
-void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
-		       const struct error *error)
+void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
 {
+	struct findings *findings = &doctor->findings;
 	struct finding *finding = calloc(1, sizeof(*finding));
+	char text[sizeof(struct error) + REMEDY_SIZE], *rest = text;
+	va_list list;
 
 	findings->counts[status]++;
 	if (!finding) {
-		environment_note(findings->environment, OUTCOME_INTERNAL);
+		environment_note(doctor->environment, OUTCOME_INTERNAL);
 		return;
 	}
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	sysfs_clean_text(text);
 	finding->status = status;
-	log_text(finding->error.object, sizeof(finding->error.object), "%s", check);
-	log_text(finding->error.cause, sizeof(finding->error.cause), "%s%s%s%s%s", error->object,
-		 *error->object ? ": " : "", error->phase, *error->phase ? ": " : "", error->cause);
-	log_text(finding->error.code, sizeof(finding->error.code), "%s", error->code);
-	log_text(finding->remedy, sizeof(finding->remedy), "%s", remedy ? remedy : "");
-	sysfs_clean_text(finding->error.cause);
-	sysfs_clean_text(finding->remedy);
+	strcpy(finding->error.object, check);
+	log_text(finding->error.cause, sizeof(finding->error.cause), "%s", strsep(&rest, "\n"));
+	if (rest)
+		log_text(finding->remedy, sizeof(finding->remedy), "%s", strsep(&rest, "\n"));
+	if (rest)
+		log_text(finding->error.code, sizeof(finding->error.code), "%s", rest);
 	if (findings->last)
 		findings->last->next = finding;
 	else
 		findings->first = finding;
 	findings->last = finding;
-	print_finding(findings, finding);
-}
-
-void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
-		 const char *format, ...)
-{
-	struct error error = { .phase = "" };
-	va_list list;
-
-	va_start(list, format);
-	log_text_list(error.cause, sizeof(error.cause), format, list);
-	va_end(list);
-	finding_add_error(findings, status, check, remedy, &error);
-}
-
-const char *finding_remedy(struct findings *findings, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	log_text_list(findings->remedy, sizeof(findings->remedy), format, list);
-	va_end(list);
-	return findings->remedy;
+	print_finding(doctor, finding);
 }
 
 static void probe_keep_error(const struct log *log, const struct error *error)
@@ -117,20 +102,21 @@ static void probe_keep_hint(const struct log *log, const char *text)
 		log_text(probe->hint, sizeof(probe->hint), "%s", text);
 }
 
-void finding_begin_probe(struct findings *findings)
+void finding_begin_probe(struct doctor *doctor)
 {
 	static const struct log_sink sink = { .error = probe_keep_error, .hint = probe_keep_hint };
 
-	findings->probe = (struct probe){ .log = findings->environment->log };
-	findings->probe.log.sink = &sink;
-	findings->probe.log.context = &findings->probe;
+	doctor->probe = (struct probe){ .log = doctor->environment->log };
+	doctor->probe.log.sink = &sink;
+	doctor->probe.log.context = &doctor->probe;
 }
 
-void finding_add_probe(struct findings *findings, enum finding_status status, const char *check, const char *remedy)
+void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check)
 {
-	const struct probe *probe = &findings->probe;
+	const struct error *error = &doctor->probe.error;
 
-	finding_add_error(findings, status, check, *probe->hint ? probe->hint : remedy, &probe->error);
+	finding_add(doctor, status, check, "%s%s%s%s%s\n%s\n%s", error->object, *error->object ? ": " : "",
+		    error->phase, *error->phase ? ": " : "", error->cause, doctor->probe.hint, error->code);
 }
 
 uint64_t findings_count(const struct findings *findings)

@@ -8,6 +8,8 @@
 
 #include "cmd/command.h"
 
+struct doctor;
+
 enum finding_status {
 	FINDING_OK,
 	FINDING_WARN, /* the selected transport may work nevertheless */
@@ -16,14 +18,21 @@ enum finding_status {
 };
 
 enum {
-	FINDING_TEXT_SIZE = 256
+	REMEDY_SIZE = 256
 };
 
 struct finding {
 	struct finding *next;
 	enum finding_status status;
-	struct error error;		/* object: name of the check; cause: text of the finding */
-	char remedy[FINDING_TEXT_SIZE]; /* a command or another action; "" for none */
+	struct error error;	  /* object: name of the check; cause: text of the finding */
+	char remedy[REMEDY_SIZE]; /* a command or another action; "" for none */
+};
+
+/* The caller zeroes it. */
+struct findings {
+	struct finding *first, *last;
+	uint64_t counts[FINDING_STATUSES];
+	bool new_group; /* print an empty line before the next finding */
 };
 
 /* The first error and the first hint of an operation. */
@@ -31,34 +40,20 @@ struct probe {
 	struct log log; /* for the operation */
 	bool failed;
 	struct error error;
-	char hint[FINDING_TEXT_SIZE];
+	char hint[REMEDY_SIZE];
 };
 
-/* The caller zeroes it and sets environment and quiet. */
-struct findings {
-	struct environment *environment;
-	struct finding *first, *last;
-	uint64_t counts[FINDING_STATUSES];
-	bool quiet;	/* --quiet: print failures as errors on stderr */
-	bool new_group; /* print an empty line before the next finding */
-	char remedy[FINDING_TEXT_SIZE];
-	struct probe probe;
-};
+/*
+ * The text, after a line feed the remedy if there is one, and after another the code of an error. Bytes that are not
+ * printable ASCII are replaced.
+ */
+void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* remedy may be NULL. Control characters and other non-ASCII bytes are replaced. */
-void finding_add(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
-		 const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* The text is the error's object, phase and cause. */
-void finding_add_error(struct findings *findings, enum finding_status status, const char *check, const char *remedy,
-		       const struct error *error);
-
-/* Formats a remedy for the next finding. */
-const char *finding_remedy(struct findings *findings, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Clears findings->probe: its log collects the errors and hints of the next operation. */
-void finding_begin_probe(struct findings *findings);
-/* Adds the probe's error. Its remedy is the probe's hint; without a hint it is remedy, which may be NULL. */
-void finding_add_probe(struct findings *findings, enum finding_status status, const char *check, const char *remedy);
+/* Clears doctor->probe: its log collects the errors and hints of the next operation. */
+void finding_begin_probe(struct doctor *doctor);
+/* Adds the probe's error. Its hint is the remedy. */
+void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check);
 
 uint64_t findings_count(const struct findings *findings);
 /* Adds the findings to a list of a report. member is a struct findings. */

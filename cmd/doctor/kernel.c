@@ -13,9 +13,7 @@
 #include "core/units.h"
 
 enum {
-	LIST_SIZE = 160,
-	INDEX_LINES_MAX = 1 << 16,
-	STATUS_LINES_MAX = 128,
+	LIST_SIZE = 512,      /* has space for every module */
 	CAP_LOCK_MEMORY = 14, /* CAP_IPC_LOCK in <linux/capability.h> */
 };
 
@@ -30,13 +28,11 @@ static const struct {
 	{ "rdma_ucm", "sys/class/misc/rdma_cm" },
 };
 
-/* A list that does not fit ends in "...". */
 static void append_word(char list[LIST_SIZE], const char *separator, const char *word)
 {
-	char longer[2 * LIST_SIZE];
+	size_t length = strlen(list);
 
-	snprintf(longer, sizeof(longer), "%s%s%s", list, *list ? separator : "", word);
-	log_text(list, LIST_SIZE, "%s", longer);
+	snprintf(list + length, LIST_SIZE - length, "%s%s", length ? separator : "", word);
 }
 
 static bool has_module(const char *root, const char *module)
@@ -47,22 +43,14 @@ static bool has_module(const char *root, const char *module)
 /* modules.dep and modules.builtin list modules by path. */
 static bool is_indexed(const char *root, const char *index, const char *module)
 {
-	char path[SYSFS_PATH_SIZE];
-	char file[SYSFS_NAME_SIZE];
-	char line[SYSFS_PATH_SIZE];
+	char file[SYSFS_TEXT_SIZE], line[SYSFS_PATH_SIZE];
 	struct utsname names;
-	FILE *stream = NULL;
-	bool found = false;
 
-	if (!uname(&names))
-		stream = sysfs_open(sysfs_path(path, "%s/lib/modules/%s/%s", root, names.release, index));
-	if (!stream)
-		return false;
 	snprintf(file, sizeof(file), "/%s.ko", module);
-	for (unsigned i = 0; i < INDEX_LINES_MAX && !found && fgets(line, sizeof(line), stream); i++)
-		found = strstr(line, file);
-	fclose(stream);
-	return found;
+	if (uname(&names))
+		return false;
+	sysfs_path(line, "%s/lib/modules/%s/%s", root, names.release, index);
+	return sysfs_find(line, file);
 }
 
 bool kernel_may_have(const char *root, const char *module)
@@ -71,131 +59,127 @@ bool kernel_may_have(const char *root, const char *module)
 	       is_indexed(root, "modules.dep", module) || is_indexed(root, "modules.builtin", module);
 }
 
-/* some: a module is loaded. */
-static void add_missing_modules(struct findings *findings, const char *root, enum finding_status failure,
-				const char *missing, bool some)
+/* some: a module is loaded. Without a device, missing modules are no failure. */
+static void add_missing_modules(struct doctor *doctor, const char *missing, bool some)
 {
+	enum finding_status failure = doctor->devices ? doctor->verbs_failure : FINDING_WARN;
 	struct utsname names;
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
-		some = some || kernel_may_have(root, modules[i].module);
+		some = some || kernel_may_have(doctor->root, modules[i].module);
 	if (some || uname(&names))
-		finding_add(findings, failure, "modules", finding_remedy(findings, "modprobe -a %s", missing),
-			    "not loaded: %s", missing);
+		finding_add(doctor, failure, "modules", "not loaded: %s\nmodprobe -a %s", missing, missing);
 	else
-		finding_add(findings, failure, "modules",
+		finding_add(doctor, failure, "modules",
+			    "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n"
 			    "use a kernel that has them; in a container: modprobe rdma_ucm on the host",
-			    "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s", names.release);
+			    names.release);
 }
 
-static void check_modules(struct findings *findings, const char *root, enum finding_status failure)
+static void check_modules(struct doctor *doctor)
 {
 	char loaded[LIST_SIZE] = "";
 	char missing[LIST_SIZE] = "";
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (sysfs_has("%s/%s", root, modules[i].path) || has_module(root, modules[i].module))
+		if (sysfs_has("%s/%s", doctor->root, modules[i].path) || has_module(doctor->root, modules[i].module))
 			append_word(loaded, ", ", modules[i].module);
 		else
 			append_word(missing, " ", modules[i].module);
 	}
 	for (unsigned i = 0; i < DRIVER_CARDS + 2; i++)
-		if (has_module(root, driver_table[i].module) && !strstr(loaded, driver_table[i].module))
+		if (has_module(doctor->root, driver_table[i].module) && !strstr(loaded, driver_table[i].module))
 			append_word(loaded, ", ", driver_table[i].module);
 	if (*loaded)
-		finding_add(findings, FINDING_OK, "modules", NULL, "%s", loaded);
+		finding_add(doctor, FINDING_OK, "modules", "%s", loaded);
 	if (*missing)
-		add_missing_modules(findings, root, failure, missing, *loaded);
+		add_missing_modules(doctor, missing, *loaded);
 }
 
-static void check_namespaces(struct findings *findings, const char *root, const struct device *devices)
+static void check_namespaces(struct doctor *doctor)
 {
-	char mode[SYSFS_NAME_SIZE];
+	char mode[SYSFS_TEXT_SIZE];
 
-	if (!sysfs_line(mode, sizeof(mode), "%s/sys/module/ib_core/parameters/netns_mode", root))
+	if (!sysfs_line(mode, "%s/sys/module/ib_core/parameters/netns_mode", doctor->root))
 		return;
 	if (*mode == 'Y')
-		finding_add(findings, FINDING_OK, "netns", NULL,
-			    "shared: every network namespace sees every RDMA device");
-	else if (devices)
-		finding_add(findings, FINDING_OK, "netns", NULL,
+		finding_add(doctor, FINDING_OK, "netns", "shared: every network namespace sees every RDMA device");
+	else if (doctor->devices)
+		finding_add(doctor, FINDING_OK, "netns",
 			    "exclusive: this network namespace sees only its own RDMA devices");
 	else
-		finding_add(findings, FINDING_WARN, "netns",
-			    "in the namespace of the device: rdma dev set DEVICE netns NAME",
-			    "exclusive: this network namespace has no RDMA device of its own");
+		finding_add(doctor, FINDING_WARN, "netns",
+			    "exclusive: this network namespace has no RDMA device of its own\n"
+			    "in the namespace of the device: rdma dev set DEVICE netns NAME");
 }
 
 /* Cards of one PCI driver without an RDMA device. */
 struct idle_cards {
 	unsigned count;
-	char first[SYSFS_NAME_SIZE];
+	char first[SYSFS_TEXT_SIZE];
 };
 
-static void add_idle_cards(struct findings *findings, const char *root, const struct driver *row,
-			   const struct idle_cards *idle)
+static void add_idle_cards(struct doctor *doctor, const struct driver *row, const struct idle_cards *idle)
 {
-	const char *remedy = "rdma dev show; devlink dev param show (or look in other network namespaces)";
-	bool loaded = has_module(root, row->module);
+	bool loaded = has_module(doctor->root, row->module);
 
 	if (!idle->count || (loaded && !row->always))
 		return;
-	if (!loaded)
-		remedy = finding_remedy(findings, "modprobe %s", row->module);
-	finding_add(findings, FINDING_WARN, "card", remedy, "%u %s card%s without an RDMA device (%s%s): %s is %s",
+	finding_add(doctor, FINDING_WARN, "card", "%u %s card%s without an RDMA device (%s%s): %s is %s\n%s%s",
 		    idle->count, row->card, units_plural(idle->count), idle->first, idle->count == 1 ? "" : " ...",
-		    row->module, loaded ? "loaded" : "not loaded");
+		    row->module, loaded ? "loaded" : "not loaded",
+		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)"
+			   : "modprobe ",
+		    loaded ? "" : row->module);
 }
 
 /* Every Mellanox network card supports RDMA; 0x15b3 is their PCI vendor ID, 0x02 the class of network cards. */
 static bool is_mellanox_card(const char *directory)
 {
-	char vendor[SYSFS_NAME_SIZE];
-	char class[SYSFS_NAME_SIZE];
+	char vendor[SYSFS_TEXT_SIZE];
+	char class[SYSFS_TEXT_SIZE];
 
-	sysfs_line(vendor, sizeof(vendor), "%s/vendor", directory);
-	sysfs_line(class, sizeof(class), "%s/class", directory);
+	sysfs_line(vendor, "%s/vendor", directory);
+	sysfs_line(class, "%s/class", directory);
 	return !strcmp(vendor, "0x15b3") && !strncmp(class, "0x02", 4);
 }
 
-static void check_cards(struct findings *findings, const char *root)
+static void check_cards(struct doctor *doctor)
 {
-	char path[SYSFS_PATH_SIZE];
 	struct idle_cards idle[DRIVER_CARDS] = { { 0 } };
 	char directory[SYSFS_PATH_SIZE];
-	char card[SYSFS_NAME_SIZE];
-	struct names names = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", root));
+	char card[SYSFS_TEXT_SIZE];
+	struct names names = sysfs_names(sysfs_path(directory, "%s/sys/bus/pci/devices", doctor->root));
 
-	for (size_t i = 0; i < names.count; i++) {
+	for (int i = 0; i < names.count; i++) {
+		const char *name = names.entries[i]->d_name;
 		const struct driver *row;
 
-		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", root, names.name[i]);
+		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", doctor->root, name);
 		if (!sysfs_link(card, "%s/driver", directory) && is_mellanox_card(directory))
-			finding_add(findings, FINDING_WARN, "card", "modprobe mlx5_core (older cards: mlx4_core)",
-				    "Mellanox card %s has no driver", names.name[i]);
+			finding_add(doctor, FINDING_WARN, "card",
+				    "Mellanox card %s has no driver\nmodprobe mlx5_core (older cards: mlx4_core)",
+				    name);
 		row = driver_of_card(card);
 		if (!row || sysfs_has("%s/infiniband", directory))
 			continue;
 		if (!idle[row - driver_table].count++)
-			strcpy(idle[row - driver_table].first, names.name[i]);
+			strcpy(idle[row - driver_table].first, name);
 	}
 	sysfs_names_free(&names);
 	for (unsigned i = 0; i < DRIVER_CARDS; i++)
-		add_idle_cards(findings, root, &driver_table[i], &idle[i]);
+		add_idle_cards(doctor, &driver_table[i], &idle[i]);
 }
 
-void kernel_check(struct findings *findings, const char *root, const struct device *devices,
-		  enum finding_status failure)
+void kernel_check(struct doctor *doctor)
 {
 	struct utsname names;
 
 	if (!uname(&names))
-		finding_add(findings, FINDING_OK, "kernel", NULL, "%s %s on %s", names.sysname, names.release,
-			    names.machine);
-	/* Without a device, missing modules are not an error. */
-	check_modules(findings, root, devices ? failure : FINDING_WARN);
-	check_namespaces(findings, root, devices);
-	check_cards(findings, root);
+		finding_add(doctor, FINDING_OK, "kernel", "%s %s on %s", names.sysname, names.release, names.machine);
+	check_modules(doctor);
+	check_namespaces(doctor);
+	check_cards(doctor);
 }
 
 /* Returns 0 or an errno value. Opening also tests the device rules of a container, and does not change the device. */
@@ -210,84 +194,74 @@ static int try_device_file(const char *path)
 }
 
 /* user: the device or the function that needs the file. */
-static void check_device_file(struct findings *findings, const char *root, const char *name, const char *user,
-			      enum finding_status failure)
+static void check_device_file(struct doctor *doctor, const char *name, const char *user)
 {
 	char path[SYSFS_PATH_SIZE];
-	int error = try_device_file(sysfs_path(path, "%s/dev/infiniband/%s", root, name));
-	struct error refusal = { .phase = "" };
-	const char *remedy = NULL;
+	int error = try_device_file(sysfs_path(path, "%s/dev/infiniband/%s", doctor->root, name));
+	const struct log *log = &doctor->probe.log;
 
 	if (!error) {
-		finding_add(findings, FINDING_OK, "file", NULL, "/dev/infiniband/%s can be opened (%s)", name, user);
+		finding_add(doctor, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
 		return;
 	}
 	if (error == ENOENT) {
-		finding_add(findings, failure, "file", "in a container: pass in /dev/infiniband; else: udevadm trigger",
-			    "/dev/infiniband/%s is missing (%s)", name, user);
+		finding_add(doctor, doctor->verbs_failure, "file",
+			    "/dev/infiniband/%s is missing (%s)\n"
+			    "in a container: pass in /dev/infiniband; else: udevadm trigger",
+			    name, user);
 		return;
 	}
+	finding_begin_probe(doctor);
+	log_errno(log, NULL, error, "/dev/infiniband/%s cannot be opened (%s)", name, user);
 	if (error == EACCES)
-		remedy = finding_remedy(findings, "run as root, or: chmod a+rw /dev/infiniband/%s", name);
+		log_hint(log, "run as root, or: chmod a+rw /dev/infiniband/%s", name);
 	else if (error == EPERM)
-		remedy = "allow the container to use the device";
-	log_text(refusal.cause, sizeof(refusal.cause), "/dev/infiniband/%s cannot be opened (%s): %s", name, user,
-		 strerror(error));
-	snprintf(refusal.code, sizeof(refusal.code), "%d", error);
-	finding_add_error(findings, failure, "file", remedy, &refusal);
+		log_hint(log, "allow the container to use the device");
+	finding_add_probe(doctor, doctor->verbs_failure, "file");
 }
 
-void kernel_check_files(struct findings *findings, const char *root, const struct device *devices,
-			enum finding_status failure)
+void kernel_check_files(struct doctor *doctor)
 {
-	if (!devices)
+	if (!doctor->devices)
 		return;
-	if (!sysfs_has("%s/dev/infiniband", root)) {
-		finding_add(findings, failure, "file",
-			    "in a container: pass it in (docker: --device /dev/infiniband); else: modprobe ib_uverbs",
-			    "/dev/infiniband is missing");
+	if (!sysfs_has("%s/dev/infiniband", doctor->root)) {
+		finding_add(doctor, doctor->verbs_failure, "file",
+			    "/dev/infiniband is missing\n"
+			    "in a container: pass it in (docker: --device /dev/infiniband); else: modprobe ib_uverbs");
 		return;
 	}
-	for (const struct device *device = devices; device; device = device->next)
+	for (const struct device *device = doctor->devices; device; device = device->next)
 		if (*device->verbs)
-			check_device_file(findings, root, device->verbs, device->name, failure);
+			check_device_file(doctor, device->verbs, device->name);
 	/* Without its module there is no file either: kernel_check() has added a finding. */
-	if (sysfs_has("%s/sys/class/misc/rdma_cm", root))
-		check_device_file(findings, root, "rdma_cm", "connections", failure);
+	if (sysfs_has("%s/sys/class/misc/rdma_cm", doctor->root))
+		check_device_file(doctor, "rdma_cm", "connections");
 }
 
 static bool has_lock_capability(const char *root)
 {
 	static const char name[] = "CapEff:";
-	char path[SYSFS_PATH_SIZE];
 	char line[SYSFS_PATH_SIZE];
-	FILE *file = sysfs_open(sysfs_path(path, "%s/proc/self/status", root));
-	uint64_t effective = 0;
+	const char *found = sysfs_find(sysfs_path(line, "%s/proc/self/status", root), name);
 
-	if (!file)
-		return false;
-	for (unsigned i = 0; i < STATUS_LINES_MAX && fgets(line, sizeof(line), file); i++)
-		if (!strncmp(line, name, sizeof(name) - 1))
-			effective = strtoull(line + sizeof(name) - 1, NULL, 16);
-	fclose(file);
-	return effective >> CAP_LOCK_MEMORY & 1;
+	return found && strtoull(found + sizeof(name) - 1, NULL, 16) >> CAP_LOCK_MEMORY & 1;
 }
 
-void kernel_check_memory(struct findings *findings, const char *root)
+void kernel_check_memory(struct doctor *doctor)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return;
 	if (limit.rlim_cur == RLIM_INFINITY)
-		finding_add(findings, FINDING_OK, "memlock", NULL, "any amount of memory may be locked");
-	else if (has_lock_capability(root))
-		finding_add(findings, FINDING_OK, "memlock", NULL,
+		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
+	else if (has_lock_capability(doctor->root))
+		finding_add(doctor, FINDING_OK, "memlock",
 			    "any amount of memory may be locked with CAP_IPC_LOCK (%" PRIu64 " KiB without it)",
 			    (uint64_t)limit.rlim_cur / 1024);
 	else
-		finding_add(findings, FINDING_WARN, "memlock",
+		finding_add(doctor, FINDING_WARN, "memlock",
+			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory\n"
 			    "ulimit -l unlimited (/etc/security/limits.conf; systemd: LimitMEMLOCK=infinity)",
-			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory",
 			    (uint64_t)limit.rlim_cur / 1024);
 }

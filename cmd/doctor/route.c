@@ -11,7 +11,7 @@ enum {
 	PROBE_REGION_SIZE = 64 << 10 /* bytes */
 };
 
-void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
+void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
@@ -19,7 +19,7 @@ void route_interface(const struct address *address, char name[SYSFS_NAME_SIZE])
 	*name = 0;
 	for (size_t i = 0; i < count && !*name; i++)
 		if (address_same_host(&list[i].address, address))
-			snprintf(name, SYSFS_NAME_SIZE, "%s", list[i].name);
+			snprintf(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
 }
 
 /* Leaves out link-local addresses: every interface has one. */
@@ -29,8 +29,8 @@ static void find_routes(struct doctor *doctor)
 	size_t count = interface_addresses(list);
 
 	if (count == INTERFACE_ADDRESSES_MAX)
-		finding_add(&doctor->findings, FINDING_WARN, "address", NULL,
-			    "only the first %d addresses of this host are checked", INTERFACE_ADDRESSES_MAX);
+		finding_add(doctor, FINDING_WARN, "address", "only the first %d addresses of this host are checked",
+			    INTERFACE_ADDRESSES_MAX);
 	for (size_t i = 0; i < count; i++)
 		if (!list[i].loopback && !address_is_link_local(&list[i].address))
 			doctor->routes[doctor->route_count++] = list[i].address;
@@ -55,9 +55,9 @@ static void check_registration(struct doctor *doctor, struct domain *domain)
 {
 	struct region *region;
 
-	finding_begin_probe(&doctor->findings);
+	finding_begin_probe(doctor);
 	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
-		finding_add_probe(&doctor->findings, doctor->verbs_failure, "memory", NULL);
+		finding_add_probe(doctor, doctor->verbs_failure, "memory");
 	else
 		region_destroy(region);
 }
@@ -87,7 +87,7 @@ static void route_event(void *context, struct endpoint *route, const struct endp
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
 	else if (event->outcome == OUTCOME_INTERNAL)
-		finding_add_probe(&doctor->findings, doctor->verbs_failure, "device", NULL);
+		finding_add_probe(doctor, doctor->verbs_failure, "device");
 	doctor->route = NULL;
 	endpoint_destroy(route);
 	route_resolve_next(doctor);
@@ -105,7 +105,7 @@ static void route_resolve_next(struct doctor *doctor)
 	while (doctor->route_next < doctor->route_count) {
 		const struct address *address = &doctor->routes[doctor->route_next++];
 
-		finding_begin_probe(&doctor->findings);
+		finding_begin_probe(doctor);
 		if (endpoint_create(ENDPOINT_GROUP, doctor->verbs_channel, &options, &handlers, doctor, &doctor->route))
 			continue;
 		if (!endpoint_resolve(doctor->route, NULL, address))
@@ -126,19 +126,16 @@ void route_check(struct doctor *doctor, doctor_step *next)
 void route_report(struct doctor *doctor)
 {
 	enum finding_status status = doctor->usable ? FINDING_WARN : doctor->verbs_failure;
-	struct findings *findings = &doctor->findings;
 
 	for (const struct device *device = doctor->devices; device; device = device->next) {
-		const char *netdev = *device->netdev ? device->netdev : "NETDEV";
-
 		if (device->address_count)
-			finding_add(findings, FINDING_OK, "address", NULL, "%s %s to %s", device->addresses,
+			finding_add(doctor, FINDING_OK, "address", "%s %s to %s", device->addresses,
 				    device->address_count == 1 ? "leads" : "lead", device->name);
 		else
-			finding_add(findings, status, "address",
-				    finding_remedy(findings, "ip link set %s up; ip address add ADDRESS/BITS dev %s",
-						   netdev, netdev),
-				    "no address of this host leads to %s", device->name);
+			finding_add(doctor, status, "address",
+				    "no address of this host leads to %s\n"
+				    "ip link set %s up; ip address add ADDRESS/BITS dev %s",
+				    device->name, devices_netdev(device), devices_netdev(device));
 	}
 }
 

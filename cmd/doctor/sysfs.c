@@ -2,168 +2,104 @@
 #include "cmd/doctor/sysfs.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-	NAMES_FIRST = 16,
-	NAMES_MAX = 1 << 16,
+	LINES_MAX = 1 << 16
 };
-
-/* A truncated path could name another file: it becomes "". */
-static void __attribute__((format(printf, 2, 0))) format_path(char path[SYSFS_PATH_SIZE], const char *format,
-							      va_list list)
-{
-	if (vsnprintf(path, SYSFS_PATH_SIZE, format, list) >= SYSFS_PATH_SIZE)
-		*path = 0;
-}
-
-const char *sysfs_path(char path[SYSFS_PATH_SIZE], const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	format_path(path, format, list);
-	va_end(list);
-	return path;
-}
 
 void sysfs_clean_text(char *text)
 {
 	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
+		if (*text != '\n' && (*text < ' ' || *text > '~'))
 			*text = '?';
 }
 
 /* The kernel's own names are safe. */
 static bool is_safe_name(const char *name)
 {
-	if (!*name || *name == '.' || strlen(name) >= SYSFS_NAME_SIZE)
+	if (!*name || *name == '.' || strlen(name) >= SYSFS_TEXT_SIZE)
 		return false;
 	while (isascii(*name) && (isalnum(*name) || (*name && strchr("_-.:@+", *name))))
 		name++;
 	return !*name;
 }
 
-static void sysfs_read_line(const char *path, char *text, size_t size)
+static ssize_t read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
-	size_t blanks;
+	ssize_t length;
 
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = 0;
-	text[strcspn(text, "\n")] = 0;
-	blanks = strspn(text, " \t");
-	memmove(text, text + blanks, strlen(text + blanks) + 1);
-	for (blanks = strlen(text); blanks && strchr(" \t", text[blanks - 1]); blanks--)
-		text[blanks - 1] = 0;
-	sysfs_clean_text(text);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, size);
+	close(fd);
+	return length;
 }
 
-static void read_link(const char *path, char *text, size_t size)
+bool sysfs_read(enum sysfs_reading reading, char text[SYSFS_TEXT_SIZE], const char *format, ...)
 {
-	ssize_t length = readlink(path, text, size - 1);
-
-	text[length > 0 ? length : 0] = 0;
-}
-
-static void keep_last_component(char *text)
-{
-	const char *slash = strrchr(text, '/');
-
-	if (slash)
-		memmove(text, slash + 1, strlen(slash + 1) + 1);
-}
-
-bool sysfs_read(enum sysfs_reading reading, char *text, size_t size, const char *format, ...)
-{
-	char path[SYSFS_PATH_SIZE];
-	char target[SYSFS_PATH_SIZE];
+	char path[SYSFS_PATH_SIZE], content[SYSFS_PATH_SIZE];
+	const char *slash = NULL;
+	ssize_t length;
 	va_list list;
 
 	va_start(list, format);
-	format_path(path, format, list);
+	log_text_list(path, sizeof(path), format, list);
 	va_end(list);
-	switch (reading) {
-	case SYSFS_EXISTS:
+	if (reading == SYSFS_EXISTS)
 		return !access(path, F_OK);
-	case SYSFS_LINE:
-	case SYSFS_NAME:
-		sysfs_read_line(path, text, size);
-		break;
-	case SYSFS_TARGET:
-		read_link(path, text, size);
-		break;
-	case SYSFS_LINK:
-		read_link(path, target, sizeof(target));
-		keep_last_component(target);
-		snprintf(text, size, "%.*s", (int)size - 1, target);
-		break;
-	}
-	if ((reading == SYSFS_NAME || reading == SYSFS_LINK) && !is_safe_name(text))
+	if (reading == SYSFS_LINK)
+		length = readlink(path, content, sizeof(content) - 1);
+	else
+		length = read_file(path, content, sizeof(content) - 1);
+	content[length > 0 ? length : 0] = 0;
+	content[strcspn(content, "\n")] = 0;
+	if (reading == SYSFS_LINK)
+		slash = strrchr(content, '/');
+	log_text(text, SYSFS_TEXT_SIZE, "%s", slash ? slash + 1 : content);
+	sysfs_clean_text(text);
+	if (reading == SYSFS_NAME && !is_safe_name(text))
 		*text = 0;
 	return *text;
 }
 
-FILE *sysfs_open(const char *path)
+char *sysfs_find(char line[SYSFS_PATH_SIZE], const char *text)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *file = fopen(line, "re");
+	char *found = NULL;
 
-	if (fd >= 0 && !file)
-		close(fd);
-	return file;
+	if (!file)
+		return NULL;
+	for (unsigned i = 0; i < LINES_MAX && !found && fgets(line, SYSFS_PATH_SIZE, file); i++)
+		found = strstr(line, text);
+	fclose(file);
+	return found;
 }
 
-/* Returns true if there is space for one more name. */
-static bool make_room(struct names *names)
+static int is_safe_entry(const struct dirent *entry)
 {
-	size_t size = names->count ? 2 * names->count : NAMES_FIRST;
-	void *larger;
-
-	if (names->count >= NAMES_MAX)
-		return false;
-	/* The array is full if count is a power of two from NAMES_FIRST on. */
-	if (names->count && (names->count < NAMES_FIRST || names->count & (names->count - 1)))
-		return true;
-	larger = realloc(names->name, size * sizeof(*names->name));
-	if (larger)
-		names->name = larger;
-	return larger;
-}
-
-static int compare_names(const void *one, const void *other)
-{
-	return strverscmp(one, other);
+	return is_safe_name(entry->d_name);
 }
 
 struct names sysfs_names(const char *path)
 {
-	struct names names = { NULL, 0 };
-	DIR *directory = opendir(path);
-	struct dirent *entry;
+	struct names names;
 
-	if (!directory)
-		return names;
-	while ((entry = readdir(directory)))
-		if (is_safe_name(entry->d_name)) {
-			if (!make_room(&names))
-				break;
-			strcpy(names.name[names.count++], entry->d_name);
-		}
-	closedir(directory);
-	if (names.count)
-		qsort(names.name, names.count, sizeof(*names.name), compare_names);
+	names.count = scandir(path, &names.entries, is_safe_entry, versionsort);
+	if (names.count < 0)
+		names = (struct names){ .count = 0 };
 	return names;
 }
 
 void sysfs_names_free(struct names *names)
 {
-	free(names->name);
+	for (int i = 0; i < names->count; i++)
+		free(names->entries[i]);
+	free(names->entries);
 }

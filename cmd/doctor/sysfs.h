@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads files of /sys and /proc. Their paths begin with a root directory, which is "" except in tests. Their contents
- * are not trusted: every read and every list is bounded, and control characters are replaced.
+ * are not trusted: every text is bounded, and control characters are replaced.
  */
 #ifndef CMD_DOCTOR_SYSFS_H
 #define CMD_DOCTOR_SYSFS_H
 
+#include <dirent.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
+
+#include "core/log.h"
 
 enum {
 	SYSFS_PATH_SIZE = 512,
-	SYSFS_NAME_SIZE = 64,
-	SYSFS_VALUE_SIZE = 32,
+	SYSFS_TEXT_SIZE = 64,
 };
 
-/* The names in a directory, numbers in them in numeric order: rxe2 before rxe10. */
-struct names {
-	char (*name)[SYSFS_NAME_SIZE];
-	size_t count;
-};
-
-/* Formats a path and returns it. A path that does not fit becomes "", which does not exist. */
-const char *sysfs_path(char path[SYSFS_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Formats a path and returns it. A path that does not fit ends in "...": it names no other file. */
+#define sysfs_path(path, ...) log_text(path, SYSFS_PATH_SIZE, __VA_ARGS__)
 
 enum sysfs_reading {
 	SYSFS_EXISTS = 1,
-	SYSFS_LINE,   /* the first line of a file, without leading and trailing blanks */
-	SYSFS_NAME,   /* the same, if it is a safe name: without characters that a terminal or a shell interprets */
-	SYSFS_TARGET, /* the target of a symbolic link, as it is */
-	SYSFS_LINK,   /* the last component of the target, if it is a safe name */
+	SYSFS_LINE, /* the first line of a file */
+	SYSFS_NAME, /* the same, if it is a safe name: without characters that a terminal or a shell interprets */
+	SYSFS_LINK, /* the last component of the target of a symbolic link */
 };
 
 /* Reads from the formatted path. Returns false and an empty text if the path has no such value. */
-bool sysfs_read(enum sysfs_reading reading, char *text, size_t size, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+bool sysfs_read(enum sysfs_reading reading, char text[SYSFS_TEXT_SIZE], const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-#define sysfs_has(...)		      sysfs_read(SYSFS_EXISTS, NULL, 0, __VA_ARGS__)
-#define sysfs_line(text, size, ...)   sysfs_read(SYSFS_LINE, text, size, __VA_ARGS__)
-#define sysfs_name(text, size, ...)   sysfs_read(SYSFS_NAME, text, size, __VA_ARGS__)
-#define sysfs_target(text, size, ...) sysfs_read(SYSFS_TARGET, text, size, __VA_ARGS__)
-#define sysfs_link(name, ...)	      sysfs_read(SYSFS_LINK, name, SYSFS_NAME_SIZE, __VA_ARGS__)
+#define sysfs_has(...)	      sysfs_read(SYSFS_EXISTS, NULL, __VA_ARGS__)
+#define sysfs_line(text, ...) sysfs_read(SYSFS_LINE, text, __VA_ARGS__)
+#define sysfs_name(text, ...) sysfs_read(SYSFS_NAME, text, __VA_ARGS__)
+#define sysfs_link(text, ...) sysfs_read(SYSFS_LINK, text, __VA_ARGS__)
 
-/* Opens a file for fgets(), or returns NULL. */
-FILE *sysfs_open(const char *path);
+/*
+ * Reads the lines of a file up to the first one that contains text. line has the path of the file, and gets the line.
+ * Returns where text is in it, or NULL.
+ */
+char *sysfs_find(char line[SYSFS_PATH_SIZE], const char *text);
 
-/* Empty if the directory does not exist. Leaves out names that are not safe, and those beyond 65,536. */
+/* The names in a directory, numbers in them in numeric order: rxe2 before rxe10. Names that are not safe are left out.
+ */
+struct names {
+	struct dirent **entries;
+	int count; /* 0 if the directory does not exist */
+};
+
 struct names sysfs_names(const char *path);
 void sysfs_names_free(struct names *names);
 
-/* Replaces all bytes but printable ASCII, because a terminal may interpret them. */
+/* Replaces all bytes but printable ASCII and line feeds, because a terminal may interpret them. */
 void sysfs_clean_text(char *text);
 
 #endif

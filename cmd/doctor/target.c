@@ -8,43 +8,43 @@
 
 static void no_route(struct doctor *doctor)
 {
-	struct findings *findings = &doctor->findings;
 	const char *command = doctor->target_count ? "ip route get" : "getent ahosts";
 
-	finding_add_probe(findings, FINDING_FAIL, "route",
-			  finding_remedy(findings, "see %s %s", command, doctor->options->address));
+	log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
+	finding_add_probe(doctor, FINDING_FAIL, "route");
 	doctor->next(doctor);
 }
 
-/* NULL if the host has answered. A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
-static const char *no_reply_remedy(struct doctor *doctor)
+/* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
+static void hint_at_firewall(struct doctor *doctor)
 {
-	if (doctor->findings.probe.error.kind != ERROR_NO_REPLY)
-		return NULL;
+	const struct log *log = &doctor->probe.log;
+
 	if (doctor->fabric == FABRIC_INFINIBAND)
-		return "check that the host is up, then run there: rdmatest doctor";
-	if (doctor->fabric == FABRIC_IWARP)
-		return finding_remedy(&doctor->findings,
-				      "check that the host is up and that firewalls accept TCP port %" PRId64,
-				      doctor->options->port);
-	return "check that the host is up and that firewalls accept UDP port 4791 (RoCE v2)";
+		log_hint(log, "check that the host is up, then run there: rdmatest doctor");
+	else if (doctor->fabric == FABRIC_IWARP)
+		log_hint(log, "check that the host is up and that firewalls accept TCP port %" PRId64,
+			 doctor->options->port);
+	else
+		log_hint(log, "check that the host is up and that firewalls accept UDP port 4791 (RoCE v2)");
 }
 
 static void ping_ended(struct child_run *ping)
 {
 	struct doctor *doctor = ping->context;
-	struct findings *findings = &doctor->findings;
+	enum error_kind error = doctor->probe.error.kind;
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
 
+	if (error == ERROR_NO_LISTENER)
+		log_hint(&doctor->probe.log, "run there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
+			 doctor->soft ? " --transport soft" : "");
+	else if (error == ERROR_NO_REPLY)
+		hint_at_firewall(doctor);
 	if (!ping->environment.outcome)
-		finding_add(findings, FINDING_OK, "ping", NULL, "%.*s", (int)length, verdict);
-	else if (findings->probe.error.kind == ERROR_NO_LISTENER) /* such a host can be reached */
-		finding_add_probe(findings, FINDING_WARN, "ping",
-				  finding_remedy(findings, "run there: rdmatest rping -s -p %" PRId64 "%s",
-						 doctor->options->port, doctor->soft ? " --transport soft" : ""));
-	else
-		finding_add_probe(findings, FINDING_FAIL, "ping", no_reply_remedy(doctor));
+		finding_add(doctor, FINDING_OK, "ping", "%.*s", (int)length, verdict);
+	else /* a host without a listener can be reached */
+		finding_add_probe(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping");
 	doctor->next(doctor);
 }
 
@@ -53,8 +53,8 @@ static void ping(struct doctor *doctor, const struct address *address)
 	struct environment parent = *doctor->environment;
 	struct child_run_values *values = &doctor->ping_values;
 
-	finding_begin_probe(&doctor->findings);
-	parent.log = doctor->findings.probe.log;
+	finding_begin_probe(doctor);
+	parent.log = doctor->probe.log;
 	address_host(address, values->address);
 	snprintf(values->port, sizeof(values->port), "%" PRId64, doctor->options->port);
 	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
@@ -81,15 +81,15 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	const struct gid *gid = find_gid(doctor, target);
 	char peer[ADDRESS_TEXT_SIZE];
 	char local[ADDRESS_TEXT_SIZE];
-	char netdev[SYSFS_NAME_SIZE];
-	char gid_text[SYSFS_NAME_SIZE] = "";
+	char netdev[SYSFS_TEXT_SIZE];
+	char gid_text[2 * SYSFS_TEXT_SIZE] = "";
 
 	route_interface(&target->local, netdev);
 	if (gid)
 		snprintf(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
-	finding_add(&doctor->findings, FINDING_OK, "route", NULL, "to %s from %s%s%s, by %s%s",
-		    address_host(&target->peer, peer), address_host(&target->local, local), *netdev ? " on " : "",
-		    netdev, target->domain->device, gid_text);
+	finding_add(doctor, FINDING_OK, "route", "to %s from %s%s%s, by %s%s", address_host(&target->peer, peer),
+		    address_host(&target->local, local), *netdev ? " on " : "", netdev, target->domain->device,
+		    gid_text);
 }
 
 static void target_resolve_next(struct doctor *doctor);
@@ -137,7 +137,7 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 static void target_resolve_next(struct doctor *doctor)
 {
 	while (doctor->target_next < doctor->target_count) {
-		finding_begin_probe(&doctor->findings);
+		finding_begin_probe(doctor);
 		if (!resolve_target(doctor, &doctor->targets[doctor->target_next++]))
 			return;
 		target_stop(doctor);
@@ -157,18 +157,17 @@ static void target_addresses_found(void *context, enum outcome outcome, const st
 
 void target_check(struct doctor *doctor, doctor_step *next)
 {
-	struct findings *findings = &doctor->findings;
 	const char *address = doctor->options->address;
 
 	doctor->next = next;
-	findings->new_group = true;
+	doctor->findings.new_group = true;
 	if (!doctor->environment->transport) {
-		finding_add(findings, FINDING_WARN, "route", NULL, "to %s: not checked, see above", address);
+		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", address);
 		doctor->next(doctor);
 		return;
 	}
-	finding_begin_probe(findings);
-	resolver_start(&doctor->resolver, doctor->environment->loop, &findings->probe.log, address, ADDRESS_FORMAT_ANY,
+	finding_begin_probe(doctor);
+	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->probe.log, address, ADDRESS_FORMAT_ANY,
 		       doctor->options->common.timeout, target_addresses_found, doctor);
 }
 

@@ -23,7 +23,8 @@
 struct sysfs_tree {
 	char root[64];
 	struct environment environment;
-	struct findings findings;
+	struct doctor_options options;
+	struct doctor doctor;
 	char *output;
 	size_t length;
 };
@@ -69,7 +70,11 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(tree->root));
 	tree->environment.log.name = "doctor";
 	tree->environment.output = open_memstream(&tree->output, &tree->length);
-	tree->findings.environment = &tree->environment;
+	tree->doctor.environment = &tree->environment;
+	tree->doctor.options = &tree->options;
+	tree->doctor.root = tree->root;
+	tree->doctor.verbs_failure = FINDING_FAIL;
+	tree->doctor.soft_failure = FINDING_WARN;
 	*state = tree;
 	return 0;
 }
@@ -86,7 +91,7 @@ static int tear_down(void **state)
 {
 	struct sysfs_tree *tree = *state;
 
-	findings_free(&tree->findings);
+	findings_free(&tree->doctor.findings);
 	fclose(tree->environment.output);
 	free(tree->output);
 	nftw(tree->root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
@@ -97,7 +102,7 @@ static int tear_down(void **state)
 /* True if a finding has this status and check, and a text that contains text. */
 static bool has_finding(const struct sysfs_tree *tree, enum finding_status status, const char *check, const char *text)
 {
-	for (const struct finding *finding = tree->findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = tree->doctor.findings.first; finding; finding = finding->next)
 		if (finding->status == status && !strcmp(finding->error.object, check) &&
 		    strstr(finding->error.cause, text))
 			return true;
@@ -106,7 +111,7 @@ static bool has_finding(const struct sysfs_tree *tree, enum finding_status statu
 
 static const char *remedy_of(const struct sysfs_tree *tree, const char *check)
 {
-	for (const struct finding *finding = tree->findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = tree->doctor.findings.first; finding; finding = finding->next)
 		if (!strcmp(finding->error.object, check))
 			return finding->remedy;
 	return NULL;
@@ -172,17 +177,17 @@ static void test_nothing(void **state)
 	struct sysfs_tree *tree = *state;
 
 	assert_null(devices_read(tree->root));
-	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs"));
 	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
-	kernel_check_files(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check_files(&tree->doctor);
 	assert_null(remedy_of(tree, "file"));
-	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_false(udp_check(&tree->doctor));
 	assert_null(remedy_of(tree, "udp"));
 	add(tree, "proc/net/udp", UDP_HEAD);
-	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_false(udp_check(&tree->doctor));
 	assert_true(has_finding(tree, FINDING_OK, "udp", "4791 is free"));
-	assert_int_equal(tree->findings.counts[FINDING_FAIL], 0);
+	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
 }
 
 /* The path of an index file of this kernel's modules. */
@@ -203,7 +208,7 @@ static void test_no_module(void **state)
 	add(tree, "sys/module/ext4/refcnt", "1\n");
 	add(tree, "lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
 	add(tree, module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
-	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "no RDMA modules for this kernel"));
 	assert_non_null(strstr(remedy_of(tree, "modules"), "a kernel that has them"));
 	assert_false(kernel_may_have(tree->root, "rdma_rxe"));
@@ -225,7 +230,7 @@ static void test_module_to_load(void **state)
 	strcpy(index + sizeof(index) - 100, "\nupdates/dkms/ib_core.ko.zst: kernel/net/y.ko.zst\n");
 	add(tree, "sys/module/ext4/refcnt", "1\n");
 	add(tree, module_file(name, "modules.dep"), index);
-	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "not loaded: ib_core"));
 	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
 }
@@ -236,8 +241,8 @@ static void test_missing_module(void **state)
 	struct device *devices;
 
 	add_card(tree);
-	devices = devices_read(tree->root);
-	kernel_check(&tree->findings, tree->root, devices, FINDING_FAIL);
+	tree->doctor.devices = devices = devices_read(tree->root);
+	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
 	assert_true(has_finding(tree, FINDING_OK, "modules", "ib_core, ib_uverbs, mlx5_ib"));
 	devices_free(devices);
@@ -257,7 +262,7 @@ static void test_idle_card(void **state)
 	/* A bridge of the same vendor is not a network card. */
 	add(tree, "sys/bus/pci/devices/0000:07:00.0/vendor", "0x15b3\n");
 	add(tree, "sys/bus/pci/devices/0000:07:00.0/class", "0x060400\n");
-	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check(&tree->doctor);
 	assert_false(has_finding(tree, FINDING_WARN, "card", "0000:07:00.0"));
 	assert_true(has_finding(tree, FINDING_WARN, "card", "2 mlx5_core cards"));
 	assert_true(has_finding(tree, FINDING_WARN, "card", "Mellanox card 0000:06:00.0 has no driver"));
@@ -270,7 +275,7 @@ static void test_exclusive(void **state)
 	struct sysfs_tree *tree = *state;
 
 	add(tree, "sys/module/ib_core/parameters/netns_mode", "N\n");
-	kernel_check(&tree->findings, tree->root, NULL, FINDING_FAIL);
+	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "netns", "exclusive"));
 }
 
@@ -281,12 +286,12 @@ static void test_files(void **state)
 	struct device *devices;
 
 	add_card(tree);
-	devices = devices_read(tree->root);
-	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
+	tree->doctor.devices = devices = devices_read(tree->root);
+	kernel_check_files(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband is missing"));
 	add(tree, "dev/infiniband/uverbs7", "");
 	add(tree, "sys/class/misc/rdma_cm/dev", "10:124\n");
-	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
+	kernel_check_files(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_OK, "file", "uverbs7 can be opened"));
 	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm is missing"));
 	devices_free(devices);
@@ -295,7 +300,7 @@ static void test_files(void **state)
 static void test_provider(void **state)
 {
 	struct sysfs_tree *tree = *state;
-	char file[SYSFS_NAME_SIZE];
+	char file[SYSFS_TEXT_SIZE];
 
 	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_UNKNOWN);
 	add(tree, "proc/self/maps",
@@ -324,7 +329,7 @@ static void test_udp_process(void **state)
 	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("0200007F", "77"));
 	add_link(tree, "proc/42/fd/5", "socket:[1234]");
 	add(tree, "proc/42/comm", "rping\n");
-	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_false(udp_check(&tree->doctor));
 	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.1:4791 is held by process 42 (rping)"));
 	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.2:4791 is held by a process that this user cannot"));
 }
@@ -334,15 +339,16 @@ static void test_udp_kernel(void **state)
 	struct sysfs_tree *tree = *state;
 
 	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000000000000", "1235"));
-	assert_false(udp_check(&tree->findings, tree->root, FINDING_WARN));
+	assert_false(udp_check(&tree->doctor));
 	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
-	assert_true(udp_check(&tree->findings, tree->root, FINDING_WARN));
-	assert_int_equal(tree->findings.counts[FINDING_FAIL], 0);
-	assert_true(udp_check(&tree->findings, tree->root, FINDING_FAIL));
-	assert_int_equal(tree->findings.counts[FINDING_FAIL], 1);
+	assert_true(udp_check(&tree->doctor));
+	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
+	tree->doctor.soft_failure = FINDING_FAIL;
+	assert_true(udp_check(&tree->doctor));
+	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 1);
 	/* A socket at one address belongs to a process, also if that is unknown. */
 	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000001000000", "1235"));
-	assert_false(udp_check(&tree->findings, tree->root, FINDING_FAIL));
+	assert_false(udp_check(&tree->doctor));
 	assert_true(has_finding(tree, FINDING_OK, "udp", "[::1]:4791 is held by a process that this user cannot"));
 }
 
@@ -368,9 +374,9 @@ static void test_locked_memory(void **state)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		add(tree, "proc/self/status", rows[i].status);
-		kernel_check_memory(&tree->findings, tree->root);
-		assert_int_equal(tree->findings.last->status, rows[i].finding);
-		assert_non_null(strstr(tree->findings.last->error.cause, rows[i].text));
+		kernel_check_memory(&tree->doctor);
+		assert_int_equal(tree->doctor.findings.last->status, rows[i].finding);
+		assert_non_null(strstr(tree->doctor.findings.last->error.cause, rows[i].text));
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
 }
@@ -393,11 +399,12 @@ static void test_port_that_is_down(void **state)
 
 		add(tree, PORT "state", rows[i][0]);
 		add(tree, PORT "link_layer", rows[i][1]);
-		devices = devices_read(tree->root);
-		findings_free(&tree->findings);
-		tree->findings.last = NULL;
-		devices_check(&tree->findings, tree->root, devices, FINDING_FAIL);
-		for (port = tree->findings.first; port && strcmp(port->error.object, "port") != 0; port = port->next)
+		tree->doctor.devices = devices = devices_read(tree->root);
+		findings_free(&tree->doctor.findings);
+		tree->doctor.findings.last = NULL;
+		devices_check(&tree->doctor);
+		for (port = tree->doctor.findings.first; port && strcmp(port->error.object, "port") != 0;
+		     port = port->next)
 			continue;
 		assert_non_null(port);
 		assert_int_equal(port->status, FINDING_WARN);
@@ -415,15 +422,15 @@ static void test_failure_is_an_error(void **state)
 
 	tree->environment.reporting = &reporting;
 	capture_begin(&capture);
-	finding_add(&tree->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	finding_add(&tree->doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
 	assert_string_equal(capture_end(&capture), "");
 	assert_int_equal(reporting.errors.count, 1);
 	assert_string_equal(reporting.errors.first->error.cause, "is missing");
 	assert_string_equal(reporting.errors.first->hint, "modprobe x");
-	tree->findings.quiet = true;
+	tree->options.common.reporting.quiet = true;
 	capture_begin(&capture);
-	finding_add(&tree->findings, FINDING_WARN, "file", "modprobe x", "is old");
-	finding_add(&tree->findings, FINDING_FAIL, "file", "modprobe x", "is missing");
+	finding_add(&tree->doctor, FINDING_WARN, "file", "is old\nmodprobe x");
+	finding_add(&tree->doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
 	assert_string_equal(capture_end(&capture), "doctor: file: is missing\ndoctor: hint: modprobe x\n");
 	errors_free(&reporting.errors);
 	tree->environment.reporting = NULL;
@@ -451,18 +458,18 @@ static void test_hostile(void **state)
 	add(tree, "proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
 	add(tree, "proc/self/maps", long_text);
 	add(tree, "proc/self/status", long_text);
-	devices = devices_read(tree->root);
+	tree->doctor.devices = devices = devices_read(tree->root);
 	assert_non_null(devices);
 	assert_null(devices_find(devices, "a;b"));
 	assert_non_null(devices_find(devices, "empty"));
-	kernel_check(&tree->findings, tree->root, devices, FINDING_FAIL);
-	kernel_check_files(&tree->findings, tree->root, devices, FINDING_FAIL);
-	kernel_check_memory(&tree->findings, tree->root);
-	devices_check(&tree->findings, tree->root, devices, FINDING_FAIL);
-	udp_check(&tree->findings, tree->root, FINDING_WARN);
+	kernel_check(&tree->doctor);
+	kernel_check_files(&tree->doctor);
+	kernel_check_memory(&tree->doctor);
+	devices_check(&tree->doctor);
+	udp_check(&tree->doctor);
 	devices_free(devices);
 	fflush(tree->environment.output);
-	assert_true(has_finding(tree, FINDING_OK, "port", "mlx5_0/1: ?[2J??%s%n"));
+	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
 	assert_true(has_finding(tree, FINDING_OK, "gid", "10.0.0.1"));
 	assert_null(strstr(tree->output, "reboot"));
 	for (size_t i = 0; i < tree->length; i++)
@@ -489,7 +496,7 @@ static void test_many(void **state)
 		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
 		add(tree, name, "d0\n");
 	}
-	devices = devices_read(tree->root);
+	tree->doctor.devices = devices = devices_read(tree->root);
 	for (const struct device *device = devices; device; device = device->next)
 		count++;
 	assert_int_equal(count, DEVICES_MAX);
@@ -509,21 +516,21 @@ static void test_cut(void **state)
 {
 	struct sysfs_tree *tree = *state;
 	char word[2 * ERROR_CAUSE_SIZE];
-	struct error error = { .phase = "" };
-	const char *cause, *remedy;
+	struct error *error = &tree->doctor.probe.error;
 
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = 0;
-	finding_add(&tree->findings, FINDING_WARN, "long", finding_remedy(&tree->findings, "%s", word), "%s", word);
-	cause = tree->findings.first->error.cause;
-	remedy = tree->findings.first->remedy;
-	assert_string_equal(cause + ERROR_CAUSE_SIZE - 5, "x...");
-	assert_string_equal(remedy + FINDING_TEXT_SIZE - 5, "x...");
+	finding_add(&tree->doctor, FINDING_WARN, "long", "%s", word);
+	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_string_equal(tree->doctor.findings.last->remedy, "");
+	finding_add(&tree->doctor, FINDING_WARN, "long", "short\n%s", word);
+	assert_string_equal(tree->doctor.findings.last->error.cause, "short");
+	assert_string_equal(tree->doctor.findings.last->remedy + REMEDY_SIZE - 5, "x...");
 	/* Each part fits; together they do not. */
-	memcpy(error.object, word, sizeof(error.object) - 1);
-	memcpy(error.cause, word, sizeof(error.cause) - 1);
-	finding_add_error(&tree->findings, FINDING_WARN, "long", NULL, &error);
-	assert_string_equal(tree->findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	memcpy(error->object, word, sizeof(error->object) - 1);
+	memcpy(error->cause, word, sizeof(error->cause) - 1);
+	finding_add_probe(&tree->doctor, FINDING_WARN, "long");
+	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
 }
 
 int main(void)

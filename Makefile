@@ -221,7 +221,7 @@ check-cross: setup-cross
 check-packaging: setup-packaging
 check-debian: setup-debian
 
-docs: all ## fill what manual pages and completions have from the option tables
+docs: all ## fill what manual pages, completions and the JSON Schema have from the sources
 	@docs/update $(BUILD)/rdmatest
 
 # What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each.

@@ -65,78 +65,70 @@ void report_end(struct report *report)
 	report->depth--;
 }
 
-static void add_value(struct report *report, const char *name, const struct report_value *value)
+static void add_value(struct report *report, const char *name, struct report_value value)
 {
 	report->format->value(report, name, value);
 	report_top(report)->items++;
 }
 
-static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number)
+static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number, bool known)
 {
-	add_value(report, name, &(struct report_value){ .kind = kind, .number = number });
+	add_value(report, name, (struct report_value){ known ? kind : REPORT_NONE, { known ? number : kind } });
 }
 
 void report_count(struct report *report, const char *name, uint64_t count)
 {
-	add_number(report, name, REPORT_COUNT, count);
+	report_count_known(report, name, count, true);
 }
 
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known)
 {
-	if (known)
-		report_count(report, name, count);
-	else
-		add_number(report, name, REPORT_NONE, REPORT_COUNT);
+	add_number(report, name, REPORT_COUNT, count, known);
+}
+
+static void add_time(struct report *report, const char *name, int64_t nanoseconds, bool known)
+{
+	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0, known);
 }
 
 void report_time(struct report *report, const char *name, int64_t nanoseconds)
 {
-	add_number(report, name, REPORT_TIME, nanoseconds > 0 ? (uint64_t)nanoseconds : 0);
+	add_time(report, name, nanoseconds, true);
 }
 
 void report_time_known(struct report *report, const char *name, int64_t nanoseconds)
 {
-	if (nanoseconds)
-		report_time(report, name, nanoseconds);
-	else
-		add_number(report, name, REPORT_NONE, REPORT_TIME);
+	add_time(report, name, nanoseconds, nanoseconds);
 }
 
 void report_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count, int64_t nanoseconds)
 {
+	struct report_value value = { .kind = kind, .rate = (double)(int64_t)count * 1e9 / (double)nanoseconds };
+
 	if (nanoseconds > 0 && !report->without_rates)
-		add_value(report, name,
-			  &(struct report_value){ .kind = kind, .rate = (double)count * 1e9 / (double)nanoseconds });
+		add_value(report, name, value);
 	else
-		add_number(report, name, REPORT_NONE, kind);
+		add_number(report, name, kind, 0, false);
 }
 
 void report_text(struct report *report, const char *name, const char *text)
 {
 	if (text)
-		add_value(report, name, &(struct report_value){ .kind = REPORT_TEXT, .text = text });
+		add_value(report, name, (struct report_value){ .kind = REPORT_TEXT, .text = text });
 	else
-		add_number(report, name, REPORT_NONE, REPORT_TEXT);
+		add_number(report, name, REPORT_TEXT, 0, false);
 }
 
 void report_flag(struct report *report, const char *name, bool flag)
 {
-	add_number(report, name, REPORT_FLAG, flag);
-}
-
-static void add_sample(struct report *report, const struct samples *samples, const char *name, int64_t time)
-{
-	if (samples->count)
-		report_time(report, name, time);
-	else
-		add_number(report, name, REPORT_NONE, REPORT_TIME);
+	add_number(report, name, REPORT_FLAG, flag, true);
 }
 
 static void add_samples(struct report *report, const struct samples *samples)
 {
-	add_sample(report, samples, "min", samples->minimum);
-	add_sample(report, samples, "avg", samples_average(samples));
-	add_sample(report, samples, "max", samples->maximum);
+	add_time(report, "min", samples->minimum, samples->count);
+	add_time(report, "avg", samples_average(samples), samples->count);
+	add_time(report, "max", samples->maximum, samples->count);
 }
 
 void report_samples(struct report *report, const char *name, const struct samples *samples)
@@ -163,65 +155,72 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 	report_end(report);
 }
 
+/* The text formats omit what is empty, and have one time for one sample. report_line has no count and one percentile.
+ */
+static void add_distribution(struct report *report, const struct histogram *histogram)
+{
+	static const struct {
+		char name[6];
+		uint16_t per_mille;
+	} percentiles[] = { { "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p99.9", 999 } };
+	const struct report_format *format = report->format;
+	uint64_t count = histogram->all.count;
+
+	if (!format->brief)
+		report_count(report, "count", count);
+	if (format->omits_empty && count == 1) {
+		report_time(report, "time", histogram->all.minimum);
+		return;
+	}
+	add_samples(report, &histogram->all);
+	if (!format->brief)
+		add_time(report, "mdev", histogram_deviation(histogram), count);
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
+		if (!format->brief || percentiles[i].per_mille == 990)
+			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
+				 count);
+	if (report->buckets && format->lists)
+		add_buckets(report, histogram);
+}
+
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
-	const struct samples *samples = &histogram->all;
-
-	if (report->format->omits_empty && !samples->count)
+	if (report->format->omits_empty && !histogram->all.count)
 		return;
 	report_object(report, name);
-	if (!report->format->brief)
-		report_count(report, "count", samples->count);
-	if (report->format->omits_empty && samples->count == 1) {
-		report_time(report, "time", samples->minimum);
-		report_end(report);
-		return;
-	}
-	add_samples(report, samples);
-	if (report->format->brief) {
-		add_sample(report, samples, "p99", histogram_percentile(histogram, 990));
-		report_end(report);
-		return;
-	}
-	add_sample(report, samples, "mdev", histogram_deviation(histogram));
-	add_sample(report, samples, "p50", histogram_percentile(histogram, 500));
-	add_sample(report, samples, "p90", histogram_percentile(histogram, 900));
-	add_sample(report, samples, "p99", histogram_percentile(histogram, 990));
-	add_sample(report, samples, "p99.9", histogram_percentile(histogram, 999));
-	if (report->buckets && report->format->lists)
-		add_buckets(report, histogram);
+	add_distribution(report, histogram);
 	report_end(report);
-	if (report->buckets && report->format->draws_buckets && !report_in_list(report))
+	if (report->buckets && report->format->draws_buckets && histogram->all.count > 1 && !report_in_list(report))
 		histogram_draw(histogram, "    ", report->stream);
 }
 
-void report_print_key(FILE *stream, const char *name, const struct report_value *value)
+void report_print_key(FILE *stream, const char *name, struct report_value value)
 {
 	static const char *const units[REPORT_NONE] = {
 		[REPORT_TIME] = "_ns",
 		[REPORT_RATE] = "_per_second",
 		[REPORT_BANDWIDTH] = "_per_second",
 	};
-	uint64_t kind = value->kind == REPORT_NONE ? value->number : value->kind;
+	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
 
 	for (; *name; name++)
 		fputc(*name == '.' ? '_' : *name, stream);
 	fputs(units[kind] ? units[kind] : "", stream);
 }
 
-void report_print_number(FILE *stream, const struct report_value *value)
+void report_print_number(FILE *stream, struct report_value value)
 {
-	switch (value->kind) {
+	switch (value.kind) {
 	case REPORT_COUNT:
 	case REPORT_TIME:
-		fprintf(stream, "%" PRIu64, value->number);
+		fprintf(stream, "%" PRIu64, value.number);
 		break;
 	case REPORT_RATE:
 	case REPORT_BANDWIDTH:
-		fprintf(stream, "%.3f", value->rate);
+		fprintf(stream, "%.3f", value.rate);
 		break;
 	case REPORT_FLAG:
-		fputs(value->number ? "true" : "false", stream);
+		fputs(value.number ? "true" : "false", stream);
 		break;
 	case REPORT_TEXT:
 	case REPORT_NONE:

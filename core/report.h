@@ -36,9 +36,11 @@ enum report_kind {
 
 struct report_value {
 	enum report_kind kind;
-	uint64_t number; /* COUNT, TIME and FLAG; NONE: the kind of a known value */
-	double rate;
-	const char *text;
+	union {
+		uint64_t number; /* COUNT, TIME and FLAG; NONE: the kind of a known value */
+		double rate;
+		const char *text;
+	};
 };
 
 enum report_nesting {
@@ -54,7 +56,7 @@ struct report_format {
 	const char *closing;
 	void (*begin)(struct report *report, const char *name, enum report_nesting nesting); /* may be NULL */
 	void (*end)(struct report *report);						     /* may be NULL */
-	void (*value)(struct report *report, const char *name, const struct report_value *value);
+	void (*value)(struct report *report, const char *name, struct report_value value);
 	bool omits_empty;   /* omits values that are not known, and empty histograms */
 	bool brief;	    /* omits lists, and most values of histograms */
 	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
@@ -127,8 +129,8 @@ bool report_in_list(const struct report *report);
 /* The innermost open object or list, or the report itself. */
 struct report_frame *report_top(struct report *report);
 /* Prints a name for programs, with its unit: "p99_9_ns". */
-void report_print_key(FILE *stream, const char *name, const struct report_value *value);
+void report_print_key(FILE *stream, const char *name, struct report_value value);
 /* Prints a number for programs: an integer, "true", or a rate with three decimals. Prints nothing for TEXT and NONE. */
-void report_print_number(FILE *stream, const struct report_value *value);
+void report_print_number(FILE *stream, struct report_value value);
 
 #endif

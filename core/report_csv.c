@@ -27,7 +27,7 @@ static void print_text(FILE *stream, const char *text)
 	fputc('"', stream);
 }
 
-static void csv_name(struct report *report, const char *name, const struct report_value *value)
+static void csv_name(struct report *report, const char *name, struct report_value value)
 {
 	if (report_in_list(report))
 		return;
@@ -37,14 +37,14 @@ static void csv_name(struct report *report, const char *name, const struct repor
 	report_print_key(report->stream, name, value);
 }
 
-static void csv_value(struct report *report, const char *name, const struct report_value *value)
+static void csv_value(struct report *report, const char *name, struct report_value value)
 {
 	(void)name;
 	if (report_in_list(report))
 		return;
 	csv_separate(report);
-	if (value->kind == REPORT_TEXT)
-		print_text(report->stream, value->text);
+	if (value.kind == REPORT_TEXT)
+		print_text(report->stream, value.text);
 	else
 		report_print_number(report->stream, value);
 }

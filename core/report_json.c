@@ -7,27 +7,23 @@
 /* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
 static size_t sequence_length(const unsigned char *text)
 {
-	static const struct {
-		unsigned char first, last; /* of the first byte */
-		unsigned char low, high;   /* of the second one */
-		size_t length;
-	} rows[] = {
-		{ 0x01, 0x7f, 0x00, 0xff, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
+	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc0 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+			: *text < 0xf8 ? 4
+				       : 0;
+	uint32_t character = *text & (0xffu >> (length + 1));
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (text[0] < rows[i].first || text[0] > rows[i].last)
-			continue;
-		if (rows[i].length > 1 && (text[1] < rows[i].low || text[1] > rows[i].high))
+	for (size_t i = 1; i < length; i++) {
+		if (text[i] >> 6 != 2)
 			return 0;
-		for (size_t j = 2; j < rows[i].length; j++)
-			if (text[j] >> 6 != 2)
-				return 0;
-		return rows[i].length;
+		character = character << 6 | (text[i] & 0x3f);
 	}
-	return 0;
+	if (length > 1 && (character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11))
+		return 0;
+	return length;
 }
 
 /* Text from peers and users may contain any bytes: those that are not UTF-8 become the replacement character. */
@@ -70,15 +66,15 @@ static void json_end(struct report *report)
 	fputc(report_top(report)->nesting == REPORT_LIST ? ']' : '}', report->stream);
 }
 
-static void json_value(struct report *report, const char *name, const struct report_value *value)
+static void json_value(struct report *report, const char *name, struct report_value value)
 {
 	json_separate(report);
 	fputc('"', report->stream);
 	report_print_key(report->stream, name, value);
 	fputs("\":", report->stream);
-	if (value->kind == REPORT_TEXT)
-		print_string(report->stream, value->text);
-	else if (value->kind == REPORT_NONE)
+	if (value.kind == REPORT_TEXT)
+		print_string(report->stream, value.text);
+	else if (value.kind == REPORT_NONE)
 		fputs("null", report->stream);
 	else
 		report_print_number(report->stream, value);

@@ -59,7 +59,7 @@ static void prometheus_end(struct report *report)
 		report->entry[0] = 0;
 }
 
-static void prometheus_name(struct report *report, const char *name, const struct report_value *value)
+static void prometheus_name(struct report *report, const char *name, struct report_value value)
 {
 	static const char *const units[REPORT_NONE] = {
 		[REPORT_COUNT] = "",
@@ -67,7 +67,7 @@ static void prometheus_name(struct report *report, const char *name, const struc
 		[REPORT_RATE] = "_per_second",
 		[REPORT_BANDWIDTH] = "_per_second",
 	};
-	const char *unit = units[value->kind];
+	const char *unit = units[value.kind];
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
 	fputs(report->prefix, report->stream);
@@ -80,20 +80,20 @@ static void prometheus_name(struct report *report, const char *name, const struc
 	fprintf(report->stream, "%s{%s%s%s} ", unit ? unit : "", report->labels, comma, report->entry);
 }
 
-static void prometheus_value(struct report *report, const char *name, const struct report_value *value)
+static void prometheus_value(struct report *report, const char *name, struct report_value value)
 {
-	if (value->kind == REPORT_TEXT && report_in_list(report) && !has_label(report->labels, name))
-		add_label(report->entry, name, value->text);
-	else if (value->kind == REPORT_TEXT && !report->depth)
-		add_label(report->labels, name, value->text);
-	if (value->kind == REPORT_TEXT || value->kind == REPORT_NONE)
+	if (value.kind == REPORT_TEXT && report_in_list(report) && !has_label(report->labels, name))
+		add_label(report->entry, name, value.text);
+	else if (value.kind == REPORT_TEXT && !report->depth)
+		add_label(report->labels, name, value.text);
+	if (value.kind == REPORT_TEXT || value.kind == REPORT_NONE)
 		return;
 	prometheus_name(report, name, value);
-	if (value->kind == REPORT_TIME)
-		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64 "\n", value->number / 1000000000,
-			value->number % 1000000000);
-	else if (value->kind == REPORT_FLAG)
-		fprintf(report->stream, "%" PRIu64 "\n", value->number);
+	if (value.kind == REPORT_TIME)
+		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64 "\n", value.number / 1000000000,
+			value.number % 1000000000);
+	else if (value.kind == REPORT_FLAG)
+		fprintf(report->stream, "%" PRIu64 "\n", value.number);
 	else {
 		report_print_number(report->stream, value);
 		fputc('\n', report->stream);

@@ -19,28 +19,28 @@ static void text_name(FILE *stream, const char *name)
 		fputc(*name == '_' ? ' ' : *name, stream);
 }
 
-static void print_value(FILE *stream, const struct report_value *value)
+static void print_value(FILE *stream, struct report_value value)
 {
 	char text[UNITS_TEXT_SIZE];
 
-	switch (value->kind) {
+	switch (value.kind) {
 	case REPORT_COUNT:
-		fprintf(stream, "%" PRIu64, value->number);
+		fprintf(stream, "%" PRIu64, value.number);
 		break;
 	case REPORT_TIME:
-		fputs(units_time((int64_t)value->number, text), stream);
+		fputs(units_time((int64_t)value.number, text), stream);
 		break;
 	case REPORT_RATE:
-		fputs(units_rate(value->rate, text), stream);
+		fputs(units_rate(value.rate, text), stream);
 		break;
 	case REPORT_BANDWIDTH:
-		fputs(units_bandwidth(value->rate, text), stream);
+		fputs(units_bandwidth(value.rate, text), stream);
 		break;
 	case REPORT_TEXT:
-		fputs(value->text, stream);
+		fputs(value.text, stream);
 		break;
 	case REPORT_FLAG:
-		fputs(value->number ? "yes" : "no", stream);
+		fputs(value.number ? "yes" : "no", stream);
 		break;
 	case REPORT_NONE:
 		break;
@@ -48,9 +48,9 @@ static void print_value(FILE *stream, const struct report_value *value)
 }
 
 /* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
-static bool is_omitted(const struct report *report, const struct report_value *value)
+static bool is_omitted(const struct report *report, struct report_value value)
 {
-	return value->kind == REPORT_NONE || (value->kind == REPORT_TEXT && !report->depth);
+	return value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth);
 }
 
 /* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
@@ -111,7 +111,7 @@ static void block_end(struct report *report)
 		fputc('\n', report->stream);
 }
 
-static void block_value(struct report *report, const char *name, const struct report_value *value)
+static void block_value(struct report *report, const char *name, struct report_value value)
 {
 	if (is_omitted(report, value))
 		return;
@@ -153,7 +153,7 @@ static void line_name(struct report *report, unsigned depth)
 	fputc(':', report->stream);
 }
 
-static void line_value(struct report *report, const char *name, const struct report_value *value)
+static void line_value(struct report *report, const char *name, struct report_value value)
 {
 	if (is_omitted(report, value) || report_in_list(report))
 		return;

@@ -9,13 +9,7 @@
 #include "core/interface.h"
 
 enum {
-	CANDIDATES_MAX = 64,
 	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs an address of its own */
-};
-
-struct candidates {
-	struct address addresses[CANDIDATES_MAX];
-	size_t count;
 };
 
 static const struct endpoint_handlers no_handlers = { 0 };
@@ -42,30 +36,19 @@ static bool needs_no_device(const struct environment *environment)
 	return !transport_opens_devices(transport_name(environment->transport));
 }
 
-static void add_loopback(struct candidates *candidates)
+/* Fills list with the addresses to try. Returns their number. */
+static size_t find_candidates(const struct environment *environment, const struct selftest_options *options,
+			      struct interface_address list[INTERFACE_ADDRESSES_MAX])
 {
-	for (uint8_t last = 1; last <= LOOPBACK_TRIED; last++)
-		candidates->addresses[candidates->count++] =
-			(struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
-}
-
-static void find_candidates(struct environment *environment, const struct selftest_options *options,
-			    struct candidates *candidates)
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-
-	if (options->address) {
-		address_parse(options->address, ADDRESS_FORMAT_IP, &candidates->addresses[0]);
-		candidates->count = 1;
-	} else if (needs_no_device(environment)) {
-		add_loopback(candidates);
-	} else {
-		size_t count = interface_addresses(list);
-
-		for (size_t i = 0; i < count && candidates->count < CANDIDATES_MAX; i++)
-			if (!list[i].loopback)
-				candidates->addresses[candidates->count++] = list[i].address;
-	}
+	list[0] = (struct interface_address){ .loopback = false };
+	if (options->address)
+		return address_parse(options->address, ADDRESS_FORMAT_IP, &list[0].address);
+	if (!needs_no_device(environment))
+		return interface_addresses(list);
+	for (uint8_t i = 0; i < LOOPBACK_TRIED; i++)
+		list[i] = (struct interface_address){ .address = { .family = ADDRESS_IP4,
+								   .bytes = { 127, 0, 0, i + 1 } } };
+	return LOOPBACK_TRIED;
 }
 
 static enum outcome try_address(struct testbed *testbed, const struct address *address)
@@ -80,20 +63,21 @@ static enum outcome try_address(struct testbed *testbed, const struct address *a
 static enum outcome find_address(struct environment *environment, const struct selftest_options *options,
 				 struct testbed *testbed)
 {
-	struct candidates candidates = { .count = 0 };
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = find_candidates(environment, options, list);
 	const struct log_sink *sink = environment->log.sink;
 	enum outcome outcome = OUTCOME_NO_DEVICE;
 
-	find_candidates(environment, options, &candidates);
 	environment->log.sink = &log_discard;
-	for (size_t i = 0; outcome && i < candidates.count; i++)
-		outcome = try_address(testbed, &candidates.addresses[i]);
+	for (size_t i = 0; outcome && i < count; i++)
+		if (!list[i].loopback)
+			outcome = try_address(testbed, &list[i].address);
 	environment->log.sink = sink;
 	if (!outcome)
 		return OUTCOME_OK;
 	/* The error at the requested or first address is the cause: try it again with the log on. */
 	if (options->address || needs_no_device(environment))
-		return try_address(testbed, &candidates.addresses[0]);
+		return try_address(testbed, &list[0].address);
 	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
 	log_hint(&environment->log, "the interface of the device must be up and have an address");
 	return OUTCOME_NO_DEVICE;

@@ -16,16 +16,15 @@ static void add_count(struct report *report, const struct figure *row, const uin
 static void add_rate(struct report *report, const struct figure *row, const struct rate *rate,
 		     const struct rate *before)
 {
-	bool whole = before && row->flags & FIGURE_WHOLE;
+	bool whole = before && row->flags & FIGURE_WHOLE, of_bytes = row->kind == FIGURE_BANDWIDTH;
+	uint64_t count = of_bytes ? rate->bytes : rate->count;
 	int64_t from = rate->from, to = before && (whole || rate->goes_on) ? clock_now() : rate->to;
 
 	if (whole || (before && from && from < report->interval_began))
 		from = report->interval_began;
-	to = from ? to - from : 0;
-	if (row->kind == FIGURE_RATE)
-		report_rate(report, row->name, REPORT_RATE, rate->count - (before ? before->count : 0), to);
-	else
-		report_rate(report, row->name, REPORT_BANDWIDTH, rate->bytes - (before ? before->bytes : 0), to);
+	if (before)
+		count -= of_bytes ? before->bytes : before->count;
+	report_rate(report, row->name, of_bytes ? REPORT_BANDWIDTH : REPORT_RATE, count, from ? to - from : 0);
 }
 
 static void add_histogram(struct report *report, const char *name, const struct histogram *histogram,

@@ -16,17 +16,16 @@ static void no_route(struct doctor *doctor)
 }
 
 /* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
-static void hint_at_firewall(struct doctor *doctor)
+static void hint_at_firewall(const struct doctor *doctor)
 {
 	const struct log *log = &doctor->probe.log;
+	bool tcp = doctor->fabric == FABRIC_IWARP;
 
 	if (doctor->fabric == FABRIC_INFINIBAND)
 		log_hint(log, "check that the host is up, then run there: rdmatest doctor");
-	else if (doctor->fabric == FABRIC_IWARP)
-		log_hint(log, "check that the host is up and that firewalls accept TCP port %" PRId64,
-			 doctor->options->port);
 	else
-		log_hint(log, "check that the host is up and that firewalls accept UDP port 4791 (RoCE v2)");
+		log_hint(log, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
+			 tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
 }
 
 static void ping_ended(struct child_run *ping)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -6,8 +7,7 @@
 #include "cmd/reporting/reporting.h"
 
 enum {
-	WIDTH_MAX = 512,
-	WIDTH_USUAL = 80,
+	WIDTH_USUAL = 80
 };
 
 void reporting_clear(struct reporting *reporting)
@@ -34,15 +34,15 @@ static void show_progress(struct reporting *reporting, const char *text)
 static void progress(void *context)
 {
 	struct reporting *reporting = context;
-	char text[WIDTH_MAX] = "";
-	FILE *stream = fmemopen(text, sizeof(text), "w");
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
 
 	if (stream) {
-		report_open(&reporting->report, stream, &report_line);
-		reporting_add_figures(reporting, false);
-		report_close(&reporting->report);
+		reporting_print_figures(reporting, stream, &report_line, false);
 		fclose(stream);
-		show_progress(reporting, text);
+		show_progress(reporting, text ? text : "");
+		free(text);
 	}
 	loop_timer_start(reporting->environment->loop, &reporting->progress, CLOCK_NS_PER_S, progress, reporting);
 }

@@ -138,6 +138,10 @@ void reporting_add_head(struct reporting *reporting);
 void reporting_add_figures(struct reporting *reporting, bool of_interval);
 void reporting_add_verdict(struct reporting *reporting);
 
+/* Prints the command's figures in a format of text. */
+void reporting_print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
+			     bool of_interval);
+
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
 

@@ -3,15 +3,21 @@
 #include "cmd/reporting/reporting.h"
 #include "core/units.h"
 
+void reporting_print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
+			     bool of_interval)
+{
+	report_open(&reporting->report, stream, format);
+	reporting_add_figures(reporting, of_interval);
+	report_close(&reporting->report);
+}
+
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
 	char time[UNITS_TEXT_SIZE];
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->started, time));
-	report_open(&reporting->report, stream, &report_block);
-	reporting_add_figures(reporting, false);
-	report_close(&reporting->report);
+	reporting_print_figures(reporting, stream, &report_block, false);
 	fflush(stream);
 }
 
@@ -36,9 +42,7 @@ static void text_interval(struct reporting *reporting)
 	double to = units_seconds(clock_now() - reporting->started);
 
 	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
-	report_open(&reporting->report, stream, &report_line);
-	reporting_add_figures(reporting, true);
-	report_close(&reporting->report);
+	reporting_print_figures(reporting, stream, &report_line, true);
 	fputc('\n', stream);
 }
 

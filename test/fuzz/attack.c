@@ -271,15 +271,15 @@ static struct soft_cm_id *take_link(struct input *input)
 {
 	unsigned number = take8(input);
 	const struct soft_cm *cm = soft_of(input->world->hosts[number & 1].transport)->cm;
-	const struct cm_table *table = &cm->tables[CM_BY_ID];
+	const struct soft_table *table = &cm->tables[CM_BY_ID];
 
 	if (!table->count)
 		return NULL;
 	number = (number >> 1) % (unsigned)table->count;
-	for (size_t index = 0; index < table->size; index++)
-		for (struct soft_cm_id *cm_id = table->buckets[index]; cm_id; cm_id = cm_id->next_in[CM_BY_ID])
+	for (size_t index = 0; index < table->bucket_count; index++)
+		for (struct soft_table_entry *entry = table->buckets[index]; entry; entry = entry->next)
 			if (!number--)
-				return cm_id;
+				return entry->object;
 	return NULL;
 }
 

@@ -75,6 +75,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	icrc_prepare(&transport->icrc);
 	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
 	transport->guid = soft_random();
+	soft_table_open(&transport->regions);
 	transport->domain = (struct domain){
 		.transport = &transport->base,
 		.device = "udp",
@@ -86,8 +87,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	};
 	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
-	    !(transport->regions = soft_region_table_open()) || !(transport->packet_io = soft_packet_io_open()) ||
-	    !(transport->cm = soft_cm_open(transport))) {
+	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
 		log_errno(log, NULL, ENOMEM, "opening the transport");
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
@@ -117,7 +117,7 @@ static void soft_close(struct transport *base)
 	soft_cm_close(transport->cm);
 	soft_sockets_close(transport);
 	soft_packet_io_close(transport->packet_io);
-	soft_region_table_close(transport->regions);
+	soft_table_close(&transport->regions);
 	soft_qp_table_close(transport->qps);
 	soft_queue_close(transport->queue);
 	while (transport->channels)

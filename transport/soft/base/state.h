@@ -4,6 +4,7 @@
 #define TRANSPORT_SOFT_BASE_STATE_H
 
 #include "transport/backend.h"
+#include "transport/soft/base/table.h"
 #include "transport/soft/wire/icrc.h"
 
 enum {
@@ -93,7 +94,8 @@ struct soft_transport {
 	uint64_t send_order;		   /* counts READs and packets with AckReq, of all queue pairs */
 	uint64_t acked_send_order;	   /* the highest acknowledged one of those that were timed */
 	int64_t last_ack_at;		   /* clock, of the last acknowledgement */
-	struct soft_region_table *regions; /* by key */
+	struct soft_table regions;	   /* by key */
+	uint8_t empty;			   /* the address of each range of length 0 */
 	struct soft_cm *cm;
 	struct soft_queue *queue;
 	struct soft_packet_io *packet_io;

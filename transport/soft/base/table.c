@@ -3,21 +3,21 @@
 
 #include <stdlib.h>
 
-enum {
-	INITIAL_BUCKETS = 64,
-};
-
-bool soft_table_open(struct soft_table *table)
+void soft_table_open(struct soft_table *table)
 {
-	table->buckets = calloc(INITIAL_BUCKETS, sizeof(*table->buckets));
-	table->bucket_count = INITIAL_BUCKETS;
-	table->count = 0;
-	return table->buckets != NULL;
+	table->buckets = table->initial;
+	table->bucket_count = SOFT_TABLE_BUCKETS;
+}
+
+static void free_buckets(struct soft_table *table)
+{
+	if (table->buckets != table->initial)
+		free(table->buckets);
 }
 
 void soft_table_close(struct soft_table *table)
 {
-	free(table->buckets);
+	free_buckets(table);
 	table->buckets = NULL;
 }
 
@@ -37,7 +37,7 @@ static void table_push(struct soft_table *table, struct soft_table_entry *entry)
 /* Without memory the table keeps its size, and its chains get longer. */
 static void table_grow(struct soft_table *table)
 {
-	struct soft_table larger = { .bucket_count = 2 * table->bucket_count, .count = table->count };
+	struct soft_table larger = { .bucket_count = 2 * table->bucket_count };
 
 	larger.buckets = calloc(larger.bucket_count, sizeof(*larger.buckets));
 	if (!larger.buckets)
@@ -50,8 +50,9 @@ static void table_grow(struct soft_table *table)
 			table_push(&larger, entry);
 		}
 	}
-	free(table->buckets);
-	*table = larger;
+	free_buckets(table);
+	table->buckets = larger.buckets;
+	table->bucket_count = larger.bucket_count;
 }
 
 void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry, uint32_t key, void *object)
@@ -67,8 +68,10 @@ void soft_table_remove(struct soft_table *table, struct soft_table_entry *entry)
 {
 	struct soft_table_entry **pprev = table_bucket(table, entry->key);
 
-	while (*pprev != entry)
+	while (*pprev && *pprev != entry)
 		pprev = &(*pprev)->next;
+	if (!*pprev)
+		return;
 	*pprev = entry->next;
 	table->count--;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hash table with chains. Its keys are random numbers of this process. Their low bits select the bucket, so a peer
- * cannot make a chain long. Each entry is a member of the object that it finds.
+ * A hash table with chains. Its keys are random numbers of this process, or hashes with a secret. Their low bits select
+ * the bucket, so a peer cannot make a chain long. Each entry is a member of the object that it finds.
  */
 #ifndef TRANSPORT_SOFT_BASE_TABLE_H
 #define TRANSPORT_SOFT_BASE_TABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum {
+	SOFT_TABLE_BUCKETS = 64, /* at first */
+};
 
 struct soft_table_entry {
 	uint32_t key;
@@ -17,26 +20,44 @@ struct soft_table_entry {
 };
 
 struct soft_table {
-	struct soft_table_entry **buckets;
-	size_t bucket_count; /* a power of two */
+	struct soft_table_entry **buckets; /* initial, or allocated */
+	size_t bucket_count;		   /* a power of two */
 	size_t count;
+	struct soft_table_entry *initial[SOFT_TABLE_BUCKETS];
 };
 
-/* False without memory. */
-bool soft_table_open(struct soft_table *table);
+/* The table is zeroed, and is not moved while it is open. */
+void soft_table_open(struct soft_table *table);
+/* Also of a zeroed table. */
 void soft_table_close(struct soft_table *table);
 
-/* The table must not contain the key. */
 void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry, uint32_t key, void *object);
+/* The entry may be absent. */
 void soft_table_remove(struct soft_table *table, struct soft_table_entry *entry);
+
+/* The first entry of a key and the next ones, or NULL. */
+static inline const struct soft_table_entry *soft_table_match(const struct soft_table_entry *entry, uint32_t key)
+{
+	while (entry && entry->key != key)
+		entry = entry->next;
+	return entry;
+}
+
+static inline const struct soft_table_entry *soft_table_first(const struct soft_table *table, uint32_t key)
+{
+	return soft_table_match(table->buckets[key & (table->bucket_count - 1)], key);
+}
+
+static inline const struct soft_table_entry *soft_table_next(const struct soft_table_entry *entry)
+{
+	return soft_table_match(entry->next, entry->key);
+}
 
 /* The object, or NULL. */
 static inline void *soft_table_find(const struct soft_table *table, uint32_t key)
 {
-	const struct soft_table_entry *entry = table->buckets[key & (table->bucket_count - 1)];
+	const struct soft_table_entry *entry = soft_table_first(table, key);
 
-	while (entry && entry->key != key)
-		entry = entry->next;
 	return entry ? entry->object : NULL;
 }
 

@@ -18,6 +18,8 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	cm->transport = transport;
 	cm->rep_sent.last = &cm->rep_sent.first;
 	cm->timewait.last = &cm->timewait.first;
+	for (unsigned index = 0; index < CM_INDEXES; index++)
+		soft_table_open(&cm->tables[index]);
 	cm->secret = soft_random();
 	cm->id_counter = (uint32_t)soft_random();
 	soft_number_init_keys(&cm->id_keys);
@@ -30,32 +32,35 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
  */
 static void send_final_copies(struct soft_cm *cm)
 {
-	const struct cm_table *table = &cm->tables[CM_BY_ID];
+	const struct soft_table *table = &cm->tables[CM_BY_ID];
 	int64_t now = clock_now();
 
 	for (unsigned count = 0; count < CM_CLOSE_COPIES; count++)
-		for (size_t i = 0; i < table->size; i++)
-			for (struct soft_cm_id *cm_id = table->buckets[i]; cm_id; cm_id = cm_id->next_in[CM_BY_ID])
+		for (size_t i = 0; i < table->bucket_count; i++)
+			for (struct soft_table_entry *entry = table->buckets[i]; entry; entry = entry->next) {
+				struct soft_cm_id *cm_id = entry->object;
+
 				if (cm_id->state == CM_DREQ_SENT)
 					soft_cm_id_resend(cm_id);
 				else if (cm_id->drep_sent_at && now - cm_id->drep_sent_at < CM_DREP_RECENT)
 					soft_cm_send_drep(cm_id);
+			}
 }
 
 void soft_cm_close(struct soft_cm *cm)
 {
-	const struct cm_table *table;
+	const struct soft_table *table;
 
 	if (!cm)
 		return;
 	send_final_copies(cm);
 	soft_flush(cm->transport);
 	table = &cm->tables[CM_BY_ID];
-	for (size_t i = 0; i < table->size; i++)
+	for (size_t i = 0; i < table->bucket_count; i++)
 		while (table->buckets[i])
-			soft_cm_id_free(table->buckets[i]);
+			soft_cm_id_free(table->buckets[i]->object);
 	for (unsigned index = 0; index < CM_INDEXES; index++)
-		free(cm->tables[index].buckets);
+		soft_table_close(&cm->tables[index]);
 	free(cm);
 }
 

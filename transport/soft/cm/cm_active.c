@@ -147,10 +147,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &agreement->path.peer);
 	if (older)
 		soft_cm_fail(older, "the peer uses the queue pair for a new connection", "errno", ECONNRESET);
-	if (!soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn)) {
-		soft_fail_no_memory(endpoint);
-		return;
-	}
+	soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn);
 	agreement->sq_psn = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
 	agreement->reads_out = soft_cm_min(agreement->reads_out, rep->responder_resources);

@@ -12,7 +12,6 @@
 #define NEXT(state) STATE_BIT(CM_##state)
 
 enum {
-	FIRST_TABLE_SIZE = 64,
 	ID_HALF_BITS = 16, /* of an identifier */
 	NO_GUID = 0,
 };
@@ -46,75 +45,14 @@ static uint32_t hash_peer(const struct soft_cm *cm, const struct address *from, 
 	return (uint32_t)soft_number_mix(hash ^ number);
 }
 
-static uint32_t hash_id(const struct soft_cm *cm, uint32_t id)
+static void cm_id_insert(struct soft_cm_id *cm_id, enum cm_index index, uint32_t key)
 {
-	return (uint32_t)soft_number_mix(cm->secret ^ id);
-}
-
-static struct soft_cm_id *cm_table_chain(const struct cm_table *table, uint32_t hash)
-{
-	return table->size ? table->buckets[hash & (table->size - 1)] : NULL;
-}
-
-static void cm_table_put(struct cm_table *table, enum cm_index index, struct soft_cm_id *cm_id)
-{
-	struct soft_cm_id **bucket = &table->buckets[cm_id->hash[index] & (table->size - 1)];
-
-	cm_id->next_in[index] = *bucket;
-	*bucket = cm_id;
-}
-
-/* False without any table. A table that cannot grow gets longer chains. */
-static bool cm_table_grow(struct cm_table *table, enum cm_index index)
-{
-	struct cm_table larger = { .size = table->size ? table->size * 2 : FIRST_TABLE_SIZE, .count = table->count };
-
-	if (table->count < table->size)
-		return true;
-	larger.buckets = calloc(larger.size, sizeof(*larger.buckets));
-	if (!larger.buckets)
-		return table->size;
-	for (size_t i = 0; i < table->size; i++) {
-		struct soft_cm_id *next;
-
-		for (struct soft_cm_id *cm_id = table->buckets[i]; cm_id; cm_id = next) {
-			next = cm_id->next_in[index];
-			cm_table_put(&larger, index, cm_id);
-		}
-	}
-	free(table->buckets);
-	*table = larger;
-	return true;
+	soft_table_insert(&cm_id->cm->tables[index], &cm_id->entries[index], key, cm_id);
 }
 
 static void cm_id_remove(struct soft_cm_id *cm_id, enum cm_index index)
 {
-	struct cm_table *table = &cm_id->cm->tables[index];
-	struct soft_cm_id **slot;
-
-	if (!(cm_id->indexed & (1u << index)))
-		return;
-	cm_id->indexed &= ~(1u << index);
-	slot = &table->buckets[cm_id->hash[index] & (table->size - 1)];
-	while (*slot != cm_id)
-		slot = &(*slot)->next_in[index];
-	*slot = cm_id->next_in[index];
-	table->count--;
-}
-
-/* Moves it if the table has it. */
-static bool cm_id_insert(struct soft_cm_id *cm_id, enum cm_index index, uint32_t hash)
-{
-	struct cm_table *table = &cm_id->cm->tables[index];
-
-	cm_id_remove(cm_id, index);
-	if (!cm_table_grow(table, index))
-		return false;
-	cm_id->hash[index] = hash;
-	cm_table_put(table, index, cm_id);
-	table->count++;
-	cm_id->indexed |= (1u << index);
-	return true;
+	soft_table_remove(&cm_id->cm->tables[index], &cm_id->entries[index]);
 }
 
 static bool is_peer(const struct soft_cm_id *cm_id, const struct address *from)
@@ -124,12 +62,7 @@ static bool is_peer(const struct soft_cm_id *cm_id, const struct address *from)
 
 static struct soft_cm_id *find_id(const struct soft_cm *cm, uint32_t id)
 {
-	uint32_t hash = hash_id(cm, id);
-	struct soft_cm_id *cm_id = cm_table_chain(&cm->tables[CM_BY_ID], hash);
-
-	while (cm_id && cm_id->local_id != id)
-		cm_id = cm_id->next_in[CM_BY_ID];
-	return cm_id;
+	return soft_table_find(&cm->tables[CM_BY_ID], id);
 }
 
 static bool is_between(const struct soft_cm_id *cm_id, const struct soft_socket *socket, const struct address *from)
@@ -151,57 +84,47 @@ struct soft_cm_id *soft_cm_id_find_peer(struct soft_cm *cm, uint64_t guid, uint3
 					const struct soft_socket *socket, const struct address *from)
 {
 	uint32_t hash = hash_peer(cm, from, guid, remote_id);
-	struct soft_cm_id *cm_id = cm_table_chain(&cm->tables[CM_BY_PEER], hash);
+	const struct soft_table_entry *entry = soft_table_first(&cm->tables[CM_BY_PEER], hash);
 
-	while (cm_id && !(cm_id->remote_id == remote_id && cm_id->peer_guid == guid && is_between(cm_id, socket, from)))
-		cm_id = cm_id->next_in[CM_BY_PEER];
-	return cm_id;
-}
+	for (; entry; entry = soft_table_next(entry)) {
+		struct soft_cm_id *cm_id = entry->object;
 
-/*
- * The first cm_id of a QPN is hashed with NO_GUID, further ones with their GUID. Anybody can name one QPN with many
- * GUIDs, and would otherwise make one long chain.
- */
-static struct soft_cm_id *qpn_chain(const struct soft_cm *cm, uint64_t guid, uint32_t qpn, const struct address *from)
-{
-	return cm_table_chain(&cm->tables[CM_BY_QPN], hash_peer(cm, from, guid, qpn));
-}
-
-static bool has_peer_qpn(const struct soft_cm_id *cm_id, uint32_t qpn, const struct address *from)
-{
-	return cm_id->agreement.peer_qpn == qpn && is_peer(cm_id, from);
-}
-
-/* Compares the hash too: a further cm_id may share the chain by chance. */
-static struct soft_cm_id *find_qpn_any_guid(const struct soft_cm *cm, uint32_t qpn, const struct address *from)
-{
-	uint32_t hash = hash_peer(cm, from, NO_GUID, qpn);
-	struct soft_cm_id *cm_id = cm_table_chain(&cm->tables[CM_BY_QPN], hash);
-
-	while (cm_id && !(cm_id->hash[CM_BY_QPN] == hash && has_peer_qpn(cm_id, qpn, from)))
-		cm_id = cm_id->next_in[CM_BY_QPN];
-	return cm_id;
-}
-
-struct soft_cm_id *soft_cm_id_find_qpn(struct soft_cm *cm, uint64_t guid, uint32_t qpn, const struct address *from)
-{
-	const uint64_t guids[] = { NO_GUID, guid };
-
-	for (size_t i = 0; i < sizeof(guids) / sizeof(*guids); i++) {
-		struct soft_cm_id *cm_id = qpn_chain(cm, guids[i], qpn, from);
-
-		while (cm_id && !(cm_id->peer_guid == guid && has_peer_qpn(cm_id, qpn, from)))
-			cm_id = cm_id->next_in[CM_BY_QPN];
-		if (cm_id)
+		if (cm_id->remote_id == remote_id && cm_id->peer_guid == guid && is_between(cm_id, socket, from))
 			return cm_id;
 	}
 	return NULL;
 }
 
+/*
+ * The first cm_id of a QPN is hashed with NO_GUID, further ones with their GUID. Anybody can name one QPN with many
+ * GUIDs, and would otherwise make one long chain. guid: the peer's, or NULL for any.
+ */
+static struct soft_cm_id *find_qpn(const struct soft_cm *cm, uint64_t hash_guid, const uint64_t *guid, uint32_t qpn,
+				   const struct address *from)
+{
+	uint32_t hash = hash_peer(cm, from, hash_guid, qpn);
+	const struct soft_table_entry *entry = soft_table_first(&cm->tables[CM_BY_QPN], hash);
+
+	for (; entry; entry = soft_table_next(entry)) {
+		struct soft_cm_id *cm_id = entry->object;
+
+		if (cm_id->agreement.peer_qpn == qpn && is_peer(cm_id, from) && (!guid || cm_id->peer_guid == *guid))
+			return cm_id;
+	}
+	return NULL;
+}
+
+struct soft_cm_id *soft_cm_id_find_qpn(struct soft_cm *cm, uint64_t guid, uint32_t qpn, const struct address *from)
+{
+	struct soft_cm_id *cm_id = find_qpn(cm, NO_GUID, &guid, qpn, from);
+
+	return cm_id ? cm_id : find_qpn(cm, guid, &guid, qpn, from);
+}
+
 struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id, uint32_t qpn,
 					  const struct soft_socket *socket, const struct address *peer)
 {
-	struct soft_cm_id *cm_id = id ? find_id(cm, id) : find_qpn_any_guid(cm, qpn, peer);
+	struct soft_cm_id *cm_id = id ? find_id(cm, id) : find_qpn(cm, NO_GUID, NULL, qpn, peer);
 
 	return cm_id && is_between(cm_id, socket, peer) ? cm_id : NULL;
 }
@@ -228,10 +151,7 @@ struct soft_cm_id *soft_cm_id_create(struct soft_cm *cm, const struct soft_path 
 	cm_id->cm = cm;
 	cm_id->agreement.path = *path;
 	cm_id->local_id = next_id(cm);
-	if (!cm_id_insert(cm_id, CM_BY_ID, hash_id(cm, cm_id->local_id))) {
-		free(cm_id);
-		return NULL;
-	}
+	cm_id_insert(cm_id, CM_BY_ID, cm_id->local_id);
 	return cm_id;
 }
 
@@ -243,21 +163,22 @@ void soft_cm_id_attach(struct soft_cm_id *cm_id, struct soft_endpoint *endpoint)
 
 void soft_cm_id_renew(struct soft_cm_id *cm_id)
 {
+	cm_id_remove(cm_id, CM_BY_ID);
 	cm_id->local_id = next_id(cm_id->cm);
-	cm_id_insert(cm_id, CM_BY_ID, hash_id(cm_id->cm, cm_id->local_id));
+	cm_id_insert(cm_id, CM_BY_ID, cm_id->local_id);
 }
 
-bool soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn)
+void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn)
 {
 	const struct address *peer = &cm_id->agreement.path.peer;
-	uint64_t chain_guid = find_qpn_any_guid(cm_id->cm, qpn, peer) ? guid : NO_GUID;
+	uint64_t hash_guid = find_qpn(cm_id->cm, NO_GUID, NULL, qpn, peer) ? guid : NO_GUID;
 
 	cm_id->peer_guid = guid;
 	cm_id->remote_id = remote_id;
 	cm_id->agreement.peer_qpn = qpn;
-	cm_id->peer_known = cm_id_insert(cm_id, CM_BY_PEER, hash_peer(cm_id->cm, peer, guid, remote_id)) &&
-			    cm_id_insert(cm_id, CM_BY_QPN, hash_peer(cm_id->cm, peer, chain_guid, qpn));
-	return cm_id->peer_known;
+	cm_id->peer_known = true;
+	cm_id_insert(cm_id, CM_BY_PEER, hash_peer(cm_id->cm, peer, guid, remote_id));
+	cm_id_insert(cm_id, CM_BY_QPN, hash_peer(cm_id->cm, peer, hash_guid, qpn));
 }
 
 /* ---- lists ---- */

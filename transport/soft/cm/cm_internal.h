@@ -85,12 +85,6 @@ enum cm_index {
 	CM_INDEXES,
 };
 
-struct cm_table {
-	struct soft_cm_id **buckets;
-	size_t size; /* a power of two */
-	size_t count;
-};
-
 /* oldest first */
 struct cm_list {
 	struct soft_cm_id *first, **last;
@@ -103,7 +97,6 @@ struct soft_cm_id {
 	enum cm_state state;
 	bool active;
 	bool peer_known;  /* remote_id, peer_guid and agreement.peer_qpn are set */
-	unsigned indexed; /* bit N: is in tables[N] */
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint64_t peer_guid;
@@ -113,18 +106,17 @@ struct soft_cm_id {
 	int64_t drep_sent_at;	   /* clock; 0: not sent */
 	uint32_t local_qpn;	   /* 0 before soft_cm_accept() */
 	unsigned resends;
-	struct soft_cm_id *next_in[CM_INDEXES];
+	struct soft_table_entry entries[CM_INDEXES];
 	struct cm_list *list; /* its state's list; NULL in most states */
 	struct soft_cm_id *next_in_list, **pprev;
 	struct soft_agreement agreement; /* the path and the offered or negotiated values */
-	uint32_t hash[CM_INDEXES];
 	struct loop_timer timer;
 	uint8_t message[MAD_SIZE]; /* the last one sent */
 };
 
 struct soft_cm {
 	struct soft_transport *transport;
-	struct cm_table tables[CM_INDEXES];
+	struct soft_table tables[CM_INDEXES];
 	uint64_t secret; /* keys the hashes */
 	struct soft_number_keys id_keys;
 	uint32_t id_counter; /* of identifiers */
@@ -162,8 +154,7 @@ void soft_cm_id_resend(struct soft_cm_id *cm_id);
 /* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id);
 
-/* False without memory. */
-bool soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn);
+void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn);
 /* A new local identifier, for a REQ that is sent again after a REJ. */
 void soft_cm_id_renew(struct soft_cm_id *cm_id);
 

@@ -137,10 +137,7 @@ static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener,
 	negotiate(cm_id, &mad->req);
 	cm_id->transaction = mad->transaction;
 	peer.port = address->port;
-	if (!soft_cm_id_set_peer(cm_id, mad->req.ca_guid, mad->local_id, mad->req.qpn)) {
-		soft_cm_id_free(cm_id);
-		return false;
-	}
+	soft_cm_id_set_peer(cm_id, mad->req.ca_guid, mad->local_id, mad->req.qpn);
 	endpoint = cm->transport->handlers->requested(listener, &cm_id->agreement.path, &peer);
 	if (!endpoint) {
 		soft_cm_id_free(cm_id);

@@ -51,13 +51,10 @@ struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 {
 	struct soft_qp_table *table = calloc(1, sizeof(*table));
 
-	if (table && !soft_table_open(&table->by_qpn)) {
-		free(table);
-		return NULL;
-	}
 	if (!table)
 		return NULL;
 	table->transport = transport;
+	soft_table_open(&table->by_qpn);
 	table->scheduled_end = &table->scheduled;
 	soft_number_init_keys(&table->qpn_keys);
 	table->qpn_counter = (uint32_t)soft_random();

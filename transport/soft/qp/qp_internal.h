@@ -14,7 +14,6 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
-#include "transport/soft/base/table.h"
 #include "transport/soft/qp/qp.h"
 
 enum qp_state {

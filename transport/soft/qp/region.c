@@ -8,33 +8,9 @@
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
 
-struct soft_region_table {
-	struct soft_table by_key;
-	uint8_t empty; /* the address of each range of length 0 */
-};
-
-struct soft_region_table *soft_region_table_open(void)
-{
-	struct soft_region_table *table = calloc(1, sizeof(*table));
-
-	if (table && !soft_table_open(&table->by_key)) {
-		free(table);
-		return NULL;
-	}
-	return table;
-}
-
-void soft_region_table_close(struct soft_region_table *table)
-{
-	if (!table)
-		return;
-	soft_table_close(&table->by_key);
-	free(table);
-}
-
 enum outcome soft_region_create(struct domain *domain, size_t length, unsigned access, struct region **result)
 {
-	struct soft_region_table *table = soft_of(domain->transport)->regions;
+	struct soft_table *table = &soft_of(domain->transport)->regions;
 	struct soft_region *region = calloc(1, sizeof(*region));
 	uint32_t key;
 
@@ -48,13 +24,13 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 	/* A peer may take key 0 for no key. */
 	do
 		key = (uint32_t)soft_random();
-	while (!key || soft_table_find(&table->by_key, key));
+	while (!key || soft_table_find(table, key));
 	region->base.domain = domain;
 	region->base.length = length;
 	region->base.local_key = key;
 	region->base.remote_key = key;
 	region->access = access;
-	soft_table_insert(&table->by_key, &region->by_key, key, region);
+	soft_table_insert(table, &region->by_key, key, region);
 	*result = &region->base;
 	return OUTCOME_OK;
 }
@@ -65,7 +41,7 @@ void soft_region_destroy(struct region *base)
 	struct soft_transport *transport = soft_of(base->domain->transport);
 	struct soft_region *region = (struct soft_region *)base;
 
-	soft_table_remove(&transport->regions->by_key, &region->by_key);
+	soft_table_remove(&transport->regions, &region->by_key);
 	region->next = transport->destroyed_regions;
 	transport->destroyed_regions = region;
 	soft_reap_later(transport);
@@ -84,8 +60,8 @@ uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64
 	uint64_t offset;
 
 	if (!length)
-		return &transport->regions->empty;
-	region = soft_table_find(&transport->regions->by_key, key);
+		return &transport->empty;
+	region = soft_table_find(&transport->regions, key);
 	if (!region || (region->access & access) != access)
 		return NULL;
 	/* For an address below the region, the subtraction wraps to an offset beyond its end. */

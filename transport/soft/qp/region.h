@@ -4,7 +4,6 @@
 #define TRANSPORT_SOFT_QP_REGION_H
 
 #include "transport/soft/base/state.h"
-#include "transport/soft/base/table.h"
 
 struct soft_region {
 	struct region base;
@@ -12,10 +11,6 @@ struct soft_region {
 	struct soft_table_entry by_key;
 	struct soft_region *next; /* in destroyed_regions */
 };
-
-/* NULL without memory. All regions must be freed before the table is closed. */
-struct soft_region_table *soft_region_table_open(void);
-void soft_region_table_close(struct soft_region_table *table);
 
 enum outcome soft_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
 void soft_region_destroy(struct region *region);

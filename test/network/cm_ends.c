@@ -19,7 +19,7 @@ struct conn *connect_from(struct host *host, const struct host *to, uint16_t por
 	conn->endpoint.base.local.port = 40000;
 	conn->endpoint.base.peer = to->address;
 	conn->endpoint.base.peer.port = port;
-	assert_int_equal(soft_cm_connect(&conn->endpoint, "connect", DATA_SIZE), OUTCOME_OK);
+	assert_int_equal(soft_cm_connect(&conn->endpoint.base, "connect", DATA_SIZE), OUTCOME_OK);
 	return conn;
 }
 
@@ -31,7 +31,7 @@ struct conn *connect_one(void)
 void do_accept(struct conn *conn)
 {
 	if (!conn->released && !conn->events[SOFT_EVENT_FAILED])
-		assert_int_equal(soft_cm_accept(&conn->endpoint, "accept!", DATA_SIZE), OUTCOME_OK);
+		assert_int_equal(soft_cm_accept(&conn->endpoint.base, "accept!", DATA_SIZE), OUTCOME_OK);
 }
 
 void do_release(struct conn *conn)
@@ -47,7 +47,7 @@ void do_reject(struct conn *conn)
 {
 	if (conn->released)
 		return;
-	assert_int_equal(soft_cm_reject(&conn->endpoint, "not you", DATA_SIZE), OUTCOME_OK);
+	assert_int_equal(soft_cm_reject(&conn->endpoint.base, "not you", DATA_SIZE), OUTCOME_OK);
 	do_release(conn);
 }
 
@@ -59,7 +59,7 @@ bool is_established(const struct conn *conn)
 void do_disconnect(struct conn *conn)
 {
 	if (is_established(conn))
-		assert_int_equal(soft_cm_disconnect(&conn->endpoint), OUTCOME_OK);
+		assert_int_equal(soft_cm_disconnect(&conn->endpoint.base), OUTCOME_OK);
 }
 
 void do_receive_packet(struct conn *conn)

@@ -66,7 +66,7 @@ static void test_connect_and_disconnect(void **state)
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(network->sent, 5);
 	/* The command disconnects after the peer did. */
-	assert_int_equal(soft_cm_disconnect(&passive->endpoint), OUTCOME_OK);
+	assert_int_equal(soft_cm_disconnect(&passive->endpoint.base), OUTCOME_OK);
 	do_release(active);
 	do_release(passive);
 	network_drain();
@@ -94,7 +94,7 @@ static void test_options(void **state)
 	path.rnr_retry = 3;
 	active->endpoint.base.options.path = &path;
 	active->endpoint.base.peer.port = PORT;
-	assert_int_equal(soft_cm_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
+	assert_int_equal(soft_cm_connect(&active->endpoint.base, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
 	assert_int_equal(active->qp.agreement.ack_timeout, 14);
@@ -120,7 +120,7 @@ static uint8_t connect_with_tos(struct path_options *path, uint8_t tos)
 						    .type_of_service = tos };
 	active->endpoint.base.peer.port = PORT;
 	cm_hosts.hosts[1].listener.base.options.path = path;
-	assert_int_equal(soft_cm_connect(&active->endpoint, NULL, 0), OUTCOME_OK);
+	assert_int_equal(soft_cm_connect(&active->endpoint.base, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
 	response = passive_conn()->qp.agreement.path.type_of_service;

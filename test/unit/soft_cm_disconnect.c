@@ -281,8 +281,8 @@ static void test_timewait_limit(void **state)
 	assert_int_equal(cm->timewait.count, CM_TIMEWAIT_MAX);
 	assert_null(first->endpoint.cm_id);
 	assert_non_null(active->endpoint.cm_id);
-	assert_int_equal(soft_cm_accept(&first->endpoint, NULL, 0), OUTCOME_OK);
-	assert_int_equal(soft_cm_disconnect(&first->endpoint), OUTCOME_OK);
+	assert_int_equal(soft_cm_accept(&first->endpoint.base, NULL, 0), OUTCOME_OK);
+	assert_int_equal(soft_cm_disconnect(&first->endpoint.base), OUTCOME_OK);
 	release_all();
 }
 

@@ -17,7 +17,7 @@ static void test_req_private_data(void **state)
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(passive_conn()->code, MAD_REASON_TIMEOUT);
 	/* The event is not delivered yet: accepting succeeds. */
-	assert_int_equal(soft_cm_accept(&passive_conn()->endpoint, NULL, 0), OUTCOME_OK);
+	assert_int_equal(soft_cm_accept(&passive_conn()->endpoint.base, NULL, 0), OUTCOME_OK);
 	do_release(passive_conn());
 	network_drain();
 	check_cm_empty();

@@ -199,11 +199,11 @@ static unsigned longest_chain(const struct soft_cm *cm)
 	unsigned longest = 0;
 
 	for (unsigned index = 0; index < CM_INDEXES; index++)
-		for (size_t i = 0; i < cm->tables[index].size; i++) {
+		for (size_t i = 0; i < cm->tables[index].bucket_count; i++) {
 			unsigned length = 0;
 
-			for (const struct soft_cm_id *cm_id = cm->tables[index].buckets[i]; cm_id;
-			     cm_id = cm_id->next_in[index])
+			for (const struct soft_table_entry *entry = cm->tables[index].buckets[i]; entry;
+			     entry = entry->next)
 				length++;
 			if (length > longest)
 				longest = length;

@@ -458,7 +458,7 @@ static void icmp_errors(void **state)
 		packet_io->received = true;
 		packet_io->icmp_error = errors[index];
 		soft_packet_io_readable(&receiver.socket);
-		assert_int_equal(soft_socket_mtu_exceeded(&receiver.socket), errors[index] == EMSGSIZE);
+		assert_int_equal(receiver.socket.mtu_exceeded, errors[index] == EMSGSIZE);
 		assert_int_equal(packet_io->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
 		end_close(&receiver);
 	}
@@ -500,7 +500,7 @@ static int send_datagrams(struct soft_unsent unsent[2])
 	}
 	soft_flush(&sender.transport);
 	end_close(&sender);
-	return soft_socket_send_error(&sender.socket);
+	return sender.socket.send_error;
 }
 
 /* After a failed datagram the later ones of its queue pair are not sent. The other queue pair is not affected. */

@@ -81,7 +81,7 @@ static void post_stops_at_rejected_work(void **state)
 	capture_begin(&capture);
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_INTERNAL);
 	assert_non_null(strstr(capture_end(&capture), "posting a RDMA WRITE"));
-	assert_int_equal(qp_of(&bench.pair, 0)->requester.count, 1);
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 1);
 	bench_run();
 	assert_int_equal(count, 1);
 	bench_close(&bench);

@@ -187,7 +187,7 @@ static void unsignalled_work_is_not_reported(void **state)
 	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 1);
 	assert_int_equal(last.completion.tag, 2);
-	assert_int_equal(qp_of(&bench.pair, 0)->requester.count, 0);
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 0);
 	bench_close(&bench);
 }
 

@@ -729,7 +729,7 @@ static void unsignalled_work_requests_no_ack(void **state)
 	assert_int_equal(send_packets, 2);
 	assert_int_equal(ack_requests, 1);
 	assert_int_equal(sent_acks, 1 + 64);
-	assert_int_equal(requester->count, 0);
+	assert_int_equal(requester->ring.count, 0);
 
 	/* At this rate an ACK for several messages would be late. */
 	send_one(&bench, &silent);
@@ -740,19 +740,19 @@ static void unsignalled_work_requests_no_ack(void **state)
 	send_one(&bench, &silent);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(ack_requests, 2);
-	assert_int_equal(requester->count, 0);
+	assert_int_equal(requester->ring.count, 0);
 
 	window = requester->cwnd;
 	send_one(&bench, &silent);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(ack_requests, 2);
-	assert_int_equal(requester->count, 1);
+	assert_int_equal(requester->ring.count, 1);
 	/* A disconnecting queue pair does not wait for unsignalled work. */
 	assert_false(soft_qp_has_unacked_work(qp_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(send_packets, 7);
 	assert_int_equal(ack_requests, 3);
-	assert_int_equal(requester->count, 0);
+	assert_int_equal(requester->ring.count, 0);
 	/* The congestion window is not reduced. */
 	assert_int_equal(requester->cwnd, window);
 
@@ -760,7 +760,7 @@ static void unsignalled_work_requests_no_ack(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(send_packets, 8);
 	assert_int_equal(ack_requests, 4);
-	assert_int_equal(requester->count, 0);
+	assert_int_equal(requester->ring.count, 0);
 	bench_close(&bench);
 }
 
@@ -789,7 +789,7 @@ static void reduced_window_requests_ack(void **state)
 		for (send_packets = ack_requests = 0; send_packets < 12;)
 			send_one(&bench, &silent);
 		assert_int_equal(ack_requests, 0);
-		assert_int_equal(requester->count, 12);
+		assert_int_equal(requester->ring.count, 12);
 
 		testbed.hosts[0].transport->busy_qps += 1000;
 		if (reading)
@@ -797,7 +797,7 @@ static void reduced_window_requests_ack(void **state)
 		else
 			send_one(&bench, &silent);
 		network_run(CLOCK_NS_PER_MS);
-		assert_int_equal(requester->count, 0);
+		assert_int_equal(requester->ring.count, 0);
 		assert_int_equal(send_packets, 12 + !reading);
 		bench_close(&bench);
 	}

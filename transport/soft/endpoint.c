@@ -17,49 +17,33 @@ enum {
 	PORT_COUNT = 28232
 };
 
-/* Without a descriptor: timers of the loop deliver the events. */
-struct soft_channel {
-	struct channel base;
-	struct soft_channel *next;
-};
-
 enum outcome soft_channel_create(struct transport *transport, struct channel **result)
 {
-	struct soft_channel *channel = calloc(1, sizeof(*channel));
-
-	if (!channel) {
-		log_errno(transport->log, NULL, ENOMEM, "creating an event channel");
-		return OUTCOME_INTERNAL;
-	}
-	channel->base.transport = transport;
-	channel->next = soft_of(transport)->channels;
-	soft_of(transport)->channels = channel;
-	*result = &channel->base;
+	*result = &soft_of(transport)->channel;
 	return OUTCOME_OK;
 }
 
-void soft_channel_destroy(struct channel *base)
+void soft_channel_destroy(struct channel *channel)
 {
-	struct soft_channel **slot = &soft_of(base->transport)->channels;
-	struct soft_channel *channel;
-
-	while (&(*slot)->base != base)
-		slot = &(*slot)->next;
-	channel = *slot;
-	*slot = channel->next;
-	free(channel);
+	(void)channel;
 }
 
-static void endpoint_insert(struct soft_transport *transport, struct soft_endpoint *endpoint)
+/* NULL without memory. */
+static struct soft_endpoint *endpoint_new(struct soft_transport *transport, enum endpoint_kind kind,
+					  const struct endpoint_options *options)
 {
-	bool is_listener = endpoint->base.kind == ENDPOINT_LISTENER;
-	struct soft_endpoint **list = is_listener ? &transport->listeners : &transport->endpoints;
+	struct soft_endpoint **list = kind == ENDPOINT_LISTENER ? &transport->listeners : &transport->endpoints;
+	struct soft_endpoint *endpoint = calloc(1, sizeof(*endpoint));
 
+	if (!endpoint)
+		return NULL;
+	endpoint_initialise(&endpoint->base, &transport->channel, kind, options);
 	endpoint->next = *list;
 	endpoint->pprev = list;
 	if (endpoint->next)
 		endpoint->next->pprev = &endpoint->next;
 	*list = endpoint;
+	return endpoint;
 }
 
 static void endpoint_remove(struct soft_endpoint *endpoint)
@@ -73,14 +57,12 @@ enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind ki
 				  const struct endpoint_options *options, struct endpoint **result)
 {
 	struct soft_transport *transport = soft_of(channel->transport);
-	struct soft_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	struct soft_endpoint *endpoint = endpoint_new(transport, kind, options);
 
 	if (!endpoint) {
 		log_errno(transport->base.log, NULL, ENOMEM, "creating an endpoint");
 		return OUTCOME_INTERNAL;
 	}
-	endpoint_initialise(&endpoint->base, channel, kind, options);
-	endpoint_insert(transport, endpoint);
 	*result = &endpoint->base;
 	return OUTCOME_OK;
 }
@@ -217,27 +199,6 @@ enum outcome soft_create_qp(struct endpoint *base)
 	return soft_qp_create(soft_endpoint_of(base));
 }
 
-enum outcome soft_connect(struct endpoint *base, const void *data, size_t length)
-{
-	return soft_cm_connect(soft_endpoint_of(base), data, length);
-}
-
-enum outcome soft_accept(struct endpoint *base, const void *data, size_t length)
-{
-	return soft_cm_accept(soft_endpoint_of(base), data, length);
-}
-
-enum outcome soft_reject(struct endpoint *base, const void *data, size_t length)
-{
-	return soft_cm_reject(soft_endpoint_of(base), data, length);
-}
-
-enum outcome soft_disconnect(struct endpoint *base)
-{
-	soft_qp_stop(soft_endpoint_of(base)->qp);
-	return soft_cm_disconnect(soft_endpoint_of(base));
-}
-
 enum outcome soft_post(struct endpoint *base, const struct work *work, size_t count)
 {
 	return soft_qp_post(soft_endpoint_of(base)->qp, work, count);
@@ -248,7 +209,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 	const struct soft_socket *socket = endpoint->path.socket;
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
-	int send_error = socket ? soft_socket_send_error(socket) : 0;
+	int send_error = socket ? socket->send_error : 0;
 
 	if (send_error)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
@@ -256,7 +217,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	else if (endpoint->icmp_errno)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP says: %s (errno %d)",
 			 strerror(endpoint->icmp_errno), endpoint->icmp_errno);
-	else if (socket && soft_socket_mtu_exceeded(socket))
+	else if (socket && socket->mtu_exceeded)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; ICMP: the packets are too long for the path, reduce the MTU");
 	else if (dropped)
@@ -291,12 +252,10 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 					    const struct address *peer)
 {
 	struct soft_transport *transport = soft_of(listener->base.transport);
-	struct soft_endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	struct soft_endpoint *endpoint = endpoint_new(transport, ENDPOINT_CONNECTION, &listener->base.options);
 
 	if (!endpoint)
 		return NULL;
-	endpoint_initialise(&endpoint->base, listener->base.channel, ENDPOINT_CONNECTION, &listener->base.options);
-	endpoint_insert(transport, endpoint);
 	endpoint->listener = listener;
 	endpoint->path = *path;
 	endpoint->base.domain = &transport->domain;

@@ -72,6 +72,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
 	transport->handlers = &soft_handlers;
+	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
 	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
 	transport->guid = soft_random();
@@ -120,8 +121,6 @@ static void soft_close(struct transport *base)
 	soft_table_close(&transport->regions);
 	soft_qp_table_close(transport->qps);
 	soft_queue_close(transport->queue);
-	while (transport->channels)
-		soft_channel_destroy((struct channel *)transport->channels);
 	free(transport);
 }
 
@@ -138,10 +137,10 @@ const struct backend soft_backend = {
 	.listen = soft_listen,
 	.resolve = soft_resolve,
 	.create_qp = soft_create_qp,
-	.connect = soft_connect,
-	.accept = soft_accept,
-	.reject = soft_reject,
-	.disconnect = soft_disconnect,
+	.connect = soft_cm_connect,
+	.accept = soft_cm_accept,
+	.reject = soft_cm_reject,
+	.disconnect = soft_cm_disconnect,
 	.join = soft_join,
 	.leave = soft_leave_group,
 	.post = soft_post,

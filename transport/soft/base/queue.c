@@ -6,19 +6,20 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "transport/soft/base/ring.h"
 
 enum {
-	COMPLETIONS_FIRST = 256, /* entries, a power of two; doubled when full */
+	COMPLETIONS_FIRST = 256, /* entries; doubled when full */
 	SCRAMBLE_DELAY_MAX_US = 2000
 };
 
 struct soft_queue {
 	struct soft_transport *transport;
 	struct soft_event *first, **last;
-	struct soft_completion *completions; /* a ring */
-	size_t capacity, head, count;
-	uint64_t order; /* of the next event or completion */
-	unsigned depth; /* of soft_callback_begin() calls */
+	struct soft_completion *completions;
+	struct soft_ring ring; /* of the completions */
+	uint64_t order;	       /* of the next event or completion */
+	unsigned depth;	       /* of soft_callback_begin() calls */
 	struct loop_timer timer;
 	bool scheduled;
 	bool scramble;
@@ -143,17 +144,17 @@ void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const 
 
 static bool queue_grow(struct soft_queue *queue)
 {
-	size_t capacity = queue->capacity ? 2 * queue->capacity : COMPLETIONS_FIRST;
+	uint32_t capacity = queue->ring.capacity ? 2 * queue->ring.capacity : COMPLETIONS_FIRST;
 	struct soft_completion *completions = malloc(capacity * sizeof(*completions));
 
 	if (!completions)
 		return false;
-	for (size_t index = 0; index < queue->count; index++)
-		completions[index] = queue->completions[(queue->head + index) & (queue->capacity - 1)];
+	for (uint32_t index = 0; index < queue->ring.count; index++)
+		completions[index] = queue->completions[soft_ring_at(&queue->ring, index)];
 	free(queue->completions);
 	queue->completions = completions;
-	queue->capacity = capacity;
-	queue->head = 0;
+	queue->ring.capacity = capacity;
+	queue->ring.head = 0;
 	return true;
 }
 
@@ -161,11 +162,11 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 {
 	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
 
-	if (queue->count == queue->capacity && !queue_grow(queue)) {
+	if (queue->ring.count == queue->ring.capacity && !queue_grow(queue)) {
 		soft_fail_no_memory(endpoint);
 		return;
 	}
-	queue->completions[(queue->head + queue->count++) & (queue->capacity - 1)] = (struct soft_completion){
+	queue->completions[soft_ring_push(&queue->ring)] = (struct soft_completion){
 		.endpoint = endpoint,
 		.order = queue->order++,
 		.completion = *completion,
@@ -181,8 +182,8 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 	for (struct soft_event *event = queue->first; event; event = event->next)
 		if (event->endpoint == endpoint)
 			event->endpoint = NULL;
-	for (size_t index = 0; index < queue->count; index++) {
-		struct soft_completion *entry = &queue->completions[(queue->head + index) & (queue->capacity - 1)];
+	for (uint32_t index = 0; index < queue->ring.count; index++) {
+		struct soft_completion *entry = &queue->completions[soft_ring_at(&queue->ring, index)];
 
 		if (entry->endpoint == endpoint)
 			entry->endpoint = NULL;
@@ -193,16 +194,16 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 
 static bool event_is_next(struct soft_queue *queue)
 {
-	if (!queue->first || !queue->count)
+	if (!queue->first || !queue->ring.count)
 		return queue->first != NULL;
 	if (queue->scramble)
 		return scramble_random(queue, 2);
-	return queue->first->order < queue->completions[queue->head].order;
+	return queue->first->order < queue->completions[queue->ring.head].order;
 }
 
 enum soft_queued soft_queue_next(struct soft_queue *queue)
 {
-	if ((!queue->first && !queue->count) || (queue->scramble && !scramble_random(queue, 4)))
+	if ((!queue->first && !queue->ring.count) || (queue->scramble && !scramble_random(queue, 4)))
 		return SOFT_QUEUED_NOTHING;
 	return event_is_next(queue) ? SOFT_QUEUED_EVENT : SOFT_QUEUED_COMPLETION;
 }
@@ -219,11 +220,10 @@ struct soft_event *soft_event_take(struct soft_queue *queue)
 
 bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion)
 {
-	if (!queue->count)
+	if (!queue->ring.count)
 		return false;
-	*completion = queue->completions[queue->head];
-	queue->head = (queue->head + 1) & (queue->capacity - 1);
-	queue->count--;
+	*completion = queue->completions[queue->ring.head];
+	soft_ring_pop(&queue->ring);
 	return true;
 }
 
@@ -240,7 +240,7 @@ void soft_callback_end(struct soft_transport *transport)
 
 	transport->handlers->deliver(transport);
 	queue->depth--;
-	if (queue->first || queue->count || transport->no_memory)
+	if (queue->first || queue->ring.count || transport->no_memory)
 		soft_schedule(transport);
 }
 

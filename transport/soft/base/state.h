@@ -77,8 +77,8 @@ struct soft_endpoint {
 struct soft_transport {
 	struct transport base;
 	const struct soft_handlers *handlers;
-	uint64_t guid; /* random: the CA GUID of this process */
-	struct soft_channel *channels;
+	uint64_t guid;		/* random: the CA GUID of this process */
+	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
 	int addresses_fd; /* rtnetlink, for new local addresses; valid if addresses_watched */
 	bool addresses_watched;
@@ -88,14 +88,14 @@ struct soft_transport {
 	struct soft_endpoint *destroyed_endpoints; /* freed by the reaper */
 	struct soft_region *destroyed_regions;
 	bool reap_scheduled;
-	bool no_memory;			   /* of some endpoint */
-	struct soft_qp_table *qps;	   /* by QPN */
-	uint32_t busy_qps;		   /* with outstanding work; they share a socket's window */
-	uint64_t send_order;		   /* counts READs and packets with AckReq, of all queue pairs */
-	uint64_t acked_send_order;	   /* the highest acknowledged one of those that were timed */
-	int64_t last_ack_at;		   /* clock, of the last acknowledgement */
-	struct soft_table regions;	   /* by key */
-	uint8_t empty;			   /* the address of each range of length 0 */
+	bool no_memory;		   /* of some endpoint */
+	struct soft_qp_table *qps; /* by QPN */
+	uint32_t busy_qps;	   /* with outstanding work; they share a socket's window */
+	uint64_t send_order;	   /* counts READs and packets with AckReq, of all queue pairs */
+	uint64_t acked_send_order; /* the highest acknowledged one of those that were timed */
+	int64_t last_ack_at;	   /* clock, of the last acknowledgement */
+	struct soft_table regions; /* by key */
+	uint8_t empty;		   /* the address of each range of length 0 */
 	struct soft_cm *cm;
 	struct soft_queue *queue;
 	struct soft_packet_io *packet_io;

@@ -99,7 +99,7 @@ void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])
 	}
 }
 
-void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
+void soft_cm_send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
 {
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
@@ -118,6 +118,24 @@ void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_
 	soft_transmit(cm->transport, path, &packet);
 }
 
+void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
+{
+	uint8_t bytes[MAD_SIZE];
+
+	mad_write(mad, bytes);
+	soft_cm_send_bytes(cm, path, bytes);
+}
+
+struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind)
+{
+	return (struct mad){
+		.kind = kind,
+		.transaction = received->transaction,
+		.local_id = received->remote_id,
+		.remote_id = received->local_id,
+	};
+}
+
 /* ---- in ---- */
 
 /* QPNs 0 and 1 are for management, 0xffffff is for multicast. */
@@ -126,47 +144,38 @@ bool soft_cm_is_qpn(uint32_t number)
 	return number > MAD_QPN && number < PSN_MASK;
 }
 
-/* Ends the resends of a peer whose cm_id is unknown here. */
-static void reply_unknown_id(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			     const struct mad *mad)
+/*
+ * Ends the resends of a peer whose message has no cm_id here or is not supported, without a hint whether the connection
+ * or service exists.
+ */
+static void reply_without_cm_id(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+				const struct mad *mad)
 {
-	uint8_t bytes[MAD_SIZE];
 	struct soft_path path;
-	struct mad rej = {
-		.kind = MAD_REJ,
-		.transaction = mad->transaction,
-		.local_id = mad->remote_id,
-		.remote_id = mad->local_id,
-		.rej = { .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID },
-	};
+	struct mad reply;
 
-	soft_path_reply(socket, from, &path);
-	if (mad->kind == MAD_DREQ) {
-		soft_cm_reply_drep(cm, &path, mad);
+	switch (mad->kind) {
+	case MAD_REP:
+		reply = soft_cm_reply(mad, MAD_REJ);
+		reply.rej = (struct mad_rej){ .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID };
+		break;
+	case MAD_DREQ:
+		reply = soft_cm_reply(mad, MAD_DREP);
+		break;
+	case MAD_LAP:
+		reply = soft_cm_reply(mad, MAD_APR);
+		reply.status = MAD_APR_UNSUPPORTED;
+		break;
+	case MAD_SIDR_REQ:
+		reply = soft_cm_reply(mad, MAD_SIDR_REP);
+		reply.local_id = mad->local_id;
+		reply.status = MAD_SIDR_UNSUPPORTED;
+		break;
+	default:
 		return;
 	}
-	mad_write(&rej, bytes);
-	soft_cm_send(cm, &path, bytes);
-}
-
-/* Ends the resends of the peer, without a hint whether the connection or service exists. */
-static void reply_unsupported(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			      const struct mad *mad)
-{
-	bool lap = mad->kind == MAD_LAP;
-	uint8_t bytes[MAD_SIZE];
-	struct soft_path back;
-	struct mad reply = {
-		.kind = lap ? MAD_APR : MAD_SIDR_REP,
-		.transaction = mad->transaction,
-		.local_id = lap ? mad->remote_id : mad->local_id,
-		.remote_id = mad->local_id,
-		.status = lap ? MAD_APR_UNSUPPORTED : MAD_SIDR_UNSUPPORTED,
-	};
-
-	soft_path_reply(socket, from, &back);
-	mad_write(&reply, bytes);
-	soft_cm_send(cm, &back, bytes);
+	soft_path_reply(socket, from, &path);
+	soft_cm_send(cm, &path, &reply);
 }
 
 /*
@@ -206,16 +215,12 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 		soft_cm_req_received(cm, socket, from, &mad);
 		return;
 	}
-	if (mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP) {
-		reply_unsupported(cm, socket, from, &mad);
-		return;
-	}
 	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &mad, socket, from)
 				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, socket, from);
 	/* A late REP: the peer missed the end of the connection. */
-	if (!cm_id || (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
-		if (mad.kind == MAD_REP || mad.kind == MAD_DREQ)
-			reply_unknown_id(cm, socket, from, &mad);
+	if (!cm_id || mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP ||
+	    (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
+		reply_without_cm_id(cm, socket, from, &mad);
 		return;
 	}
 	if (!icrc_confirm(icrc))

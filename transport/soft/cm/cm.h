@@ -17,12 +17,13 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 /* An IPv4 address becomes an IPv4-mapped GID. */
 void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE]);
 
-/* Active side. */
-enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, size_t length);
-/* Passive side, from SOFT_EVENT_REQUESTED. */
-enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, size_t length);
-enum outcome soft_cm_reject(struct soft_endpoint *endpoint, const void *data, size_t length);
-enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint);
+/* Four functions of struct backend. Active side: */
+enum outcome soft_cm_connect(struct endpoint *endpoint, const void *data, size_t length);
+/* Passive side, from SOFT_EVENT_REQUESTED: */
+enum outcome soft_cm_accept(struct endpoint *endpoint, const void *data, size_t length);
+enum outcome soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length);
+/* Either side: */
+enum outcome soft_cm_disconnect(struct endpoint *endpoint);
 /* The endpoint is being freed: sends REJ or DREQ if the state requires it. The cm_id lives on to timewait. */
 void soft_cm_release(struct soft_endpoint *endpoint);
 /* One MAD from QP 1 of that address; icrc is checked before it changes a cm_id. */

@@ -40,7 +40,7 @@ static void write_address_header(const struct soft_endpoint *endpoint, uint8_t p
 	mad_address_write(&address, private_data);
 }
 
-static void write_req(struct soft_cm_id *cm_id, const void *data, size_t length)
+static void send_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_endpoint *endpoint = cm_id->endpoint;
 	const struct soft_agreement *agreement = &cm_id->agreement;
@@ -84,21 +84,21 @@ static void write_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 	write_address_header(endpoint, private_data);
 	if (length)
 		memcpy(private_data + MAD_ADDRESS_SIZE, data, length);
-	mad_write(&mad, cm_id->message);
+	soft_cm_id_send(cm_id, &mad);
 }
 
-enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, size_t length)
+enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t length)
 {
-	struct soft_transport *transport = soft_of(endpoint->base.transport);
-	const struct log *log = endpoint->base.log;
-	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
-	int64_t retry = endpoint_option(&endpoint->base, retry);
-	int64_t rnr_retry = endpoint_option(&endpoint->base, rnr_retry);
+	struct soft_transport *transport = soft_of(base->transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+	int64_t ack_timeout = endpoint_option(base, ack_timeout);
+	int64_t retry = endpoint_option(base, retry);
+	int64_t rnr_retry = endpoint_option(base, rnr_retry);
 	struct soft_cm_id *cm_id;
 
 	cm_id = soft_cm_id_create(transport->cm, &endpoint->path);
 	if (!cm_id) {
-		log_errno(log, endpoint->base.name, ENOMEM, "connecting");
+		log_errno(base->log, base->name, ENOMEM, "connecting");
 		return OUTCOME_INTERNAL;
 	}
 	soft_cm_id_attach(cm_id, endpoint);
@@ -111,23 +111,10 @@ enum outcome soft_cm_connect(struct soft_endpoint *endpoint, const void *data, s
 	cm_id->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
 	cm_id->agreement.reads_in = READS_OFFERED;
 	cm_id->agreement.reads_out = READS_OFFERED;
-	write_req(cm_id, data, length);
 	soft_cm_id_enter(cm_id, CM_REQ_SENT);
-	soft_cm_id_send(cm_id);
+	send_req(cm_id, data, length);
 	soft_schedule(transport);
 	return OUTCOME_OK;
-}
-
-static void write_rtu(struct soft_cm_id *cm_id)
-{
-	struct mad mad = {
-		.kind = MAD_RTU,
-		.transaction = cm_id->transaction,
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-	};
-
-	mad_write(&mad, cm_id->message);
 }
 
 static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
@@ -136,6 +123,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	struct soft_endpoint *endpoint = cm_id->endpoint;
 	struct soft_agreement *agreement = &cm_id->agreement;
 	struct soft_cm_id *older;
+	struct mad rtu;
 
 	if (!soft_cm_is_qpn(rep->qpn)) {
 		cm_id->remote_id = mad->local_id;
@@ -155,8 +143,8 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	soft_qp_connect(endpoint->qp, agreement);
 	soft_qp_start(endpoint->qp);
 	soft_cm_id_enter(cm_id, CM_ESTABLISHED);
-	write_rtu(cm_id);
-	soft_cm_id_send(cm_id);
+	rtu = soft_cm_id_mad(cm_id, MAD_RTU);
+	soft_cm_id_send(cm_id, &rtu);
 	soft_event_queue(endpoint, SOFT_EVENT_ESTABLISHED, mad->private_data, mad->private_length);
 }
 
@@ -194,7 +182,6 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu)
 	mad.transaction = cm_id->transaction;
 	mad.local_id = cm_id->local_id;
 	mad.req.path_mtu = (uint8_t)path_mtu;
-	mad_write(&mad, cm_id->message);
-	soft_cm_id_send(cm_id);
+	soft_cm_id_send(cm_id, &mad);
 	return true;
 }

@@ -38,16 +38,11 @@ void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, const char *code_
 static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
 {
 	uint8_t guid[8];
-	struct mad mad = {
-		.kind = MAD_REJ,
-		.transaction = cm_id->transaction,
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-		.rej = { .answered = MAD_ANSWERED_OTHER, .reason = reason },
-		.private_data = data,
-		.private_length = length,
-	};
+	struct mad mad = soft_cm_id_mad(cm_id, MAD_REJ);
 
+	mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER, .reason = reason };
+	mad.private_data = data;
+	mad.private_length = length;
 	/* The peer does not know our identifier yet. */
 	if (cm_id->state == CM_REQ_RECEIVED) {
 		mad.local_id = 0;
@@ -66,7 +61,7 @@ static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *dat
 void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
 {
 	write_rej(cm_id, reason, data, length);
-	soft_cm_id_send(cm_id);
+	soft_cm_id_resend(cm_id);
 }
 
 /* Without a cause, so that nothing is logged: there may be 100,000 a second. */
@@ -79,25 +74,22 @@ void soft_cm_evict(struct soft_cm_id *cm_id)
 
 void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received)
 {
-	uint8_t previous[MAD_SIZE], bytes[MAD_SIZE];
 	struct mad mad;
 
-	memcpy(previous, cm_id->message, sizeof(previous));
-	if (!mad_parse(previous, sizeof(previous), &mad))
+	if (!mad_parse(cm_id->message, sizeof(cm_id->message), &mad))
 		return;
 	mad.local_id = received->kind == MAD_REQ ? 0 : cm_id->local_id;
 	mad.remote_id = received->local_id;
 	mad.rej.answered = received->kind == MAD_REQ   ? MAD_ANSWERED_REQ
 			   : received->kind == MAD_REP ? MAD_ANSWERED_REP
 						       : MAD_ANSWERED_OTHER;
-	mad_write(&mad, bytes);
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, bytes);
+	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &mad);
 	soft_cm_id_restart_timewait(cm_id);
 }
 
-enum outcome soft_cm_reject(struct soft_endpoint *endpoint, const void *data, size_t length)
+enum outcome soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
-	struct soft_cm_id *cm_id = endpoint->cm_id;
+	struct soft_cm_id *cm_id = soft_endpoint_of(endpoint)->cm_id;
 
 	if (cm_id && cm_id->state == CM_REQ_RECEIVED) {
 		soft_cm_send_rej(cm_id, MAD_REASON_CONSUMER, data, length < MAD_REJ_PRIVATE ? length : MAD_REJ_PRIVATE);
@@ -137,24 +129,19 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 /* DREQ begins a new transaction. */
 static void send_dreq(struct soft_cm_id *cm_id)
 {
-	struct mad mad = {
-		.kind = MAD_DREQ,
-		.transaction = soft_random(),
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-		.dreq = { .remote_qpn = cm_id->agreement.peer_qpn },
-	};
+	struct mad dreq = soft_cm_id_mad(cm_id, MAD_DREQ);
 
-	mad_write(&mad, cm_id->message);
+	dreq.transaction = soft_random();
+	dreq.dreq.remote_qpn = cm_id->agreement.peer_qpn;
 	soft_cm_id_enter(cm_id, CM_DREQ_SENT);
-	soft_cm_id_send(cm_id);
+	soft_cm_id_send(cm_id, &dreq);
 }
 
-enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint)
+enum outcome soft_cm_disconnect(struct endpoint *endpoint)
 {
-	struct soft_cm_id *cm_id = endpoint->cm_id;
+	struct soft_cm_id *cm_id = soft_endpoint_of(endpoint)->cm_id;
 
-	/* In other states the event of the end is already queued. */
+	/* In other states the queue pair has stopped, and the event of the end is queued. */
 	if (cm_id && cm_id->state == CM_ESTABLISHED) {
 		stop_qp(cm_id);
 		send_dreq(cm_id);
@@ -163,27 +150,12 @@ enum outcome soft_cm_disconnect(struct soft_endpoint *endpoint)
 	return OUTCOME_OK;
 }
 
-void soft_cm_reply_drep(struct soft_cm *cm, const struct soft_path *path, const struct mad *dreq)
-{
-	uint8_t bytes[MAD_SIZE];
-	struct mad mad = {
-		.kind = MAD_DREP,
-		.transaction = dreq->transaction,
-		.local_id = dreq->remote_id,
-		.remote_id = dreq->local_id,
-	};
-
-	mad_write(&mad, bytes);
-	soft_cm_send(cm, path, bytes);
-}
-
 void soft_cm_send_drep(struct soft_cm_id *cm_id)
 {
-	struct mad dreq = { .transaction = cm_id->dreq_transaction,
-			    .local_id = cm_id->remote_id,
-			    .remote_id = cm_id->local_id };
+	struct mad drep = soft_cm_id_mad(cm_id, MAD_DREP);
 
-	soft_cm_reply_drep(cm_id->cm, &cm_id->agreement.path, &dreq);
+	drep.transaction = cm_id->dreq_transaction;
+	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &drep);
 	cm_id->drep_sent_at = clock_now();
 }
 
@@ -226,16 +198,16 @@ void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq)
 		return;
 	/* DREQ implies RTU, which was lost or overtaken. */
 	soft_cm_rtu_received(cm_id);
+	cm_id->dreq_transaction = dreq->transaction;
 	switch (cm_id->state) {
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT: /* both sides at once */
-		cm_id->dreq_transaction = dreq->transaction;
 		if (!must_drain(cm_id))
 			finish_disconnect(cm_id);
 		break;
 	case CM_TIMEWAIT:
 	case CM_REJECTED:
-		soft_cm_reply_drep(cm_id->cm, &cm_id->agreement.path, dreq);
+		soft_cm_send_drep(cm_id);
 		soft_cm_id_restart_timewait(cm_id);
 		break;
 	default:

@@ -325,15 +325,26 @@ static void response_timeout(void *context)
 	} else {
 		cm_id->resends++;
 		if (may_resend(cm_id))
-			soft_cm_send(cm_id->cm, &cm_id->agreement.path, cm_id->message);
+			soft_cm_id_resend(cm_id);
 		start_response_timer(cm_id);
 	}
 	soft_callback_end(transport);
 }
 
-void soft_cm_id_send(struct soft_cm_id *cm_id)
+struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind)
 {
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, cm_id->message);
+	return (struct mad){
+		.kind = kind,
+		.transaction = cm_id->transaction,
+		.local_id = cm_id->local_id,
+		.remote_id = cm_id->remote_id,
+	};
+}
+
+void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
+{
+	mad_write(mad, cm_id->message);
+	soft_cm_id_resend(cm_id);
 	cm_id->resends = 0;
 	if (states[cm_id->state].waits)
 		start_response_timer(cm_id);
@@ -341,7 +352,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id)
 
 void soft_cm_id_resend(struct soft_cm_id *cm_id)
 {
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, cm_id->message);
+	soft_cm_send_bytes(cm_id->cm, &cm_id->agreement.path, cm_id->message);
 }
 
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id)

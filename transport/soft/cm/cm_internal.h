@@ -96,7 +96,7 @@ struct soft_cm_id {
 	struct soft_endpoint *endpoint; /* NULL: destroyed */
 	enum cm_state state;
 	bool active;
-	bool peer_known;  /* remote_id, peer_guid and agreement.peer_qpn are set */
+	bool peer_known; /* remote_id, peer_guid and agreement.peer_qpn are set */
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint64_t peer_guid;
@@ -147,8 +147,10 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state);
 /* A message came in timewait. */
 void soft_cm_id_restart_timewait(struct soft_cm_id *cm_id);
 
-/* Sends cm_id->message, and resends it while the state waits for an answer. */
-void soft_cm_id_send(struct soft_cm_id *cm_id);
+/* A message from this cm_id, to be completed. */
+struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind);
+/* Sends a message, keeps it in cm_id->message, and resends it while the state waits for an answer. */
+void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad);
 /* One copy at once: the peer repeated the message that it answers. */
 void soft_cm_id_resend(struct soft_cm_id *cm_id);
 /* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
@@ -173,8 +175,12 @@ struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id,
 
 /* ---- cm.c ---- */
 
-/* From QP 1 to QP 1. The bytes are copied. */
-void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE]);
+/* From QP 1 to QP 1. */
+void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad);
+/* The bytes are copied. */
+void soft_cm_send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE]);
+/* A reply to a message without a cm_id, to be completed. */
+struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind);
 /* True if a connection may use that QPN. */
 bool soft_cm_is_qpn(uint32_t number);
 
@@ -212,7 +218,5 @@ void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received);
 /* Enters CM_REJECTED to make room, but sends no REJ before the peer sends RTU or REQ again. */
 void soft_cm_evict(struct soft_cm_id *cm_id);
 void soft_cm_send_drep(struct soft_cm_id *cm_id);
-/* Needs no cm_id. */
-void soft_cm_reply_drep(struct soft_cm *cm, const struct soft_path *path, const struct mad *dreq);
 
 #endif

@@ -20,36 +20,23 @@ enum {
 static void reject_req(struct soft_cm *cm, const struct soft_path *path, const struct mad *req, uint16_t reason,
 		       uint8_t information)
 {
-	uint8_t bytes[MAD_SIZE];
-	struct mad mad = {
-		.kind = MAD_REJ,
-		.transaction = req->transaction,
-		.remote_id = req->local_id,
-		.rej = {
-			.answered = MAD_ANSWERED_REQ,
-			.reason = reason,
-			.information_length = information ? 1 : 0,
-			.information = &information,
-		},
-	};
+	struct mad rej = soft_cm_reply(req, MAD_REJ);
 
-	mad_write(&mad, bytes);
-	soft_cm_send(cm, path, bytes);
+	rej.rej = (struct mad_rej){
+		.answered = MAD_ANSWERED_REQ,
+		.reason = reason,
+		.information_length = information ? 1 : 0,
+		.information = &information,
+	};
+	soft_cm_send(cm, path, &rej);
 }
 
 static void send_mra(const struct soft_cm_id *cm_id)
 {
-	uint8_t bytes[MAD_SIZE];
-	struct mad mad = {
-		.kind = MAD_MRA,
-		.transaction = cm_id->transaction,
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-		.mra = { .answered = MAD_ANSWERED_REQ, .service_timeout = MRA_SERVICE_TIMEOUT },
-	};
+	struct mad mra = soft_cm_id_mad(cm_id, MAD_MRA);
 
-	mad_write(&mad, bytes);
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, bytes);
+	mra.mra = (struct mad_mra){ .answered = MAD_ANSWERED_REQ, .service_timeout = MRA_SERVICE_TIMEOUT };
+	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &mra);
 }
 
 static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
@@ -218,36 +205,31 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 
 /* ---- REP ---- */
 
-static void write_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
+static void send_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_agreement *agreement = &cm_id->agreement;
 	int64_t rnr_retry = endpoint_option(&cm_id->endpoint->base, rnr_retry);
-	struct mad mad = {
-		.kind = MAD_REP,
-		.transaction = cm_id->transaction,
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-		.rep = {
-			.qpn = cm_id->local_qpn,
-			.starting_psn = agreement->rq_psn,
-			.responder_resources = (uint8_t)agreement->reads_in,
-			.initiator_depth = (uint8_t)agreement->reads_out,
-			.target_ack_delay = ACK_DELAY,
-			.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? CM_QP_RETRIES : rnr_retry),
-			.ca_guid = cm_id->cm->transport->guid,
-		},
-		.private_data = data,
-		.private_length = length,
-	};
+	struct mad rep = soft_cm_id_mad(cm_id, MAD_REP);
 
-	mad_write(&mad, cm_id->message);
+	rep.rep = (struct mad_rep){
+		.qpn = cm_id->local_qpn,
+		.starting_psn = agreement->rq_psn,
+		.responder_resources = (uint8_t)agreement->reads_in,
+		.initiator_depth = (uint8_t)agreement->reads_out,
+		.target_ack_delay = ACK_DELAY,
+		.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? CM_QP_RETRIES : rnr_retry),
+		.ca_guid = cm_id->cm->transport->guid,
+	};
+	rep.private_data = data;
+	rep.private_length = length;
+	soft_cm_id_send(cm_id, &rep);
 }
 
-enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, size_t length)
+enum outcome soft_cm_accept(struct endpoint *base, const void *data, size_t length)
 {
-	struct soft_transport *transport = soft_of(endpoint->base.transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	struct soft_cm_id *cm_id = endpoint->cm_id;
-	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int64_t ack_timeout = endpoint_option(base, ack_timeout);
 
 	/* The peer sent REJ meanwhile: its event is queued. */
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
@@ -256,11 +238,10 @@ enum outcome soft_cm_accept(struct soft_endpoint *endpoint, const void *data, si
 	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;
-	write_rep(cm_id, data, length);
 	soft_qp_connect(endpoint->qp, &cm_id->agreement);
 	soft_cm_id_enter(cm_id, CM_REP_SENT);
-	soft_cm_id_send(cm_id);
-	soft_schedule(transport);
+	send_rep(cm_id, data, length);
+	soft_schedule(cm_id->cm->transport);
 	return OUTCOME_OK;
 }
 

@@ -543,16 +543,6 @@ void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 		strcpy(text + used, ")");
 }
 
-int soft_socket_send_error(const struct soft_socket *socket)
-{
-	return socket->send_error;
-}
-
-bool soft_socket_mtu_exceeded(const struct soft_socket *socket)
-{
-	return socket->mtu_exceeded;
-}
-
 static void socket_close(struct soft_socket *socket)
 {
 	struct soft_socket **slot = &socket->transport->sockets;
@@ -582,21 +572,13 @@ void soft_sockets_close(struct soft_transport *transport)
 		socket_close(transport->sockets);
 }
 
-static bool change_membership(const struct soft_socket *socket, const struct address *local, bool join)
+static bool join_group(const struct soft_socket *socket, unsigned interface)
 {
-	if (socket->address.family == ADDRESS_IP4) {
-		struct ip_mreqn request = { .imr_ifindex = (int)interface_index(local) };
+	struct group_req request = { .gr_interface = interface };
+	int level = socket->address.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6;
 
-		memcpy(&request.imr_multiaddr, socket->address.bytes, 4);
-		memcpy(&request.imr_address, local->bytes, 4);
-		return !setsockopt(socket->fd, IPPROTO_IP, join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request,
-				   sizeof(request));
-	}
-	struct ipv6_mreq request = { .ipv6mr_interface = interface_index(local) };
-
-	memcpy(&request.ipv6mr_multiaddr, socket->address.bytes, 16);
-	return !setsockopt(socket->fd, IPPROTO_IPV6, join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP, &request,
-			   sizeof(request));
+	address_to_socket(&socket->address, &request.gr_group);
+	return !setsockopt(socket->fd, level, MCAST_JOIN_GROUP, &request, sizeof(request));
 }
 
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
@@ -615,7 +597,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 		socket = socket_open(transport, group, true);
 		if (!socket)
 			return socket_report_error(log, name, group, errno);
-		if (!change_membership(socket, &local->address, true)) {
+		if (!join_group(socket, interface)) {
 			error = errno;
 			log_errno(log, name, error, "joining the group");
 			socket_close(socket);

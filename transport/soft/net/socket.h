@@ -56,10 +56,6 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const struct l
 size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
 /* Returns how many packets the socket has dropped so far (SK_MEMINFO_DROPS); mostly for a full receive buffer. */
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
-/* Returns the errno with which this host rejects packets; 0 if it does not. */
-int soft_socket_send_error(const struct soft_socket *socket);
-/* Returns whether an ICMP error said that a packet exceeds a path's MTU. */
-bool soft_socket_mtu_exceeded(const struct soft_socket *socket);
 
 /*
  * Returns in *result the socket that receives a group's datagrams at a local address. The first call joins the group

@@ -5,7 +5,6 @@
 
 #include "transport/soft/qp/qp_internal.h"
 
-void datagram_post(struct soft_qp *qp, const struct work *work);
 /* Sends as many datagrams as one turn of the loop allows. They complete in the next turn. */
 void datagram_transmit(struct soft_qp *qp);
 void datagram_receive(struct soft_qp *qp, const struct address *from, const struct address *to,

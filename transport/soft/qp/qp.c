@@ -90,10 +90,10 @@ static struct soft_qp *qp_allocate(uint32_t sends, uint32_t receives)
 
 	if (!qp)
 		return NULL;
-	qp->requester.ring = (struct request *)(qp + 1);
-	qp->requester.capacity = sends;
-	qp->responder.ring = (struct receive *)(qp->requester.ring + sends);
-	qp->responder.capacity = receives;
+	qp->requester.requests = (struct request *)(qp + 1);
+	qp->requester.ring.capacity = sends;
+	qp->responder.receives = (struct receive *)(qp->requester.requests + sends);
+	qp->responder.ring.capacity = receives;
 	return qp;
 }
 
@@ -146,13 +146,13 @@ uint32_t soft_qp_qpn(const struct soft_qp *qp)
 
 static void qp_halt(struct soft_qp *qp, enum qp_state state)
 {
-	if (qp->requester.count && !qp->pprev_group)
+	if (qp->requester.ring.count)
 		qp->transport->busy_qps--;
 	qp->state = state;
 	loop_timer_stop(&qp->timer);
 	qp->requester.timer_at = 0;
-	qp->requester.count = 0;
-	qp->responder.count = 0;
+	qp->requester.ring.count = 0;
+	qp->responder.ring.count = 0;
 	qp->responder.resources_due = 0;
 	qp->sent_datagrams = 0;
 }
@@ -171,18 +171,13 @@ void soft_qp_stop(struct soft_qp *qp)
 	qp_halt(qp, state);
 }
 
-static bool is_probe_oldest(const struct requester *requester)
-{
-	return requester->count && requester->ring[requester->head].probe;
-}
-
 bool soft_qp_has_unacked_work(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	uint32_t index = qp->state == QP_RTS ? requester->count : 0;
+	uint32_t index = qp->state == QP_RTS ? requester->ring.count : 0;
 
 	while (index--) {
-		const struct request *request = &requester->ring[(requester->head + index) % requester->capacity];
+		const struct request *request = qp_request_at(requester, index);
 
 		if (!request->unsignalled && !request->probe)
 			return true;
@@ -289,25 +284,21 @@ static enum outcome post_error(const struct soft_qp *qp, const struct work *work
 static enum outcome post_receive(struct soft_qp *qp, const struct work *work)
 {
 	struct responder *responder = &qp->responder;
-	uint32_t slot = responder->head + responder->count;
 
-	if (responder->count == responder->capacity)
+	if (responder->ring.count == responder->ring.capacity)
 		return post_error(qp, work, ENOMEM);
-	if (slot >= responder->capacity)
-		slot -= responder->capacity;
-	responder->ring[slot] = (struct receive){
+	responder->receives[soft_ring_push(&responder->ring)] = (struct receive){
 		.memory = work->region->memory + work->offset,
 		.length = work->length,
 		.tag = work->tag,
 	};
-	responder->count++;
 	return OUTCOME_OK;
 }
 
 /* One slot is reserved for the probe, which is always the oldest request. */
 static bool is_send_ring_full(const struct requester *requester)
 {
-	return requester->count - is_probe_oldest(requester) == requester->capacity - 1;
+	return requester->ring.count - qp_is_probe_oldest(requester) == requester->ring.capacity - 1;
 }
 
 static enum outcome post_work(struct soft_qp *qp, const struct work *work)
@@ -328,10 +319,7 @@ static enum outcome post_work(struct soft_qp *qp, const struct work *work)
 		return post_error(qp, work, EMSGSIZE);
 	if (is_send_ring_full(&qp->requester))
 		return post_error(qp, work, ENOMEM);
-	if (group)
-		datagram_post(qp, work);
-	else
-		requester_post(qp, work);
+	requester_post(qp, work);
 	return OUTCOME_OK;
 }
 
@@ -464,7 +452,7 @@ void soft_qp_batch_end(struct soft_transport *transport)
 
 void soft_qp_probe(struct soft_qp *qp)
 {
-	if (qp->state == QP_RTS && !qp->requester.count)
+	if (qp->state == QP_RTS && !qp->requester.ring.count)
 		requester_probe(qp);
 }
 
@@ -485,7 +473,7 @@ static bool is_suspect_expired(struct soft_qp *qp)
 
 static bool is_probe_due(struct soft_qp *qp, int64_t now)
 {
-	if (qp->requester.count || now - qp->last_packet_at < qp->probe_interval)
+	if (qp->requester.ring.count || now - qp->last_packet_at < qp->probe_interval)
 		return false;
 	if (qp->probe_interval < PROBE_INTERVAL_MAX)
 		qp->probe_interval *= 2;

@@ -14,6 +14,7 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
+#include "transport/soft/base/ring.h"
 #include "transport/soft/qp/qp.h"
 
 enum qp_state {
@@ -58,11 +59,9 @@ struct receive {
  * The times are of the loop's clock in nanoseconds.
  */
 struct requester {
-	struct request *ring; /* send_depth + 1: one for the probe */
-	uint32_t capacity;
-	uint32_t head; /* the oldest incomplete request */
-	uint32_t count;
-	uint32_t next_request; /* the request of next_psn, counted from head */
+	struct request *requests; /* send_depth + 1: one for the probe */
+	struct soft_ring ring;	  /* the incomplete ones */
+	uint32_t next_request;	  /* the request of next_psn, counted from the oldest */
 
 	uint32_t unacked_psn; /* oldest without acknowledgement; of a READ: without response */
 	uint32_t next_psn;    /* sent next */
@@ -134,10 +133,8 @@ struct resource {
 };
 
 struct responder {
-	struct receive *ring;
-	uint32_t capacity;
-	uint32_t head;
-	uint32_t count;
+	struct receive *receives;
+	struct soft_ring ring;
 
 	uint32_t epsn;
 	uint32_t acked_psn; /* the PSN of the last ACK */
@@ -197,6 +194,22 @@ struct soft_qp {
 	struct responder responder;
 	struct loop_timer timer; /* of the requester, or of sent datagrams */
 };
+
+/* Counted from the oldest. */
+static inline struct request *qp_request_at(const struct requester *requester, uint32_t index)
+{
+	return &requester->requests[soft_ring_at(&requester->ring, index)];
+}
+
+static inline bool qp_is_probe_oldest(const struct requester *requester)
+{
+	return requester->ring.count && qp_request_at(requester, 0)->probe;
+}
+
+static inline struct receive *qp_oldest_receive(const struct responder *responder)
+{
+	return &responder->receives[responder->ring.head];
+}
 
 /* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);

@@ -80,7 +80,7 @@ static void set_deadline(struct soft_qp *qp, int64_t deadline)
 static int64_t limited_ack_timeout(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	bool probing = requester->count && (requester->ring[requester->head].probe || qp->suspected_at);
+	bool probing = qp_is_probe_oldest(requester) || (requester->ring.count && qp->suspected_at);
 	bool clamped = probing && (!qp->ack_timeout || qp->ack_timeout > PROBE_ACK_TIMEOUT);
 
 	return clamped ? PROBE_ACK_TIMEOUT : qp->ack_timeout;

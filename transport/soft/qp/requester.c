@@ -49,20 +49,12 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 		requester->read_slice = requester->cwnd_max;
 }
 
-/* Counted from the oldest. */
-static struct request *request_at(struct requester *requester, uint32_t index)
-{
-	uint32_t slot = requester->head + index;
-
-	return &requester->ring[slot < requester->capacity ? slot : slot - requester->capacity];
-}
-
 static struct request *push_request(struct soft_qp *qp, uint32_t length)
 {
 	struct requester *requester = &qp->requester;
-	struct request *request = request_at(requester, requester->count++);
+	struct request *request = &requester->requests[soft_ring_push(&requester->ring)];
 
-	qp->transport->busy_qps += requester->count == 1;
+	qp->transport->busy_qps += requester->ring.count == 1;
 	*request = (struct request){
 		.length = length,
 		.psn = requester->end_psn,
@@ -201,8 +193,8 @@ void requester_transmit(struct soft_qp *qp)
 
 	if (qp->state != QP_RTS || requester->rnr_waiting)
 		return;
-	while (requester->next_request < requester->count) {
-		const struct request *request = request_at(requester, requester->next_request);
+	while (requester->next_request < requester->ring.count) {
+		const struct request *request = qp_request_at(requester, requester->next_request);
 		uint32_t index = (requester->next_psn - request->psn) & PSN_MASK;
 
 		if (!(request->kind == WORK_READ ? send_read : send_packet)(qp, request, index))
@@ -233,10 +225,10 @@ static void requester_fail(struct soft_qp *qp, const struct request *request, en
 static void fail_oldest(struct soft_qp *qp, enum completion_status status, unsigned raw)
 {
 	struct requester *requester = &qp->requester;
-	const struct request *request = request_at(requester, 0);
+	const struct request *request = qp_request_at(requester, 0);
 
-	if (request->probe && requester->count > 1)
-		request = request_at(requester, 1);
+	if (request->probe && requester->ring.count > 1)
+		request = qp_request_at(requester, 1);
 	requester_fail(qp, request, status, raw);
 }
 
@@ -247,15 +239,14 @@ void requester_retries_exhausted(struct soft_qp *qp)
 
 /* ---- replies ---- */
 
-static void complete_oldest(struct soft_qp *qp)
+void requester_complete_oldest(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	const struct request *request = request_at(requester, 0);
+	const struct request *request = qp_request_at(requester, 0);
 	struct completion completion = { .kind = (enum work_kind)request->kind, .tag = request->tag };
 
-	if (++requester->head == requester->capacity)
-		requester->head = 0;
-	qp->transport->busy_qps -= !--requester->count;
+	soft_ring_pop(&requester->ring);
+	qp->transport->busy_qps -= !requester->ring.count;
 	if (requester->next_request)
 		requester->next_request--;
 	if (!request->unsignalled && !request->probe)
@@ -269,7 +260,7 @@ static bool ack_requests(struct soft_qp *qp, uint32_t psn)
 	uint32_t old_unacked_psn = requester->unacked_psn;
 
 	while (psn_before(requester->unacked_psn, psn)) {
-		const struct request *request = request_at(requester, 0);
+		const struct request *request = qp_request_at(requester, 0);
 		uint32_t end = psn_add(request->psn, request->packets);
 
 		if (request->kind == WORK_READ)
@@ -279,7 +270,7 @@ static bool ack_requests(struct soft_qp *qp, uint32_t psn)
 			break;
 		}
 		requester->unacked_psn = end;
-		complete_oldest(qp);
+		requester_complete_oldest(qp);
 	}
 	if (requester->unacked_psn != old_unacked_psn)
 		recovery_progress(qp, old_unacked_psn);
@@ -289,8 +280,8 @@ static bool ack_requests(struct soft_qp *qp, uint32_t psn)
 /* The request that owns a PSN, which must not be before unacked_psn. */
 static const struct request *find_request(struct requester *requester, uint32_t psn)
 {
-	for (uint32_t index = 0; index < requester->count; index++) {
-		const struct request *request = request_at(requester, index);
+	for (uint32_t index = 0; index < requester->ring.count; index++) {
+		const struct request *request = qp_request_at(requester, index);
 
 		if (psn_before(psn, psn_add(request->psn, request->packets)))
 			return request;
@@ -325,7 +316,7 @@ static void read_response_received(struct soft_qp *qp, const struct packet *pack
 	    !psn_before(requester->next_psn, requester->unacked_psn))
 		requester->outstanding_reads--;
 	if (index + 1 == request->packets)
-		complete_oldest(qp);
+		requester_complete_oldest(qp);
 	recovery_progress(qp, old_unacked_psn);
 }
 

@@ -17,4 +17,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet);
 /* Fails the oldest work. */
 void requester_retries_exhausted(struct soft_qp *qp);
 
+/* The oldest request is done: reports its completion, unless it is unsignalled. */
+void requester_complete_oldest(struct soft_qp *qp);
+
 #endif

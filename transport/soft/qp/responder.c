@@ -76,20 +76,18 @@ static bool may_access(struct soft_qp *qp, const struct packet *packet, unsigned
 				access);
 }
 
-static void complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
+void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
 {
-	struct responder *responder = &qp->responder;
 	struct completion completion = {
 		.kind = WORK_RECEIVE,
-		.tag = responder->ring[responder->head].tag,
+		.tag = qp_oldest_receive(&qp->responder)->tag,
 		.length = length,
 		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
 		.immediate = packet->immediate,
+		.source_qpn = packet->datagram.source,
 	};
 
-	if (++responder->head == responder->capacity)
-		responder->head = 0;
-	responder->count--;
+	soft_ring_pop(&qp->responder.ring);
 	soft_complete(qp->endpoint, &completion, 0);
 }
 
@@ -98,9 +96,9 @@ static void complete_receive(struct soft_qp *qp, const struct packet *packet, ui
 static bool execute_send(struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
 	struct responder *responder = &qp->responder;
-	const struct receive *receive = &responder->ring[responder->head];
+	const struct receive *receive = qp_oldest_receive(responder);
 
-	if (!responder->count) {
+	if (!responder->ring.count) {
 		schedule_rnr_nak(qp);
 		return false;
 	}
@@ -114,7 +112,7 @@ static bool execute_send(struct soft_qp *qp, const struct packet *packet, unsign
 		bytes_copy(receive->memory + responder->offset, packet->payload, packet->length);
 	responder->offset += (uint32_t)packet->length;
 	if (form & FORM_LAST)
-		complete_receive(qp, packet, responder->offset);
+		responder_complete_receive(qp, packet, responder->offset);
 	return true;
 }
 
@@ -123,7 +121,7 @@ static bool execute_write(struct soft_qp *qp, const struct packet *packet, unsig
 	struct responder *responder = &qp->responder;
 	uint8_t *target;
 
-	if ((form & FORM_IMMEDIATE) && !responder->count) {
+	if ((form & FORM_IMMEDIATE) && !responder->ring.count) {
 		schedule_rnr_nak(qp);
 		return false;
 	}
@@ -154,7 +152,7 @@ static bool execute_write(struct soft_qp *qp, const struct packet *packet, unsig
 	responder->write.address += packet->length;
 	responder->write.bytes_left -= (uint32_t)packet->length;
 	if (form & FORM_IMMEDIATE)
-		complete_receive(qp, packet, 0);
+		responder_complete_receive(qp, packet, 0);
 	return true;
 }
 
@@ -459,8 +457,7 @@ static void report_fatal(struct soft_qp *qp)
 	if (responder->cause)
 		qp_fail_connection(qp, responder->cause, "NAK", syndrome_value(responder->syndrome));
 	else
-		qp_fail_work(qp, WORK_RECEIVE, responder->ring[responder->head].tag, COMPLETION_LENGTH,
-			     RAW_LOCAL_LENGTH);
+		qp_fail_work(qp, WORK_RECEIVE, qp_oldest_receive(responder)->tag, COMPLETION_LENGTH, RAW_LOCAL_LENGTH);
 	qp->state = QP_NAK_SENT;
 }
 

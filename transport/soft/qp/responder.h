@@ -12,4 +12,7 @@ bool responder_reply(struct soft_qp *qp);
 /* Sends the last ACKs before the queue pair enters QP_DRAINING. */
 void responder_drain(struct soft_qp *qp);
 
+/* The oldest receive has that many bytes, of which the packet has the last. */
+void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length);
+
 #endif

@@ -177,10 +177,6 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	struct address peer = *destination;
 	enum outcome outcome;
 
-	if (destination->family == ADDRESS_GID) {
-		log_error(base->log, base->name, "native InfiniBand addresses need InfiniBand: soft has IP only");
-		return OUTCOME_USAGE;
-	}
 	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
 		set_loopback(&peer);

@@ -9,13 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Sets name to "socket:[INODE]" of the socket bound to address. Returns false if there is none. */
-static bool port_owner_find_socket(const struct address *address, char name[32])
+/* Of a line from the local address on: remote address, state, queues, timer, retransmits, user, time-out, inode. */
+static const char *find_inode(const char *text)
+{
+	for (unsigned field = 0; field < 8; field++) {
+		text += strspn(text, " ");
+		text += strcspn(text, " ");
+	}
+	return text + strspn(text, " ");
+}
+
+bool soft_port_socket(const struct address *address, char name[PORT_OWNER_NAME_SIZE])
 {
 	bool ip4 = address->family == ADDRESS_IP4;
 	FILE *table = fopen(ip4 ? "/proc/net/udp" : "/proc/net/udp6", "re");
 	char line[256], pattern[48] = " ";
-	bool found = false;
+	const char *found = NULL;
 
 	if (!table)
 		return false;
@@ -26,23 +35,19 @@ static bool port_owner_find_socket(const struct address *address, char name[32])
 		snprintf(pattern + 1 + 2 * at, 9, "%08" PRIX32, word);
 	}
 	strcat(pattern, ":12B7 ");
-	while (!found && fgets(line, sizeof(line), table)) {
-		const char *rest = strstr(line, pattern);
-		uint64_t inode;
-
-		/* local remote state queues timer retransmits uid timeout inode */
-		if (rest && sscanf(rest, "%*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &inode) == 1) {
-			snprintf(name, 32, "socket:[%" PRIu64 "]", inode);
-			found = true;
-		}
-	}
+	while (!found && fgets(line, sizeof(line), table))
+		found = strstr(line, pattern);
 	fclose(table);
+	if (found) {
+		found = find_inode(found);
+		snprintf(name, PORT_OWNER_NAME_SIZE, "socket:[%.*s]", (int)strcspn(found, " "), found);
+	}
 	return found;
 }
 
 static bool port_owner_has_descriptor(const char *process, const char *name)
 {
-	char path[64], target[32];
+	char path[64], target[PORT_OWNER_NAME_SIZE];
 	struct dirent *entry;
 	bool found = false;
 	DIR *directory;
@@ -62,8 +67,8 @@ static bool port_owner_has_descriptor(const char *process, const char *name)
 
 int soft_port_owner(const struct address *address)
 {
-	char name[32];
-	DIR *directory = port_owner_find_socket(address, name) ? opendir("/proc") : NULL;
+	char name[PORT_OWNER_NAME_SIZE];
+	DIR *directory = soft_port_socket(address, name) ? opendir("/proc") : NULL;
 	struct dirent *entry;
 	int pid = 0;
 

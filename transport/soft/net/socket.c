@@ -201,16 +201,10 @@ static struct soft_socket *socket_find(struct soft_transport *transport, const s
 /* The kernel's soft-RoCE binds the any address when its module is loaded. */
 static bool rxe_holds_port(void)
 {
-	FILE *table = access("/sys/module/rdma_rxe", F_OK) ? NULL : fopen("/proc/net/udp", "re");
-	char line[256];
-	bool held = false;
+	static const struct address any = { .family = ADDRESS_IP4 };
+	char name[PORT_OWNER_NAME_SIZE];
 
-	if (!table)
-		return false;
-	while (!held && fgets(line, sizeof(line), table))
-		held = strstr(line, " 00000000:12B7 ") != NULL;
-	fclose(table);
-	return held;
+	return !access("/sys/module/rdma_rxe", F_OK) && soft_port_socket(&any, name);
 }
 
 static enum outcome socket_outcome(int error)
@@ -488,10 +482,6 @@ enum outcome soft_socket_listen(struct soft_transport *transport, const struct l
 {
 	struct soft_socket *socket;
 
-	if (address->family == ADDRESS_GID) {
-		log_error(log, name, "native InfiniBand addresses need InfiniBand: soft has IP only");
-		return OUTCOME_USAGE;
-	}
 	return address_is_any(address) ? listen_on_all_local(transport, log, name, address)
 				       : socket_get(transport, log, name, address, &socket);
 }

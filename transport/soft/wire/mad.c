@@ -50,13 +50,13 @@ struct field {
 	uint8_t byte;
 	uint8_t bit;
 	uint8_t bits;
+	uint8_t size;
 	uint16_t offset; /* in struct mad */
-	uint16_t size;
 };
 
 #define KIND(name)			     (1u << (MAD_##name - MAD_REQ))
-#define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, offsetof(struct mad, value), SIZE(value) }
-#define SIZE(value)			     (uint16_t)sizeof(((struct mad *)NULL)->value)
+#define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, SIZE(value), offsetof(struct mad, value) }
+#define SIZE(value)			     (uint8_t)sizeof(((struct mad *)NULL)->value)
 #define EVERY_KIND			     0xffff
 #define WITH_REMOTE_ID			     (EVERY_KIND & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
 

@@ -98,6 +98,7 @@ void qp_close(void)
 {
 	testbed.completed = NULL;
 	for (size_t index = 0; index < HOSTS; index++) {
+		testbed.hosts[index].transport->endpoints = NULL; /* the test's own */
 		stack_close(testbed.hosts[index].transport);
 		loop_timer_stop(&testbed.hosts[index].report_timer);
 		free(testbed.hosts[index].reported);
@@ -212,6 +213,10 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 	endpoint->base.options.send_depth = sends;
 	endpoint->base.options.receive_depth = receives;
 	strcpy(endpoint->base.name, "peer");
+	if (kind == ENDPOINT_GROUP) {
+		endpoint->next = host->transport->endpoints;
+		host->transport->endpoints = endpoint;
+	}
 	assert_int_equal(soft_qp_create(endpoint), OUTCOME_OK);
 	assert_int_equal(endpoint->base.qpn, soft_qp_qpn(endpoint->qp));
 }

@@ -140,8 +140,10 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 	}
 }
 
-void soft_deliver(struct soft_transport *transport)
+bool soft_deliver(struct soft_transport *transport)
 {
+	bool replies_left;
+
 	/* First: after a completion its memory may change, and a retransmission from it may still be queued. */
 	soft_flush(transport);
 	deliver_queued(transport->queue);
@@ -150,6 +152,7 @@ void soft_deliver(struct soft_transport *transport)
 		fail_no_memory(transport->endpoints);
 		fail_no_memory(transport->listeners);
 	}
-	soft_qp_batch_end(transport);
+	replies_left = soft_qp_batch_end(transport);
 	soft_flush(transport);
+	return replies_left;
 }

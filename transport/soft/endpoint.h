@@ -30,6 +30,6 @@ enum outcome soft_join(struct endpoint *endpoint, void *context);
 enum outcome soft_leave_group(struct endpoint *endpoint);
 
 /* delivery.c */
-void soft_deliver(struct soft_transport *transport);
+bool soft_deliver(struct soft_transport *transport);
 
 #endif

@@ -237,10 +237,11 @@ void soft_callback_begin(struct soft_transport *transport)
 void soft_callback_end(struct soft_transport *transport)
 {
 	struct soft_queue *queue = transport->queue;
+	bool replies_left;
 
-	transport->handlers->deliver(transport);
+	replies_left = transport->handlers->deliver(transport);
 	queue->depth--;
-	if (queue->first || queue->ring.count || transport->no_memory)
+	if (replies_left || queue->first || queue->ring.count || transport->no_memory)
 		soft_schedule(transport);
 }
 

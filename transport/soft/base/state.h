@@ -25,8 +25,11 @@ struct soft_path;
 
 /* What a layer reports to those above it. Everything else is a call down. */
 struct soft_handlers {
-	/* soft_callback_end(): delivers what is queued, acknowledges received packets and sends. */
-	void (*deliver)(struct soft_transport *transport);
+	/*
+	 * soft_callback_end(): delivers what is queued, acknowledges received packets and sends. Returns whether some
+	 * replies are left for the next turn of the loop.
+	 */
+	bool (*deliver)(struct soft_transport *transport);
 	/* The timer of soft_reap_later(). */
 	void (*reap)(void *transport);
 	/* net: a packet from that address; icrc must be confirmed before the packet has any effect. */

@@ -37,8 +37,6 @@ struct soft_qp_table {
 	struct soft_number_keys qpn_keys;
 	uint32_t qpn_counter;
 	struct soft_qp *scheduled, **scheduled_end; /* with a reply to send */
-	struct soft_qp *group_qps;
-	struct loop_timer reply_timer; /* for READ responses beyond the last turn's limit */
 	struct loop_timer keepalive_timer;
 	bool keepalive_running;
 	size_t keepalive_start; /* the bucket of by_qpn with which the next period begins */
@@ -65,7 +63,6 @@ void soft_qp_table_close(struct soft_qp_table *table)
 {
 	if (!table)
 		return;
-	loop_timer_stop(&table->reply_timer);
 	loop_timer_stop(&table->keepalive_timer);
 	soft_table_close(&table->by_qpn);
 	free(table);
@@ -80,6 +77,11 @@ static uint32_t qpn_allocate(struct soft_qp_table *table)
 		qpn = soft_number_permute(&table->qpn_keys, QPN_HALF_BITS, table->qpn_counter++);
 	while (qpn < QPN_FIRST || qpn > QPN_LAST || soft_table_find(&table->by_qpn, qpn));
 	return qpn;
+}
+
+static bool is_group(const struct soft_qp *qp)
+{
+	return qp->endpoint->base.kind == ENDPOINT_GROUP;
 }
 
 /* One allocation for the queue pair and both rings. */
@@ -124,14 +126,8 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	qp->transport = transport;
 	qp->endpoint = endpoint;
 	soft_table_insert(&table->by_qpn, &qp->by_qpn, qpn_allocate(table), qp);
-	if (endpoint->base.kind == ENDPOINT_GROUP) {
+	if (is_group(qp))
 		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
-		qp->next_group = table->group_qps;
-		qp->pprev_group = &table->group_qps;
-		if (table->group_qps)
-			table->group_qps->pprev_group = &qp->next_group;
-		table->group_qps = qp;
-	}
 	endpoint->qp = qp;
 	endpoint->base.qpn = soft_qp_qpn(qp);
 	return OUTCOME_OK;
@@ -209,11 +205,6 @@ void soft_qp_destroy(struct soft_qp *qp)
 	qp_halt(qp, QP_ERROR);
 	qp_cancel_reply(table, qp);
 	soft_table_remove(&table->by_qpn, &qp->by_qpn);
-	if (qp->pprev_group) {
-		*qp->pprev_group = qp->next_group;
-		if (qp->next_group)
-			qp->next_group->pprev_group = qp->pprev_group;
-	}
 	qp->endpoint->qp = NULL;
 	qp->endpoint->base.qpn = 0;
 	free(qp);
@@ -303,7 +294,7 @@ static bool is_send_ring_full(const struct requester *requester)
 
 static enum outcome post_work(struct soft_qp *qp, const struct work *work)
 {
-	bool group = qp->endpoint->base.kind == ENDPOINT_GROUP;
+	bool group = is_group(qp);
 	uint32_t longest = group ? qp->path.mtu : SOFT_LONGEST_MESSAGE;
 
 	/* As with the verbs backend, work for a failed queue pair is dropped without completion. */
@@ -331,7 +322,7 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 
 	for (size_t index = 0; index < count && !outcome; index++)
 		outcome = post_work(qp, &work[index]);
-	if (qp->endpoint->base.kind == ENDPOINT_GROUP) {
+	if (is_group(qp)) {
 		datagram_transmit(qp);
 	} else {
 		qp->probe_interval = PROBE_INTERVAL_MIN;
@@ -352,7 +343,7 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY)
 		return;
-	if (qp->endpoint->base.kind == ENDPOINT_GROUP) {
+	if (is_group(qp)) {
 		if ((form & FORM_DATAGRAM) && icrc_confirm(icrc))
 			datagram_receive(qp, from, &qp->path.local, packet);
 		return;
@@ -372,7 +363,7 @@ static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct
 {
 	const struct soft_qp *sender = soft_table_find(&table->by_qpn, qpn);
 
-	return sender && sender->pprev_group && sender->endpoint->base.options.no_loopback &&
+	return sender && is_group(sender) && sender->endpoint->base.options.no_loopback &&
 	       address_same_host(&sender->path.local, from);
 }
 
@@ -384,9 +375,9 @@ void soft_qp_receive_group(struct soft_transport *transport, const struct soft_s
 	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY ||
 	    is_unwanted_loopback(table, from, packet->datagram.source) || !icrc_confirm(icrc))
 		return;
-	for (struct soft_qp *qp = table->group_qps; qp; qp = qp->next_group)
-		if (qp->state == QP_RTR && qp->endpoint->group_socket == socket)
-			datagram_receive(qp, from, &qp->path.peer, packet);
+	for (struct soft_endpoint *member = transport->endpoints; member; member = member->next)
+		if (member->group_socket == socket && member->qp && member->qp->state == QP_RTR)
+			datagram_receive(member->qp, from, &socket->address, packet);
 }
 
 void qp_packet_received(struct soft_qp *qp)
@@ -417,22 +408,12 @@ void qp_schedule_reply(struct soft_qp *qp)
 	table->scheduled_end = &qp->next_scheduled;
 }
 
-static void reply_timer_expired(void *context)
-{
-	struct soft_qp_table *table = context;
-
-	soft_callback_begin(table->transport);
-	soft_callback_end(table->transport);
-}
-
-void soft_qp_batch_end(struct soft_transport *transport)
+bool soft_qp_batch_end(struct soft_transport *transport)
 {
 	struct soft_qp_table *table = transport->qps;
 	struct soft_qp *qp = table->scheduled;
 
 	table->now = 0;
-	if (!qp)
-		return;
 	table->scheduled = NULL;
 	table->scheduled_end = &table->scheduled;
 	while (qp) {
@@ -443,9 +424,8 @@ void soft_qp_batch_end(struct soft_transport *transport)
 			qp_schedule_reply(qp);
 		qp = next;
 	}
-	if (table->scheduled)
-		loop_timer_start(transport->base.loop, &table->reply_timer, 0, reply_timer_expired, table);
 	table->now = 0;
+	return table->scheduled;
 }
 
 /* ---- keepalive ---- */

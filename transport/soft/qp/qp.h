@@ -65,8 +65,8 @@ void soft_qp_table_close(struct soft_qp_table *table);
 
 /*
  * Replies to the packets received since the last call: acknowledgements, and a limited number of READ responses for
- * each queue pair. The rest follows in the next turn of the loop.
+ * each queue pair. Returns whether some are left for the next turn of the loop.
  */
-void soft_qp_batch_end(struct soft_transport *transport);
+bool soft_qp_batch_end(struct soft_transport *transport);
 
 #endif

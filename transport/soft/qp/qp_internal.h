@@ -181,8 +181,7 @@ struct soft_qp {
 	bool packet_received; /* at least one valid packet */
 	bool drop_sends;      /* a group's on the loopback interface with no_loopback: nobody may receive them */
 	struct soft_qp *next_scheduled;
-	struct soft_qp *next_group, **pprev_group; /* in the table's group_qps; NULL for a connection */
-	int64_t ack_timeout;			   /* nanoseconds; 0: no time-out */
+	int64_t ack_timeout; /* nanoseconds; 0: no time-out */
 	int64_t last_packet_at;
 	int64_t probe_interval; /* silence before the next probe */
 	int64_t suspected_at;	/* the time of the ICMP error; 0: none since the last packet of the peer */

@@ -9,9 +9,13 @@
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
 
+enum {
+	STATUS_TEXT_MAX = 96
+};
+
 static void report_completion(const struct soft_completion *queued)
 {
-	char text[SOFT_CAUSE_MAX + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char text[STATUS_TEXT_MAX + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	enum completion_status status = queued->completion.status;
 	bool is_errno = status == COMPLETION_OTHER;
 

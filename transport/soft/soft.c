@@ -72,6 +72,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
 	transport->handlers = &soft_handlers;
+	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
 	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transport/soft/base/queue.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +119,7 @@ static void queue_failure(struct soft_endpoint *endpoint, const struct failure *
 
 	if (!event)
 		return;
-	snprintf(event->cause, sizeof(event->cause), "%s", cause);
+	event->cause = cause;
 	event->error = failure->kind;
 	event->code_name = failure->code_name;
 	event->code = failure->code;

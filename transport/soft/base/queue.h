@@ -9,10 +9,6 @@
 
 #include "transport/soft/base/state.h"
 
-enum {
-	SOFT_CAUSE_MAX = 96,
-};
-
 enum soft_event_kind {
 	SOFT_EVENT_REQUESTED = 1,
 	SOFT_EVENT_ESTABLISHED,
@@ -25,7 +21,7 @@ struct soft_event {
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
-	char cause[SOFT_CAUSE_MAX]; /* of SOFT_EVENT_FAILED */
+	const char *cause; /* of SOFT_EVENT_FAILED */
 	enum error_kind error;
 	const char *code_name;
 	int code;
@@ -57,7 +53,7 @@ void soft_reap_later(struct soft_transport *transport);
 
 /*
  * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
- * ("errno"), which are logged at delivery. Without them (soft_event_queue()) nothing is logged.
+ * ("errno"), which are constant texts and logged at delivery. Without them (soft_event_queue()) nothing is logged.
  */
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

@@ -192,7 +192,6 @@ static void add_control(struct msghdr *header, struct message *message, int leve
 	header->msg_controllen = (socklen_t)(used + CMSG_SPACE(size));
 }
 
-/* Runs again for every packet that joins the message. */
 static void fill_header(struct soft_packet_io *packet_io, struct message *message, struct msghdr *header)
 {
 	uint16_t segment = (uint16_t)message->segment;
@@ -300,6 +299,8 @@ void soft_flush(struct soft_transport *transport)
 	bool tried = false;
 	size_t sent = 0;
 
+	for (size_t index = 0; index < packet_io->message_count; index++)
+		fill_header(packet_io, &packet_io->messages[index], &packet_io->headers[index].msg_hdr);
 	while (sent < packet_io->message_count) {
 		struct message *message = &packet_io->messages[sent];
 		unsigned ready = count_sendable(packet_io, sent);
@@ -392,7 +393,6 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	if (!copied && packet->length)
 		add_element(packet_io, message, packet->payload, packet->length);
 	add_element(packet_io, message, trailer, pad + ICRC_SIZE);
-	fill_header(packet_io, message, &packet_io->headers[packet_io->message_count - 1].msg_hdr);
 	soft_schedule(transport);
 }
 

@@ -98,7 +98,6 @@ bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 		struct address address;
 
 		if (entry->ifa_addr &&
-		    (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6) &&
 		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
 		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
 			break;
@@ -406,7 +405,6 @@ static int open_all_local(struct soft_transport *transport, const struct address
 		struct address address;
 
 		if (!entry->ifa_addr ||
-		    (entry->ifa_addr->sa_family != AF_INET && entry->ifa_addr->sa_family != AF_INET6) ||
 		    !address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address))
 			continue;
 		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
@@ -444,7 +442,7 @@ static void watch_addresses(struct soft_transport *transport)
 	struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
 	int fd;
 
-	if (transport->addresses_watched)
+	if (transport->addresses_fd >= 0)
 		return;
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&groups, sizeof(groups))) {
@@ -454,7 +452,6 @@ static void watch_addresses(struct soft_transport *transport)
 		return;
 	}
 	transport->addresses_fd = fd;
-	transport->addresses_watched = true;
 	loop_io_start(transport->base.loop, &transport->addresses_changed, fd, addresses_changed, transport);
 }
 
@@ -553,11 +550,11 @@ static void socket_close(struct soft_socket *socket)
 
 void soft_sockets_close(struct soft_transport *transport)
 {
-	if (transport->addresses_watched) {
+	if (transport->addresses_fd >= 0) {
 		loop_io_stop(&transport->addresses_changed);
 		close(transport->addresses_fd);
 	}
-	transport->addresses_watched = false;
+	transport->addresses_fd = -1;
 	while (transport->sockets)
 		socket_close(transport->sockets);
 }

@@ -79,7 +79,7 @@ static uint32_t qpn_allocate(struct soft_qp_table *table)
 	return qpn;
 }
 
-static bool is_group(const struct soft_qp *qp)
+static bool is_group_qp(const struct soft_qp *qp)
 {
 	return qp->endpoint->base.kind == ENDPOINT_GROUP;
 }
@@ -126,7 +126,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	qp->transport = transport;
 	qp->endpoint = endpoint;
 	soft_table_insert(&table->by_qpn, &qp->by_qpn, qpn_allocate(table), qp);
-	if (is_group(qp))
+	if (is_group_qp(qp))
 		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
 	endpoint->qp = qp;
 	endpoint->base.qpn = soft_qp_qpn(qp);
@@ -294,7 +294,7 @@ static bool is_send_ring_full(const struct requester *requester)
 
 static enum outcome post_work(struct soft_qp *qp, const struct work *work)
 {
-	bool group = is_group(qp);
+	bool group = is_group_qp(qp);
 	uint32_t longest = group ? qp->path.mtu : SOFT_LONGEST_MESSAGE;
 
 	/* As with the verbs backend, work for a failed queue pair is dropped without completion. */
@@ -322,7 +322,7 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 
 	for (size_t index = 0; index < count && !outcome; index++)
 		outcome = post_work(qp, &work[index]);
-	if (is_group(qp)) {
+	if (is_group_qp(qp)) {
 		datagram_transmit(qp);
 	} else {
 		qp->probe_interval = PROBE_INTERVAL_MIN;
@@ -343,7 +343,7 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY)
 		return;
-	if (is_group(qp)) {
+	if (is_group_qp(qp)) {
 		if ((form & FORM_DATAGRAM) && icrc_confirm(icrc))
 			datagram_receive(qp, from, &qp->path.local, packet);
 		return;
@@ -363,7 +363,7 @@ static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct
 {
 	const struct soft_qp *sender = soft_table_find(&table->by_qpn, qpn);
 
-	return sender && is_group(sender) && sender->endpoint->base.options.no_loopback &&
+	return sender && is_group_qp(sender) && sender->endpoint->base.options.no_loopback &&
 	       address_same_host(&sender->path.local, from);
 }
 

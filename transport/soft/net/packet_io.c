@@ -23,8 +23,8 @@
 #include "transport/soft/net/icrc_state.h"
 
 enum {
-	RECEIVE_BATCH = 16,
-	RECEIVE_ROUNDS = 8,   /* batches per loop iteration: a flood must not delay the timers */
+	RECEIVE_BATCH = 8,
+	RECEIVE_ROUNDS = 16,  /* batches per loop iteration: a flood must not delay the timers */
 	RECEIVE_SIZE = 65536, /* bytes of the longest UDP_GRO message */
 	SEND_BATCH = 64,      /* packets queued */
 	SEGMENTS_MAX = 64,    /* per message: Linux's UDP_MAX_SEGMENTS */

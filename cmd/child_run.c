@@ -43,8 +43,7 @@ static enum outcome parse(struct child_run *run, const char *arguments, const st
 	snprintf(run->arguments, sizeof(run->arguments), "%s %s --timeout %s", command->name, arguments,
 		 values->timeout);
 	count = split_arguments(run, words, values);
-	outcome = options_parse(command->options, command->rules, &environment->log, count, words, run->options,
-				&environment->given);
+	outcome = options_parse(command->options, &environment->log, count, words, run->options, &environment->given);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
 	return outcome;

@@ -24,7 +24,6 @@ struct command {
 	const char *summary;  /* half a line for --help and the man page */
 	const char *synopsis; /* the lines of "Usage:" without the name, each ending in a newline */
 	const struct option *options;
-	const struct option_rule *rules;
 	size_t options_size;
 	bool linked;		/* symlinks.sh makes a link with its name */
 	bool chooses_transport; /* start() opens environment->transport, not run.c */

@@ -38,43 +38,49 @@ extern const struct option spin_option_table[];	      /* of commands that call c
 extern const struct option endpoint_option_table[];   /* of rping, ucmatose and mckey */
 extern const struct option connection_option_table[]; /* of rping and ucmatose */
 
-/* The rules of these rows. A command's rules end with one of these tables, with OPTION_MORE_RULES. */
-extern const struct option_rule common_rules[];
-extern const struct option_rule spin_rules[];
-extern const struct option_rule endpoint_rules[];
+/*
+ * The .tags of rows. A command's option that selects the role (-s) has them in its .needed_by or .excluded_by; a sender
+ * of mckey is also its client.
+ */
+enum {
+	FOR_CLIENT = 1,
+	FOR_SERVER = 2,
+	FOR_SENDER = 4,
+	FOR_ANOTHER = 8, /* needs another option of its command: --max-connected needs --persistent */
+};
+
+/* The .exclusive of rows: what only one option may set. */
+enum {
+	ONE_OUTPUT = 1,
+	NO_HISTOGRAM = 2,
+	ONE_SPIN = 4,
+	ONE_FAMILY = 8,
+	ONE_SERVICE = 16,
+	ONE_PACE = 32,
+	ONE_END = 64,
+	ONE_GROUP = 128,
+};
 
 /* Rows with letters or texts that differ between commands. */
 /* clang-format off */
 #define TRANSPORT_OPTION(type, default_text) \
-	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, .argument = "NAME", \
+	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, "NAME", "", "", \
 		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 over a UDP socket)", default_text))
 #define DEBUG_OPTION(type, letter) \
-	OPTION_ROW(OPTION_FLAG, letter, "debug", type, common.debug, \
-		   OPTION_HELP("Trace connection events and states on stderr"))
+	OPTION_FLAG_ROW(letter, "debug", type, common.debug, OPTION_HELP("Trace connection events and states on stderr"))
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
-	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, .minimum = 0, .maximum = 255, \
-		   .initial = PATH_UNSET, .argument = "N", \
-		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"))
+	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, "N", "0 to 255", "", \
+		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"), \
+		   .tags = FOR_SENDER, .exclusive = ONE_SERVICE)
 #define ACK_TIMEOUT_OPTION(type, letter) \
-	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, .minimum = 0, .maximum = 31, \
-		   .initial = PATH_UNSET, .argument = "N", \
+	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, "N", "0 to 31", "", \
 		   OPTION_HELP("Acknowledgement timeout, 4.096 us x 2^N; 0: none", "not set"))
 #define WAIT_SERVER_OPTION(type, member) \
-	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, .argument = "TIME", .minimum = 0, \
-		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, \
-		   OPTION_HELP("Client: retry for this long until a server accepts"))
-#define IDLE_TIMEOUT_OPTION(type, member, text) \
-	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, .argument = "TIME", .minimum = CLOCK_NS_PER_MS, \
-		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, OPTION_HELP(text, "none"))
-/* Rules between a role and the options of a daemon: OPTION_EXCLUDES or OPTION_NEEDS. */
-#if WITH_EXTRAS
-#define SERVER_RULES(relation, role) \
-	{ relation, "ready-fd", role }, \
-	{ relation, "pidfile", role }, \
-	{ relation, "daemon", role },
-#else
-#define SERVER_RULES(relation, role)
-#endif
+	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, "TIME", "0 to 24h", "0", \
+		   OPTION_HELP("Client: retry for this long until a server accepts"), .tags = FOR_CLIENT)
+#define IDLE_TIMEOUT_OPTION(type, member, help_text) \
+	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, "TIME", "1ms to 8784h", "", \
+		   OPTION_HELP(help_text, "none"), .tags = FOR_SERVER)
 /* clang-format on */
 
 /* The usual default_text of TRANSPORT_OPTION(). */

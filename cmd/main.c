@@ -28,11 +28,11 @@ struct main_options {
 
 /* clang-format off */
 static const struct option main_options[] = {
-	OPTION_ROW(OPTION_FLAG, 0, "list", struct main_options, list,
-		   OPTION_HELP("List the commands that have links, one name a line")),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct main_options, help, OPTION_HELP("Print this help")),
-	OPTION_ROW(OPTION_FLAG, 0, "version", struct main_options, version, OPTION_HELP("Print the version")),
-	{ .name = NULL },
+	OPTION_FLAG_ROW(0, "list", struct main_options, list,
+			OPTION_HELP("List the commands that have links, one name a line")),
+	OPTION_FLAG_ROW('h', "help", struct main_options, help, OPTION_HELP("Print this help")),
+	OPTION_FLAG_ROW(0, "version", struct main_options, version, OPTION_HELP("Print the version")),
+	OPTION_END,
 };
 /* clang-format on */
 
@@ -93,9 +93,9 @@ static void list_links(void)
 /* "rdmatest --list" and the like. */
 static enum outcome run_options(const struct log *log, int argc, char *const *argv)
 {
-	struct main_options options;
+	struct main_options options = { 0 };
 	uint64_t given;
-	enum outcome outcome = options_parse(main_options, NULL, log, argc, argv, &options, &given);
+	enum outcome outcome = options_parse(main_options, log, argc, argv, &options, &given);
 
 	if (outcome)
 		return outcome;

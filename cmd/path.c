@@ -6,66 +6,51 @@
 
 #include "core/resolver.h"
 
-const struct option_word path_mtus[] = {
-	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 }, { NULL, 0 },
-};
-
 /* The options that need a feature of the transport, whatever their value or for one word. */
 static const struct feature_option {
-	enum transport_feature feature;
-	const char *option; /* long name */
-	const char *word;
+	char option[14]; /* long name */
+	char word[6];
+	uint16_t value;	 /* of the word */
+	uint8_t feature; /* enum transport_feature */
 } feature_options[] = {
-	{ FEATURE_DEVICE, "device", NULL },
-	{ FEATURE_PORT, "port-num", NULL },
-	{ FEATURE_GID_INDEX, "gid-index", NULL },
-	{ FEATURE_SERVICE_LEVEL, "service-level", NULL },
-	{ FEATURE_MTU, "mtu", NULL },
-	{ FEATURE_INLINE, "inline", NULL },
-	{ FEATURE_NATIVE_GID, "mgid", NULL },
-	{ FEATURE_NATIVE_GID, "format", "gid" },
-	{ FEATURE_IPOIB, "port-space", "ipoib" },
+	{ "device", .feature = FEATURE_DEVICE },
+	{ "port-num", .feature = FEATURE_PORT },
+	{ "gid-index", .feature = FEATURE_GID_INDEX },
+	{ "service-level", .feature = FEATURE_SERVICE_LEVEL },
+	{ "mtu", .feature = FEATURE_MTU },
+	{ "inline", .feature = FEATURE_INLINE },
+	{ "mgid", .feature = FEATURE_NATIVE_GID },
+	{ "format", "gid", ADDRESS_FORMAT_GID, FEATURE_NATIVE_GID },
+	{ "port-space", "ipoib", PORT_SPACE_IPOIB, FEATURE_IPOIB },
 };
 
-static bool is_given(const struct option *table, uint64_t given, const char *name)
-{
-	return options_has(table, name) && options_given(table, given, name);
-}
-
-static bool matches_word(const struct option *table, const void *options, const struct feature_option *needs)
+static int64_t number_at(const void *options, const struct option *row)
 {
 	int64_t value;
 
-	for (const struct option *row = option_first(table); row && needs->word; row = option_next(row)) {
-		if (strcmp(row->name, needs->option) != 0 || row->type != OPTION_WORD)
-			continue;
-		memcpy(&value, (const char *)options + row->offset, sizeof(value));
-		for (const struct option_word *word = row->words; word->word; word++)
-			if (word->value == value && !strcmp(word->word, needs->word))
-				return true;
-	}
-	return !needs->word;
+	memcpy(&value, (const char *)options + row->offset, sizeof(value));
+	return value;
 }
 
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given)
 {
-	static const char *const device_options[] = { "port-num", "gid-index" };
+	static const char device_options[][10] = { "port-num", "gid-index" };
 	char option[64];
 
 	for (size_t i = 0; i < sizeof(feature_options) / sizeof(feature_options[0]); i++) {
 		const struct feature_option *needs = &feature_options[i];
+		const struct option *row = options_given(table, given, needs->option);
 		const char *reason = transport_unsupported(&transport, needs->feature);
 
-		if (!reason || !is_given(table, given, needs->option) || !matches_word(table, options, needs))
+		if (!row || !reason || (*needs->word && number_at(options, row) != needs->value))
 			continue;
-		snprintf(option, sizeof(option), "--%s%s%s", needs->option, needs->word ? " " : "",
-			 needs->word ? needs->word : "");
+		snprintf(option, sizeof(option), "--%.13s%s%.5s", needs->option, *needs->word ? " " : "", needs->word);
 		log_error(log, option, "not with --transport %s: %s", transport, reason);
 		return OUTCOME_USAGE;
 	}
 	for (size_t i = 0; i < sizeof(device_options) / sizeof(device_options[0]); i++) {
-		if (!is_given(table, given, device_options[i]) || is_given(table, given, "device"))
+		if (!options_given(table, given, device_options[i]) || options_given(table, given, "device"))
 			continue;
 		log_error(log, NULL, "--%s needs --device", device_options[i]);
 		return OUTCOME_USAGE;

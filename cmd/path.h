@@ -13,9 +13,6 @@ struct family_options {
 	bool ip6;
 };
 
-/* The values of --mtu. */
-extern const struct option_word path_mtus[];
-
 /*
  * Reports and returns OUTCOME_USAGE for options that the transport does not support (NULL: the default one), and for
  * those that need --device.

@@ -206,8 +206,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	}
 	run.common = options;
 	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
-	outcome = options_parse(command->options, command->rules, &run.environment.log, argc, argv, options,
-				&run.environment.given);
+	outcome = options_parse(command->options, &run.environment.log, argc, argv, options, &run.environment.given);
 	run.environment.log.debug = run.common->debug;
 	if (outcome == OUTCOME_OK && run.common->help)
 		command_help(command, name);

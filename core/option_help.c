@@ -13,7 +13,7 @@ enum {
 /* The text of one column of a row, truncated if it is too long. */
 struct column {
 	size_t length;
-	char text[4 * OPTION_TEXT_SIZE];
+	char text[640];
 };
 
 /* Takes a tenth of the instructions of snprintf(3). */
@@ -37,31 +37,31 @@ static void append_left(struct column *left, const struct option *row)
 	left->length = 0;
 	append(left, row->letter ? letter : "      ");
 	append(left, "--");
-	append(left, row->name);
-	if (!row->argument || row->type == OPTION_FLAG)
+	append(left, row->text);
+	if (row->type == OPTION_FLAG)
 		return;
 	append(left, " ");
-	append(left, row->argument);
+	append(left, option_field(row, OPTION_ARGUMENT));
 }
 
 #if WITH_HELP
 /* The help text, then the range and the default in brackets. The help text may contain parentheses. */
 static void append_right(struct column *right, const struct option *row)
 {
-	bool has_range = row->type != OPTION_FLAG && !option_takes_text(row);
-	char text[OPTION_TEXT_SIZE];
+	bool has_range = row->type != OPTION_FLAG && row->type != OPTION_ALIAS && *option_field(row, OPTION_RANGE);
+	const char *initial = option_field(row, OPTION_DEFAULT);
 
 	right->length = 0;
-	append(right, row->help);
-	if (!has_range && !row->initial_text)
+	append(right, option_field(row, OPTION_HELP_TEXT));
+	if (!has_range && !*initial)
 		return;
 	append(right, " [");
 	if (has_range) {
-		append(right, option_range_text(row, text));
+		append(right, option_field(row, OPTION_RANGE));
 		append(right, "; ");
 	}
 	append(right, "default ");
-	append(right, row->initial_text ? row->initial_text : option_value_text(row, row->initial, text));
+	append(right, *initial ? initial : option_field(row, OPTION_INITIAL));
 	append(right, "]");
 }
 

@@ -6,20 +6,14 @@
 #include "core/options.h"
 
 enum {
-	OPTION_TEXT_SIZE = 160 /* a label, a value or a range, with its final 0 */
+	OPTION_TEXT_SIZE = 160 /* a label, with its final 0 */
 };
 
 /* "-p, --port" or "--timeout". Returns text. */
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);
 
-/* True if the values of the row are texts, which have no range. */
-bool option_takes_text(const struct option *row);
-
-/* A value as on the command line: "5s", "64", "ip6". Returns text. */
-const char *option_value_text(const struct option *row, int64_t value, char text[OPTION_TEXT_SIZE]);
-
-/* The valid values of a number or word: "1 to 65535", "one of name, ip, ip6, gid". Returns text. */
-const char *option_range_text(const struct option *row, char text[OPTION_TEXT_SIZE]);
+/* The limits of a number; nanoseconds for a duration. */
+void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum);
 
 /*
  * Parses text into the row's member of the options struct. Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported

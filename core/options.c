@@ -17,10 +17,22 @@ struct parse {
 	const char *operands[OPTION_LIST_MAX + 1];
 };
 
+const char *option_field(const struct option *row, enum option_field field)
+{
+	const char *text = row->text;
+	unsigned left = field;
+
+	if (row->type == OPTION_FLAG && field >= OPTION_DEFAULT)
+		left -= OPTION_DEFAULT - OPTION_ARGUMENT;
+	for (; left; left--)
+		text += strlen(text) + 1;
+	return text;
+}
+
 const struct option *option_first(const struct option *table)
 {
-	while (table && !table->name)
-		table = table->rest;
+	while (table && table->type <= OPTION_VALUES)
+		table = table->type == OPTION_VALUES ? table + 1 : table->rest;
 	return table;
 }
 
@@ -34,53 +46,45 @@ static const struct option *find_row(const struct option *table, const char *nam
 {
 	const struct option *row = option_first(table);
 
-	for (*position = 0; row && strcmp(row->name, name) != 0; ++*position)
+	for (*position = 0; row && strcmp(row->text, name) != 0; ++*position)
 		row = option_next(row);
 	return row;
 }
 
-static void clear_replaced(struct parse *parse, const struct option *row)
+static void clear_others(struct parse *parse, const struct option *row)
 {
-	unsigned position;
-	const struct option *other = find_row(parse->table, row->replaces, &position);
-	bool *flag = (bool *)(parse->options + other->offset);
-	char one[OPTION_TEXT_SIZE], another[OPTION_TEXT_SIZE];
+	uint64_t bit = 1;
 
-	if (*flag)
+	for (const struct option *other = option_first(parse->table); other; other = option_next(other), bit <<= 1) {
+		char one[OPTION_TEXT_SIZE], another[OPTION_TEXT_SIZE];
+
+		if (!other->last_counts || other == row || !(parse->given & bit))
+			continue;
 		log_hint(parse->log, "%s overrides the earlier %s", option_label(row, one),
 			 option_label(other, another));
-	*flag = false;
-	parse->given &= ~(UINT64_C(1) << position);
+		*(bool *)(parse->options + other->offset) = false;
+		parse->given &= ~bit;
+	}
 }
 
 static void set_flag(struct parse *parse, const struct option *row)
 {
 	*(bool *)(parse->options + row->offset) = true;
-	if (row->replaces)
-		clear_replaced(parse, row);
-	if (!strcmp(row->name, "help") || !strcmp(row->name, "version"))
+	if (row->last_counts)
+		clear_others(parse, row);
+	if (!strcmp(row->text, "help") || !strcmp(row->text, "version"))
 		parse->stops = true;
 }
 
-static void set_initial(const struct option *table, char *options)
+static void set_initial(const struct parse *parse)
 {
 	unsigned rows = 0;
 
-	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		void *value = options + row->offset;
-
+	for (const struct option *row = option_first(parse->table); row; row = option_next(row)) {
 		rows++;
 		assert(rows <= OPTION_ROWS_MAX);
-		if (row->type == OPTION_ALIAS)
-			continue;
-		if (row->type == OPTION_FLAG)
-			*(bool *)value = false;
-		else if (row->type == OPTION_TEXT)
-			*(const char **)value = NULL;
-		else if (row->type == OPTION_LIST)
-			((struct option_list *)value)->count = 0;
-		else
-			*(int64_t *)value = row->initial;
+		if (row->type != OPTION_FLAG && *option_field(row, OPTION_INITIAL))
+			option_set(row, parse->log, option_field(row, OPTION_INITIAL), parse->options);
 	}
 }
 
@@ -88,7 +92,7 @@ static void mark_given(struct parse *parse, const struct option *row)
 {
 	unsigned position;
 
-	find_row(parse->table, row->name, &position);
+	find_row(parse->table, row->text, &position);
 	parse->given |= UINT64_C(1) << position;
 }
 
@@ -99,14 +103,11 @@ static void hint_help(const struct parse *parse)
 
 static enum outcome missing_value(const struct parse *parse, const struct option *row)
 {
+	const char *range = option_field(row, OPTION_RANGE);
 	char name[OPTION_TEXT_SIZE];
-	char takes[OPTION_TEXT_SIZE];
 
-	if (option_takes_text(row))
-		log_error(parse->log, option_label(row, name), "%s is missing", row->argument);
-	else
-		log_error(parse->log, option_label(row, name), "%s is missing: %s", row->argument,
-			  option_range_text(row, takes));
+	log_error(parse->log, option_label(row, name), "%s is missing%s%s", option_field(row, OPTION_ARGUMENT),
+		  *range ? ": " : "", range);
 	return OUTCOME_USAGE;
 }
 
@@ -153,7 +154,7 @@ static void unknown_name(const struct parse *parse, const char *name)
 	snprintf(typed, sizeof(typed), "--%.150s", name);
 	log_error(parse->log, typed, "unknown option");
 	for (const struct option *row = option_first(parse->table); row; row = option_next(row)) {
-		unsigned distance = spelling_distance(name, row->name);
+		unsigned distance = spelling_distance(name, row->text);
 
 		if (distance >= least)
 			continue;
@@ -161,7 +162,7 @@ static void unknown_name(const struct parse *parse, const char *name)
 		nearest = row;
 	}
 	if (nearest)
-		log_hint(parse->log, "did you mean --%s?", nearest->name);
+		log_hint(parse->log, "did you mean --%s?", nearest->text);
 	else
 		hint_help(parse);
 }
@@ -179,7 +180,7 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)), text);
 	row = find_row(parse->table, name, &position);
 	if (row && row->type == OPTION_ALIAS)
-		row = find_row(parse->table, row->same_as, &position);
+		row = find_row(parse->table, option_field(row, OPTION_RANGE), &position);
 	if (!row) {
 		unknown_name(parse, name);
 		return OUTCOME_USAGE;
@@ -201,7 +202,8 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 static enum outcome reject_operand(const struct parse *parse, const struct option *row, const char *operand)
 {
 	if (row)
-		log_error(parse->log, NULL, "unexpected argument '%s': %s is already given", operand, row->argument);
+		log_error(parse->log, NULL, "unexpected argument '%s': %s is already given", operand,
+			  option_field(row, OPTION_ARGUMENT));
 	else
 		log_error(parse->log, NULL, "unexpected argument '%s'", operand);
 	hint_help(parse);
@@ -214,16 +216,18 @@ static enum outcome take_operands(struct parse *parse)
 	const struct option *row = option_first(parse->table);
 	enum outcome outcome = OUTCOME_OK;
 	char name[OPTION_TEXT_SIZE];
+	unsigned position;
 	bool given;
 
 	while (row && !row->operand)
 		row = option_next(row);
-	given = row && options_given(parse->table, parse->given, row->name);
+	given = row && options_given(parse->table, parse->given, row->text);
 	for (size_t i = 0; i < parse->operand_count && !outcome; i++) {
 		if (given && row->operand == OPERAND_UNLESS_GIVEN)
 			log_hint(parse->log, "argument '%s' ignored beside %s%s", parse->operands[i],
 				 option_label(row, name),
-				 options_has(parse->table, "device") ? " (--device chooses an RDMA device)" : "");
+				 find_row(parse->table, "device", &position) ? " (--device chooses an RDMA device)"
+									     : "");
 		else if (!row || (row->type != OPTION_LIST && (given || i)))
 			outcome = reject_operand(parse, row, parse->operands[i]);
 		else
@@ -234,55 +238,46 @@ static enum outcome take_operands(struct parse *parse)
 	return outcome;
 }
 
-bool options_has(const struct option *table, const char *name)
-{
-	unsigned position;
-
-	return find_row(table, name, &position) != NULL;
-}
-
-bool options_given(const struct option *table, uint64_t given, const char *name)
+const struct option *options_given(const struct option *table, uint64_t given, const char *name)
 {
 	unsigned position;
 	const struct option *row = find_row(table, name, &position);
 
-	assert(row);
-	return row && given >> position & 1;
+	return row && given >> position & 1 ? row : NULL;
 }
 
-static enum outcome check_rule(const struct parse *parse, const struct option_rule *rule)
+static enum outcome check_pair(const struct parse *parse, const struct option *one, const struct option *other,
+			       bool other_given)
 {
-	unsigned position;
-	const struct option *first = find_row(parse->table, rule->first, &position);
-	const struct option *second = find_row(parse->table, rule->second, &position);
-	bool has_first = options_given(parse->table, parse->given, rule->first);
-	bool has_second = options_given(parse->table, parse->given, rule->second);
-	char one[OPTION_TEXT_SIZE];
-	char other[OPTION_TEXT_SIZE];
+	bool missing = !other_given && one->tags & other->needed_by;
+	bool excluded = other_given && (one->tags & other->excluded_by || one->exclusive & other->exclusive);
+	char name[OPTION_TEXT_SIZE];
+	char other_name[OPTION_TEXT_SIZE];
 
-	option_label(first, one);
-	option_label(second, other);
-	switch (rule->relation) {
-	case OPTION_EXCLUDES:
-		if (!has_first || !has_second)
-			return OUTCOME_OK;
-		log_error(parse->log, NULL, "%s and %s are mutually exclusive", one, other);
-		return OUTCOME_USAGE;
-	case OPTION_NEEDS:
-		if (!has_first || has_second)
-			return OUTCOME_OK;
-		log_error(parse->log, NULL, "%s needs %s", one, other);
-		return OUTCOME_USAGE;
-	case OPTION_MORE_RULES:
-		break;
-	case OPTION_ONE_OF:
-		if (has_first || has_second)
-			return OUTCOME_OK;
-		log_error(parse->log, NULL, "%s or %s is needed", one, other);
-		hint_help(parse);
-		return OUTCOME_USAGE;
+	if (!missing && !excluded)
+		return OUTCOME_OK;
+	log_error(parse->log, NULL, missing ? "%s needs %s" : "%s and %s are mutually exclusive",
+		  option_label(one, name), option_label(other, other_name));
+	return OUTCOME_USAGE;
+}
+
+/* Checks each option that was given against all others. */
+static enum outcome check_relations(const struct parse *parse)
+{
+	const struct option *table = option_first(parse->table);
+	uint64_t given = parse->given;
+	enum outcome outcome = OUTCOME_OK;
+
+	for (const struct option *one = table; given; one = option_next(one), given >>= 1) {
+		uint64_t others = parse->given;
+
+		if (!(given & 1))
+			continue;
+		for (const struct option *other = table; other && !outcome; other = option_next(other), others >>= 1)
+			if (other != one)
+				outcome = check_pair(parse, one, other, others & 1);
 	}
-	return OUTCOME_OK;
+	return outcome;
 }
 
 static enum outcome parse_arguments(struct parse *parse, int argc, char *const *argv)
@@ -309,21 +304,16 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 	return parse->stops ? OUTCOME_OK : take_operands(parse);
 }
 
-enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
-			   char *const *argv, void *options, uint64_t *given)
+enum outcome options_parse(const struct option *table, const struct log *log, int argc, char *const *argv,
+			   void *options, uint64_t *given)
 {
 	struct parse parse = { .table = table, .log = log, .options = options };
 	enum outcome outcome;
 
-	set_initial(table, options);
+	set_initial(&parse);
 	outcome = parse_arguments(&parse, argc, argv);
-	while (rules && rules->relation && !outcome && !parse.stops) {
-		if (rules->relation == OPTION_MORE_RULES) {
-			rules = rules->second;
-			continue;
-		}
-		outcome = check_rule(&parse, rules++);
-	}
+	if (!outcome && !parse.stops)
+		outcome = check_relations(&parse);
 	*given = parse.given;
 	return outcome;
 }

@@ -15,25 +15,22 @@
 #include "core/outcome.h"
 
 enum option_type {
-	OPTION_FLAG = 1, /* bool, no argument */
-	OPTION_INTEGER,	 /* int64_t, decimal or 0x... */
-	OPTION_SIZE,	 /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
-	OPTION_DURATION, /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
-	OPTION_WORD,	 /* int64_t, one of the row's words in either case, or the same value as a number */
-	OPTION_TEXT,	 /* const char *, never empty */
-	OPTION_LIST,	 /* struct option_list: may be repeated */
-	OPTION_ALIAS,	 /* another long name of a row of the same table */
+	OPTION_TABLE = 0, /* no option: the table continues in another one, or ends */
+	OPTION_VALUES,	  /* no option: the values of the row before it */
+	OPTION_FLAG,	  /* bool, no argument */
+	OPTION_INTEGER,	  /* int64_t, decimal or 0x... */
+	OPTION_SIZE,	  /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
+	OPTION_DURATION,  /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
+	OPTION_WORD,	  /* int64_t, one of the row's words in either case, or its value as a number */
+	OPTION_TEXT,	  /* const char *, never empty */
+	OPTION_LIST,	  /* struct option_list: may be repeated */
+	OPTION_ALIAS,	  /* another long name of a row of the same table */
 };
 
 /* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {
 	OPERAND = 1,	      /* takes one as its value, which excludes the option itself; a list takes any number */
 	OPERAND_UNLESS_GIVEN, /* as OPERAND; but if the option is given, operands are ignored with a hint */
-};
-
-struct option_word {
-	const char *word;
-	int64_t value;
 };
 
 enum {
@@ -47,66 +44,69 @@ struct option_list {
 };
 
 struct option {
-	const char *name;     /* the long name; NULL ends the table */
-	const char *argument; /* the name of its value in the help: "PORT" */
-#if WITH_HELP
-	const char *help;	  /* one sentence without a full stop; options_help() adds range and default */
-	const char *initial_text; /* replaces the default in the help ("none"), or NULL */
-#endif
 	union {
-		const struct option_word *words; /* OPTION_WORD: ends with a NULL word */
-		const struct option *rest;	 /* row without a name: the table continues there, or NULL */
-		const char *same_as;		 /* OPTION_ALIAS: the row's name */
-		const char *replaces;		 /* OPTION_FLAG: clears this other flag, with a hint; or NULL */
+		const char *text;	   /* the fields below, each ending with a 0 */
+		const uint16_t *values;	   /* OPTION_VALUES */
+		const struct option *rest; /* OPTION_TABLE: the other table, or NULL */
 	};
-	int64_t minimum; /* of a number; nanoseconds for a duration */
-	int64_t maximum;
-	int64_t initial; /* the default of a number or word; that of a text is NULL, of a list empty */
-	uint16_t offset; /* of the value in the command's options struct */
-	uint8_t type;	 /* enum option_type */
-	char letter;	 /* the short option, or 0 */
-	uint8_t operand; /* enum option_operand, in at most one text or list of a table; or 0 */
+	uint16_t offset;	 /* of the value in the command's options struct */
+	uint8_t type;		 /* enum option_type */
+	char letter;		 /* the short option, or 0 */
+	uint8_t operand : 4;	 /* enum option_operand, in at most one text or list of a table; or 0 */
+	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts, with a hint */
+	uint8_t tags;		 /* bits, for the needed_by and excluded_by of other rows */
+	uint8_t needed_by : 4;	 /* the options with one of these tags need this one */
+	uint8_t excluded_by : 4; /* they are not accepted beside this one */
+	uint8_t exclusive;	 /* two options with a common bit are mutually exclusive */
+};
+
+/* The fields of a row's text. A flag has only the first and the last two. */
+enum option_field {
+	OPTION_NAME,	  /* the long name */
+	OPTION_ARGUMENT,  /* the name of its value in the help: "PORT" */
+	OPTION_RANGE,	  /* "1ms to 24h", "0 or more", "one of udp, ipoib"; of a text ""; of an alias the other name */
+	OPTION_INITIAL,	  /* the default as on the command line; if empty, the value stays as it was before the parse */
+	OPTION_DEFAULT,	  /* replaces the default in the help ("none"), or empty; only WITH_HELP, as the next */
+	OPTION_HELP_TEXT, /* one sentence without a full stop; options_help() adds range and default */
 };
 
 /* The last fields of a row: its help and, optionally, the text of its default. */
 #if WITH_HELP
-#define OPTION_HELP(...)		   OPTION_HELP_OF(__VA_ARGS__, NULL, )
-#define OPTION_HELP_OF(text, initial, ...) .help = text, .initial_text = initial
+#define OPTION_HELP(...)			OPTION_HELP_OF(__VA_ARGS__, "", )
+#define OPTION_HELP_OF(text, default_text, ...) "\0" default_text "\0" text
 #else
 #define OPTION_HELP(...)
 #endif
 
-/* A row: kind, letter, long name, options struct and member, then the other fields by name. */
-#define OPTION_ROW(kind, short_letter, long_name, struct_type, member, ...)                                            \
+/* A row: kind, letter, long name, options struct and member, argument, range, initial, help; other members by name. */
+#define OPTION_ROW(kind, short_letter, name, struct_type, member, argument, range, initial, ...)                       \
 	{ .letter = short_letter,                                                                                      \
-	  .name = long_name,                                                                                           \
 	  .type = kind,                                                                                                \
 	  .offset = offsetof(struct_type, member),                                                                     \
-	  __VA_ARGS__ }
+	  .text = name "\0" argument "\0" range "\0" initial __VA_ARGS__ }
+
+/* A flag: letter, long name, options struct and member, help; other members by name. */
+#define OPTION_FLAG_ROW(short_letter, name, struct_type, member, ...)                                                  \
+	{ .letter = short_letter,                                                                                      \
+	  .type = OPTION_FLAG,                                                                                         \
+	  .offset = offsetof(struct_type, member),                                                                     \
+	  .text = name __VA_ARGS__ }
 
 /* A row with another name of an option. */
-#define OPTION_ALIAS_ROW(long_name, other, ...)                                                                        \
-	{ .name = long_name, .type = OPTION_ALIAS, .same_as = other, __VA_ARGS__ }
+#define OPTION_ALIAS_ROW(name, other, argument, help)                                                                  \
+	{ .type = OPTION_ALIAS, .text = name "\0" argument "\0" other "\0" help }
+
+/* After a row of OPTION_WORD: an array with the value of each word of its range. */
+#define OPTION_VALUES_ROW(array) { .type = OPTION_VALUES, .values = array }
 
 /* The end of a table: nothing, or another table whose offsets are into the same struct. */
-#define OPTION_END	   { .name = NULL }
-#define OPTION_REST(table) { .name = NULL, .rest = table }
+#define OPTION_END	   { .rest = NULL }
+#define OPTION_REST(table) { .rest = table }
 
-/* A relation between two options of one table, by long name. */
-enum option_relation {
-	OPTION_EXCLUDES = 1, /* they are mutually exclusive */
-	OPTION_NEEDS,	     /* the first requires the second */
-	OPTION_ONE_OF,	     /* at least one of the two is required */
-	OPTION_MORE_RULES,   /* the rules continue in another table */
-};
+/* The field of a row's text. */
+const char *option_field(const struct option *row, enum option_field field);
 
-struct option_rule {
-	enum option_relation relation; /* 0 ends the table */
-	const char *first;
-	const void *second; /* a long name; OPTION_MORE_RULES: the other table of rules */
-};
-
-/* Iterate over the rows of a table and of those that continue it. Return NULL at the end. */
+/* Iterate over the options of a table and of those that continue it. Return NULL at the end. */
 const struct option *option_first(const struct option *table);
 const struct option *option_next(const struct option *row);
 
@@ -115,22 +115,19 @@ enum {
 };
 
 /*
- * Sets every option to its default, then parses the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV", "--count=5",
- * "--count 5", and "--" before operands. Operands are assigned after all options. The later of two values of an option
- * counts, unless it is a list.
+ * Sets every option that has a default to it, then parses the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
+ * "--count=5", "--count 5", and "--" before operands. Operands are assigned after all options. The later of two values
+ * of an option counts, unless it is a list. The struct is zeroed before, but for members that are not 0 by default.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported the error. *given gets bit N for every row N that was on
  * the command line.
  * "--help", "-h" and "--version" stop the parser with OUTCOME_OK and the row's flag set; later arguments are not
  * checked.
  */
-enum outcome options_parse(const struct option *table, const struct option_rule *rules, const struct log *log, int argc,
-			   char *const *argv, void *options, uint64_t *given);
+enum outcome options_parse(const struct option *table, const struct log *log, int argc, char *const *argv,
+			   void *options, uint64_t *given);
 
-/* True if the table has an option of that long name. */
-bool options_has(const struct option *table, const char *name);
-
-/* True if the option of that long name is in given. The name must be in the table. */
-bool options_given(const struct option *table, uint64_t given, const char *name);
+/* Returns the row of that long name if its option is in given, else NULL. */
+const struct option *options_given(const struct option *table, uint64_t given, const char *name);
 
 /*
  * Prints the option section of the help in two columns: "  -C, --count N    ...". docs/options.awk parses this text to

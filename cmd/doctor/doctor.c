@@ -20,18 +20,14 @@ enum {
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, .argument = "ADDRESS", .operand = OPERAND,
-		   OPTION_HELP("Also check the route to this host and ping it; -a is optional")),
-	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, .argument = "PORT", .minimum = 1,
-		   .maximum = UINT16_MAX, .initial = PING_PORT, OPTION_HELP("Port of the rping server to ping")),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
+		   OPTION_HELP("Also check the route to this host and ping it; -a is optional"),
+		   .operand = OPERAND, .needed_by = FOR_ANOTHER),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
+		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct doctor_options, 'd'),
 	OPTION_REST(common_option_table),
-};
-
-static const struct option_rule rules[] = {
-	{ OPTION_NEEDS, "port", "address" },
-	{ OPTION_MORE_RULES, NULL, common_rules },
 };
 /* clang-format on */
 
@@ -310,7 +306,6 @@ const struct command doctor_command = {
 	.summary = "what is missing for RDMA here? is there a route to that host?",
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport verbs|soft]\n",
 	.options = options_table,
-	.rules = rules,
 	.options_size = sizeof(struct doctor_options),
 	.chooses_transport = true,
 	.check = doctor_check,

@@ -45,8 +45,14 @@ static enum outcome wrong_family(const struct mckey_options *options, const stru
 enum outcome addresses_check(const struct mckey_options *options, const struct log *log)
 {
 	struct address group = { 0 }, source = { 0 };
-	bool numeric = parse_group(options, &group);
+	bool numeric;
 
+	if (!options->gid && !options->group) {
+		log_error(log, NULL, "-m, --group or -M, --mgid is needed");
+		log_hint(log, "%s --help lists the options", log->name);
+		return OUTCOME_USAGE;
+	}
+	numeric = parse_group(options, &group);
 	if (options->gid && !numeric) {
 		log_error(log, "-M, --mgid", "'%s' is not a GID: those are written as IPv6 addresses, or 0",
 			  options->gid);

@@ -14,97 +14,63 @@
 
 #include "cmd/table.h"
 
-enum {
-	CONNECTIONS_MAX = 1024,
-	DATAGRAM_MAX = 4096, /* the largest IB MTU */
-};
-
 /* Until the subnet manager has set up the group in every switch. The stock tool waits as long. */
 #define PAUSE_INFINIBAND (3 * CLOCK_NS_PER_S)
 /* Until a receiver that starts at the same time has joined; IGMP snooping then forwards the group at once. */
 #define PAUSE_ROCE (100 * CLOCK_NS_PER_MS)
 
-static const struct option_word port_spaces[] = {
-	{ "udp", PORT_SPACE_UDP },
-	{ "ipoib", PORT_SPACE_IPOIB },
-	{ NULL, 0 },
-};
+static const uint16_t port_spaces[] = { PORT_SPACE_UDP, PORT_SPACE_IPOIB };
 
 /* clang-format off */
+#define ROW(kind, letter, name, member, ...) OPTION_ROW(kind, letter, name, struct mckey_options, member, __VA_ARGS__)
+#define FLAG(letter, name, member, ...)      OPTION_FLAG_ROW(letter, name, struct mckey_options, member, __VA_ARGS__)
+
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'm', "group", struct mckey_options, group, .argument = "ADDRESS", .operand = OPERAND_UNLESS_GIVEN,
-		   OPTION_HELP("Join this IP multicast group; 0.0.0.0 asks the subnet manager for one")),
-	OPTION_ROW(OPTION_TEXT, 'M', "mgid", struct mckey_options, gid, .argument = "GID",
-		   OPTION_HELP("Join this InfiniBand multicast GID; 0 asks the subnet manager for one")),
-	OPTION_ROW(OPTION_FLAG, 's', "sender", struct mckey_options, sender,
-		   OPTION_HELP("Send datagrams to the group instead of receiving them")),
-	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct mckey_options, bind, .argument = "ADDRESS",
-		   OPTION_HELP("Use the device of this local address")),
-	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
-	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct mckey_options, connections, .minimum = 1,
-		   .maximum = CONNECTIONS_MAX, .initial = 1, .argument = "N",
-		   OPTION_HELP("Join with this many queue pairs")),
-	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct mckey_options, count, .minimum = 0,
-		   .maximum = DATAGRAM_TOTAL_MAX, .initial = 10, .argument = "N",
-		   OPTION_HELP("Datagrams of each sending queue pair; 0 joins, prints the group and leaves")),
-	OPTION_ROW(OPTION_SIZE, 'S', "size", struct mckey_options, size, .minimum = 0, .maximum = DATAGRAM_MAX,
-		   .initial = 100, .argument = "BYTES",
-		   OPTION_HELP("Bytes of each datagram, at most the MTU of the port; 0 is as -C 0")),
-	OPTION_ROW(OPTION_WORD, 'p', "port-space", struct mckey_options, port_space, .initial = PORT_SPACE_UDP,
-		   .argument = "SPACE", .words = port_spaces,
-		   OPTION_HELP("Port space: udp (0x0111) or ipoib (0x0002)", "udp")),
-	OPTION_ROW(OPTION_FLAG, 'o', "send-only", struct mckey_options, send_only,
-		   OPTION_HELP("Join as send-only full member: sends, but does not receive or announce itself")),
-	OPTION_ROW(OPTION_FLAG, 'l', "no-loopback", struct mckey_options, no_loopback,
-		   OPTION_HELP("Do not deliver the datagrams to receivers on this host")),
-	OPTION_ROW(OPTION_FLAG, 0, "own-qp", struct mckey_options, own_qp,
-		   OPTION_HELP("Create, modify and attach the queue pair without librdmacm")),
-	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", struct mckey_options, idle_timeout, .minimum = CLOCK_NS_PER_MS,
-		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 5 * CLOCK_NS_PER_S, .argument = "TIME",
-		   OPTION_HELP("Receiver: maximum time to wait for the next datagram, after the first")),
-	OPTION_ROW(OPTION_DURATION, 0, "pause", struct mckey_options, pause, .minimum = 0,
-		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = PAUSE_AUTO, .argument = "TIME",
-		   OPTION_HELP("Wait between joining and sending, so that the fabric can set up the group",
-			       "3s on InfiniBand, else 100ms")),
+	ROW(OPTION_TEXT, 'm', "group", group, "ADDRESS", "", "",
+	    OPTION_HELP("Join this IP multicast group; 0.0.0.0 asks the subnet manager for one"),
+	    .operand = OPERAND_UNLESS_GIVEN, .exclusive = ONE_GROUP),
+	ROW(OPTION_TEXT, 'M', "mgid", gid, "GID", "", "",
+	    OPTION_HELP("Join this InfiniBand multicast GID; 0 asks the subnet manager for one"),
+	    .tags = FOR_ANOTHER, .exclusive = ONE_GROUP),
+	FLAG('s', "sender", sender, OPTION_HELP("Send datagrams to the group instead of receiving them"),
+	     .needed_by = FOR_CLIENT | FOR_SENDER, .excluded_by = FOR_SERVER),
+	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "", OPTION_HELP("Use the device of this local address"),
+	    .needed_by = FOR_ANOTHER),
+	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
+	ROW(OPTION_INTEGER, 'c', "connections", connections, "N", "1 to 1024", "1",
+	    OPTION_HELP("Join with this many queue pairs")),
+	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483647", "10", /* DATAGRAM_TOTAL_MAX */
+	    OPTION_HELP("Datagrams of each sending queue pair; 0 joins, prints the group and leaves"), .exclusive = ONE_END),
+	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 4K", "100", /* 4K is the largest IB MTU */
+	    OPTION_HELP("Bytes of each datagram, at most the MTU of the port; 0 is as -C 0")),
+	ROW(OPTION_WORD, 'p', "port-space", port_space, "SPACE", "one of udp, ipoib", "udp",
+	    OPTION_HELP("Port space: udp (0x0111) or ipoib (0x0002)", "udp")),
+	OPTION_VALUES_ROW(port_spaces),
+	FLAG('o', "send-only", send_only,
+	     OPTION_HELP("Join as send-only full member: sends, but does not receive or announce itself"),
+	     .tags = FOR_CLIENT),
+	FLAG('l', "no-loopback", no_loopback, OPTION_HELP("Do not deliver the datagrams to receivers on this host")),
+	FLAG(0, "own-qp", own_qp, OPTION_HELP("Create, modify and attach the queue pair without librdmacm")),
+	ROW(OPTION_DURATION, 0, "idle-timeout", idle_timeout, "TIME", "1ms to 24h", "5s",
+	    OPTION_HELP("Receiver: maximum time to wait for the next datagram, after the first"), .tags = FOR_SERVER),
+	ROW(OPTION_DURATION, 0, "pause", pause, "TIME", "0 to 1h", "",
+	    OPTION_HELP("Wait between joining and sending, so that the fabric can set up the group",
+			"3s on InfiniBand, else 100ms"), .tags = FOR_CLIENT),
 #if WITH_EXTRAS
-	OPTION_ROW(OPTION_INTEGER, 0, "rate", struct mckey_options, rate, .minimum = 1, .maximum = 1000000000,
-		   .initial = 0, .argument = "N",
-		   OPTION_HELP("Datagrams per second of each sending queue pair", "no limit")),
-	OPTION_ROW(OPTION_DURATION, 0, "interval", struct mckey_options, interval, .minimum = 1,
-		   .maximum = 3600 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
-		   OPTION_HELP("Time from one datagram of a sending queue pair to the next", "none")),
-	OPTION_ROW(OPTION_DURATION, 0, "duration", struct mckey_options, duration, .minimum = CLOCK_NS_PER_MS,
-		   .maximum = 366 * 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
-		   OPTION_HELP("Send for this time, or receive for this time after the first datagram, instead of -C", "none")),
+	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
+	    OPTION_HELP("Datagrams per second of each sending queue pair", "no limit"),
+	    .tags = FOR_CLIENT, .exclusive = ONE_PACE),
+	ROW(OPTION_DURATION, 0, "interval", interval, "TIME", "1ns to 1h", "",
+	    OPTION_HELP("Time from one datagram of a sending queue pair to the next", "none"),
+	    .tags = FOR_CLIENT, .exclusive = ONE_PACE),
+	ROW(OPTION_DURATION, 0, "duration", duration, "TIME", "1ms to 8784h", "",
+	    OPTION_HELP("Send for this time, or receive for this time after the first datagram, instead of -C", "none"),
+	    .exclusive = ONE_END),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
 	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct mckey_options, 0),
 	OPTION_REST(endpoint_option_table),
-};
-
-static const struct option_rule rules[] = {
-	SERVER_RULES(OPTION_EXCLUDES, "sender")
-	{ OPTION_ONE_OF, "group", "mgid" },
-	{ OPTION_EXCLUDES, "group", "mgid" },
-	{ OPTION_NEEDS, "mgid", "bind" },
-	{ OPTION_NEEDS, "send-only", "sender" }, /* a send-only member receives nothing */
-	{ OPTION_NEEDS, "pause", "sender" },
-	/* They apply to sent datagrams only. */
-	{ OPTION_NEEDS, "tos", "sender" },
-#if WITH_EXTRAS
-	{ OPTION_NEEDS, "dscp", "sender" },
-	{ OPTION_NEEDS, "service-level", "sender" },
-	{ OPTION_NEEDS, "inline", "sender" },
-#endif
-	{ OPTION_EXCLUDES, "idle-timeout", "sender" },
-#if WITH_EXTRAS
-	{ OPTION_NEEDS, "rate", "sender" },
-	{ OPTION_NEEDS, "interval", "sender" },
-	{ OPTION_EXCLUDES, "rate", "interval" },
-	{ OPTION_EXCLUDES, "duration", "count" },
-#endif
-	{ OPTION_MORE_RULES, NULL, endpoint_rules },
 };
 /* clang-format on */
 
@@ -181,7 +147,7 @@ static void mckey_pause_over(void *context)
 
 static int64_t pause_time(const struct mckey_run *run)
 {
-	if (run->options->pause != PAUSE_AUTO)
+	if (options_given(options_table, run->environment->given, "pause"))
 		return run->options->pause;
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].state == MEMBER_JOINED)
@@ -291,7 +257,6 @@ const struct command mckey_command = {
 	.summary = "join a multicast group, and send or receive datagrams in it",
 	.synopsis = "[-m] ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
 	.options = options_table,
-	.rules = rules,
 	.options_size = sizeof(struct mckey_options),
 	.linked = true,
 	.prints_status = true,

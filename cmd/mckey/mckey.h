@@ -35,14 +35,10 @@ struct mckey_options {
 	bool no_loopback;
 	bool own_qp;
 	int64_t idle_timeout;
-	int64_t pause;	  /* PAUSE_AUTO: by the fabric */
+	int64_t pause;	  /* only if given, else by the fabric */
 	int64_t rate;	  /* datagrams per second of each QP; 0: no limit */
 	int64_t interval; /* 0: none */
 	int64_t duration; /* 0: until -C datagrams */
-};
-
-enum {
-	PAUSE_AUTO = -1,
 };
 
 enum member_state {

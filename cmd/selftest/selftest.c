@@ -16,10 +16,10 @@
 
 /* clang-format off */
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, .argument = "ADDRESS",
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, "ADDRESS", "", "",
 		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1")),
-	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct selftest_options, verbose,
-		   OPTION_HELP("Also print the output of the commands")),
+	OPTION_FLAG_ROW('v', "verbose", struct selftest_options, verbose,
+			OPTION_HELP("Also print the output of the commands")),
 	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
 	DEBUG_OPTION(struct selftest_options, 'd'),
 	OPTION_REST(spin_option_table),
@@ -394,7 +394,6 @@ const struct command selftest_command = {
 	.summary = "does it work here? all of the above, server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
 	.options = options_table,
-	.rules = spin_rules,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,
 	.check = selftest_check,

@@ -27,48 +27,41 @@
 #include "cmd/table.h"
 #include "core/units.h"
 
-static const struct option_word formats[] = {
-	{ "name", ADDRESS_FORMAT_ANY }, { "ip", ADDRESS_FORMAT_IP },   { "ipv4", ADDRESS_FORMAT_IP },
-	{ "ipv6", ADDRESS_FORMAT_IP6 }, { "gid", ADDRESS_FORMAT_GID }, { NULL, 0 },
+static const uint16_t formats[] = {
+	ADDRESS_FORMAT_ANY, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP6, ADDRESS_FORMAT_GID,
 };
 
-static const struct option_word port_spaces[] = {
-	{ "tcp", PORT_SPACE_TCP },
-	{ "ib", PORT_SPACE_IB },
-	{ NULL, 0 },
-};
+static const uint16_t port_spaces[] = { PORT_SPACE_TCP, PORT_SPACE_IB };
 
 /* clang-format off */
+#define ROW(kind, letter, name, member, ...) OPTION_ROW(kind, letter, name, struct ucmatose_options, member, __VA_ARGS__)
+
 static const struct option options_table[] = {
-	OPTION_ROW(OPTION_TEXT, 's', "server", struct ucmatose_options, server, .argument = "ADDRESS", .operand = OPERAND_UNLESS_GIVEN,
-		   OPTION_HELP("Connect to the server at this address")),
-	OPTION_ROW(OPTION_TEXT, 'b', "bind", struct ucmatose_options, bind, .argument = "ADDRESS",
-		   OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one")),
-	OPTION_ALIAS_ROW("source", "bind", .argument = "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
-	OPTION_ROW(OPTION_WORD, 'f', "format", struct ucmatose_options, format, .initial = ADDRESS_FORMAT_ANY,
-		   .words = formats, .argument = "FORMAT", OPTION_HELP("Address format")),
+	ROW(OPTION_TEXT, 's', "server", server, "ADDRESS", "", "", OPTION_HELP("Connect to the server at this address"),
+	    .operand = OPERAND_UNLESS_GIVEN, .needed_by = FOR_CLIENT, .excluded_by = FOR_SERVER),
+	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "",
+	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one")),
+	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
+	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",
+	    OPTION_HELP("Address format")),
+	OPTION_VALUES_ROW(formats),
 #if WITH_EXTRAS
-	OPTION_ROW(OPTION_INTEGER, 0, "pkey", struct ucmatose_options, common.path.pkey, .minimum = 1, .maximum = 0xffff,
-		   .initial = PATH_UNSET, .argument = "N",
-		   OPTION_HELP("Partition key of the GIDs of -f gid", "0xffff, the default partition")),
+	ROW(OPTION_INTEGER, 0, "pkey", common.path.pkey, "N", "1 to 65535", "",
+	    OPTION_HELP("Partition key of the GIDs of -f gid", "0xffff, the default partition")),
 #endif
-	OPTION_ROW(OPTION_WORD, 'P', "port-space", struct ucmatose_options, port_space, .initial = PORT_SPACE_TCP,
-		   .words = port_spaces, .argument = "SPACE", OPTION_HELP("RDMA port space")),
-	OPTION_ROW(OPTION_INTEGER, 'c', "connections", struct ucmatose_options, connections, .minimum = 1,
-		   .maximum = 65535, .initial = 1, .argument = "N", OPTION_HELP("Number of connections")),
-	OPTION_ROW(OPTION_INTEGER, 'C', "count", struct ucmatose_options, count, .minimum = 0,
-		   .maximum = INT64_C(1) << 31, .initial = 10, .argument = "N",
-		   OPTION_HELP("Messages each way on each connection; 0 only connects")),
-	OPTION_ROW(OPTION_SIZE, 'S', "size", struct ucmatose_options, size, .minimum = 0,
-		   .maximum = INT64_C(1) << 30, .initial = 100, .argument = "BYTES",
-		   OPTION_HELP("Bytes of each message; 0 only connects")),
-	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct ucmatose_options, port, .minimum = 0, .maximum = 65535,
-		   .initial = 7471, .argument = "PORT", OPTION_HELP("Port of the server; 0: a server picks a free one")),
-	OPTION_ROW(OPTION_FLAG, 'm', "migrate", struct ucmatose_options, migrate,
-		   OPTION_HELP("Migrate all connections to a new event channel after the last message")),
+	ROW(OPTION_WORD, 'P', "port-space", port_space, "SPACE", "one of tcp, ib", "tcp", OPTION_HELP("RDMA port space")),
+	OPTION_VALUES_ROW(port_spaces),
+	ROW(OPTION_INTEGER, 'c', "connections", connections, "N", "1 to 65535", "1", OPTION_HELP("Number of connections")),
+	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483648", "10",
+	    OPTION_HELP("Messages each way on each connection; 0 only connects")),
+	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 1G", "100", OPTION_HELP("Bytes of each message; 0 only connects")),
+	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7471",
+	    OPTION_HELP("Port of the server; 0: a server picks a free one")),
+	OPTION_FLAG_ROW('m', "migrate", struct ucmatose_options, migrate,
+			OPTION_HELP("Migrate all connections to a new event channel after the last message")),
 #if WITH_EXTRAS
-	OPTION_ROW(OPTION_INTEGER, 0, "warmup", struct ucmatose_options, warmup, .minimum = 0, .maximum = 65535,
-		   .initial = 0, .argument = "N", OPTION_HELP("Exclude the first N connections from the step times")),
+	ROW(OPTION_INTEGER, 0, "warmup", warmup, "N", "0 to 65535", "0",
+	    OPTION_HELP("Exclude the first N connections from the step times")),
 #endif
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
 	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: exit if no client connects in this time"),
@@ -79,16 +72,6 @@ static const struct option options_table[] = {
 	OPTION_REST(connection_option_table),
 };
 /* clang-format on */
-
-static const struct option_rule rules[] = {
-	SERVER_RULES(OPTION_EXCLUDES, "server"){ OPTION_EXCLUDES, "idle-timeout", "server" },
-	{ OPTION_NEEDS, "wait-server", "server" },
-#if WITH_EXTRAS
-	{ OPTION_NEEDS, "retry", "server" },
-	{ OPTION_EXCLUDES, "backlog", "server" },
-#endif
-	{ OPTION_MORE_RULES, NULL, endpoint_rules },
-};
 
 /* False after an error. The family of *address is ADDRESS_NONE if text is NULL or a name to be resolved later. */
 static bool check_address(const struct environment *environment, int64_t format, const char *letter, const char *text,
@@ -265,7 +248,6 @@ const struct command ucmatose_command = {
 	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
 		    "[-s] SERVER [-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n",
 	.options = options_table,
-	.rules = rules,
 	.options_size = sizeof(struct ucmatose_options),
 	.linked = true,
 	.prints_status = true,

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/common.h"
 #include "cmd/table.h"
+#include "core/option_value.h"
 #include "test/fuzz/target.h"
 #include "test/network/log.h"
 #include "test/network/network.h"
@@ -34,11 +36,11 @@ static int split(char *text, size_t length, char *words[WORDS_MAX + 1])
 }
 
 /* What was taken is within what the table says. */
-static void check_values(const struct command *command, const char *options)
+static void check_values(const struct command *command, const char *options, const char *defaults)
 {
 	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {
 		const char *place = options + row->offset;
-		int64_t number;
+		int64_t number, minimum, maximum;
 		const char *text;
 
 		switch ((enum option_type)row->type) {
@@ -46,17 +48,19 @@ static void check_values(const struct command *command, const char *options)
 		case OPTION_SIZE:
 		case OPTION_DURATION:
 			memcpy(&number, place, sizeof(number));
-			if (number != row->initial && (number < row->minimum || number > row->maximum))
-				violation("%s: --%s is taken out of its range", command->name, row->name);
+			option_limits(row, &minimum, &maximum);
+			if (memcmp(place, defaults + row->offset, sizeof(number)) &&
+			    (number < minimum || number > maximum))
+				violation("%s: --%s is taken out of its range", command->name, row->text);
 			break;
 		case OPTION_TEXT:
 			memcpy(&text, place, sizeof(text));
 			if (text && !*text)
-				violation("%s: --%s is taken empty", command->name, row->name);
+				violation("%s: --%s is taken empty", command->name, row->text);
 			break;
 		case OPTION_LIST:
 			if (((const struct option_list *)(const void *)place)->count > OPTION_LIST_MAX)
-				violation("%s: --%s has too many values", command->name, row->name);
+				violation("%s: --%s has too many values", command->name, row->text);
 			break;
 		default:
 			break;
@@ -64,17 +68,19 @@ static void check_values(const struct command *command, const char *options)
 	}
 }
 
-static enum outcome run(const struct command *command, int count, char *const *words, char *options)
+static enum outcome run(const struct command *command, int count, char *const *words, char *options, char *defaults)
 {
 	const struct common_options *common = (const struct common_options *)(const void *)options;
 	struct environment environment = { .log.name = "fuzz" };
+	uint64_t none;
 	enum outcome outcome;
 
-	outcome = options_parse(command->options, command->rules, &environment.log, count, words, options,
-				&environment.given);
+	if (options_parse(command->options, &environment.log, 1, words, defaults, &none))
+		violation("%s: a default is not valid", command->name);
+	outcome = options_parse(command->options, &environment.log, count, words, options, &environment.given);
 	if (outcome || common->help || common->version)
 		return outcome;
-	check_values(command, options);
+	check_values(command, options, defaults);
 	if (command->check)
 		outcome = command->check(&environment, options);
 	if (!outcome && !command->chooses_transport)
@@ -86,7 +92,7 @@ void parse_options(const uint8_t *bytes, size_t length)
 {
 	static const size_t commands = 5;
 	const struct command *command;
-	char *words[WORDS_MAX + 1], *options, text[TEXT_MAX + 1];
+	char *words[WORDS_MAX + 1], *options, *defaults, text[TEXT_MAX + 1];
 	unsigned before = network_errors(), told;
 	enum outcome outcome;
 
@@ -96,12 +102,14 @@ void parse_options(const uint8_t *bytes, size_t length)
 	length = length - 1 < TEXT_MAX ? length - 1 : TEXT_MAX;
 	memcpy(text, bytes + 1, length);
 	text[length++] = 0;
-	options = calloc(1, command->options_size);
-	if (!options)
+	options = common_options_create(command->options_size);
+	defaults = common_options_create(command->options_size);
+	if (!options || !defaults)
 		abort();
-	outcome = run(command, split(text, length, words), words, options);
+	outcome = run(command, split(text, length, words), words, options, defaults);
 	told = network_errors() - before;
 	if (outcome ? outcome != OUTCOME_USAGE || told != 1 : told)
 		violation("%s: a command line ends with %d and %u messages", command->name, (int)outcome, told);
 	free(options);
+	free(defaults);
 }

@@ -82,10 +82,10 @@ static void begin(struct scene *scene, const char *line)
 	while (count < WORDS_MAX && (words[count] = strsep(&rest, " ")))
 		count++;
 	scene->environment.command = scene->command;
-	scene->options = calloc(1, scene->command->options_size);
+	scene->options = common_options_create(scene->command->options_size);
 	if (!scene->options ||
-	    options_parse(scene->command->options, scene->command->rules, &scene->environment.log, count, words,
-			  scene->options, &scene->environment.given) ||
+	    options_parse(scene->command->options, &scene->environment.log, count, words, scene->options,
+			  &scene->environment.given) ||
 	    scene->command->check(&scene->environment, scene->options) ||
 	    transport_open("soft", NULL, &scene->environment.log, &scene->environment.transport))
 		violation("the command line does not work: %s", line);

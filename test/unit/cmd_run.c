@@ -46,7 +46,7 @@ struct settings {
 
 /* clang-format off */
 static const struct option table[] = {
-	OPTION_ROW(OPTION_FLAG, 0, "bad", struct settings, bad, .help = "Bad"),
+	OPTION_FLAG_ROW(0, "bad", struct settings, bad, OPTION_HELP("Bad")),
 	TRANSPORT_OPTION(struct settings, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct settings, 0),
 	OPTION_REST(endpoint_option_table),

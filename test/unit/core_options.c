@@ -19,18 +19,13 @@ struct settings {
 	bool version;
 };
 
-static const struct option_word formats[] = {
-	{ "name", 1 },
-	{ "ip", 2 },
-	{ "gid", 0x111 },
-	{ NULL, 0 },
-};
+static const uint16_t formats[] = { 1, 2, 0x111 };
 
 /* clang-format off */
 static const struct option behind[] = {
-	OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, OPTION_HELP("Ask")),
-	OPTION_ROW(OPTION_FLAG, 'h', "help", struct settings, help, OPTION_HELP("Print this help")),
-	OPTION_ROW(OPTION_FLAG, 0, "version", struct settings, version, OPTION_HELP("Print the version")),
+	OPTION_FLAG_ROW('c', "client", struct settings, client, OPTION_HELP("Ask")),
+	OPTION_FLAG_ROW('h', "help", struct settings, help, OPTION_HELP("Print this help")),
+	OPTION_FLAG_ROW(0, "version", struct settings, version, OPTION_HELP("Print the version")),
 	OPTION_END,
 };
 
@@ -40,42 +35,50 @@ static const struct option between[] = {
 };
 
 static const struct option table[] = {
-	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .minimum = 1, .maximum = 65535,
-		   .initial = 7174, .argument = "PORT", OPTION_HELP("Port")),
-	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, .minimum = 0, .maximum = INT64_C(1) << 30,
-		   .initial = 65536, .argument = "BYTES", OPTION_HELP("Size")),
-	OPTION_ROW(OPTION_DURATION, 0, "wait", struct settings, wait, .minimum = CLOCK_NS_PER_US,
-		   .maximum = 86400 * CLOCK_NS_PER_S, .initial = 0, .argument = "TIME",
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "1 to 65535", "7174", OPTION_HELP("Port")),
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, "BYTES", "0 to 1G", "64K", OPTION_HELP("Size")),
+	OPTION_ROW(OPTION_DURATION, 0, "wait", struct settings, wait, "TIME", "1us to 24h", "",
 		   OPTION_HELP("A wait that is described at such length that its help does not fit into one line, nor even two",
 			       "none")),
-	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, .words = formats, .initial = 2,
-		   .argument = "FORMAT", OPTION_HELP("Format")),
-	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, .minimum = -5, .maximum = INT64_MAX,
-		   .initial = -1, .argument = "N", OPTION_HELP("Offset")),
-	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS", OPTION_HELP("Address")),
-	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", OPTION_HELP("Hosts")),
-	OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
-	OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, OPTION_HELP("Serve")),
+	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, "FORMAT", "one of name, ip, gid", "ip",
+		   OPTION_HELP("Format")),
+	OPTION_VALUES_ROW(formats),
+	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, "N", "-5 or more", "-1", OPTION_HELP("Offset")),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, "ADDRESS", "", "", OPTION_HELP("Address")),
+	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts")),
+	OPTION_FLAG_ROW('v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
+	OPTION_FLAG_ROW('s', "server", struct settings, server, OPTION_HELP("Serve")),
 	OPTION_REST(between),
 };
+
+enum {
+	WITH_CLIENT = 1,
+	ONE_ROLE = 1,
+	ONE_FORM = 2,
+};
+
+static const struct option more_related[] = {
+	OPTION_FLAG_ROW('c', "client", struct settings, client, OPTION_HELP("Ask"),
+			.needed_by = WITH_CLIENT, .exclusive = ONE_ROLE),
+	OPTION_END,
+};
+
+static const struct option related[] = {
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "0 to 9", "1", OPTION_HELP("Port"),
+		   .exclusive = ONE_FORM),
+	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, "ADDRESS", "", "", OPTION_HELP("Address"),
+		   .tags = WITH_CLIENT, .exclusive = ONE_FORM),
+	OPTION_FLAG_ROW('v', "verbose", struct settings, verbose, OPTION_HELP("Say more"), .excluded_by = WITH_CLIENT),
+	OPTION_FLAG_ROW('s', "server", struct settings, server, OPTION_HELP("Serve"), .exclusive = ONE_ROLE),
+	OPTION_REST(more_related),
+};
 /* clang-format on */
-
-static const struct option_rule more_rules[] = {
-	{ OPTION_ONE_OF, "server", "client" },
-	{ OPTION_NEEDS, "address", "client" },
-	{ 0 },
-};
-
-static const struct option_rule rules[] = {
-	{ OPTION_EXCLUDES, "server", "client" },
-	{ OPTION_MORE_RULES, NULL, more_rules },
-};
 
 static const struct log tool_log = { .name = "tool" };
 
 /* Parses a line, split at spaces; "''" is an empty argument. *capture gets the text on stderr. */
-static enum outcome parse(const char *line, const struct option_rule *with_rules, struct settings *settings,
-			  uint64_t *given, struct capture *capture)
+static enum outcome parse_in(const struct option *rows, const char *line, struct settings *settings, uint64_t *given,
+			     struct capture *capture)
 {
 	static char words[256];
 	char name[] = "tool";
@@ -88,31 +91,37 @@ static enum outcome parse(const char *line, const struct option_rule *with_rules
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = strcmp(word, "''") ? word : empty;
-	memset(settings, 0xee, sizeof(*settings));
+	memset(settings, 0, sizeof(*settings));
+	settings->wait = 77;
 	capture_begin(capture);
-	outcome = options_parse(table, with_rules, &tool_log, argc, argv, settings, given);
+	outcome = options_parse(rows, &tool_log, argc, argv, settings, given);
 	capture_end(capture);
 	return outcome;
 }
 
+static enum outcome parse(const char *line, struct settings *settings, uint64_t *given, struct capture *capture)
+{
+	return parse_in(table, line, settings, given, capture);
+}
+
 static struct settings parse_fine(const char *line)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
-	assert_int_equal(parse(line, NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse(line, &settings, &given, &capture), OUTCOME_OK);
 	assert_string_equal(capture.text, "");
 	return settings;
 }
 
-static void assert_rejected(const char *line, const struct option_rule *with_rules, const char *message)
+static void assert_rejected(const char *line, const char *message)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
-	assert_int_equal(parse(line, with_rules, &settings, &given, &capture), OUTCOME_USAGE);
+	assert_int_equal(parse(line, &settings, &given, &capture), OUTCOME_USAGE);
 	assert_string_equal(capture.text, message);
 }
 
@@ -123,7 +132,7 @@ static void initial_values(void **state)
 	(void)state;
 	assert_int_equal(settings.port, 7174);
 	assert_int_equal(settings.size, 65536);
-	assert_int_equal(settings.wait, 0);
+	assert_int_equal(settings.wait, 77); /* as it was: it has no default */
 	assert_int_equal(settings.format, 2);
 	assert_int_equal(settings.offset, -1);
 	assert_null(settings.address);
@@ -198,28 +207,28 @@ static void durations(void **state)
 
 static void lists(void **state)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
-	assert_int_equal(parse("-v", NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-v", &settings, &given, &capture), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, 0);
-	assert_int_equal(parse("-t one -v --target=two -tthree", NULL, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-t one -v --target=two -tthree", &settings, &given, &capture), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, 3);
 	assert_string_equal(settings.targets.texts[0], "one");
 	assert_string_equal(settings.targets.texts[1], "two");
 	assert_string_equal(settings.targets.texts[2], "three");
 	assert_true(settings.verbose);
-	assert_rejected("-t ''", NULL, "tool: -t, --target: HOST is empty\n");
-	assert_rejected("-t", NULL, "tool: -t, --target: HOST is missing\n");
+	assert_rejected("-t ''", "tool: -t, --target: HOST is empty\n");
+	assert_rejected("-t", "tool: -t, --target: HOST is missing\n");
 }
 
 static void list_is_limited(void **state)
 {
 	char *argv[2 * OPTION_LIST_MAX + 4];
 	char name[] = "tool", option[] = "-t", value[] = "host";
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 	int argc = 0;
@@ -231,10 +240,11 @@ static void list_is_limited(void **state)
 		argv[argc++] = value;
 	}
 	argv[argc] = NULL;
-	assert_int_equal(options_parse(table, NULL, &tool_log, argc - 2, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(options_parse(table, &tool_log, argc - 2, argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, OPTION_LIST_MAX);
+	settings.targets.count = 0;
 	capture_begin(&capture);
-	assert_int_equal(options_parse(table, NULL, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
+	assert_int_equal(options_parse(table, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
 	assert_string_equal(capture_end(&capture), "tool: -t, --target: given more than 1024 times\n");
 }
 
@@ -249,32 +259,32 @@ static void words(void **state)
 
 static void given_options(void **state)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
-	assert_int_equal(parse("-p 7174 --version", NULL, &settings, &given, &capture), OUTCOME_OK);
-	assert_true(options_given(table, given, "port"));
-	assert_true(options_given(table, given, "version"));
-	assert_false(options_given(table, given, "size"));
-	assert_false(options_given(table, given, "wait"));
+	assert_int_equal(parse("-p 7174 --version", &settings, &given, &capture), OUTCOME_OK);
+	assert_non_null(options_given(table, given, "port"));
+	assert_non_null(options_given(table, given, "version"));
+	assert_null(options_given(table, given, "size"));
+	assert_null(options_given(table, given, "wait"));
 }
 
 static void help_ends_the_parse(void **state)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
-	assert_int_equal(parse("-h -p banana --nonsense operand", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-h -p banana --nonsense operand", &settings, &given, &capture), OUTCOME_OK);
 	assert_true(settings.help);
-	assert_int_equal(parse("-vhx", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-vhx", &settings, &given, &capture), OUTCOME_OK);
 	assert_true(settings.help);
-	assert_int_equal(parse("--version -s -c", rules, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("--version -s -c", &settings, &given, &capture), OUTCOME_OK);
 	assert_true(settings.version);
-	assert_int_equal(parse("-p banana -h", rules, &settings, &given, &capture), OUTCOME_USAGE);
+	assert_int_equal(parse("-p banana -h", &settings, &given, &capture), OUTCOME_USAGE);
 }
 
 static void invalid_values(void **state)
@@ -349,28 +359,41 @@ static void invalid_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++)
-		assert_rejected(cases[i].line, NULL, cases[i].message);
+		assert_rejected(cases[i].line, cases[i].message);
 }
 
 static void relations(void **state)
 {
+	static const struct {
+		const char *line;
+		const char *message; /* NULL: accepted */
+	} cases[] = {
+		{ "-s -c", "tool: -s, --server and -c, --client are mutually exclusive\n" },
+		{ "-c -p 1 -a x", "tool: -p, --port and -a, --address are mutually exclusive\n" },
+		{ "-a x", "tool: -a, --address needs -c, --client\n" },
+		{ "-s -a x", "tool: -a, --address needs -c, --client\n" },
+		{ "-a x -v -c", "tool: -a, --address and -v, --verbose are mutually exclusive\n" },
+		{ "-c -a x", NULL },
+		{ "-s -v -p 1", NULL },
+		{ "-c -v -p 1", NULL },
+		{ "", NULL },
+	};
 	struct settings settings;
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
-	assert_rejected("-s -c", rules, "tool: -s, --server and -c, --client are mutually exclusive\n");
-	assert_rejected("-v", rules,
-			"tool: -s, --server or -c, --client is needed\ntool: hint: tool --help lists the options\n");
-	assert_rejected("-s -a x", rules, "tool: -a, --address needs -c, --client\n");
-	assert_int_equal(parse("-c -a x", rules, &settings, &given, &capture), OUTCOME_OK);
-	assert_int_equal(parse("-s", rules, &settings, &given, &capture), OUTCOME_OK);
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		assert_int_equal(parse_in(related, cases[i].line, &settings, &given, &capture),
+				 cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
+		assert_string_equal(capture.text, cases[i].message ? cases[i].message : "");
+	}
 }
 
 static void first_error_ends_the_parse(void **state)
 {
 	(void)state;
-	assert_rejected("-p 0 -S banana --nonsense", rules, "tool: -p, --port: 0 is out of range: 1 to 65535\n");
+	assert_rejected("-p 0 -S banana --nonsense", "tool: -p, --port: 0 is out of range: 1 to 65535\n");
 }
 
 static void help_text(void **state)
@@ -404,7 +427,7 @@ static void help_text(void **state)
 /* Each row of the largest table has its own bit. */
 static void every_row_has_a_given_bit(void **state)
 {
-	struct option many[OPTION_ROWS_MAX + 1] = { { .name = NULL } };
+	struct option many[OPTION_ROWS_MAX + 1] = { OPTION_END };
 	static char names[OPTION_ROWS_MAX][8], word[16], tool[] = "tool";
 	bool flags[OPTION_ROWS_MAX];
 	uint64_t given;
@@ -412,15 +435,16 @@ static void every_row_has_a_given_bit(void **state)
 	(void)state;
 	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "row%u", i);
-		many[i] = (struct option){ .name = names[i], .type = OPTION_FLAG, .offset = (uint16_t)i };
+		many[i] = (struct option){ .text = names[i], .type = OPTION_FLAG, .offset = (uint16_t)i };
 	}
 	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		char *argv[] = { tool, word, NULL };
 
 		snprintf(word, sizeof(word), "--row%u", i);
-		assert_int_equal(options_parse(many, NULL, &tool_log, 2, argv, flags, &given), OUTCOME_OK);
+		memset(flags, 0, sizeof(flags));
+		assert_int_equal(options_parse(many, &tool_log, 2, argv, flags, &given), OUTCOME_OK);
 		for (unsigned j = 0; j < OPTION_ROWS_MAX; j++) {
-			assert_int_equal(options_given(many, given, names[j]), i == j);
+			assert_int_equal(options_given(many, given, names[j]) != NULL, i == j);
 			assert_int_equal(flags[j], i == j);
 		}
 	}
@@ -430,34 +454,35 @@ static void every_row_has_a_given_bit(void **state)
 static void help_wraps_at_its_width(void **state)
 {
 	static const char blanks[] = "                                ";
-	char words[128], name[40];
+	char words[128] = "flag\0", name[40];
+	char *help = words + sizeof("flag\0");
 
 	(void)state;
 	for (int more = -1; more <= 1; more++) {
 		const struct option rows[] = {
-			{ .name = "flag", .type = OPTION_FLAG, .help = words },
-			{ .name = NULL },
+			{ .text = words, .type = OPTION_FLAG },
+			OPTION_END,
 		};
 		const struct option wide[] = {
-			{ .name = name, .type = OPTION_FLAG, .help = "help" },
-			{ .name = NULL },
+			{ .text = name, .type = OPTION_FLAG },
+			OPTION_END,
 		};
 		char expected[160], *text;
 		size_t length;
 		FILE *stream = open_memstream(&text, &length);
 
 		/* "      --flag  " takes 14 columns of the 100. */
-		snprintf(words, sizeof(words), "%.*s end", 82 + more,
+		snprintf(help, 100, "%.*s end", 82 + more,
 			 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww");
 		options_help(rows, stream);
 		fclose(stream);
-		snprintf(expected, sizeof(expected), "      --flag  %.*s%s%.*send\n", 82 + more, words,
+		snprintf(expected, sizeof(expected), "      --flag  %.*s%s%.*send\n", 82 + more, help,
 			 more > 0 ? "\n" : " ", more > 0 ? 14 : 0, blanks);
 		assert_string_equal(text, expected);
 		free(text);
 		/* On the line of an option of up to 30 columns, else on the next line. */
 		stream = open_memstream(&text, &length);
-		snprintf(name, sizeof(name), "%.*s", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn");
+		snprintf(name, sizeof(name), "%.*s%c%chelp", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn", 0, 0);
 		options_help(wide, stream);
 		fclose(stream);
 		snprintf(expected, sizeof(expected), "      --%s%s  help\n", name, more > 0 ? "\n" : "");
@@ -470,32 +495,31 @@ static void help_wraps_at_its_width(void **state)
 static void stock_tool_behaviour(void **state)
 {
 	static const struct option classic[] = {
-		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST",
-			   .operand = OPERAND_UNLESS_GIVEN, OPTION_HELP("Hosts")),
-		OPTION_ROW(OPTION_FLAG, 's', "server", struct settings, server, .replaces = "client",
-			   OPTION_HELP("Serve")),
-		OPTION_ROW(OPTION_FLAG, 'c', "client", struct settings, client, .replaces = "server",
-			   OPTION_HELP("Ask")),
+		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts"),
+			   .operand = OPERAND_UNLESS_GIVEN),
+		OPTION_FLAG_ROW('s', "server", struct settings, server, OPTION_HELP("Serve"), .last_counts = true),
+		OPTION_FLAG_ROW('c', "client", struct settings, client, OPTION_HELP("Ask"), .last_counts = true),
 		OPTION_END,
 	};
 	char words[][8] = { "tool", "-s", "stray", "-ta", "-c", "other" };
 	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], NULL };
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
 	capture_begin(&capture);
-	assert_int_equal(options_parse(classic, NULL, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(options_parse(classic, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
 	assert_string_equal(capture_end(&capture), "tool: hint: -c, --client overrides the earlier -s, --server\n"
 						   "tool: hint: argument 'stray' ignored beside -t, --target\n"
 						   "tool: hint: argument 'other' ignored beside -t, --target\n");
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
-	assert_false(options_given(classic, given, "server"));
+	assert_null(options_given(classic, given, "server"));
 	/* Without the option the operands are its values. */
+	settings.targets.count = 0;
 	capture_begin(&capture);
-	assert_int_equal(options_parse(classic, NULL, &tool_log, 3, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(options_parse(classic, &tool_log, 3, argv, &settings, &given), OUTCOME_OK);
 	assert_string_equal(capture_end(&capture), "");
 	assert_int_equal(settings.targets.count, 1);
 }
@@ -504,9 +528,9 @@ static void stock_tool_behaviour(void **state)
 static void operand(void **state)
 {
 	static const struct option with_operand[] = {
-		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, .argument = "ADDRESS",
-			   .operand = true, OPTION_HELP("Address")),
-		OPTION_ROW(OPTION_FLAG, 'v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
+		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, "ADDRESS", "", "",
+			   OPTION_HELP("Address"), .operand = OPERAND),
+		OPTION_FLAG_ROW('v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
 		OPTION_END,
 	};
 	static const struct {
@@ -529,7 +553,7 @@ static void operand(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(lines); i++) {
-		struct settings settings;
+		struct settings settings = { 0 };
 		struct capture capture;
 		uint64_t given;
 		char words[4][32];
@@ -542,13 +566,13 @@ static void operand(void **state)
 			argv[argc] = words[argc];
 		}
 		capture_begin(&capture);
-		outcome = options_parse(with_operand, NULL, &tool_log, argc, argv, &settings, &given);
+		outcome = options_parse(with_operand, &tool_log, argc, argv, &settings, &given);
 		capture_end(&capture);
 		assert_int_equal(outcome, lines[i].address ? OUTCOME_OK : OUTCOME_USAGE);
 		assert_int_equal(strlen(capture.text) == 0, outcome == OUTCOME_OK);
 		if (lines[i].address) {
 			assert_string_equal(settings.address, lines[i].address);
-			assert_true(options_given(with_operand, given, "address"));
+			assert_non_null(options_given(with_operand, given, "address"));
 		}
 	}
 }
@@ -557,26 +581,26 @@ static void operand(void **state)
 static void aliases(void **state)
 {
 	static const struct option with_alias[] = {
-		OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, .argument = "PORT", .minimum = 1,
-			   .maximum = 9, .initial = 5, OPTION_HELP("Port")),
-		OPTION_ALIAS_ROW("door", "port", .argument = "PORT", OPTION_HELP("The same as --port")),
+		OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "1 to 9", "5",
+			   OPTION_HELP("Port")),
+		OPTION_ALIAS_ROW("door", "port", "PORT", OPTION_HELP("The same as --port")),
 		OPTION_END,
 	};
 	char words[][12] = { "tool", "--door=7", "--door", "10" };
 	char *argv[] = { words[0], words[1], words[2], words[3], NULL };
-	struct settings settings;
+	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
 	(void)state;
-	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 1, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(options_parse(with_alias, &tool_log, 1, argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.port, 5);
-	assert_false(options_given(with_alias, given, "port"));
-	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 2, argv, &settings, &given), OUTCOME_OK);
+	assert_null(options_given(with_alias, given, "port"));
+	assert_int_equal(options_parse(with_alias, &tool_log, 2, argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.port, 7);
-	assert_true(options_given(with_alias, given, "port"));
+	assert_non_null(options_given(with_alias, given, "port"));
 	capture_begin(&capture);
-	assert_int_equal(options_parse(with_alias, NULL, &tool_log, 4, argv, &settings, &given), OUTCOME_USAGE);
+	assert_int_equal(options_parse(with_alias, &tool_log, 4, argv, &settings, &given), OUTCOME_USAGE);
 	assert_string_equal(capture_end(&capture), "tool: -p, --port: 10 is out of range: 1 to 9\n");
 }
 
@@ -584,18 +608,18 @@ static void aliases(void **state)
 static void operands_of_a_list(void **state)
 {
 	static const struct option with_list[] = {
-		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, .argument = "HOST", .operand = true,
-			   OPTION_HELP("Hosts")),
+		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts"),
+			   .operand = OPERAND),
 		OPTION_END,
 	};
 	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };
 	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL };
 	static const char *const expected[] = { "two", "one", "three", "-four" }; /* options first */
-	struct settings settings;
+	struct settings settings = { 0 };
 	uint64_t given;
 
 	(void)state;
-	assert_int_equal(options_parse(with_list, NULL, &tool_log, LENGTH(words), argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(options_parse(with_list, &tool_log, LENGTH(words), argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, LENGTH(expected));
 	for (size_t i = 0; i < LENGTH(expected); i++)
 		assert_string_equal(settings.targets.texts[i], expected[i]);

@@ -43,7 +43,7 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 	struct stat status;
 	bool exists = name && !stat(name, &status);
 	char text[32] = "", *end;
-	long process;
+	unsigned long long process;
 	int file;
 
 	if (!name || (!exists && errno == ENOENT))
@@ -61,17 +61,17 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 		return OUTCOME_INTERNAL;
 	}
 	close(file);
-	process = strtol(text, &end, 10);
+	process = strtoull(text, &end, 10);
 	if (!text[strspn(text, blank)])
 		return OUTCOME_OK;
-	if (end[strspn(end, blank)] || process <= 0 || process > INT32_MAX) {
+	if (end[strspn(end, blank)] || !process || process > INT32_MAX) {
 		log_error(daemon->log, pidfile_label, "%s exists and contains no process ID", name);
 		return OUTCOME_INTERNAL;
 	}
 	/* In a restarted container this process may have the same ID as the one that wrote the file. */
-	if (process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
+	if ((pid_t)process == getpid() || (kill((pid_t)process, 0) && errno == ESRCH))
 		return OUTCOME_OK;
-	log_error(daemon->log, pidfile_label, "%s belongs to running process %ld", name, process);
+	log_error(daemon->log, pidfile_label, "%s belongs to running process %llu", name, process);
 	return OUTCOME_INTERNAL;
 }
 

@@ -87,7 +87,7 @@ static void list_links(void)
 {
 	for (const struct command *const *row = command_table; *row; row++)
 		if ((*row)->linked)
-			printf("%s\n", (*row)->name);
+			fprintf(stdout, "%s\n", (*row)->name);
 }
 
 /* "rdmatest --list" and the like. */
@@ -102,7 +102,7 @@ static enum outcome run_options(const struct log *log, int argc, char *const *ar
 	if (options.help)
 		print_usage(stdout, log->name);
 	else if (options.version)
-		printf("rdmatest %s\n", RDMATEST_VERSION);
+		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION);
 	else if (options.list)
 		list_links();
 	return OUTCOME_OK;

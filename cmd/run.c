@@ -40,11 +40,11 @@ void command_help(const struct command *command, const char *name)
 	while (*line) {
 		size_t length = strcspn(line, "\n");
 
-		printf("%s%s %.*s\n", before, name, (int)length, line);
+		fprintf(stdout, "%s%s %.*s\n", before, name, (int)length, line);
 		before = "       ";
 		line += length + (line[length] == '\n');
 	}
-	printf("\n%s - %s\n\nOptions:\n", command->name, command->summary);
+	fprintf(stdout, "\n%s - %s\n\nOptions:\n", command->name, command->summary);
 	options_help(command->options, stdout);
 }
 
@@ -211,7 +211,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	if (outcome == OUTCOME_OK && run.common->help)
 		command_help(command, name);
 	else if (outcome == OUTCOME_OK && run.common->version)
-		printf("%s (rdmatest) %s\n", command->name, RDMATEST_VERSION);
+		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION);
 	else if (outcome == OUTCOME_OK)
 		outcome = run_command(&run, options);
 	environment_note(&run.environment, outcome);

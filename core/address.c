@@ -23,7 +23,7 @@ static bool parse_ip4(const char *text, struct address *address)
 /* text is an interface name or index. */
 static bool parse_scope(const char *text, uint32_t *scope)
 {
-	unsigned long number;
+	unsigned long long number;
 	char *end;
 
 	*scope = if_nametoindex(text);
@@ -31,7 +31,7 @@ static bool parse_scope(const char *text, uint32_t *scope)
 		return true;
 	if (*text < '0' || *text > '9')
 		return false;
-	number = strtoul(text, &end, 10);
+	number = strtoull(text, &end, 10);
 	if (*end || number == 0 || number > UINT32_MAX)
 		return false;
 	*scope = (uint32_t)number;

@@ -11,7 +11,6 @@
  *
  * Every state may lead to FAILED and to DESTROYED.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,7 +193,7 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 {
 	int count = 0;
 
-	while (data && count < PRIVATE_DATA_MAX && (size_t)count < length && isprint(data[count]))
+	while (data && count < PRIVATE_DATA_MAX && (size_t)count < length && data[count] >= ' ' && data[count] <= '~')
 		count++;
 	if (!count)
 		return "";

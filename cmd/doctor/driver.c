@@ -47,7 +47,7 @@ static bool find_mapped_file(const char *root, const char *part, char path[SYSFS
 		return false;
 	snprintf(file, SYSFS_TEXT_SIZE, "%.*s", (int)strcspn(found + 1, " \n"), found + 1);
 	*found = 0;
-	strcpy(path, strchrnul(line, '/'));
+	strcpy(path, line + strcspn(line, "/"));
 	return true;
 }
 

@@ -46,9 +46,9 @@ static void add_address(struct device *device, const struct address *address)
 	if (!*device->netdev)
 		route_interface(address, device->netdev);
 	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
-		sprintf(device->addresses + used, "%s%s", used ? ", " : "", host);
+		snprintf(device->addresses + used, sizeof(device->addresses) - used, "%s%s", used ? ", " : "", host);
 	else if (!strstr(device->addresses, "..."))
-		strcat(device->addresses, ", ...");
+		strcpy(device->addresses + used, ", ...");
 }
 
 static void check_registration(struct doctor *doctor, struct domain *domain)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/doctor/sysfs.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,11 +22,9 @@ void sysfs_clean_text(char *text)
 /* The kernel's own names are safe. */
 static bool is_safe_name(const char *name)
 {
-	if (!*name || *name == '.' || strlen(name) >= SYSFS_TEXT_SIZE)
-		return false;
-	while (isascii(*name) && (isalnum(*name) || (*name && strchr("_-.:@+", *name))))
-		name++;
-	return !*name;
+	size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+");
+
+	return length && length < SYSFS_TEXT_SIZE && !name[length] && *name != '.';
 }
 
 static ssize_t read_file(const char *path, char *text, size_t size)

@@ -3,7 +3,6 @@
  * The sockets that hold UDP port 4791 of RoCE v2, and their processes. In a network namespace only one socket can hold
  * the port at an address.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static bool parse_host(const char *text, struct address *address)
 		uint32_t word;
 
 		memcpy(digits, text + 8 * i, 8);
-		word = (uint32_t)strtoul(digits, NULL, 16);
+		word = (uint32_t)strtoull(digits, NULL, 16);
 		memcpy(address->bytes + 4 * i, &word, sizeof(word));
 	}
 	return true;
@@ -60,7 +59,7 @@ static bool parse_line(char *line, struct holder *holder)
 		if (!fields[i])
 			return false;
 	}
-	port = strchrnul(fields[FIELD_LOCAL], ':');
+	port = fields[FIELD_LOCAL] + strcspn(fields[FIELD_LOCAL], ":");
 	if (strcmp(port, ":12B7") != 0)
 		return false;
 	*port = 0;
@@ -103,7 +102,7 @@ static void find_processes(const char *root, struct holders *holders)
 	struct names names = sysfs_names(sysfs_path(path, "%s/proc", root));
 
 	for (int i = 0; i < names.count && holders->count; i++)
-		if (isdigit((unsigned char)names.entries[i]->d_name[0]))
+		if (names.entries[i]->d_name[0] <= '9') /* the other names begin with letters */
 			check_descriptors(root, names.entries[i]->d_name, holders);
 	sysfs_names_free(&names);
 }

@@ -86,10 +86,10 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 			run++;
 		fwrite(ping + done, 1, run - done, stream);
 		for (; run < length && !is_printable(ping[run]); run++)
-			putc('?', stream);
+			fputc('?', stream);
 		done = run;
 	}
-	putc('\n', stream);
+	fputc('\n', stream);
 }
 
 /* ---- errors ---- */

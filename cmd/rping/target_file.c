@@ -18,7 +18,7 @@ static const char blank[] = " \t\r\n";
 static bool read_port(const char *text, uint16_t *port)
 {
 	size_t digits = strspn(text, "0123456789");
-	long value = strtol(text, NULL, 10);
+	unsigned long long value = strtoull(text, NULL, 10);
 
 	if (!digits || text[digits] || digits > PORT_DIGITS_MAX || value < 1 || value > UINT16_MAX)
 		return false;

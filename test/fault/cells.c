@@ -80,7 +80,6 @@ const struct row cell_rows[] = {
 	ROW(open, "0 5", (EACCES, EEXIST, EMFILE, ENFILE, ENOENT, ENOSPC, EROFS, EINTR), .transport = "soft"),
 	ROW(fopen, "0 5", (EACCES, EMFILE, ENOENT, ENOMEM, ENOSPC, EROFS), .transport = "soft"),
 	ROW(fdopen, "5", (EBADF, EINVAL, ENOMEM), .transport = "soft"),
-	ROW(fmemopen, "5", (EINVAL, ENOMEM), .transport = "soft"),
 	ROW(open_memstream, "0 5", (EMFILE, ENOMEM), .transport = "soft", .words = "out of memory|\\([0-9]+\\)"),
 	ROW(opendir, "0 3 5", (EACCES, EMFILE, ENFILE, ENOENT, ENOMEM), .words = "\\([0-9]+\\)|is empty|is not loaded|are missing"),
 	ROW(rename, "5", (EACCES, ENOSPC, EROFS, ENOENT), .transport = "soft"),

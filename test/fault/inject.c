@@ -72,7 +72,6 @@
 	X(open)                                                                                                        \
 	X(fopen)                                                                                                       \
 	X(fdopen)                                                                                                      \
-	X(fmemopen)                                                                                                    \
 	X(open_memstream)                                                                                              \
 	X(opendir)                                                                                                     \
 	X(rename)                                                                                                      \
@@ -410,7 +409,6 @@ CALL(failed(), int, pipe2, (int ends[2], int flags), (ends, flags))
 CALL(failed(), pid_t, fork, (void), ())
 CALL(nothing(), FILE *, fopen, (const char *restrict path, const char *restrict mode), (path, mode))
 CALL(nothing(), FILE *, fdopen, (int fd, const char *mode), (fd, mode))
-CALL(nothing(), FILE *, fmemopen, (void *memory, size_t length, const char *mode), (memory, length, mode))
 CALL(nothing(), FILE *, open_memstream, (char **text, size_t *length), (text, length))
 CALL(nothing(), DIR *, opendir, (const char *path), (path))
 CALL(failed(), int, rename, (const char *from, const char *to), (from, to))

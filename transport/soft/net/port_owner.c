@@ -34,7 +34,7 @@ bool soft_port_socket(const struct address *address, char name[PORT_OWNER_NAME_S
 		memcpy(&word, address->bytes + at, sizeof(word));
 		snprintf(pattern + 1 + 2 * at, 9, "%08" PRIX32, word);
 	}
-	strcat(pattern, ":12B7 ");
+	strcpy(pattern + strlen(pattern), ":12B7 ");
 	while (!found && fgets(line, sizeof(line), table))
 		found = strstr(line, pattern);
 	fclose(table);
@@ -55,8 +55,10 @@ static bool port_owner_has_descriptor(const char *process, const char *name)
 	snprintf(path, sizeof(path), "/proc/%.20s/fd", process);
 	directory = opendir(path);
 	while (directory && !found && (entry = readdir(directory))) {
-		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+		ssize_t length;
 
+		snprintf(path, sizeof(path), "/proc/%.20s/fd/%.20s", process, entry->d_name);
+		length = readlink(path, target, sizeof(target) - 1);
 		target[length > 0 ? length : 0] = '\0';
 		found = !strcmp(target, name);
 	}
@@ -74,7 +76,7 @@ int soft_port_owner(const struct address *address)
 
 	while (directory && !pid && (entry = readdir(directory)))
 		if (entry->d_name[0] > '0' && entry->d_name[0] <= '9' && port_owner_has_descriptor(entry->d_name, name))
-			pid = atoi(entry->d_name);
+			pid = (int)strtoull(entry->d_name, NULL, 10);
 	if (directory)
 		closedir(directory);
 	return pid;

@@ -521,8 +521,8 @@ void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 
 		if (socket->group || (listener->local.family == ADDRESS_IP4 && socket->address.family != ADDRESS_IP4))
 			continue;
-		used += (size_t)sprintf(text + used, "%s%s", used ? ", " : " (",
-					room ? address_host(&socket->address, host) : "...");
+		used += (size_t)snprintf(text + used, ENDPOINT_ADDRESSES_SIZE - used, "%s%s", used ? ", " : " (",
+					 room ? address_host(&socket->address, host) : "...");
 		if (!room)
 			break;
 	}

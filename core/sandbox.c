@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The filter compares each system call with a list of rules, from the top: the calls of every ping come first. System
- * call numbers differ between architectures, and some calls do not exist on all.
+ * The filter compares each system call with two lists: rules, then calls, the frequent ones first. Linux 5.11 and later
+ * skip it for a call that is allowed with any arguments. System call numbers differ between architectures, and some
+ * calls do not exist on all.
  */
 #include "core/sandbox.h"
 
@@ -63,88 +64,89 @@ enum {
 	}
 
 /* clang-format off */
+/* A system call with several rules is allowed if one of them allows it. */
 static const struct rule rules[] = {
-	/* each ping */
-	{ .call = SYS_sendmmsg }, { .call = SYS_recvmmsg },
-#ifdef SYS_epoll_wait
-	{ .call = SYS_epoll_wait },
-#endif
-	{ .call = SYS_epoll_pwait },
 	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_RDMA },
-	{ .call = SYS_read }, { .call = SYS_write },
-#ifdef SYS_clock_gettime
-	{ .call = SYS_timerfd_settime }, { .call = SYS_clock_gettime },
-	{ .call = SYS_gettimeofday }, { .call = SYS_clock_nanosleep },
-#endif
-#ifdef SYS_clock_gettime64
-	{ .call = SYS_clock_gettime64 }, { .call = SYS_recvmmsg_time64 }, { .call = SYS_timerfd_settime64 },
-	{ .call = SYS_futex_time64 }, { .call = SYS_ppoll_time64 },
-	{ .call = SYS_clock_nanosleep_time64 },
-#endif
-	/* sockets: UDP, and netlink for interfaces and devices; no other family */
-	{ .call = SYS_sendmsg }, { .call = SYS_recvmsg }, { .call = SYS_sendto }, { .call = SYS_recvfrom },
-	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET },
-	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET6 },
-	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_NETLINK },
-	{ .call = SYS_bind }, { .call = SYS_connect }, { .call = SYS_getsockname }, { .call = SYS_getsockopt },
-	{ .call = SYS_setsockopt },
 	{ .call = SYS_ioctl, .argument = 1, .mask = REQUEST_KIND, .value = REQUEST_SOCKET },
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TCGETS },
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = GET_TERMINAL },
 	{ .call = SYS_ioctl, .argument = 1, .mask = EVERY, .value = TIOCGWINSZ },
-	/* waiting, time */
-	{ .call = SYS_epoll_ctl }, { .call = SYS_eventfd2 }, { .call = SYS_ppoll }, { .call = SYS_timerfd_create },
-	{ .call = SYS_setitimer },
-	{ .call = SYS_nanosleep }, { .call = SYS_futex }, { .call = SYS_sched_yield },
-#ifdef SYS_poll
-	{ .call = SYS_poll },
-#endif
+	/* sockets: UDP, and netlink for interfaces and devices; no other family */
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET },
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_INET6 },
+	{ .call = SYS_socket, .argument = 0, .mask = EVERY, .value = AF_NETLINK },
 	/* memory without PROT_EXEC */
-#if defined(__s390x__)
-	{ .call = SYS_mmap }, /* its arguments are in memory, which a filter cannot read */
-#elif defined(SYS_mmap)
+#if defined(SYS_mmap) && !defined(__s390x__)
 	{ .call = SYS_mmap, .argument = 2, .mask = PROT_EXEC },
 #endif
 #ifdef SYS_mmap2
 	{ .call = SYS_mmap2, .argument = 2, .mask = PROT_EXEC },
 #endif
 	{ .call = SYS_mprotect, .argument = 2, .mask = PROT_EXEC },
-	{ .call = SYS_munmap }, { .call = SYS_mremap }, { .call = SYS_madvise }, { .call = SYS_brk },
-	/* files: reading, and open descriptors; libibverbs reads /sys, and opens the device of a listener's peer */
+	/* files: libibverbs reads /sys, and opens the device of a listener's peer */
 	OPENS(SYS_openat, 2),
 #ifdef SYS_open
 	OPENS(SYS_open, 1),
-	{ .call = SYS_access }, { .call = SYS_readlink }, { .call = SYS_stat }, { .call = SYS_lstat },
 	{ .call = SYS_rename, .needs = SANDBOX_FILES }, { .call = SYS_unlink, .needs = SANDBOX_FILES },
 #endif
 #ifdef SYS_renameat
 	{ .call = SYS_renameat, .needs = SANDBOX_FILES },
 #endif
 	{ .call = SYS_renameat2, .needs = SANDBOX_FILES }, { .call = SYS_unlinkat, .needs = SANDBOX_FILES },
-	{ .call = SYS_close }, { .call = SYS_readv }, { .call = SYS_writev }, { .call = SYS_pread64 },
-	{ .call = SYS_lseek }, { .call = SYS_fstat }, { .call = SYS_fcntl }, { .call = SYS_dup }, { .call = SYS_dup3 },
-	{ .call = SYS_getdents64 }, { .call = SYS_faccessat }, { .call = SYS_readlinkat },
+};
+
+/* Allowed with any arguments. */
+static const uint16_t calls[] = {
+	/* each ping */
+	SYS_sendmmsg, SYS_recvmmsg,
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+	SYS_epoll_pwait, SYS_read, SYS_write,
+#ifdef SYS_clock_gettime
+	SYS_timerfd_settime, SYS_clock_gettime, SYS_gettimeofday, SYS_clock_nanosleep,
+#endif
+#ifdef SYS_clock_gettime64
+	SYS_clock_gettime64, SYS_recvmmsg_time64, SYS_timerfd_settime64, SYS_futex_time64,
+	SYS_ppoll_time64, SYS_clock_nanosleep_time64,
+#endif
+	/* sockets */
+	SYS_sendmsg, SYS_recvmsg, SYS_sendto, SYS_recvfrom, SYS_bind, SYS_connect, SYS_getsockname, SYS_getsockopt,
+	SYS_setsockopt,
+	/* waiting, time */
+	SYS_epoll_ctl, SYS_eventfd2, SYS_ppoll, SYS_timerfd_create, SYS_setitimer, SYS_nanosleep,
+	SYS_futex, SYS_sched_yield,
+#ifdef SYS_poll
+	SYS_poll,
+#endif
+	/* memory */
+#ifdef __s390x__
+	SYS_mmap, /* its arguments are in memory, which a filter cannot read */
+#endif
+	SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
+	/* files: reading, and open descriptors */
+#ifdef SYS_open
+	SYS_access, SYS_readlink, SYS_stat, SYS_lstat,
+#endif
+	SYS_close, SYS_readv, SYS_writev, SYS_pread64, SYS_lseek, SYS_fstat, SYS_fcntl, SYS_dup, SYS_dup3,
+	SYS_getdents64, SYS_faccessat, SYS_readlinkat,
 #ifdef SYS_newfstatat
-	{ .call = SYS_newfstatat },
+	SYS_newfstatat,
 #endif
 #ifdef SYS_statx
-	{ .call = SYS_statx },
+	SYS_statx,
 #endif
 #ifdef SYS_fcntl64
-	{ .call = SYS_fcntl64 }, { .call = SYS__llseek }, { .call = SYS_fstat64 }, { .call = SYS_stat64 },
-	{ .call = SYS_fstatat64 },
+	SYS_fcntl64, SYS__llseek, SYS_fstat64, SYS_stat64, SYS_fstatat64,
 #endif
 	/* signals and exit */
-	{ .call = SYS_rt_sigaction }, { .call = SYS_rt_sigprocmask }, { .call = SYS_rt_sigreturn },
-	{ .call = SYS_sigaltstack },
+	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
 #ifdef SYS_sigreturn
-	{ .call = SYS_sigreturn },
+	SYS_sigreturn,
 #endif
-	{ .call = SYS_restart_syscall }, { .call = SYS_getpid }, { .call = SYS_gettid },
-	{ .call = SYS_exit }, { .call = SYS_exit_group },
+	SYS_restart_syscall, SYS_getpid, SYS_gettid, SYS_exit, SYS_exit_group,
 	/* other calls of libraries */
-	{ .call = SYS_getrandom }, { .call = SYS_prlimit64 }, { .call = SYS_sysinfo }, { .call = SYS_uname },
-	{ .call = SYS_sched_getaffinity }, { .call = SYS_getuid }, { .call = SYS_geteuid },
+	SYS_getrandom, SYS_prlimit64, SYS_sysinfo, SYS_uname, SYS_sched_getaffinity, SYS_getuid, SYS_geteuid,
 };
 /* clang-format on */
 
@@ -197,6 +199,8 @@ static void emit_program(struct program *program, unsigned grants)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if ((rules[i].needs & grants) == rules[i].needs)
 			emit_rule(program, &rules[i]);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		emit_rule(program, &(struct rule){ .call = calls[i] });
 	for (size_t i = 0; i < sizeof(own_signals) / sizeof(own_signals[0]); i++)
 		emit_rule(program, &own_signals[i]);
 	emit(program, BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0);

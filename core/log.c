@@ -43,16 +43,13 @@ char *log_text(char *text, size_t size, const char *format, ...)
 }
 
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
-static void __attribute__((format(printf, 1, 2))) print(const char *format, ...)
+static void print(const struct log *log, const char *object, const char *text)
 {
 	char line[LINE_SIZE];
 	ssize_t ignored;
-	va_list list;
 	size_t length;
 
-	va_start(list, format);
-	log_text_list(line, sizeof(line) - 1, format, list);
-	va_end(list);
+	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
 	length = strlen(line);
 	line[length++] = '\n';
 	ignored = write(STDERR_FILENO, line, length);
@@ -81,12 +78,12 @@ void log_print_error(const struct log *log, const struct error *error)
 {
 	char text[ERROR_TEXT_SIZE];
 
-	print("%s: %s%s%s", log->name, error->object, *error->object ? ": " : "", error_text(error, text));
+	print(log, error->object, error_text(error, text));
 }
 
 void log_print_hint(const struct log *log, const char *text)
 {
-	print("%s: hint: %s", log->name, text);
+	print(log, "hint", text);
 }
 
 void log_report(const struct log *log, const struct error *error)
@@ -170,6 +167,6 @@ void log_debug(const struct log *log, const char *format, ...)
 	va_start(list, format);
 	log_text_list(text, sizeof(text), format, list);
 	va_end(list);
-	print("%s: debug: %s", log->name, text);
+	print(log, "debug", text);
 	errno = kept;
 }

@@ -129,6 +129,15 @@ void log_error(const struct log *log, const char *object, const char *format, ..
 	va_end(list);
 }
 
+void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	report(log, &(struct failure){ .object = object, .phase = phase, .code = code }, format, list);
+	va_end(list);
+}
+
 void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 {
 	char phase[ERROR_PHASE_SIZE];
@@ -137,7 +146,7 @@ void log_errno(const struct log *log, const char *object, int error, const char 
 	va_start(list, format);
 	log_text_list(phase, sizeof(phase), format, list);
 	va_end(list);
-	log_failure(log, &(struct failure){ .object = object, .phase = phase, .code = error }, "%s", strerror(error));
+	log_cause(log, object, phase, error, "%s", strerror(error));
 }
 
 void log_hint(const struct log *log, const char *format, ...)

@@ -83,6 +83,10 @@ void log_error(const struct log *log, const char *object, const char *format, ..
 void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Reports an error of a phase, with a code or 0 for none. format gives the cause. */
+void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+
 /* Reports an error with all that is known. format gives the cause. */
 void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

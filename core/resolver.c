@@ -216,8 +216,7 @@ static void resolver_timeout(void *context)
 {
 	struct resolver *resolver = context;
 
-	log_failure(resolver->log, &(struct failure){ .object = resolver->text, .code = ETIMEDOUT },
-		    "look-up failed: no answer in time");
+	log_cause(resolver->log, resolver->text, NULL, ETIMEDOUT, "look-up failed: no answer in time");
 	resolver_finish(resolver, OUTCOME_NO_CONNECTION);
 }
 

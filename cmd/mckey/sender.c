@@ -153,9 +153,8 @@ static void sender_check_progress(void *context)
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, sender_check_progress, run);
 		return;
 	}
-	log_failure(run->log, &(struct failure){ .object = run->group_text, .phase = "sending" },
-		    "timed out: the device completed nothing for %g s%s", units_seconds(timeout),
-		    endpoint_timeout_cause(member->endpoint, reason));
+	log_cause(run->log, run->group_text, "sending", 0, "timed out: the device completed nothing for %g s%s",
+		  units_seconds(timeout), endpoint_timeout_cause(member->endpoint, reason));
 	mckey_end(run, OUTCOME_FAILED);
 }
 

@@ -98,9 +98,8 @@ void ping_timed_out(const struct state *state, const struct endpoint *endpoint, 
 {
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	log_failure(state->log, &(struct failure){ .object = endpoint->name, .phase = state_text(state) },
-		    "timed out after %g s in ping %" PRIu64 "%s", units_seconds(state->timeout), ping,
-		    endpoint_timeout_cause(endpoint, silence));
+	log_cause(state->log, endpoint->name, state_text(state), 0, "timed out after %g s in ping %" PRIu64 "%s",
+		  units_seconds(state->timeout), ping, endpoint_timeout_cause(endpoint, silence));
 }
 
 enum outcome ping_out_of_order(const struct state *state, const struct endpoint *endpoint, uint64_t ping)

@@ -418,10 +418,8 @@ static void client_disconnected(struct session *session)
 		end(session, session_verdict(session));
 		break;
 	default:
-		log_failure(
-			session->log,
-			&(struct failure){ .object = session->endpoint->name, .phase = state_text(&session->state) },
-			"the client went away in the middle of ping %" PRIu64, session->answered);
+		log_cause(session->log, session->endpoint->name, state_text(&session->state), 0,
+			  "the client went away in the middle of ping %" PRIu64, session->answered);
 		end(session, OUTCOME_FAILED);
 		break;
 	}

@@ -238,9 +238,8 @@ static void server_disconnected(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE];
 
-	log_failure(target->state.log,
-		    &(struct failure){ .object = target->endpoint->name, .phase = state_text(&target->state) },
-		    "the server went away after %s", pings_text(target, pings));
+	log_cause(target->state.log, target->endpoint->name, state_text(&target->state), 0,
+		  "the server went away after %s", pings_text(target, pings));
 	if (target->stock && !target->done && target->size > PING_SIZE_STOCK)
 		log_hint(target->state.log,
 			 "a stock server ends when a ping is longer than its own -S (64 by default): "

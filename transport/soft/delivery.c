@@ -54,10 +54,8 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
 		if (endpoint_take_log_line(&endpoint->base))
-			log_failure(endpoint->base.log,
-				    &(struct failure){ .object = endpoint->base.name,
-						       .phase = endpoint_state_text(endpoint->base.state) },
-				    "the peer withdrew before the connection was established");
+			log_cause(endpoint->base.log, endpoint->base.name, endpoint_state_text(endpoint->base.state), 0,
+				  "the peer withdrew before the connection was established");
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		break;
 	default:

@@ -131,8 +131,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 			break;
 	if (!other && base->local.port)
 		return OUTCOME_OK;
-	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE },
-		    "the port is in use");
+	log_cause(base->log, base->name, "binding", EADDRINUSE, "the port is in use");
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -33,8 +33,8 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
-		log_failure(base->log, &(struct failure){ .object = base->name, .phase = "joining the group" },
-			    "only a subnet manager assigns groups, and UDP has none");
+		log_cause(base->log, base->name, "joining the group", 0,
+			  "only a subnet manager assigns groups, and UDP has none");
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {

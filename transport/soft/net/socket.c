@@ -347,8 +347,8 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 			return socket_outcome(error);
 		}
 		if (address_is_any(&local)) {
-			log_failure(log, &(struct failure){ .object = name, .phase = "resolving the address" },
-				    "the route that leads there has no local address");
+			log_cause(log, name, "resolving the address", 0,
+				  "the route that leads there has no local address");
 			return OUTCOME_NO_CONNECTION;
 		}
 		/* The peer may be another process of this host, which has bound that address. */

@@ -68,6 +68,9 @@ void endpoint_name(struct endpoint *endpoint);
 /* Calls the command's event handler unless the endpoint is destroyed. */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
 
+/* Enters the state, and reports the event without further members. */
+void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind);
+
 /* Reports EVENT_REQUEST on the listener. Rejects a request that arrived on another interface than its options name. */
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			     size_t length);
@@ -84,7 +87,7 @@ void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, s
 
 /*
  * Reports a completion, and logs the cause of a failed one. code_name and code: as in struct failure. words: the
- * backend's own text for the status, or NULL. Drops completions of a connection that is not established. On the
+ * backend's own text for COMPLETION_OTHER, or NULL. Drops completions of a connection that is not established. On the
  * accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
  */
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,

@@ -136,6 +136,24 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 		endpoint->handlers->event(endpoint->context, endpoint, event);
 }
 
+/* Reports an event with private data, if there is any, in a new state. */
+static void endpoint_reached_with(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind,
+				  enum outcome outcome, const uint8_t *private_data, size_t length)
+{
+	endpoint_enter(endpoint, state);
+	endpoint_report(endpoint, &(struct endpoint_event){
+					  .kind = kind,
+					  .outcome = outcome,
+					  .private_data = length ? private_data : NULL,
+					  .private_length = length,
+				  });
+}
+
+void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind)
+{
+	endpoint_reached_with(endpoint, state, kind, OUTCOME_OK, NULL, 0);
+}
+
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			     size_t length)
 {
@@ -166,27 +184,21 @@ void endpoint_request_no_memory(struct endpoint *listener)
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 
-static void endpoint_fail_with(struct endpoint *endpoint, const struct endpoint_event *event)
+static void endpoint_fail_with(struct endpoint *endpoint, enum outcome outcome, const uint8_t *private_data,
+			       size_t length)
 {
-	if (endpoint->state >= ENDPOINT_FAILED)
-		return;
-	endpoint_enter(endpoint, ENDPOINT_FAILED);
-	endpoint_report(endpoint, event);
+	if (endpoint->state < ENDPOINT_FAILED)
+		endpoint_reached_with(endpoint, ENDPOINT_FAILED, EVENT_FAILED, outcome, private_data, length);
 }
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	endpoint_fail_with(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+	endpoint_fail_with(endpoint, outcome, NULL, 0);
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	endpoint_fail_with(endpoint, &(struct endpoint_event){
-					     .kind = EVENT_FAILED,
-					     .outcome = endpoint_outcome(endpoint),
-					     .private_data = private_data,
-					     .private_length = length,
-				     });
+	endpoint_fail_with(endpoint, endpoint_outcome(endpoint), private_data, length);
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -203,14 +215,22 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	if (endpoint->state != ENDPOINT_CONNECTING && endpoint->state != ENDPOINT_ACCEPTING)
-		return;
-	endpoint_enter(endpoint, ENDPOINT_ESTABLISHED);
-	endpoint_report(endpoint, &(struct endpoint_event){
-					  .kind = EVENT_ESTABLISHED,
-					  .private_data = private_data,
-					  .private_length = length,
-				  });
+	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
+		endpoint_reached_with(endpoint, ENDPOINT_ESTABLISHED, EVENT_ESTABLISHED, OUTCOME_OK, private_data,
+				      length);
+}
+
+static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,
+				     const char *code_name, int code, const char *words)
+{
+	bool unanswered = completion->status == COMPLETION_RETRY_EXCEEDED;
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
+	log_failure(endpoint->log,
+		    &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
+		    "%s failed: %s%s", work_kind_text(completion->kind),
+		    words ? words : completion_status_text(completion->status),
+		    unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
@@ -223,10 +243,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 	if (endpoint->kind == ENDPOINT_GROUP && endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (completion->status != COMPLETION_OK)
-		log_failure(endpoint->log,
-			    &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
-			    "%s failed: %s", work_kind_text(completion->kind),
-			    words ? words : completion_status_text(completion->status));
+		report_failed_completion(endpoint, completion, code_name, code, words);
 	endpoint->handlers->completion(endpoint->context, endpoint, completion);
 }
 

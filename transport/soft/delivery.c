@@ -15,17 +15,13 @@ enum {
 
 static void report_completion(const struct soft_completion *queued)
 {
-	char text[STATUS_TEXT_MAX + ENDPOINT_TIMEOUT_CAUSE_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
-	enum completion_status status = queued->completion.status;
-	bool is_errno = status == COMPLETION_OTHER;
+	bool is_errno = queued->completion.status == COMPLETION_OTHER;
+	char text[STATUS_TEXT_MAX];
 
-	if (status == COMPLETION_RETRY_EXCEEDED)
-		snprintf(text, sizeof(text), "%s%s", completion_status_text(status),
-			 endpoint_timeout_cause(&queued->endpoint->base, timeout_cause));
-	else if (is_errno)
+	if (is_errno)
 		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror((int)queued->raw));
 	endpoint_complete(&queued->endpoint->base, &queued->completion, is_errno ? NULL : COMPLETION_CODE_NAME,
-			  (int)queued->raw, status == COMPLETION_RETRY_EXCEEDED || is_errno ? text : NULL);
+			  (int)queued->raw, is_errno ? text : NULL);
 }
 
 /* Returns false if no completion is queued. */
@@ -48,8 +44,7 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
 	case ENDPOINT_DISCONNECTING:
-		endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
-		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+		endpoint_reached(&endpoint->base, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
@@ -79,10 +74,7 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 					       .kind = kind },
 			    "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
 			    endpoint_timeout_cause(&endpoint->base, timeout_cause));
-	if (event->length)
-		endpoint_rejected(&endpoint->base, event->data, event->length);
-	else
-		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
+	endpoint_rejected(&endpoint->base, event->data, event->length);
 }
 
 static void deliver_event(struct soft_queue *queue)
@@ -96,7 +88,7 @@ static void deliver_event(struct soft_queue *queue)
 			soft_requested(endpoint, event->data, event->length);
 			break;
 		case SOFT_EVENT_ESTABLISHED:
-			endpoint_established(&endpoint->base, event->length ? event->data : NULL, event->length);
+			endpoint_established(&endpoint->base, event->data, event->length);
 			break;
 		case SOFT_EVENT_DISCONNECTED:
 			deliver_disconnected(queue, endpoint);

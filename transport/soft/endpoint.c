@@ -140,8 +140,7 @@ static void endpoint_route_resolved(void *context)
 	struct soft_endpoint *endpoint = context;
 
 	soft_callback_begin(soft_of(endpoint->base.transport));
-	endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+	endpoint_reached(&endpoint->base, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED);
 	soft_callback_end(soft_of(endpoint->base.transport));
 }
 
@@ -153,8 +152,7 @@ static void endpoint_address_resolved(void *context)
 	soft_callback_begin(transport);
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.max_datagram = endpoint->path.mtu;
-	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_reached(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
 		loop_timer_start(transport->base.loop, &endpoint->deferred, 0, endpoint_route_resolved, endpoint);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rdma_cm event channel: copies an event, acknowledges it, then handles it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +121,6 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 	struct verbs_transport *verbs = verbs_of(transport);
 	enum outcome outcome = verbs_explain_devices(transport->log);
 	struct verbs_channel *channel;
-	int flags;
 
 	if (outcome)
 		return outcome;
@@ -137,9 +135,7 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 		free(channel);
 		return verbs_explain_no_channel(transport->log, error);
 	}
-	flags = fcntl(channel->events->fd, F_GETFL);
-	fcntl(channel->events->fd, F_SETFL, flags | O_NONBLOCK);
-	fcntl(channel->events->fd, F_SETFD, FD_CLOEXEC);
+	verbs_set_nonblocking(channel->events->fd);
 	loop_io_start(transport->loop, &channel->readable, channel->events->fd, channel_readable, channel);
 	channel->next = verbs->channels;
 	verbs->channels = channel;

@@ -2,7 +2,6 @@
 /* Completion queues: shared by the QPs of a domain, with one completion channel, polled in batches. */
 #include <endian.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "transport/verbs/verbs.h"
@@ -12,7 +11,6 @@ enum {
 	CAPACITY_MAX = 65536,
 	BATCH = 32,	     /* completions per ibv_poll_cq() */
 	BUDGET = 16 * BATCH, /* completions per CQ and turn of the loop, so that other events are handled */
-	WORDS_MAX = 64 + ENDPOINT_TIMEOUT_CAUSE_SIZE,
 	ACKNOWLEDGE_AT = 64, /* completion events: each ibv_ack_cq_events() locks a mutex */
 };
 
@@ -54,7 +52,7 @@ static struct verbs_endpoint *endpoint_of_wr_id(struct verbs_transport *transpor
 static void dispatch_completion(struct verbs_transport *transport, const struct ibv_wc *wc)
 {
 	struct verbs_endpoint *endpoint = endpoint_of_wr_id(transport, wc->wr_id);
-	char words[WORDS_MAX] = "", silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	const char *words = NULL;
 	struct completion completion = {
 		.kind = (wc->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
 		.tag = wc->wr_id & WORK_TAG_MAX,
@@ -81,13 +79,10 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		}
 	}
 	if (completion.status == COMPLETION_OTHER)
-		snprintf(words, sizeof(words), "%s", ibv_wc_status_str(wc->status));
-	if (completion.status == COMPLETION_RETRY_EXCEEDED)
-		snprintf(words, sizeof(words), "%s%s", completion_status_text(completion.status),
-			 endpoint_timeout_cause(&endpoint->base, silence));
+		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;
-	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, *words ? words : NULL);
+	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, words);
 	if (endpoint->disconnect_pending && !endpoint->outstanding)
 		loop_timer_start(transport->base.loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
 }

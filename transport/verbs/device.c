@@ -9,7 +9,7 @@
 
 #include "transport/verbs/verbs.h"
 
-static void set_nonblocking(int descriptor)
+void verbs_set_nonblocking(int descriptor)
 {
 	fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
 	fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -131,7 +131,7 @@ static void bind_id(struct verbs_domain *domain, struct rdma_cm_id *id, const st
 		domain->bound_id = NULL;
 		return;
 	}
-	set_nonblocking(domain->bound_id->channel->fd);
+	verbs_set_nonblocking(domain->bound_id->channel->fd);
 	loop_io_start(domain->base.transport->loop, &domain->bound_id_readable, domain->bound_id->channel->fd,
 		      bound_id_readable, domain);
 }
@@ -286,8 +286,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		return verbs_explain_resources(log, device, "creating a protection domain and completion channel",
 					       error);
 	}
-	set_nonblocking(domain->completion_channel->fd);
-	set_nonblocking(id->verbs->async_fd);
+	verbs_set_nonblocking(domain->completion_channel->fd);
+	verbs_set_nonblocking(id->verbs->async_fd);
 	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completion_channel->fd,
 		      verbs_completion_readable, domain);
 	if (WITH_EXTRAS)

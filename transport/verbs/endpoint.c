@@ -170,8 +170,7 @@ static void address_resolved(void *context)
 		return;
 	}
 	verbs_address(rdma_get_local_addr(endpoint->id), &endpoint->base.local);
-	endpoint_enter(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED);
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_reached(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED)
 		resolve_route(endpoint);
 }
@@ -270,7 +269,6 @@ static void report_event(const struct verbs_endpoint *endpoint, const struct rdm
 
 static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	const uint8_t *data = event->event == RDMA_CM_EVENT_REJECTED ? event->param.conn.private_data : NULL;
 	enum outcome outcome;
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
@@ -286,7 +284,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_take_log_line(&endpoint->base))
 		report_event(endpoint, event);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		endpoint_rejected(&endpoint->base, data, event->param.conn.private_data_len);
+		endpoint_rejected(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);
 	else
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
@@ -299,7 +297,7 @@ void verbs_report_established(struct verbs_endpoint *endpoint)
 		return;
 	endpoint->delayed = NULL;
 	loop_timer_stop(&endpoint->timer);
-	endpoint_established(&endpoint->base, delayed->length ? delayed->data : NULL, delayed->length);
+	endpoint_established(&endpoint->base, delayed->data, delayed->length);
 	free(delayed);
 }
 
@@ -343,7 +341,7 @@ static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma
 	if (connecting && verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
 	    delay_established(endpoint, data, length))
 		return;
-	endpoint_established(&endpoint->base, length ? data : NULL, length);
+	endpoint_established(&endpoint->base, data, length);
 }
 
 void verbs_report_disconnected(void *context)
@@ -356,8 +354,7 @@ void verbs_report_disconnected(void *context)
 		return;
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
 		verbs_acknowledge_disconnect(endpoint);
-	endpoint_enter(&endpoint->base, ENDPOINT_DISCONNECTED);
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+	endpoint_reached(&endpoint->base, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED);
 }
 
 static void no_cause_reported(void *context)
@@ -425,8 +422,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		address_resolved(endpoint);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		endpoint_enter(&endpoint->base, ENDPOINT_ROUTE_RESOLVED);
-		endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+		endpoint_reached(&endpoint->base, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED);
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		verbs_requested(listener, event);

@@ -162,7 +162,9 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 void verbs_channel_destroy(struct channel *channel);
 void verbs_channel_free(struct verbs_channel *channel);
 
-/* device.c: finds or creates the domain of the id's port, and sets endpoint->domain. */
+/* device.c: sets O_NONBLOCK and FD_CLOEXEC. */
+void verbs_set_nonblocking(int descriptor);
+/* Finds or creates the domain of the id's port, and sets endpoint->domain. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
 /* An endpoint or region no longer uses the domain. */
 void verbs_domain_release(struct verbs_domain *domain);

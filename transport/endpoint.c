@@ -226,8 +226,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	bool unanswered = completion->status == COMPLETION_RETRY_EXCEEDED;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	log_failure(endpoint->log,
-		    &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
+	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 		    "%s failed: %s%s", work_kind_text(completion->kind),
 		    words ? words : completion_status_text(completion->status),
 		    unanswered ? endpoint_timeout_cause(endpoint, cause) : "");

@@ -15,17 +15,6 @@ static uint8_t option_or(int64_t option, uint8_t preset)
 	return option == PATH_UNSET ? preset : (uint8_t)option;
 }
 
-static enum outcome connection_failed(struct verbs_endpoint *endpoint, int error, const char *what)
-{
-	log_failure(endpoint->base.log,
-		    &(struct failure){ .object = endpoint->base.name,
-				       .phase = what,
-				       .code = error,
-				       .kind = endpoint_errno_kind(error) },
-		    "%s", verbs_error_cause(error));
-	return OUTCOME_NO_CONNECTION;
-}
-
 enum outcome verbs_connect(struct endpoint *base, const void *data, size_t length)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
@@ -39,7 +28,7 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.qp_num = endpoint->qp->qp_num,
 	};
 
-	return rdma_connect(endpoint->id, &parameters) ? connection_failed(endpoint, errno, "connecting") : OUTCOME_OK;
+	return rdma_connect(endpoint->id, &parameters) ? verbs_explain_failure(base, "connecting", errno) : OUTCOME_OK;
 }
 
 static uint8_t connection_least(uint8_t requested, int device)
@@ -64,31 +53,21 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	parameters.private_data_len = (uint8_t)length;
 	parameters.qp_num = endpoint->qp->qp_num;
 	endpoint->request = parameters;
-	if (base->options.own_qp) {
-		outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
-		if (!outcome)
-			outcome = verbs_qp_modify(endpoint, IBV_QPS_RTR);
-		if (!outcome)
-			outcome = verbs_qp_modify(endpoint, IBV_QPS_RTS);
-		if (outcome)
-			return outcome;
-	}
+	outcome = base->options.own_qp ? verbs_qp_ready(endpoint) : OUTCOME_OK;
+	if (outcome)
+		return outcome;
 	if (rdma_accept(endpoint->id, &parameters))
-		return connection_failed(endpoint, errno, "accepting");
+		return verbs_explain_failure(base, "accepting", errno);
 	verbs_qp_set_rnr_timer(endpoint);
 	return OUTCOME_OK;
 }
 
 enum outcome verbs_establish(struct verbs_endpoint *endpoint)
 {
-	enum outcome outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
+	enum outcome outcome = verbs_qp_ready(endpoint);
 
-	if (!outcome)
-		outcome = verbs_qp_modify(endpoint, IBV_QPS_RTR);
-	if (!outcome)
-		outcome = verbs_qp_modify(endpoint, IBV_QPS_RTS);
 	if (!outcome && rdma_establish(endpoint->id))
-		outcome = connection_failed(endpoint, errno, "establishing");
+		outcome = verbs_explain_failure(&endpoint->base, "establishing", errno);
 	return outcome;
 }
 
@@ -101,25 +80,25 @@ enum outcome verbs_reject(struct endpoint *base, const void *data, size_t length
 	return OUTCOME_OK;
 }
 
+int verbs_send_disconnect(struct verbs_endpoint *endpoint)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
+
+	/* librdmacm does that with a QP that it has made. An error is ignored: the QP is destroyed soon. */
+	if (endpoint->base.options.own_qp)
+		ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
+	return rdma_disconnect(endpoint->id);
+}
+
 enum outcome verbs_disconnect(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
-	if (base->options.own_qp)
-		verbs_qp_modify(endpoint, IBV_QPS_ERR);
-	if (!rdma_disconnect(endpoint->id)) {
-		if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
-			loop_timer_start(base->transport->loop, &endpoint->timer, 0, verbs_report_disconnected,
-					 endpoint);
-		return OUTCOME_OK;
+	if (verbs_send_disconnect(endpoint)) {
+		verbs_explain_failure(base, "disconnecting", errno);
+		return OUTCOME_FAILED;
 	}
-	connection_failed(endpoint, errno, "disconnecting");
-	return OUTCOME_FAILED;
-}
-
-void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint)
-{
-	if (endpoint->base.options.own_qp)
-		verbs_qp_modify(endpoint, IBV_QPS_ERR);
-	rdma_disconnect(endpoint->id);
+	if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
+		loop_timer_start(base->transport->loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
+	return OUTCOME_OK;
 }

@@ -100,8 +100,9 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 	return OUTCOME_INTERNAL;
 }
 
-enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error)
+enum outcome verbs_explain_shortage(const struct endpoint *endpoint, const char *what, int error)
 {
+	const char *object = endpoint->name;
 	/* librdmacm returns ENODEV, too, if it cannot open a device that exists. */
 	struct ibv_device **devices = error == ENODEV ? ibv_get_device_list(NULL) : NULL;
 	enum outcome outcome = OUTCOME_OK;
@@ -124,7 +125,7 @@ enum outcome verbs_explain_shortage(const struct log *log, const char *object, c
 		outcome = outcome_of(error);
 	}
 	if (outcome || outcome_of(error) == OUTCOME_INTERNAL) {
-		verbs_explain_resources(log, object, what, error);
+		verbs_explain_resources(endpoint->log, object, what, error);
 		outcome = outcome_of(error);
 	}
 	if (devices)
@@ -132,22 +133,12 @@ enum outcome verbs_explain_shortage(const struct log *log, const char *object, c
 	return outcome;
 }
 
-enum outcome verbs_explain_address(const struct log *log, const char *object, const char *what, int error)
-{
-	enum outcome outcome = verbs_explain_shortage(log, object, what, error);
-
-	if (outcome)
-		return outcome;
-	log_failure(log, &(struct failure){ .object = object, .phase = what, .code = error }, "%s",
-		    verbs_error_cause(error));
-	return OUTCOME_NO_CONNECTION;
-}
-
 enum {
 	ERROR_NOT_SUPPORTED = 524 /* the kernel's ENOTSUPP, which user space does not define */
 };
 
-const char *verbs_error_cause(int error)
+/* The cause of an errno value of librdmacm in words. */
+static const char *error_cause(int error)
 {
 	switch (error) {
 	case ENODEV:
@@ -172,6 +163,23 @@ const char *verbs_error_cause(int error)
 	}
 }
 
+enum outcome verbs_explain_failure(const struct endpoint *endpoint, const char *what, int error)
+{
+	log_failure(
+		endpoint->log,
+		&(struct failure){
+			.object = endpoint->name, .phase = what, .code = error, .kind = endpoint_errno_kind(error) },
+		"%s", error_cause(error));
+	return OUTCOME_NO_CONNECTION;
+}
+
+enum outcome verbs_explain_address(const struct endpoint *endpoint, const char *what, int error)
+{
+	enum outcome outcome = verbs_explain_shortage(endpoint, what, error);
+
+	return outcome ? outcome : verbs_explain_failure(endpoint, what, error);
+}
+
 const char *verbs_event_cause(const struct rdma_cm_event *event)
 {
 	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
@@ -186,7 +194,7 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
 	if (event->status < 0)
-		return verbs_error_cause(-event->status);
+		return error_cause(-event->status);
 	return "the connection manager gave up";
 }
 

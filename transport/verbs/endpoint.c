@@ -126,14 +126,13 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	const struct log *log = base->log;
 	struct sockaddr_storage storage;
 	int64_t backlog = endpoint_option(base, backlog);
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, &base->options, &storage)))
-		return verbs_explain_address(log, base->name, "binding", errno);
+		return verbs_explain_address(base, "binding", errno);
 	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog))
-		return verbs_explain_address(log, base->name, "listening", errno);
+		return verbs_explain_address(base, "listening", errno);
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
 }
@@ -151,8 +150,7 @@ static int milliseconds(int64_t timeout)
 static void resolve_route(struct verbs_endpoint *endpoint)
 {
 	if (rdma_resolve_route(endpoint->id, milliseconds(endpoint->base.options.timeout))) {
-		log_errno(endpoint->base.log, endpoint->base.name, errno, "resolving the route");
-		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		endpoint_fail(&endpoint->base, verbs_explain_failure(&endpoint->base, "resolving the route", errno));
 		return;
 	}
 	endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
@@ -179,11 +177,10 @@ static void address_resolved(void *context)
 static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
 {
 	if (rdma_bind_addr(endpoint->id, source))
-		return verbs_explain_address(endpoint->base.log, endpoint->base.name, "binding", errno);
+		return verbs_explain_address(&endpoint->base, "binding", errno);
 	if (!endpoint->id->verbs) {
-		log_failure(endpoint->base.log,
-			    &(struct failure){ .object = endpoint->base.name, .phase = "binding", .code = ENODEV },
-			    "the address does not belong to an RDMA device");
+		log_cause(endpoint->base.log, endpoint->base.name, "binding", ENODEV,
+			  "the address does not belong to an RDMA device");
 		return OUTCOME_NO_CONNECTION;
 	}
 	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, 0, address_resolved, endpoint);
@@ -200,7 +197,7 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);
 	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout)))
-		return verbs_explain_address(base->log, base->name, "resolving the address", errno);
+		return verbs_explain_address(base, "resolving the address", errno);
 	return OUTCOME_OK;
 }
 
@@ -274,8 +271,8 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
-		outcome = verbs_explain_shortage(endpoint->base.log, endpoint->base.name,
-						 endpoint_state_text(endpoint->base.state), -event->status);
+		outcome = verbs_explain_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
+						 -event->status);
 		if (outcome) {
 			endpoint_fail(&endpoint->base, outcome);
 			return;
@@ -353,7 +350,7 @@ void verbs_report_disconnected(void *context)
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
-		verbs_acknowledge_disconnect(endpoint);
+		verbs_send_disconnect(endpoint);
 	endpoint_reached(&endpoint->base, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED);
 }
 

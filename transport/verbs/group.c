@@ -21,8 +21,7 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	log_failure(base->log, &(struct failure){ .object = base->name, .phase = "joining the group", .code = error },
-		    "%s", verbs_error_cause(error));
+	verbs_explain_failure(base, "joining the group", error);
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
 		log_hint(base->log, "joining as a send-only full member needs a subnet manager that supports it");

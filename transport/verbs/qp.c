@@ -75,11 +75,38 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 	return true;
 }
 
+/* ibv_modify_qp() reads the attributes in the mask only. */
+static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attributes = { .qp_state = state };
+	int64_t service_level = endpoint_option(&endpoint->base, service_level);
+	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int mask;
+	int error = rdma_init_qp_attr(endpoint->id, &attributes, &mask) ? errno : 0;
+
+	/* The peer may request more RDMA READs than the device supports: verbs_accept() has limited them. */
+	if (endpoint->request.responder_resources)
+		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
+	if (endpoint->request.initiator_depth)
+		attributes.max_rd_atomic = endpoint->request.initiator_depth;
+	if (service_level != PATH_UNSET)
+		attributes.ah_attr.sl = (uint8_t)service_level;
+	if (ack_timeout != PATH_UNSET)
+		attributes.timeout = (uint8_t)ack_timeout;
+	attributes.min_rnr_timer = RNR_TIMER_SHORTEST;
+	if (!error)
+		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
+	if (!error)
+		return OUTCOME_OK;
+	log_errno(endpoint->base.log, endpoint->base.name, error, "moving the queue pair to state %d", (int)state);
+	return OUTCOME_INTERNAL;
+}
+
 /* Moves an own QP to INIT. A datagram QP needs no attributes of a peer: it goes on to RTS. */
 static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RTR };
-	enum outcome outcome = verbs_qp_modify(endpoint, IBV_QPS_INIT);
+	enum outcome outcome = qp_modify(endpoint, IBV_QPS_INIT);
 	int error;
 
 	if (outcome || endpoint->base.kind != ENDPOINT_GROUP)
@@ -163,33 +190,16 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	return options->own_qp ? ready_own_qp(endpoint) : OUTCOME_OK;
 }
 
-enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
+enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint)
 {
-	struct ibv_qp_attr attributes = { .qp_state = state };
-	int mask = IBV_QP_STATE;
-	int error = 0;
+	/* INIT again: its access flags depend on the READs of the connection, which the kernel now knows. */
+	enum outcome outcome = qp_modify(endpoint, IBV_QPS_INIT);
 
-	/* rdma_init_qp_attr() does not support the error state, which needs no attributes. */
-	if (state != IBV_QPS_ERR && rdma_init_qp_attr(endpoint->id, &attributes, &mask))
-		error = errno;
-	/* The peer may request more RDMA READs than the device supports: verbs_accept() has limited them. */
-	if (!error && (mask & IBV_QP_MAX_DEST_RD_ATOMIC) && endpoint->request.responder_resources)
-		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
-	if (!error && (mask & IBV_QP_MAX_QP_RD_ATOMIC) && endpoint->request.initiator_depth)
-		attributes.max_rd_atomic = endpoint->request.initiator_depth;
-	if (!error && (mask & IBV_QP_AV) && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
-		attributes.ah_attr.sl = (uint8_t)endpoint_option(&endpoint->base, service_level);
-	if (!error && (mask & IBV_QP_TIMEOUT) && endpoint_option(&endpoint->base, ack_timeout) != PATH_UNSET)
-		attributes.timeout = (uint8_t)endpoint_option(&endpoint->base, ack_timeout);
-	if (mask & IBV_QP_MIN_RNR_TIMER)
-		attributes.min_rnr_timer = RNR_TIMER_SHORTEST;
-	if (!error)
-		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
-	/* A failed move to the error state is ignored: the QP is destroyed soon. */
-	if (!error || state == IBV_QPS_ERR)
-		return OUTCOME_OK;
-	log_errno(endpoint->base.log, endpoint->base.name, error, "moving the queue pair to state %d", (int)state);
-	return OUTCOME_INTERNAL;
+	if (!outcome)
+		outcome = qp_modify(endpoint, IBV_QPS_RTR);
+	if (!outcome)
+		outcome = qp_modify(endpoint, IBV_QPS_RTS);
+	return outcome;
 }
 
 void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint)

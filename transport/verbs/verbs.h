@@ -141,16 +141,16 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
  * Logs the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
  * opened. Else logs nothing and returns OUTCOME_OK.
  */
-enum outcome verbs_explain_shortage(const struct log *log, const char *object, const char *what, int error);
-/* The same, and logs any other error of an address, too. */
-enum outcome verbs_explain_address(const struct log *log, const char *object, const char *what, int error);
+enum outcome verbs_explain_shortage(const struct endpoint *endpoint, const char *what, int error);
+/* Logs an error of librdmacm. Returns OUTCOME_NO_CONNECTION. */
+enum outcome verbs_explain_failure(const struct endpoint *endpoint, const char *what, int error);
+/* Either. */
+enum outcome verbs_explain_address(const struct endpoint *endpoint, const char *what, int error);
 /* Logs why there is no usable device, before librdmacm prints its own message; OUTCOME_OK if there is one. */
 enum outcome verbs_explain_devices(const struct log *log);
 /* The cause of a failed CM event in words. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event);
-/* The cause of an errno value of librdmacm in words. */
-const char *verbs_error_cause(int error);
 
 /* address.c: conversion to and from librdmacm's addresses. A GID takes port space and P_Key from the options. */
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
@@ -222,14 +222,14 @@ enum outcome verbs_reject(struct endpoint *endpoint, const void *data, size_t le
 enum outcome verbs_disconnect(struct endpoint *endpoint);
 /* CONNECT_RESPONSE of a client with its own QP: moves the QP to RTS and sends the RTU. */
 enum outcome verbs_establish(struct verbs_endpoint *endpoint);
-/* Sends a DREP, so that the peer need not wait for its timeout. */
-void verbs_acknowledge_disconnect(struct verbs_endpoint *endpoint);
+/* Stops the QP and sends a DREQ, or the DREP that the peer waits for. Returns 0, or -1 with errno. */
+int verbs_send_disconnect(struct verbs_endpoint *endpoint);
 
 /* qp.c */
 enum outcome verbs_create_qp(struct endpoint *endpoint);
 void verbs_qp_destroy(struct verbs_endpoint *endpoint);
-/* Moves our own QP to a state, with the attributes of rdma_init_qp_attr() and our options. */
-enum outcome verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state);
+/* Moves our own QP to RTS, with the attributes of rdma_init_qp_attr() and our options. */
+enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint);
 /* Sets the shortest RNR timer: the peer retries soon if no receive is posted. */
 void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint);
 

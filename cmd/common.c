@@ -102,7 +102,7 @@ void *common_options_create(size_t size)
 	struct common_options *options = calloc(1, size);
 
 	if (options)
-		options->path = (struct path_options)PATH_OPEN;
+		options->path = path_unset;
 	return options;
 }
 

@@ -51,8 +51,8 @@ struct channel {
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
-/* The value of a path option, or PATH_UNSET. */
-#define endpoint_option(endpoint, option) ((endpoint)->options.path ? (endpoint)->options.path->option : PATH_UNSET)
+/* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
+#define endpoint_option(endpoint, option) (WITH_EXTRAS ? (endpoint)->options.path->option : PATH_UNSET)
 /* From dscp or type_of_service, or PATH_UNSET. */
 int endpoint_type_of_service(const struct endpoint *endpoint);
 

@@ -54,6 +54,8 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 	endpoint->log = options->log ? options->log : channel->transport->log;
 	endpoint->kind = kind;
 	endpoint->options = *options;
+	if (!options->path)
+		endpoint->options.path = &path_unset;
 }
 
 bool endpoint_take_log_line(const struct endpoint *endpoint)

@@ -11,11 +11,13 @@
 
 #include "core/interface.h"
 
+const struct path_options path_unset = PATH_OPEN;
+
 int endpoint_type_of_service(const struct endpoint *endpoint)
 {
 	int64_t dscp = endpoint_option(endpoint, dscp);
 
-	return (int)(dscp == PATH_UNSET ? endpoint_option(endpoint, type_of_service) : dscp << 2);
+	return (int)(dscp == PATH_UNSET ? endpoint->options.path->type_of_service : dscp << 2);
 }
 
 static bool names_device(const struct path_options *options)
@@ -94,7 +96,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	/* A native GID group may have an IP source. */
 	if (family == ADDRESS_GID)
 		family = source->family;
-	if (!WITH_EXTRAS || !options || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
+	if (!WITH_EXTRAS || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
@@ -116,7 +118,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 
 static const char *option_interface(const struct endpoint *endpoint)
 {
-	return WITH_EXTRAS && endpoint->options.path ? endpoint->options.path->interface : NULL;
+	return WITH_EXTRAS ? endpoint->options.path->interface : NULL;
 }
 
 enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local)

@@ -295,6 +295,9 @@ enum {
 		.inline_size = PATH_UNSET,                                                                             \
 	}
 
+/* For endpoints without path options. */
+extern const struct path_options path_unset;
+
 /* The path in use. Unknown: 0 or "". */
 struct path {
 	char device[PATH_TEXT_SIZE];

@@ -175,6 +175,7 @@ struct conn *conn_create(struct host *host)
 	conn->endpoint.base.log = host->transport->base.log;
 	conn->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
+		.path = &path_unset,
 	};
 	conn->qp.qpn = cm_hosts.next_qpn++;
 	conn->endpoint.qp = &conn->qp;
@@ -331,6 +332,7 @@ int testbed_open(void **state)
 		host->mtu = MTU;
 		host->listener.base.transport = &host->transport->base;
 		host->listener.base.log = host->transport->base.log;
+		host->listener.base.options.path = host->second.base.options.path = &path_unset;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}
 	cm_hosts.hosts[1].listens = true;

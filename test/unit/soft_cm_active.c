@@ -108,7 +108,7 @@ static void test_options(void **state)
 }
 
 /* Connects with a type of service, and the options of the listener. Returns the type of service of the passive side. */
-static uint8_t connect_with_tos(struct path_options *path, uint8_t tos)
+static uint8_t connect_with_tos(const struct path_options *path, uint8_t tos)
 {
 	struct conn *active = conn_create(&cm_hosts.hosts[0]);
 	uint8_t response;
@@ -124,7 +124,7 @@ static uint8_t connect_with_tos(struct path_options *path, uint8_t tos)
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
 	response = passive_conn()->qp.agreement.path.type_of_service;
-	cm_hosts.hosts[1].listener.base.options.path = NULL;
+	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 	do_release(active);
 	do_release(passive_conn());
 	return response;
@@ -138,8 +138,8 @@ static void test_type_of_service(void **state)
 
 	(void)state;
 	cm_hosts.requested = do_accept;
-	assert_int_equal(connect_with_tos(NULL, 0x20), 0x20);
-	assert_int_equal(connect_with_tos(NULL, 0x23), 0x20);
+	assert_int_equal(connect_with_tos(&path_unset, 0x20), 0x20);
+	assert_int_equal(connect_with_tos(&path_unset, 0x23), 0x20);
 	assert_int_equal(connect_with_tos(&path, 0xb9), 0xb8);
 	path.dscp = 0;
 	assert_int_equal(connect_with_tos(&path, 0xb8), 0);
@@ -225,7 +225,7 @@ static void test_server_options(void **state)
 	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
 	do_release(active);
 	do_release(passive_conn());
-	cm_hosts.hosts[1].listener.base.options.path = NULL;
+	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 }
 
 static void test_connect_to_same_host(void **state)

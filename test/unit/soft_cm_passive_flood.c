@@ -131,7 +131,7 @@ static void test_flood_of_half_open(void **state)
 	assert_in_range(lines, 1, 10);
 	assert_int_equal(active->qp.state * 31 + passive->qp.state, before);
 	assert_true(is_established(active) && is_established(passive));
-	server->listener.base.options.path = NULL;
+	server->listener.base.options.path = &path_unset;
 	release_all();
 }
 

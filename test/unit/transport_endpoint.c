@@ -609,7 +609,8 @@ static void type_of_service(void **state)
 	path.type_of_service = PATH_UNSET;
 	path.dscp = 46;
 	assert_int_equal(endpoint_type_of_service(endpoint), 0xb8);
-	endpoint->options.path = NULL;
+	finish(endpoint);
+	endpoint = create(ENDPOINT_CONNECTION, NULL);
 	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
 	finish(endpoint);
 }

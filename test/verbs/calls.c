@@ -326,9 +326,11 @@ static void a_failed_device_takes_nobody(void **state)
 	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" },
 				       .context = &context,
 				       .bound_id = &id };
-	struct verbs_endpoint endpoint = {
-		.base = { .transport = &transport.base, .log = &log, .kind = ENDPOINT_CONNECTION }, .id = &id
-	};
+	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base,
+						     .log = &log,
+						     .kind = ENDPOINT_CONNECTION,
+						     .options = { .path = &path_unset } },
+					   .id = &id };
 	struct capture capture;
 
 	(void)state;

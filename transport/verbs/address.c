@@ -14,7 +14,7 @@ enum {
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address)
 {
-	int64_t pkey = options->path ? options->path->pkey : PATH_UNSET;
+	int64_t pkey = options->path->pkey;
 
 	if (!address || address->family == ADDRESS_NONE)
 		return NULL;

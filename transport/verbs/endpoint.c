@@ -96,7 +96,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
 	const struct log *log = endpoint->base.log;
 	int option_type = endpoint_type_of_service(&endpoint->base);
-	int64_t option_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int64_t option_timeout = endpoint->base.options.path->ack_timeout;
 	uint8_t type_of_service = (uint8_t)option_type;
 	uint8_t ack_timeout = (uint8_t)option_timeout;
 

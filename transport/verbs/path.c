@@ -70,7 +70,7 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 {
-	int64_t wanted = WITH_EXTRAS ? endpoint_option(&endpoint->base, gid_index) : PATH_UNSET;
+	int64_t wanted = endpoint_option(&endpoint->base, gid_index);
 	int64_t used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
 	const struct log *log = endpoint->base.log;
 
@@ -87,7 +87,7 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 {
 	const struct path_options *options = endpoint->base.options.path;
-	const char *option = WITH_EXTRAS && options ? unmet_option(endpoint->id, options) : NULL;
+	const char *option = WITH_EXTRAS ? unmet_option(endpoint->id, options) : NULL;
 
 	if (!option)
 		return OUTCOME_OK;

@@ -80,7 +80,7 @@ static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state
 {
 	struct ibv_qp_attr attributes = { .qp_state = state };
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
-	int64_t ack_timeout = endpoint_option(&endpoint->base, ack_timeout);
+	int64_t ack_timeout = endpoint->base.options.path->ack_timeout;
 	int mask;
 	int error = rdma_init_qp_attr(endpoint->id, &attributes, &mask) ? errno : 0;
 

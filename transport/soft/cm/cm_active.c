@@ -91,7 +91,7 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
-	int64_t ack_timeout = endpoint_option(base, ack_timeout);
+	int64_t ack_timeout = base->options.path->ack_timeout;
 	int64_t retry = endpoint_option(base, retry);
 	int64_t rnr_retry = endpoint_option(base, rnr_retry);
 	struct soft_cm_id *cm_id;

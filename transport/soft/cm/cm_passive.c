@@ -229,7 +229,7 @@ enum outcome soft_cm_accept(struct endpoint *base, const void *data, size_t leng
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	struct soft_cm_id *cm_id = endpoint->cm_id;
-	int64_t ack_timeout = endpoint_option(base, ack_timeout);
+	int64_t ack_timeout = base->options.path->ack_timeout;
 
 	/* The peer sent REJ meanwhile: its event is queued. */
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)

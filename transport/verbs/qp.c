@@ -49,6 +49,13 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	return error;
 }
 
+static uint32_t inline_size(const struct endpoint *endpoint)
+{
+	int64_t size = endpoint_option(endpoint, inline_size);
+
+	return size == PATH_UNSET ? 0 : (uint32_t)size;
+}
+
 /*
  * Logs the error and the largest inline size that the device supports, found by trial as no attribute has it. Returns
  * false if the inline size is not the cause.
@@ -57,7 +64,7 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 {
 	const struct log *log = endpoint->base.log;
 	const char *device = endpoint->base.domain->device;
-	uint32_t wanted = attributes->cap.max_inline_data;
+	uint32_t wanted = inline_size(&endpoint->base);
 
 	if (!wanted || !is_limit(error))
 		return false;
@@ -119,13 +126,6 @@ static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
 		return OUTCOME_OK;
 	log_errno(endpoint->base.log, endpoint->base.name, error, "modifying the queue pair");
 	return OUTCOME_INTERNAL;
-}
-
-static uint32_t inline_size(const struct endpoint *endpoint)
-{
-	int64_t size = endpoint_option(endpoint, inline_size);
-
-	return size == PATH_UNSET ? 0 : (uint32_t)size;
 }
 
 /* Whether the peer has withdrawn its request: rdma_init_qp_attr() then fails. */

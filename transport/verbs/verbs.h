@@ -41,16 +41,16 @@ struct verbs_transport {
 	struct verbs_endpoint *destroyed_endpoints;
 	struct verbs_region *destroyed_regions;
 	struct verbs_channel *destroyed_channels;
-	struct loop_timer reaper;
 	bool reaping;
+	struct loop_timer reaper;
 };
 
 /* An rdma_cm event channel, watched by the loop. */
 struct verbs_channel {
 	struct channel base;
 	struct rdma_event_channel *events;
-	struct loop_io readable;
 	struct verbs_channel *next;
+	struct loop_io readable;
 };
 
 /* A CQ shared by many QPs. Each QP reserves an entry for every work request it may post, so the CQ cannot overflow. */
@@ -61,8 +61,8 @@ struct verbs_completion_queue {
 	uint32_t reserved;
 	unsigned unacknowledged; /* completion events not yet acknowledged with ibv_ack_cq_events() */
 	bool armed;		 /* the next completion raises an event */
-	struct loop_timer again; /* polls again after the budget of a turn was used up */
 	struct verbs_completion_queue *next;
+	struct loop_timer again; /* polls again after the budget of a turn was used up */
 };
 
 /* A port of a device: librdmacm's context, with our PD and CQs. The ports of a device may be of different fabrics. */
@@ -70,19 +70,19 @@ struct verbs_domain {
 	struct domain base;
 	struct ibv_context *context; /* librdmacm's; it closes a removed device when no id is bound to it */
 	struct rdma_cm_id *bound_id; /* keeps the context open, reports DEVICE_REMOVAL; NULL if it could not be bound */
-	struct loop_io bound_id_readable;
 	uint8_t port;
 	const char *port_event; /* the last asynchronous event of the port, or NULL */
 	unsigned users;		/* endpoints and regions */
 	bool unplugged;		/* the kernel has removed the device */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completion_channel;
+	struct verbs_completion_queue *completion_queues;
+	struct verbs_domain *next;
 	struct loop_io completion_readable;
 	struct loop_poller completion_poller;
 	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
-	struct verbs_completion_queue *completion_queues;
+	struct loop_io bound_id_readable;
 	struct ibv_device_attr limits;
-	struct verbs_domain *next;
 };
 
 struct verbs_region {

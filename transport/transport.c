@@ -133,43 +133,33 @@ enum call {
 #define BIT(name) (1u << ENDPOINT_##name)
 
 static const struct call_row {
-	const char *text;
 	uint8_t kinds;
 	bool queue; /* whether the endpoint must have a QP, or must not */
 	uint16_t states;
-	enum endpoint_state next; /* after a success; not set where the state stays */
+	uint8_t next; /* enum endpoint_state after a success; not set where the state stays */
 } calls[] = {
-	[CALL_LISTEN] = { "listening", BIT(LISTENER), false, BIT(IDLE), ENDPOINT_LISTENING },
-	[CALL_RESOLVE] = { "resolving", BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE), ENDPOINT_RESOLVING_ADDRESS },
-	[CALL_CREATE_QP] = { "making a queue pair", BIT(CONNECTION) | BIT(GROUP), false,
-			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), 0 },
-	[CALL_CONNECT] = { "connecting", BIT(CONNECTION), true, BIT(ROUTE_RESOLVED), ENDPOINT_CONNECTING },
-	[CALL_ACCEPT] = { "accepting", BIT(CONNECTION), true, BIT(REQUESTED), ENDPOINT_ACCEPTING },
-	[CALL_DISCONNECT] = { "disconnecting", BIT(CONNECTION), true, BIT(ESTABLISHED), ENDPOINT_DISCONNECTING },
-	[CALL_JOIN] = { "joining", BIT(GROUP), true, BIT(ADDRESS_RESOLVED), ENDPOINT_JOINING },
-	[CALL_POST] = { "posting", BIT(CONNECTION) | BIT(GROUP), true,
-			(uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), 0 },
+	[CALL_LISTEN] = { BIT(LISTENER), false, BIT(IDLE), ENDPOINT_LISTENING },
+	[CALL_RESOLVE] = { BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE), ENDPOINT_RESOLVING_ADDRESS },
+	[CALL_CREATE_QP] = { BIT(CONNECTION) | BIT(GROUP), false,
+			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
+	[CALL_CONNECT] = { BIT(CONNECTION), true, BIT(ROUTE_RESOLVED), ENDPOINT_CONNECTING },
+	[CALL_ACCEPT] = { BIT(CONNECTION), true, BIT(REQUESTED), ENDPOINT_ACCEPTING },
+	[CALL_DISCONNECT] = { BIT(CONNECTION), true, BIT(ESTABLISHED), ENDPOINT_DISCONNECTING },
+	[CALL_JOIN] = { BIT(GROUP), true, BIT(ADDRESS_RESOLVED), ENDPOINT_JOINING },
+	[CALL_POST] = { BIT(CONNECTION) | BIT(GROUP), true, (uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
 };
 
-static bool call_allowed(const struct endpoint *endpoint, enum call call)
+static bool call_allowed(const struct endpoint *endpoint, enum call call, size_t private_length)
 {
 	const struct call_row *row = &calls[call];
 	bool queue = endpoint->qpn;
 
-	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue)
+	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue &&
+	    private_length <= PRIVATE_DATA_MAX)
 		return true;
-	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = row->text },
-		    "defect: the endpoint is %s, %s a queue pair", endpoint_state_text(endpoint->state),
-		    queue ? "with" : "without");
-	return false;
-}
-
-static bool private_data_allowed(const struct endpoint *endpoint, enum call call, size_t length)
-{
-	if (length <= PRIVATE_DATA_MAX)
-		return call_allowed(endpoint, call);
-	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .phase = calls[call].text },
-		    "defect: %zu bytes of private data, at most %d fit", length, PRIVATE_DATA_MAX);
+	log_cause(endpoint->log, endpoint->name, row->next ? endpoint_state_text(row->next) : NULL, 0,
+		  "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
+		  endpoint_state_text(endpoint->state), queue ? "with" : "without", private_length);
 	return false;
 }
 
@@ -194,7 +184,7 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 	struct address local = *address;
 	enum outcome outcome;
 
-	if (!call_allowed(endpoint, CALL_LISTEN))
+	if (!call_allowed(endpoint, CALL_LISTEN, 0))
 		return OUTCOME_INTERNAL;
 	endpoint->local = local;
 	endpoint_name(endpoint);
@@ -213,7 +203,7 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	struct address local = { .family = ADDRESS_NONE };
 	enum outcome outcome;
 
-	if (!call_allowed(endpoint, CALL_RESOLVE))
+	if (!call_allowed(endpoint, CALL_RESOLVE, 0))
 		return OUTCOME_INTERNAL;
 	endpoint->peer = *destination;
 	endpoint_name(endpoint);
@@ -227,21 +217,21 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 
 enum outcome endpoint_create_qp(struct endpoint *endpoint)
 {
-	if (!call_allowed(endpoint, CALL_CREATE_QP))
+	if (!call_allowed(endpoint, CALL_CREATE_QP, 0))
 		return OUTCOME_INTERNAL;
 	return endpoint->transport->backend->create_qp(endpoint);
 }
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
-	if (!private_data_allowed(endpoint, CALL_CONNECT, length))
+	if (!call_allowed(endpoint, CALL_CONNECT, length))
 		return OUTCOME_INTERNAL;
 	return call_returned(endpoint, CALL_CONNECT, endpoint->transport->backend->connect(endpoint, data, length));
 }
 
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
-	if (!private_data_allowed(endpoint, CALL_ACCEPT, length))
+	if (!call_allowed(endpoint, CALL_ACCEPT, length))
 		return OUTCOME_INTERNAL;
 	return call_returned(endpoint, CALL_ACCEPT, endpoint->transport->backend->accept(endpoint, data, length));
 }
@@ -254,14 +244,14 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 
 enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
-	if (!call_allowed(endpoint, CALL_DISCONNECT))
+	if (!call_allowed(endpoint, CALL_DISCONNECT, 0))
 		return OUTCOME_INTERNAL;
 	return call_returned(endpoint, CALL_DISCONNECT, endpoint->transport->backend->disconnect(endpoint));
 }
 
 enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
-	if (!call_allowed(endpoint, CALL_JOIN))
+	if (!call_allowed(endpoint, CALL_JOIN, 0))
 		return OUTCOME_INTERNAL;
 	return call_returned(endpoint, CALL_JOIN, endpoint->transport->backend->join(endpoint, context));
 }
@@ -279,7 +269,7 @@ enum outcome endpoint_leave(struct endpoint *endpoint)
 
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
-	if (!call_allowed(endpoint, CALL_POST))
+	if (!call_allowed(endpoint, CALL_POST, 0))
 		return OUTCOME_INTERNAL;
 	for (size_t index = 0; index < count; index++) {
 		int error = work_error(&work[index]);

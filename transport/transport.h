@@ -342,10 +342,10 @@ struct endpoint {
 	enum endpoint_kind kind;
 	enum endpoint_state state;
 	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
-	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	uint32_t qpn;		      /* 0: no QP */
 	uint32_t max_datagram;	      /* payload bytes: the port's active MTU; known with the domain */
 	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
+	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	struct address local;
 	struct address peer;
 	struct loop_timer timer; /* of the current state */

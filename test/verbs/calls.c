@@ -369,12 +369,12 @@ static void strangers_do_not_fill_the_log(void **state)
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 50; i++) {
 		endpoint.base.state = ENDPOINT_ACCEPTING;
-		verbs_endpoint_event(&endpoint, &event, NULL);
+		verbs_endpoint_event(&endpoint, &event);
 		assert_int_equal(endpoint.base.state, ENDPOINT_FAILED);
 	}
 	endpoint.base.kind = ENDPOINT_LISTENER;
 	endpoint.base.state = ENDPOINT_LISTENING;
-	verbs_endpoint_event(&endpoint, &event, NULL);
+	verbs_endpoint_event(&endpoint, &event);
 	capture_end(&capture);
 	for (const char *at = capture.text; (at = strchr(at, '\n')); at++)
 		lines++;

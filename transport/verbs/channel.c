@@ -66,19 +66,18 @@ static struct endpoint *waiting_endpoint(const struct verbs_channel *channel, co
 static void channel_failed(struct verbs_channel *channel, int error)
 {
 	struct verbs_transport *transport = verbs_of(channel->base.transport);
-	uint32_t first = 0;
+	bool reported = false;
 
-	while (first < transport->slot_count && !waiting_endpoint(channel, &transport->slots[first]))
-		first++;
-	if (first == transport->slot_count)
-		return;
-	log_errno(transport->base.log, "event channel", error, "reading an event");
-	loop_io_stop(&channel->readable);
-	for (uint32_t slot = first; slot < transport->slot_count; slot++) {
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
 		struct endpoint *endpoint = waiting_endpoint(channel, &transport->slots[slot]);
 
-		if (endpoint)
-			endpoint_fail(endpoint, OUTCOME_INTERNAL);
+		if (!endpoint)
+			continue;
+		if (!reported)
+			log_errno(transport->base.log, "event channel", error, "reading an event");
+		reported = true;
+		loop_io_stop(&channel->readable);
+		endpoint_fail(endpoint, OUTCOME_INTERNAL);
 	}
 }
 
@@ -88,11 +87,7 @@ static void handle_event(struct rdma_cm_event *event, const struct log *log)
 
 	log_debug(log, "%s: %s, status %d", endpoint->base.name[0] ? endpoint->base.name : "endpoint",
 		  rdma_event_str(event->event), event->status);
-	/* The id of a request has its listener's context. */
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		verbs_endpoint_event(NULL, event, endpoint);
-	else
-		verbs_endpoint_event(endpoint, event, NULL);
+	verbs_endpoint_event(endpoint, event);
 }
 
 /*

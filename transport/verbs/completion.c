@@ -84,7 +84,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		endpoint->outstanding--;
 	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, words);
 	if (endpoint->disconnect_pending && !endpoint->outstanding)
-		loop_timer_start(transport->base.loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
+		verbs_timer_start(endpoint, 0, verbs_report_disconnected);
 }
 
 /* Polls until it gets fewer completions than that. Returns their number; from BUDGET on there may be more. */

@@ -99,6 +99,6 @@ enum outcome verbs_disconnect(struct endpoint *base)
 		return OUTCOME_FAILED;
 	}
 	if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
-		loop_timer_start(base->transport->loop, &endpoint->timer, 0, verbs_report_disconnected, endpoint);
+		verbs_timer_start(endpoint, 0, verbs_report_disconnected);
 	return OUTCOME_OK;
 }

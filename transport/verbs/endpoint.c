@@ -91,36 +91,46 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	free(endpoint);
 }
 
+void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback)
+{
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, nanoseconds, callback, endpoint);
+}
+
+/* Returns 0 or an errno value. */
+static int verbs_set_option(struct verbs_endpoint *endpoint, int option, int64_t value)
+{
+	uint8_t byte = (uint8_t)value;
+
+	if (value == PATH_UNSET || !rdma_set_option(endpoint->id, RDMA_OPTION_ID, option, &byte, sizeof(byte)))
+		return 0;
+	return errno;
+}
+
 /* Sets type of service and ACK timeout of the id. */
 static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
 	const struct log *log = endpoint->base.log;
-	int option_type = endpoint_type_of_service(&endpoint->base);
-	int64_t option_timeout = endpoint->base.options.path->ack_timeout;
-	uint8_t type_of_service = (uint8_t)option_type;
-	uint8_t ack_timeout = (uint8_t)option_timeout;
+	int type_of_service = endpoint_type_of_service(&endpoint->base);
+	int64_t ack_timeout = endpoint->base.options.path->ack_timeout;
+	int error = verbs_set_option(endpoint, RDMA_OPTION_ID_TOS, type_of_service);
 
-	if (option_type != PATH_UNSET && rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
-							 &type_of_service, sizeof(type_of_service))) {
-		log_errno(log, endpoint->base.name, errno, "setting the type of service to %u", type_of_service);
+	if (error) {
+		log_errno(log, endpoint->base.name, error, "setting the type of service to %d", type_of_service);
 		return OUTCOME_FAILED;
 	}
-	if (option_timeout == PATH_UNSET)
-		return OUTCOME_OK;
-	if (endpoint->base.domain->fabric == FABRIC_IWARP) {
+	if (ack_timeout != PATH_UNSET && endpoint->base.domain->fabric == FABRIC_IWARP) {
 		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
 		return OUTCOME_FAILED;
 	}
-	if (!rdma_set_option(endpoint->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
-			     sizeof(ack_timeout)))
+	error = verbs_set_option(endpoint, RDMA_OPTION_ID_ACK_TIMEOUT, ack_timeout);
+	if (!error)
 		return OUTCOME_OK;
-	/* A kernel without this option: verbs_qp_modify() sets the ACK timeout of an own QP. */
+	/* A kernel without this option: qp_modify() sets the ACK timeout of an own QP. */
 	endpoint->base.options.own_qp = true;
-	if (errno != ENOSYS) {
-		log_errno(log, endpoint->base.name, errno, "setting the acknowledgement time-out to %u", ack_timeout);
-		return OUTCOME_FAILED;
-	}
-	return OUTCOME_OK;
+	if (error == ENOSYS)
+		return OUTCOME_OK;
+	log_errno(log, endpoint->base.name, error, "setting the acknowledgement time-out to %d", (int)ack_timeout);
+	return OUTCOME_FAILED;
 }
 
 enum outcome verbs_listen(struct endpoint *base, const struct address *address)
@@ -183,7 +193,7 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 			  "the address does not belong to an RDMA device");
 		return OUTCOME_NO_CONNECTION;
 	}
-	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, 0, address_resolved, endpoint);
+	verbs_timer_start(endpoint, 0, address_resolved);
 	return OUTCOME_OK;
 }
 
@@ -318,26 +328,25 @@ static bool delay_established(struct verbs_endpoint *endpoint, const void *data,
 	if (length)
 		memcpy(delayed->data, data, length);
 	endpoint->delayed = delayed;
-	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, ESTABLISHED_DELAY, established_delay_over,
-			 endpoint);
+	verbs_timer_start(endpoint, ESTABLISHED_DELAY, established_delay_over);
 	return true;
 }
 
 static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	bool connecting = endpoint->base.state == ENDPOINT_CONNECTING;
-	const void *data = connecting ? event->param.conn.private_data : NULL;
-	size_t length = data ? event->param.conn.private_data_len : 0;
+	const void *data = event->param.conn.private_data;
+	size_t length = event->param.conn.private_data_len;
 
-	if (connecting && verbs_gid_check(endpoint)) {
-		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
-		return;
-	}
-	if (connecting)
+	if (endpoint->base.state == ENDPOINT_CONNECTING) {
+		if (verbs_gid_check(endpoint)) {
+			endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+			return;
+		}
 		verbs_qp_set_rnr_timer(endpoint);
-	if (connecting && verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
-	    delay_established(endpoint, data, length))
-		return;
+		if (verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
+		    delay_established(endpoint, data, length))
+			return;
+	}
 	endpoint_established(&endpoint->base, data, length);
 }
 
@@ -372,8 +381,7 @@ void verbs_flushed(struct verbs_endpoint *endpoint)
 {
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->disconnect_pending &&
 	    endpoint->base.domain->fabric != FABRIC_IWARP)
-		loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, CAUSE_DELAY, no_cause_reported,
-				 endpoint);
+		verbs_timer_start(endpoint, CAUSE_DELAY, no_cause_reported);
 }
 
 /*
@@ -405,14 +413,17 @@ static void verbs_disconnect_event(struct verbs_endpoint *endpoint, const struct
 	}
 }
 
-void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
-			  struct verbs_endpoint *listener)
+void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	enum outcome outcome;
 
-	if (endpoint)
-		verbs_report_established(endpoint);
-	if (endpoint && endpoint->base.state >= ENDPOINT_FAILED)
+	/* The id of a request has its listener's context. */
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		verbs_requested(endpoint, event);
+		return;
+	}
+	verbs_report_established(endpoint);
+	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -420,9 +431,6 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		endpoint_reached(&endpoint->base, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED);
-		break;
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		verbs_requested(listener, event);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		outcome = verbs_establish(endpoint);

@@ -90,30 +90,30 @@ static int detach(struct verbs_endpoint *endpoint)
 	return ibv_detach_mcast(endpoint->qp, &gid, endpoint->group.lid);
 }
 
-enum outcome verbs_leave(struct endpoint *base)
+static enum outcome leave(struct verbs_endpoint *endpoint, const struct log *log)
 {
-	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	const struct log *log = base->log;
 	enum outcome outcome = OUTCOME_OK;
 	int error = detach(endpoint);
 
 	if (error) {
-		log_errno(log, base->name, error, "detaching the queue from the group");
+		log_errno(log, endpoint->base.name, error, "detaching the queue from the group");
 		outcome = OUTCOME_FAILED;
 	}
 	endpoint->is_member = false;
 	if (rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address)) {
-		log_errno(log, base->name, errno, "leaving the group");
+		log_errno(log, endpoint->base.name, errno, "leaving the group");
 		outcome = OUTCOME_FAILED;
 	}
 	return outcome;
 }
 
+enum outcome verbs_leave(struct endpoint *base)
+{
+	return leave((struct verbs_endpoint *)base, base->log);
+}
+
 void verbs_abandon(struct verbs_endpoint *endpoint)
 {
-	if (!endpoint->is_member)
-		return;
-	endpoint->is_member = false;
-	detach(endpoint);
-	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
+	if (endpoint->is_member)
+		leave(endpoint, &(struct log){ .sink = &log_discard });
 }

@@ -202,9 +202,10 @@ enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind k
 void verbs_endpoint_destroy(struct endpoint *endpoint);
 /* Frees an endpoint. Only the reaper calls it, or the endpoint's creation if it fails. */
 void verbs_endpoint_free(struct verbs_endpoint *endpoint);
-/* Handles a CM event, which is already acknowledged. endpoint is NULL for CONNECT_REQUEST, listener for others. */
-void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event,
-			  struct verbs_endpoint *listener);
+/* Handles a CM event, which is already acknowledged. A CONNECT_REQUEST is the listener's. */
+void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event);
+/* Starts the endpoint's timer. It is the callback's argument. */
+void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback);
 /* A flushed completion: the QP is in the error state. Fails the endpoint if no cause is reported within a while. */
 void verbs_flushed(struct verbs_endpoint *endpoint);
 /* Reports EVENT_DISCONNECTED. A timer callback, too. */

@@ -181,17 +181,15 @@ static int work_error(const struct work *work)
 
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
-	struct address local = *address;
 	enum outcome outcome;
 
 	if (!call_allowed(endpoint, CALL_LISTEN, 0))
 		return OUTCOME_INTERNAL;
-	endpoint->local = local;
+	endpoint->local = *address;
 	endpoint_name(endpoint);
-	outcome = path_find_interface(endpoint, &local);
-	endpoint->local = local;
+	outcome = path_find_interface(endpoint, &endpoint->local);
 	if (!outcome)
-		outcome = endpoint->transport->backend->listen(endpoint, &local);
+		outcome = endpoint->transport->backend->listen(endpoint, &endpoint->local);
 	if (!outcome)
 		endpoint_name(endpoint);
 	return call_returned(endpoint, CALL_LISTEN, outcome);

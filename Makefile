@@ -10,6 +10,7 @@ CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 LTO ?= 1#               0: without optimisation of the whole program when it is linked
+STACK_PROTECTOR ?= strong#  arrays: guards only functions with an array of bytes on the stack, as `make tiny` does
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
 COMMANDS ?= rping ucmatose mckey selftest doctor# what the program consists of
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
@@ -65,7 +66,7 @@ ifeq ($(strip $(HARDEN)),1)
 optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
 fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
 	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-harden_code = -fstack-protector-strong -fPIE $(fortify)
+harden_code = -fstack-protector$(if $(filter strong,$(STACK_PROTECTOR)),-strong) -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
 known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
@@ -186,7 +187,7 @@ FORCE:
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
 	+@$(build) BUILD=$(BUILD)/tiny COMMANDS='$(if $(filter file,$(origin COMMANDS)),rping ucmatose mckey,$(COMMANDS))' \
-		$(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
+		STACK_PROTECTOR=arrays $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all

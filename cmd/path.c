@@ -108,14 +108,14 @@ void path_report(struct report *report, const void *member)
 	const struct path *path = member;
 	struct address gid = { .family = ADDRESS_GID };
 	char text[ADDRESS_TEXT_SIZE];
-	bool has_gid = path->gid_type[0];
+	bool has_gid = path->gid_type;
 
 	memcpy(gid.bytes, path->gid, sizeof(gid.bytes));
-	report_text(report, "device", path->device[0] ? path->device : NULL);
+	report_text(report, "device", path->device);
 	report_count_known(report, "port", (uint64_t)path->port, path->port);
 	report_count_known(report, "gid_index", (uint64_t)path->gid_index, has_gid && path->gid_index >= 0);
 	report_text(report, "gid", has_gid ? address_host(&gid, text) : NULL);
-	report_text(report, "gid_type", has_gid ? path->gid_type : NULL);
+	report_text(report, "gid_type", path->gid_type);
 	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_qpn(report, "qpn", path->qpn);

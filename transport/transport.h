@@ -275,7 +275,6 @@ struct path_options {
 
 enum {
 	PATH_UNSET = -1,
-	PATH_TEXT_SIZE = 64,
 };
 
 /* Every option unset. */
@@ -298,13 +297,13 @@ enum {
 /* For endpoints without path options. */
 extern const struct path_options path_unset;
 
-/* The path in use. Unknown: 0 or "". */
+/* The path in use. Unknown: 0, NULL or "". */
 struct path {
-	char device[PATH_TEXT_SIZE];
+	const char *device; /* until the transport is closed */
 	unsigned port;
 	int gid_index; /* PATH_UNSET: unknown */
 	uint8_t gid[16];
-	char gid_type[16]; /* "RoCE v2", "IB" */
+	const char *gid_type; /* "RoCE v2", "IB" */
 	char interface[16];
 	uint32_t mtu; /* bytes */
 	uint32_t qpn;

@@ -223,8 +223,8 @@ void soft_path(const struct endpoint *base, struct path *path)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 
-	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
-	snprintf(path->gid_type, sizeof(path->gid_type), "RoCE v2");
+	path->device = base->domain->device;
+	path->gid_type = "RoCE v2";
 	soft_cm_gid(&endpoint->path.local, path->gid);
 	soft_interface_name(&endpoint->path.local, path->interface);
 	path->mtu = endpoint->path.mtu;

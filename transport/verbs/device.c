@@ -271,6 +271,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		return verbs_explain_resources(log, device, "querying the device", error);
 	}
 	domain->port = id->port_num;
+	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
 	domain->base.fabric = fabric_of(id->verbs, &port);
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
 	/* Linux's RDMA CM does not support them on RoCE v2. */
@@ -303,8 +304,6 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 {
 	struct verbs_transport *transport = verbs_of(endpoint->base.transport);
 	struct verbs_domain *domain = transport->domains;
-	struct ibv_port_attr port;
-	int error;
 
 	while (domain && (domain->context != endpoint->id->verbs || domain->port != endpoint->id->port_num))
 		domain = domain->next;
@@ -324,13 +323,8 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 	}
 	if (verbs_path_check(endpoint))
 		return OUTCOME_NO_CONNECTION;
-	if (endpoint->base.kind != ENDPOINT_GROUP)
-		return OUTCOME_OK;
-	error = ibv_query_port(domain->context, endpoint->id->port_num, &port);
-	if (error)
-		return verbs_explain_resources(transport->base.log, domain->base.device, "querying the port", error);
-	/* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
-	endpoint->base.max_datagram = 128u << port.active_mtu;
+	if (endpoint->base.kind == ENDPOINT_GROUP)
+		endpoint->base.max_datagram = domain->mtu;
 	return OUTCOME_OK;
 }
 

@@ -224,12 +224,12 @@ enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
 static void verbs_requested(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
 {
 	struct verbs_endpoint *endpoint = NULL;
-	struct endpoint_options options = listener->base.options;
 	bool listens = listener->base.state == ENDPOINT_LISTENING;
 	enum outcome outcome;
 
 	if (listens)
-		endpoint = allocate_endpoint(listener->base.channel, ENDPOINT_CONNECTION, &options, event->id);
+		endpoint = allocate_endpoint(listener->base.channel, ENDPOINT_CONNECTION, &listener->base.options,
+					     event->id);
 	if (!endpoint) {
 		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);

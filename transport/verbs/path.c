@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device, port and GID of an id: checks them against the options and reports them. */
 #include <errno.h>
-#include <net/if.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "transport/verbs/verbs.h"
@@ -134,9 +132,8 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp_init_attr initial;
 	struct ibv_gid_entry entry;
-	char interface[IF_NAMESIZE];
 
-	snprintf(path->device, sizeof(path->device), "%s", base->domain->device);
+	path->device = base->domain->device;
 	path->port = endpoint->id->port_num;
 	path->mtu = base->max_datagram;
 	if (base->kind == ENDPOINT_CONNECTION && base->domain->fabric != FABRIC_IWARP && endpoint->qp &&
@@ -151,7 +148,6 @@ void verbs_path(const struct endpoint *base, struct path *path)
 		return;
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));
-	snprintf(path->gid_type, sizeof(path->gid_type), "%s", type_text(entry.gid_type));
-	if (address_interface_name(entry.ndev_ifindex, interface))
-		snprintf(path->interface, sizeof(path->interface), "%s", interface);
+	path->gid_type = type_text(entry.gid_type);
+	address_interface_name(entry.ndev_ifindex, path->interface);
 }

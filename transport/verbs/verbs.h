@@ -71,6 +71,7 @@ struct verbs_domain {
 	struct ibv_context *context; /* librdmacm's; it closes a removed device when no id is bound to it */
 	struct rdma_cm_id *bound_id; /* keeps the context open, reports DEVICE_REMOVAL; NULL if it could not be bound */
 	uint8_t port;
+	uint32_t mtu;		/* payload bytes: the port's active MTU */
 	const char *port_event; /* the last asynchronous event of the port, or NULL */
 	unsigned users;		/* endpoints and regions */
 	bool unplugged;		/* the kernel has removed the device */

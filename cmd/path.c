@@ -13,12 +13,14 @@ static const struct feature_option {
 	uint16_t value;	 /* of the word */
 	uint8_t feature; /* enum transport_feature */
 } feature_options[] = {
+#if WITH_EXTRAS
 	{ "device", .feature = FEATURE_DEVICE },
 	{ "port-num", .feature = FEATURE_PORT },
 	{ "gid-index", .feature = FEATURE_GID_INDEX },
 	{ "service-level", .feature = FEATURE_SERVICE_LEVEL },
 	{ "mtu", .feature = FEATURE_MTU },
 	{ "inline", .feature = FEATURE_INLINE },
+#endif
 	{ "mgid", .feature = FEATURE_NATIVE_GID },
 	{ "format", "gid", ADDRESS_FORMAT_GID, FEATURE_NATIVE_GID },
 	{ "port-space", "ipoib", PORT_SPACE_IPOIB, FEATURE_IPOIB },
@@ -49,7 +51,7 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 		log_error(log, option, "not with --transport %s: %s", transport, reason);
 		return OUTCOME_USAGE;
 	}
-	for (size_t i = 0; i < sizeof(device_options) / sizeof(device_options[0]); i++) {
+	for (size_t i = 0; WITH_EXTRAS && i < sizeof(device_options) / sizeof(device_options[0]); i++) {
 		if (!options_given(table, given, device_options[i]) || options_given(table, given, "device"))
 			continue;
 		log_error(log, NULL, "--%s needs --device", device_options[i]);

@@ -173,7 +173,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		log_errno(&environment->log, NULL, errno, "creating the event loop");
 		return OUTCOME_INTERNAL;
 	}
-	if (WITH_EXTRAS && !run->command->chooses_transport)
+	if ((WITH_EXTRAS || WITH_SOFT) && !run->command->chooses_transport)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (environment->to_confine)

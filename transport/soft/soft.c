@@ -150,11 +150,13 @@ const struct backend soft_backend = {
 	.timeout_cause = soft_timeout_cause,
 	.local_addresses = soft_local_addresses,
 	.unsupported = {
+#if WITH_EXTRAS
 		[FEATURE_DEVICE] = "it has none: a local address or its interface selects the path",
 		[FEATURE_PORT] = "it has no ports: a local address or its interface selects the path",
 		[FEATURE_GID_INDEX] = "there is no table of GIDs: a local address is the GID",
 		[FEATURE_SERVICE_LEVEL] = "UDP has none: the type of service or DSCP marks the packets",
 		[FEATURE_INLINE] = "there is no device that would fetch a message from memory",
+#endif
 		[FEATURE_NATIVE_GID] = "InfiniBand's own addresses need InfiniBand: there is only IP",
 		[FEATURE_IPOIB] = "an InfiniBand subnet manager makes its groups, and UDP has none",
 	},

@@ -141,7 +141,9 @@ const struct backend verbs_backend = {
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
 	.timeout_cause = verbs_timeout_cause,
+#if WITH_EXTRAS
 	.unsupported = {
 		[FEATURE_MTU] = "the connection manager takes it from the port: set the MTU of the interface",
 	},
+#endif
 };

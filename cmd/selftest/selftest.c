@@ -391,7 +391,7 @@ static void selftest_stop(void *state)
 
 const struct command selftest_command = {
 	.name = "selftest",
-	.summary = "does it work here? all of the above, server and client in one process",
+	.summary = "does it work here? each test, its server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
 	.options = options_table,
 	.options_size = sizeof(struct selftest_options),

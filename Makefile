@@ -10,8 +10,9 @@ CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 LTO ?= 1#               0: without optimisation of the whole program when it is linked
-STACK_PROTECTOR ?= strong#  arrays: guards only functions with an array of bytes on the stack, as `make tiny` does
+STACK_PROTECTOR ?= strong#  arrays: guards only functions with an array of bytes on the stack, as in `make tiny`
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
+CONFIG ?=#              a file of such lines as cmd/small.config has; the command line overrides it
 COMMANDS ?= rping ucmatose mckey selftest doctor# what the program consists of
 WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
@@ -31,7 +32,15 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 
 parts := VERBS SOFT REPORT HELP NAMES EXTRAS
-$(foreach part,$(parts),$(eval override WITH_$(part) := $(strip $(WITH_$(part)))))
+# CONFIG has the lines that Kconfig writes. They override the environment, and are checked before make reads them as its own.
+ifneq ($(CONFIG),)
+wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn]|STACK_PROTECTOR=(strong|arrays))$$' $(CONFIG) 2>&1)
+$(if $(wrong),$(error CONFIG has lines COMMANDS="...", WITH_x=y or n and STACK_PROTECTOR=strong or arrays: $(wrong)))
+include $(abspath $(CONFIG))
+override COMMANDS := $(subst ",,$(COMMANDS))
+endif
+$(foreach part,$(parts),$(eval override WITH_$(part) := $(patsubst n,0,$(patsubst y,1,$(strip $(WITH_$(part)))))))
+$(foreach part,$(parts),$(if $(filter 0 1,$(WITH_$(part))),,$(error WITH_$(part)=$(WITH_$(part)): 0 or 1 is expected)))
 unknown := $(foreach name,$(filter-out $(parts:%=WITH_%),$(filter WITH_%,$(.VARIABLES))),$(if $(filter command,$(origin $(name))),$(name)))
 $(if $(unknown),$(error $(firstword $(unknown)): unknown; the parts are $(parts:%=WITH_%)))
 
@@ -186,8 +195,9 @@ FORCE:
 -include $(patsubst %.o,%.d,$(call object,$(sources)))
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
-	+@$(build) BUILD=$(BUILD)/tiny COMMANDS='$(if $(filter file,$(origin COMMANDS)),rping ucmatose mckey,$(COMMANDS))' \
-		STACK_PROTECTOR=arrays $(patsubst %,WITH_%=0,$(filter-out VERBS,$(parts))) all
+small: ## for images that count bytes: these on verbs and soft with JSON, without help texts, into $(BUILD)/small
+tiny small:
+	+@$(build) BUILD=$(BUILD)/$@ CONFIG=cmd/$@.config all
 
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
@@ -274,4 +284,4 @@ help: ## this list
 
 include test/tools.mk
 
-.PHONY: all writable tiny static demo check check-quick check-fast check-all docs install install-strip uninstall dist deb clean help
+.PHONY: all writable tiny small static demo check check-quick check-fast check-all docs install install-strip uninstall dist deb clean help

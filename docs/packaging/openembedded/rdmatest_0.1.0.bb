@@ -10,10 +10,15 @@ SRC_URI = "file://${BP}.tar.gz"
 
 DEPENDS = "libev"
 
-PACKAGECONFIG ??= "verbs soft"
-RDMATEST_COMMANDS ??= "rping ucmatose mckey selftest doctor"
-PACKAGECONFIG[verbs] = "WITH_VERBS=1,WITH_VERBS=0,rdma-core"
-PACKAGECONFIG[soft] = "WITH_SOFT=1,WITH_SOFT=0"
+# What `make small` builds. What can be added: selftest and doctor to the commands; help and extras to PACKAGECONFIG.
+RDMATEST_COMMANDS ??= "rping ucmatose mckey"
+PACKAGECONFIG ??= "verbs soft report names"
+PACKAGECONFIG[verbs] = "WITH_VERBS=y,WITH_VERBS=n,rdma-core"
+PACKAGECONFIG[soft] = "WITH_SOFT=y,WITH_SOFT=n"
+PACKAGECONFIG[report] = "WITH_REPORT=y,WITH_REPORT=n"
+PACKAGECONFIG[help] = "WITH_HELP=y,WITH_HELP=n"
+PACKAGECONFIG[names] = "WITH_NAMES=y,WITH_NAMES=n"
+PACKAGECONFIG[extras] = "WITH_EXTRAS=y,WITH_EXTRAS=n"
 
 EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} 'COMMANDS=${RDMATEST_COMMANDS}' ${PACKAGECONFIG_CONFARGS}"
 
@@ -22,7 +27,7 @@ PACKAGES =+ "${PN}-links"
 do_install() {
 	oe_runmake install DESTDIR=${D} LINKS=no
 	rm -r ${D}${datadir}/zsh
-	for command in rping ucmatose mckey; do
+	for command in $(cat build/commands); do
 		ln -s rdmatest ${D}${bindir}/$command
 	done
 }

@@ -9,13 +9,15 @@ RDMATEST_LICENSE = BSD-2-Clause
 RDMATEST_LICENSE_FILES = LICENSE
 RDMATEST_DEPENDENCIES = libev
 
-RDMATEST_MAKE_OPTS = $(TARGET_CONFIGURE_OPTS) WARNINGS= PREFIX=/usr \
-	COMMANDS="rping ucmatose mckey selftest $(if $(BR2_PACKAGE_RDMATEST_DOCTOR),doctor)" LINKS=no
+RDMATEST_LINKED = $(foreach command,rping ucmatose mckey,$(if $(BR2_PACKAGE_RDMATEST_$(call UPPERCASE,$(command))),$(command)))
+RDMATEST_COMMANDS = $(RDMATEST_LINKED) $(if $(BR2_PACKAGE_RDMATEST_SELFTEST),selftest) $(if $(BR2_PACKAGE_RDMATEST_DOCTOR),doctor)
+RDMATEST_MAKE_OPTS = $(TARGET_CONFIGURE_OPTS) WARNINGS= PREFIX=/usr LINKS=no COMMANDS="$(RDMATEST_COMMANDS)" \
+	$(foreach part,SOFT REPORT HELP NAMES EXTRAS,WITH_$(part)=$(if $(BR2_PACKAGE_RDMATEST_$(part)),y,n))
 
 ifeq ($(BR2_PACKAGE_RDMA_CORE),y)
 RDMATEST_DEPENDENCIES += rdma-core
 else
-RDMATEST_MAKE_OPTS += WITH_VERBS=0
+RDMATEST_MAKE_OPTS += WITH_VERBS=n
 endif
 
 define RDMATEST_BUILD_CMDS
@@ -24,7 +26,7 @@ endef
 
 define RDMATEST_INSTALL_TARGET_CMDS
 	$(TARGET_MAKE_ENV) $(MAKE) -C $(@D) $(RDMATEST_MAKE_OPTS) DESTDIR=$(TARGET_DIR) install
-	$(if $(BR2_PACKAGE_RDMATEST_LINKS),$(foreach command,rping ucmatose mckey,\
+	$(if $(BR2_PACKAGE_RDMATEST_LINKS),$(foreach command,$(RDMATEST_LINKED),\
 		ln -sf rdmatest $(TARGET_DIR)/usr/bin/$(command)$(sep)))
 endef
 

@@ -26,6 +26,8 @@ void __wrap_log_error(const struct log *log, const char *object, const char *for
 	__attribute__((format(printf, 3, 4)));
 void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+void __wrap_log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void __wrap_log_hint(const struct log *log, const char *format, ...);
@@ -66,6 +68,17 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 
 	(void)error;
 	count_error(log, format);
+	va_start(arguments, format);
+	print_trace(object, format, arguments);
+	va_end(arguments);
+}
+
+void __wrap_log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)code;
+	count_error(log, phase);
 	va_start(arguments, format);
 	print_trace(object, format, arguments);
 	va_end(arguments);

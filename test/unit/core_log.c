@@ -123,6 +123,11 @@ static void sink_receives_the_parts(void **state)
 	log_errno(&log, "rxe0", ECONNREFUSED, "opening %s", "it");
 	assert_error(&received.error, "rxe0", "opening it", "Connection refused", "111",
 		     "opening it: Connection refused (111)");
+	log_cause(&log, "rxe0", "binding", -5, "port %d is in use", 7174);
+	assert_error(&received.error, "rxe0", "binding", "port 7174 is in use", "-5",
+		     "binding: port 7174 is in use (-5)");
+	log_cause(&log, "rxe0", NULL, 0, "refused");
+	assert_error(&received.error, "rxe0", "", "refused", "", "refused");
 	log_failure(&log, &failure, "refused by %s", "it");
 	assert_error(&received.error, "10.0.0.1:9", "connecting", "refused by it", "-5",
 		     "connecting: refused by it (-5)");
@@ -136,13 +141,13 @@ static void sink_receives_the_parts(void **state)
 	assert_error(&received.error, "10.0.0.1:9", "", "refused", "", "refused");
 	log_hint(&log, "try %d", 3);
 	assert_string_equal(received.hint, "try 3");
-	assert_int_equal(received.errors, 6);
+	assert_int_equal(received.errors, 8);
 	assert_int_equal(received.hints, 1);
 	assert_int_equal(errno, EXDEV);
 	/* Lines for developers are no errors. */
 	log_debug(&log, "resolved");
 	assert_string_equal(capture_end(&capture), "rping: debug: resolved\n");
-	assert_int_equal(received.errors, 6);
+	assert_int_equal(received.errors, 8);
 }
 
 static void an_error_can_be_reported_again(void **state)

@@ -559,13 +559,29 @@ void soft_sockets_close(struct soft_transport *transport)
 		socket_close(transport->sockets);
 }
 
-static bool join_group(const struct soft_socket *socket, unsigned interface)
+/*
+ * The kernel takes the interface of the index, or without one that of the address: no interface has an address that is
+ * local by a route alone (ip route add local).
+ */
+static struct ip_mreqn ip4_interface(const struct address *local, unsigned index)
 {
-	struct group_req request = { .gr_interface = interface };
-	int level = socket->address.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6;
+	struct ip_mreqn request = { .imr_ifindex = (int)index };
 
-	address_to_socket(&socket->address, &request.gr_group);
-	return !setsockopt(socket->fd, level, MCAST_JOIN_GROUP, &request, sizeof(request));
+	memcpy(&request.imr_address, local->bytes, 4);
+	return request;
+}
+
+static bool join_group(const struct soft_socket *socket, const struct address *local, unsigned interface)
+{
+	struct ip_mreqn ip4 = ip4_interface(local, interface);
+	struct ipv6_mreq ip6 = { .ipv6mr_interface = interface };
+
+	if (socket->address.family == ADDRESS_IP4) {
+		memcpy(&ip4.imr_multiaddr, socket->address.bytes, 4);
+		return !setsockopt(socket->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &ip4, sizeof(ip4));
+	}
+	memcpy(&ip6.ipv6mr_multiaddr, socket->address.bytes, 16);
+	return !setsockopt(socket->fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ip6, sizeof(ip6));
 }
 
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
@@ -584,7 +600,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 		socket = socket_open(transport, group, true);
 		if (!socket)
 			return socket_report_error(log, name, group, errno);
-		if (!join_group(socket, interface)) {
+		if (!join_group(socket, &local->address, interface)) {
 			error = errno;
 			log_errno(log, name, error, "joining the group");
 			socket_close(socket);
@@ -609,9 +625,8 @@ bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
 	unsigned index = interface_index(&socket->address);
 
 	if (socket->address.family == ADDRESS_IP4) {
-		struct ip_mreqn request = { .imr_ifindex = (int)index };
+		struct ip_mreqn request = ip4_interface(&socket->address, index);
 
-		memcpy(&request.imr_address, socket->address.bytes, 4);
 		return !setsockopt(socket->fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request)) &&
 		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback) &&
 		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_TTL, GROUP_HOPS);

@@ -6,7 +6,7 @@
  *   requester    sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
  *   responder    receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
  *
- * The queue pair of a group uses the rings of both, in datagram.c.
+ * The queue pair of a group posts to the rings of both and completes from them; datagram.c sends and receives.
  *
  * Each batch of received packets ends with soft_qp_batch_end(), before soft_flush(). A stopped queue pair reports no
  * completion or event.

@@ -98,7 +98,8 @@ static inline struct report *environment_begin_record(struct environment *enviro
 
 static inline void environment_end_record(struct environment *environment)
 {
-	reporting_end_record(environment->reporting);
+	if (WITH_REPORT)
+		reporting_end_record(environment->reporting);
 }
 
 #endif

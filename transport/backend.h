@@ -12,7 +12,7 @@ struct backend {
 	enum outcome (*open)(struct loop *loop, const struct log *log, struct transport **transport);
 	void (*close)(struct transport *transport);
 	enum outcome (*channel_create)(struct transport *transport, struct channel **channel);
-	void (*channel_destroy)(struct channel *channel);
+	void (*channel_destroy)(struct channel *channel); /* NULL: nothing to free */
 	enum outcome (*region_create)(struct domain *domain, size_t length, unsigned access, struct region **region);
 	void (*region_destroy)(struct region *region);
 	/* Allocates the backend's struct and calls endpoint_initialise(). */
@@ -25,12 +25,12 @@ struct backend {
 	enum outcome (*create_qp)(struct endpoint *endpoint);
 	enum outcome (*connect)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);
-	enum outcome (*reject)(struct endpoint *endpoint, const void *data, size_t length);
+	void (*reject)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*disconnect)(struct endpoint *endpoint);
 	enum outcome (*join)(struct endpoint *endpoint, void *context);
 	enum outcome (*leave)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
-	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel);
+	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel); /* NULL: nothing to do */
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
@@ -41,6 +41,14 @@ struct backend {
 	/* Reasons, for transport_unsupported(). */
 	const char *unsupported[FEATURE_COUNT];
 };
+
+extern const struct backend verbs_backend, soft_backend;
+
+/* The compiler knows it where only one is built in: calls are direct then, and smaller. */
+static inline const struct backend *backend_of(const struct transport *transport)
+{
+	return WITH_VERBS && WITH_SOFT ? transport->backend : WITH_VERBS ? &verbs_backend : &soft_backend;
+}
 
 /* Base of the backend's struct. */
 struct channel {
@@ -63,7 +71,7 @@ int endpoint_type_of_service(const struct endpoint *endpoint);
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
 /* Sets endpoint->name from the peer's address, or a listener's own. */
-void endpoint_name(struct endpoint *endpoint);
+void endpoint_set_name(struct endpoint *endpoint);
 
 /* Calls the command's event handler unless the endpoint is destroyed. */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
@@ -107,14 +115,6 @@ enum {
  * nothing or zeros: returns "" without printable characters. data may be NULL.
  */
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE]);
-
-enum {
-	REJECTED_NO_LISTENER = 8,
-	REJECTED_BY_CONSUMER = 28, /* the peer's program rejected */
-};
-
-/* Returns the text of a REJ reason, or of an unknown one. transport/rejection.c. */
-const char *rejection_text(int reason);
 
 /* The kind of an error while connecting: of an errno value, of a REJ's reason. */
 enum error_kind endpoint_errno_kind(int error);

@@ -18,6 +18,7 @@
 #include "core/state.h"
 #include "core/units.h"
 #include "transport/path.h"
+#include "transport/rejection.h"
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
@@ -108,7 +109,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	return true;
 }
 
-void endpoint_name(struct endpoint *endpoint)
+void endpoint_set_name(struct endpoint *endpoint)
 {
 	if (endpoint->kind == ENDPOINT_LISTENER)
 		address_text(&endpoint->local, endpoint->name);

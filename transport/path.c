@@ -29,7 +29,7 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 		      enum address_family family)
 {
 	const struct path_options *options = endpoint->options.path;
-	const struct backend *backend = endpoint->transport->backend;
+	const struct backend *backend = backend_of(endpoint->transport);
 
 	if (candidate->address.family != family)
 		return false;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The backends. The first one built in is the default. */
 #include "transport/backend.h"
-#if WITH_VERBS
-#include "transport/verbs/verbs.h"
-#endif
-#if WITH_SOFT
-#include "transport/soft/soft.h"
-#endif
 
 const struct backend *const backend_registry[] = {
 #if WITH_VERBS

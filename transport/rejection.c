@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reasons of a REJ: IBTA volume 1, 12.6.7.2. */
-#include "transport/backend.h"
+#include "transport/rejection.h"
 
 const char *rejection_text(int reason)
 {
 	switch (reason) {
 	case 1:
 		return "the peer has no queue pair left";
-	case 3:
+	case REJECTED_NO_RESOURCES:
 		return "the peer is out of resources";
-	case 4:
+	case REJECTED_TIMEOUT:
 		return "the peer's connection manager timed out";
-	case 5:
+	case REJECTED_UNSUPPORTED:
 	case 35:
 		return "the peer does not support the request";
-	case 6:
+	case REJECTED_INVALID_ID:
 	case 7:
 		return "the peer does not know the connection";
 	case REJECTED_NO_LISTENER:
 		return "nobody listens there";
-	case 9:
+	case REJECTED_TRANSPORT:
 		return "the peer does not support the kind of transport";
-	case 10:
+	case REJECTED_STALE:
 		return "the peer still has an older connection of this queue pair";
-	case 12:
+	case REJECTED_GID:
 	case 13:
 		return "the peer does not accept the address";
 	case 14:
@@ -45,17 +44,17 @@ const char *rejection_text(int reason)
 	case 24:
 	case 25:
 		return "the peer redirects the connection, which is not supported";
-	case 26:
+	case REJECTED_MTU:
 		return "the peer does not accept the path MTU";
-	case 27:
+	case REJECTED_RESPONDER_RESOURCES:
 		return "the peer has too few resources for RDMA READs";
 	case REJECTED_BY_CONSUMER:
 		return "refused by the peer";
-	case 29:
+	case REJECTED_RNR_RETRY:
 		return "the peer does not accept the RNR retry count";
-	case 30:
+	case REJECTED_DUPLICATE_ID:
 		return "the peer already has a connection of this identifier";
-	case 31:
+	case REJECTED_CLASS_VERSION:
 		return "the peer speaks another version of the connection manager";
 	case 32:
 		return "the peer does not accept the flow label";

@@ -43,7 +43,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 
 const char *transport_name(const struct transport *transport)
 {
-	return transport->backend->name;
+	return backend_of(transport)->name;
 }
 
 bool transport_opens_devices(const char *name)
@@ -72,34 +72,37 @@ void transport_spin(struct transport *transport, int64_t nanoseconds)
 void transport_close(struct transport *transport)
 {
 	if (transport)
-		transport->backend->close(transport);
+		backend_of(transport)->close(transport);
 }
 
 enum outcome channel_create(struct transport *transport, struct channel **channel)
 {
-	return transport->backend->channel_create(transport, channel);
+	return backend_of(transport)->channel_create(transport, channel);
 }
 
 void channel_destroy(struct channel *channel)
 {
-	channel->transport->backend->channel_destroy(channel);
+	const struct backend *backend = backend_of(channel->transport);
+
+	if (backend->channel_destroy)
+		backend->channel_destroy(channel);
 }
 
 enum outcome region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
 {
-	return domain->transport->backend->region_create(domain, length, access, region);
+	return backend_of(domain->transport)->region_create(domain, length, access, region);
 }
 
 void region_destroy(struct region *region)
 {
 	if (region)
-		region->domain->transport->backend->region_destroy(region);
+		backend_of(region->domain->transport)->region_destroy(region);
 }
 
 enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, const struct endpoint_options *options,
 			     const struct endpoint_handlers *handlers, void *context, struct endpoint **endpoint)
 {
-	enum outcome outcome = channel->transport->backend->endpoint_create(channel, kind, options, endpoint);
+	enum outcome outcome = backend_of(channel->transport)->endpoint_create(channel, kind, options, endpoint);
 
 	if (outcome)
 		return outcome;
@@ -114,7 +117,7 @@ void endpoint_destroy(struct endpoint *endpoint)
 		return;
 	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
 	endpoint->log = endpoint->transport->log; /* the owner's may go before the backend frees the endpoint */
-	endpoint->transport->backend->endpoint_destroy(endpoint);
+	backend_of(endpoint->transport)->endpoint_destroy(endpoint);
 }
 
 /* ---- calls: a misuse is a bug of the command, and does not reach the backend ---- */
@@ -134,7 +137,7 @@ enum call {
 
 static const struct call_row {
 	uint8_t kinds;
-	bool queue; /* whether the endpoint must have a QP, or must not */
+	bool qp; /* the endpoint must have a queue pair; else it must have none */
 	uint16_t states;
 	uint8_t next; /* enum endpoint_state after a success; not set where the state stays */
 } calls[] = {
@@ -152,14 +155,14 @@ static const struct call_row {
 static bool call_allowed(const struct endpoint *endpoint, enum call call, size_t private_length)
 {
 	const struct call_row *row = &calls[call];
-	bool queue = endpoint->qpn;
+	bool qp = endpoint->qpn;
 
-	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->queue == queue &&
+	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->qp == qp &&
 	    private_length <= PRIVATE_DATA_MAX)
 		return true;
 	log_cause(endpoint->log, endpoint->name, row->next ? endpoint_state_text(row->next) : NULL, 0,
 		  "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
-		  endpoint_state_text(endpoint->state), queue ? "with" : "without", private_length);
+		  endpoint_state_text(endpoint->state), qp ? "with" : "without", private_length);
 	return false;
 }
 
@@ -186,12 +189,12 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 	if (!call_allowed(endpoint, CALL_LISTEN, 0))
 		return OUTCOME_INTERNAL;
 	endpoint->local = *address;
-	endpoint_name(endpoint);
+	endpoint_set_name(endpoint);
 	outcome = path_find_interface(endpoint, &endpoint->local);
 	if (!outcome)
-		outcome = endpoint->transport->backend->listen(endpoint, &endpoint->local);
+		outcome = backend_of(endpoint->transport)->listen(endpoint, &endpoint->local);
 	if (!outcome)
-		endpoint_name(endpoint);
+		endpoint_set_name(endpoint);
 	return call_returned(endpoint, CALL_LISTEN, outcome);
 }
 
@@ -204,12 +207,12 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	if (!call_allowed(endpoint, CALL_RESOLVE, 0))
 		return OUTCOME_INTERNAL;
 	endpoint->peer = *destination;
-	endpoint_name(endpoint);
+	endpoint_set_name(endpoint);
 	if (source)
 		local = *source;
 	outcome = path_find_source(endpoint, destination->family, &local);
 	if (!outcome)
-		outcome = endpoint->transport->backend->resolve(endpoint, local.family ? &local : NULL, destination);
+		outcome = backend_of(endpoint->transport)->resolve(endpoint, local.family ? &local : NULL, destination);
 	return call_returned(endpoint, CALL_RESOLVE, outcome);
 }
 
@@ -217,26 +220,26 @@ enum outcome endpoint_create_qp(struct endpoint *endpoint)
 {
 	if (!call_allowed(endpoint, CALL_CREATE_QP, 0))
 		return OUTCOME_INTERNAL;
-	return endpoint->transport->backend->create_qp(endpoint);
+	return backend_of(endpoint->transport)->create_qp(endpoint);
 }
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
 	if (!call_allowed(endpoint, CALL_CONNECT, length))
 		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_CONNECT, endpoint->transport->backend->connect(endpoint, data, length));
+	return call_returned(endpoint, CALL_CONNECT, backend_of(endpoint->transport)->connect(endpoint, data, length));
 }
 
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
 	if (!call_allowed(endpoint, CALL_ACCEPT, length))
 		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_ACCEPT, endpoint->transport->backend->accept(endpoint, data, length));
+	return call_returned(endpoint, CALL_ACCEPT, backend_of(endpoint->transport)->accept(endpoint, data, length));
 }
 
 void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
-	endpoint->transport->backend->reject(endpoint, data, length);
+	backend_of(endpoint->transport)->reject(endpoint, data, length);
 	endpoint_destroy(endpoint);
 }
 
@@ -244,14 +247,14 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
 	if (!call_allowed(endpoint, CALL_DISCONNECT, 0))
 		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_DISCONNECT, endpoint->transport->backend->disconnect(endpoint));
+	return call_returned(endpoint, CALL_DISCONNECT, backend_of(endpoint->transport)->disconnect(endpoint));
 }
 
 enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
 	if (!call_allowed(endpoint, CALL_JOIN, 0))
 		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_JOIN, endpoint->transport->backend->join(endpoint, context));
+	return call_returned(endpoint, CALL_JOIN, backend_of(endpoint->transport)->join(endpoint, context));
 }
 
 enum outcome endpoint_leave(struct endpoint *endpoint)
@@ -259,7 +262,7 @@ enum outcome endpoint_leave(struct endpoint *endpoint)
 	if (endpoint->state != ENDPOINT_JOINED)
 		return OUTCOME_OK;
 
-	enum outcome outcome = endpoint->transport->backend->leave(endpoint);
+	enum outcome outcome = backend_of(endpoint->transport)->leave(endpoint);
 
 	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
 	return outcome;
@@ -282,7 +285,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 		log_errno(endpoint->log, endpoint->name, error, "posting a %s", work_kind_text(work[index].kind));
 		return OUTCOME_INTERNAL;
 	}
-	return endpoint->transport->backend->post(endpoint, work, count);
+	return backend_of(endpoint->transport)->post(endpoint, work, count);
 }
 
 void endpoint_path(const struct endpoint *endpoint, struct path *path)
@@ -290,29 +293,30 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 	memset(path, 0, sizeof(*path));
 	path->gid_index = PATH_UNSET;
 	path->qpn = endpoint->qpn;
-	if (endpoint->domain && endpoint->transport->backend->path)
-		endpoint->transport->backend->path(endpoint, path);
+	if (endpoint->domain && backend_of(endpoint->transport)->path)
+		backend_of(endpoint->transport)->path(endpoint, path);
 }
 
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	*text = '\0';
-	if (endpoint->transport->backend->timeout_cause)
-		endpoint->transport->backend->timeout_cause(endpoint, text);
+	if (backend_of(endpoint->transport)->timeout_cause)
+		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
 	return text;
 }
 
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
 {
 	*text = '\0';
-	if (listener->transport->backend->local_addresses)
-		listener->transport->backend->local_addresses(listener, text);
+	if (backend_of(listener->transport)->local_addresses)
+		backend_of(listener->transport)->local_addresses(listener, text);
 	return text;
 }
 
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)
 {
-	enum outcome outcome = endpoint->transport->backend->migrate(endpoint, channel);
+	enum outcome (*migrate)(struct endpoint *, struct channel *) = backend_of(endpoint->transport)->migrate;
+	enum outcome outcome = migrate ? migrate(endpoint, channel) : OUTCOME_OK;
 
 	if (!outcome)
 		endpoint->channel = channel;

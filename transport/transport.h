@@ -105,7 +105,7 @@ struct domain {
 	uint32_t max_qp_wr;   /* work requests of a send or receive queue */
 };
 
-/* Registered memory. Base of the backend's struct. Commands write the memory only. */
+/* Registered memory. Base of the backend's struct. Of the members, commands write only what memory points to. */
 struct region {
 	struct domain *domain;
 	uint8_t *memory;
@@ -201,17 +201,17 @@ enum work_kind {
 	WORK_WRITE, /* RDMA WRITE from the region into the peer's memory */
 };
 
-/* As in ibv_poll_cq(3). */
+/* As in ibv_poll_cq(3), with the numbers of enum ibv_wc_status. */
 enum completion_status {
 	COMPLETION_OK = 0,
-	COMPLETION_LENGTH,	  /* the message did not fit into the receive */
-	COMPLETION_PROTECTION,	  /* wrong local key or bounds */
-	COMPLETION_REMOTE_ACCESS, /* wrong remote key or bounds */
-	COMPLETION_REMOTE_REQUEST,
-	COMPLETION_REMOTE_OPERATION,
-	COMPLETION_RETRY_EXCEEDED, /* the peer does not answer */
-	COMPLETION_RNR_EXCEEDED,   /* the peer has no receive posted */
-	COMPLETION_OTHER,
+	COMPLETION_LENGTH = 1,	   /* the message did not fit into the receive */
+	COMPLETION_OTHER = 2,	   /* or any number that is not here */
+	COMPLETION_PROTECTION = 4, /* wrong local key or bounds */
+	COMPLETION_REMOTE_REQUEST = 9,
+	COMPLETION_REMOTE_ACCESS = 10, /* wrong remote key or bounds */
+	COMPLETION_REMOTE_OPERATION = 11,
+	COMPLETION_RETRY_EXCEEDED = 12, /* the peer does not answer */
+	COMPLETION_RNR_EXCEEDED = 13,	/* the peer has no receive posted */
 };
 
 struct completion {
@@ -266,7 +266,7 @@ struct path_options {
 	int64_t dscp;		 /* 0-63: upper six bits of the type of service */
 	int64_t service_level;	 /* 0-15 */
 	int64_t ack_timeout;	 /* 0-31: 4.096 us x 2^n; 0: infinite */
-	int64_t retry;		 /* 0-7 retransmissions; soft: 4 (n + 1) time-outs in a row */
+	int64_t retry;		 /* 0-7 retransmissions; soft: see soft/qp/recovery.c */
 	int64_t rnr_retry;	 /* 0-7 retransmissions after RNR NAKs; 7: infinite */
 	int64_t mtu;		 /* payload bytes, at most: 256, 512, 1024, 2048, 4096 */
 	int64_t backlog;	 /* of a listener: pending requests; soft: also half of the half-open connections */

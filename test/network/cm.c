@@ -143,7 +143,7 @@ uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp);
 void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void __wrap_soft_qp_start(struct soft_qp *qp);
 void __wrap_soft_qp_stop(struct soft_qp *qp);
-bool __wrap_soft_qp_has_unacked_work(const struct soft_qp *qp);
+bool __wrap_soft_qp_has_signalled_work(const struct soft_qp *qp);
 void __wrap_soft_qp_probe(struct soft_qp *qp);
 void __wrap_soft_qp_suspect(struct soft_qp *qp);
 
@@ -283,7 +283,7 @@ void __wrap_soft_qp_stop(struct soft_qp *qp)
 	qp->state = QP_ERROR;
 }
 
-bool __wrap_soft_qp_has_unacked_work(const struct soft_qp *qp)
+bool __wrap_soft_qp_has_signalled_work(const struct soft_qp *qp)
 {
 	return qp->state == QP_RTS && qp->unacked;
 }

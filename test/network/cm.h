@@ -36,7 +36,7 @@ struct soft_qp {
 		QP_ERROR
 	} state;
 	unsigned probes, suspects;
-	bool unacked; /* for soft_qp_has_unacked_work() */
+	bool unacked; /* for soft_qp_has_signalled_work() */
 	struct soft_agreement agreement;
 };
 

@@ -122,20 +122,20 @@ static void host_deliver(void *context)
 }
 
 void __real_soft_callback_end(struct soft_transport *transport);
-void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
+void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error);
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
 void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
 void __wrap_soft_reap_later(struct soft_transport *transport);
 void __wrap_soft_callback_end(struct soft_transport *transport);
 
-void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
+void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error)
 {
 	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
 
+	assert_int_equal(!error, completion->status != COMPLETION_OTHER);
 	assert_true(host->reported_count < COMPLETIONS_MAX);
-	host->reported[host->reported_count++] =
-		(struct reported){ .endpoint = endpoint, .completion = *completion, .raw = raw };
+	host->reported[host->reported_count++] = (struct reported){ .endpoint = endpoint, .completion = *completion };
 	loop_timer_start(NULL, &host->report_timer, 0, host_deliver, host);
 }
 

@@ -23,7 +23,6 @@ enum {
 struct reported {
 	struct soft_endpoint *endpoint;
 	struct completion completion;
-	unsigned raw;
 };
 
 struct host {

@@ -168,7 +168,7 @@ static void say_other_message(struct flood *flood, uint64_t die)
 	if (mad.kind == MAD_DREQ)
 		mad.dreq.remote_qpn = (uint32_t)soft_random() & PSN_MASK;
 	if (mad.kind == MAD_REJ)
-		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER, .reason = MAD_REASON_CONSUMER };
+		mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER, .reason = REJECTED_BY_CONSUMER };
 	say_message(flood, &flood->senders[0], &mad);
 }
 

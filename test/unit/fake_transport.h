@@ -178,12 +178,11 @@ static inline enum outcome fake_accept(struct endpoint *endpoint, const void *da
 	return once(&fake_of(endpoint)->next.accept);
 }
 
-static inline enum outcome fake_reject(struct endpoint *endpoint, const void *data, size_t length)
+static inline void fake_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
 	assert_true(length < PRIVATE_DATA_MAX);
 	of(endpoint)->rejected = true;
 	memcpy(of(endpoint)->rejection, data, length);
-	return OUTCOME_OK;
 }
 
 static inline enum outcome fake_disconnect(struct endpoint *endpoint)
@@ -357,7 +356,7 @@ static inline struct endpoint *request_connection(struct fake *fake, const struc
 	fake_endpoint_create(listener->channel, ENDPOINT_CONNECTION, &listener->options, &request);
 	request->domain = &fake->domain;
 	request->peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 4242 };
-	endpoint_name(request);
+	endpoint_set_name(request);
 	endpoint_enter(request, ENDPOINT_REQUESTED);
 	if (hello)
 		hello_write(hello, bytes);

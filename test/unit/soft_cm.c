@@ -32,7 +32,7 @@ static void test_icmp_port_unreachable(void **state)
 
 	icmp_for_mad(host, connecting);
 	assert_int_equal(connecting->code, ECONNREFUSED);
-	assert_string_equal(connecting->cause, "nothing holds UDP port 4791 there (no RoCE v2)");
+	assert_string_equal(connecting->cause, "no server there: nothing holds UDP port 4791");
 	icmp_for_mad(host, disconnecting);
 	assert_int_equal(disconnecting->last, SOFT_EVENT_DISCONNECTED);
 	/* An established connection sends a probe first. */

@@ -38,8 +38,7 @@ static void test_request(void **state)
 	assert_int_equal(mad.req.path.remote_lid, 0xffff);
 	assert_memory_equal(mad.req.path.local_gid, gids[0], MAD_GID_SIZE);
 	assert_memory_equal(mad.req.path.remote_gid, gids[1], MAD_GID_SIZE);
-	assert_true(mad.req.path.hop_limit > 1 && mad.req.path.packet_rate && !mad.req.path.subnet_local);
-	assert_false(mad.req.alternate_path);
+	assert_true(mad.req.path.hop_limit > 1 && mad.req.path.packet_rate);
 	assert_true(mad_address_parse(mad.private_data, mad.private_length, &address));
 	assert_int_equal(address.version, 4);
 	assert_int_equal(address.port, 40000);
@@ -179,7 +178,7 @@ static void test_smaller_mtu(void **state)
 	testbed_flush();
 	active->endpoint.cm_id->agreement.path.mtu = 1024;
 	rej = mad_forge(MAD_REJ, active, &cm_hosts.hosts[1]);
-	rej.rej.reason = MAD_REASON_MTU;
+	rej.rej.reason = REJECTED_MTU;
 	rej.rej.information = &mtu_1024;
 	rej.rej.information_length = 1;
 	testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &rej);
@@ -274,7 +273,7 @@ static void test_no_listener(void **state)
 	active = connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT + 2);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
-	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
+	assert_int_equal(active->code, REJECTED_NO_LISTENER);
 	assert_null(passive_conn());
 	do_release(active);
 }
@@ -359,7 +358,7 @@ static void test_rep_after_timewait(void **state)
 	cm_hosts.filter = NULL;
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
+	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
 	do_release(passive_conn());
 }
 
@@ -378,7 +377,7 @@ static void test_rep_after_failure(void **state)
 	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
-	assert_int_equal(passive_conn()->code, MAD_REASON_INVALID_ID);
+	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
 	release_all();
 }
 
@@ -496,12 +495,12 @@ static void test_captured_rej(void **state)
 	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("rej_no_listener4", active);
 	testbed_inject(server, client, &mad);
-	assert_int_equal(active->code, MAD_REASON_SERVICE_ID);
+	assert_int_equal(active->code, REJECTED_NO_LISTENER);
 	assert_string_equal(active->cause, "nobody listens there");
 	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("rej_consumer4", active);
 	testbed_inject(server, client, &mad);
-	assert_int_equal(active->code, MAD_REASON_CONSUMER);
+	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
 	assert_memory_equal(active->data, "busy with another client", 24);
 	release_all();
 }

@@ -219,7 +219,7 @@ static void test_mads_extend_timewait(void **state)
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		const struct cm_list *timewait = &cm_hosts.hosts[1].transport->cm->timewait;
+		const struct soft_list *timewait = &cm_hosts.hosts[1].transport->cm->timewait;
 		struct conn *active, *passive;
 		struct mad mad;
 

@@ -148,7 +148,7 @@ static void test_timeout_rej_without_our_id(void **state)
 
 		bytes_write(guid, sizeof(guid), peer->transport->guid);
 		mad.rej.information = guid;
-		mad.rej.reason = MAD_REASON_TIMEOUT;
+		mad.rej.reason = REJECTED_TIMEOUT;
 		mad.remote_id = 0;
 		testbed_inject(peer, conns[i]->host, &mad);
 		assert_int_equal(state_hash() != all, counts);

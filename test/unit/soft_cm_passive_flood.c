@@ -161,7 +161,7 @@ static void test_flood_drops_slow_client(void **state)
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(slow->last, SOFT_EVENT_FAILED);
-	assert_int_equal(slow->code, MAD_REASON_NO_RESOURCES);
+	assert_int_equal(slow->code, REJECTED_NO_RESOURCES);
 	release_all();
 }
 
@@ -244,7 +244,7 @@ static void test_flood_with_one_qpn(void **state)
 		testbed_inject(client, server, &flood.request);
 		assert_non_null(last_sent(MAD_REJ, server, &response));
 		assert_int_equal(response.remote_id, flood.request.local_id);
-		assert_int_equal(response.rej.reason, MAD_REASON_STALE);
+		assert_int_equal(response.rej.reason, REJECTED_STALE);
 		flood.request.req.ca_guid -= CM_IDS / 20;
 	}
 	assert_int_equal(passive->qp.probes, 1);

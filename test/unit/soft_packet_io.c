@@ -650,7 +650,7 @@ static void timeout_reports_local_drops(void **state)
 		end.socket.mtu_exceeded = turn == 2;
 		capture_begin(&capture);
 		soft_callback_begin(&end.transport);
-		soft_complete(&endpoint, &completion, 12);
+		soft_complete(&endpoint, &completion, 0);
 		soft_callback_end(&end.transport);
 		text = capture_end(&capture);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));

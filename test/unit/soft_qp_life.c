@@ -50,16 +50,16 @@ static void unacked_work_is_signalled_work(void **state)
 		life_open(&bench, record_and_drop);
 		qp = qp_of(&bench.pair, 0);
 		soft_qp_probe(qp);
-		assert_false(soft_qp_has_unacked_work(qp));
+		assert_false(soft_qp_has_signalled_work(qp));
 		work.region = bench.region;
 		work.remote_address = (uintptr_t)bench.region->memory;
 		work.remote_key = bench.region->remote_key;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 		work.unsignalled = true;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
-		assert_int_equal(soft_qp_has_unacked_work(qp), rows[row].waits);
+		assert_int_equal(soft_qp_has_signalled_work(qp), rows[row].waits);
 		soft_qp_stop(qp);
-		assert_false(soft_qp_has_unacked_work(qp));
+		assert_false(soft_qp_has_signalled_work(qp));
 		bench_close(&bench);
 	}
 }

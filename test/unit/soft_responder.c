@@ -724,7 +724,7 @@ static void unsignalled_work_requests_no_ack(void **state)
 	send_packets = ack_requests = 0;
 	send_one(&bench, &silent);
 	send_one(&bench, &reported);
-	assert_true(soft_qp_has_unacked_work(qp_of(&bench.pair, 0)));
+	assert_true(soft_qp_has_signalled_work(qp_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(send_packets, 2);
 	assert_int_equal(ack_requests, 1);
@@ -748,7 +748,7 @@ static void unsignalled_work_requests_no_ack(void **state)
 	assert_int_equal(ack_requests, 2);
 	assert_int_equal(requester->ring.count, 1);
 	/* A disconnecting queue pair does not wait for unsignalled work. */
-	assert_false(soft_qp_has_unacked_work(qp_of(&bench.pair, 0)));
+	assert_false(soft_qp_has_signalled_work(qp_of(&bench.pair, 0)));
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(send_packets, 7);
 	assert_int_equal(ack_requests, 3);

@@ -42,13 +42,17 @@ FAKE(listen, , const struct address *address UNUSED)
 FAKE(resolve, , const struct address *source UNUSED, const struct address *destination UNUSED)
 FAKE(connect, , const void *data UNUSED, size_t length UNUSED)
 FAKE(accept, , const void *data UNUSED, size_t length UNUSED)
-FAKE(reject, , const void *data UNUSED, size_t length UNUSED)
 FAKE(disconnect)
 FAKE(join, , void *context UNUSED)
 FAKE(leave)
 FAKE(migrate, , struct channel *channel UNUSED)
 FAKE(create_qp)
 FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
+
+static void fake_reject(struct endpoint *endpoint UNUSED, const void *data UNUSED, size_t length UNUSED)
+{
+	called = "reject";
+}
 
 static const struct backend backend = {
 	.name = "fake",
@@ -324,8 +328,8 @@ static void completions_in_every_state(void **state)
 
 	(void)state;
 	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
-		for (unsigned status = 0; status <= COMPLETION_OTHER; status++)
-			for (enum endpoint_state at = 0; at < STATES; at++) {
+		for (unsigned status = 0; status <= COMPLETION_RNR_EXCEEDED; status++)
+			for (enum endpoint_state at = 0; at < STATES && completion_status_text(status); at++) {
 				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };
 				struct endpoint *endpoint = create(kinds[kind], NULL);
 				bool establishes = at == ENDPOINT_ACCEPTING && !status;

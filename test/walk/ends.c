@@ -476,7 +476,7 @@ static void forge_rejection(const struct soft_cm_id *cm_id)
 		.kind = MAD_REJ,
 		.local_id = cm_id->remote_id,
 		.rej = { .answered = MAD_ANSWERED_OTHER,
-			 .reason = MAD_REASON_TIMEOUT,
+			 .reason = REJECTED_TIMEOUT,
 			 .information = guid,
 			 .information_length = sizeof(guid) },
 	};

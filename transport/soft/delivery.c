@@ -15,13 +15,13 @@ enum {
 
 static void report_completion(const struct soft_completion *queued)
 {
-	bool is_errno = queued->completion.status == COMPLETION_OTHER;
+	int error = queued->error;
 	char text[STATUS_TEXT_MAX];
 
-	if (is_errno)
-		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror((int)queued->raw));
-	endpoint_complete(&queued->endpoint->base, &queued->completion, is_errno ? NULL : COMPLETION_CODE_NAME,
-			  (int)queued->raw, is_errno ? text : NULL);
+	if (error)
+		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror(error));
+	endpoint_complete(&queued->endpoint->base, &queued->completion, error ? NULL : COMPLETION_CODE_NAME,
+			  error ? error : (int)queued->completion.status, error ? text : NULL);
 }
 
 /* Returns false if no completion is queued. */

@@ -23,11 +23,6 @@ enum outcome soft_channel_create(struct transport *transport, struct channel **r
 	return OUTCOME_OK;
 }
 
-void soft_channel_destroy(struct channel *channel)
-{
-	(void)channel;
-}
-
 /* NULL without memory. */
 static struct soft_endpoint *endpoint_new(struct soft_transport *transport, enum endpoint_kind kind,
 					  const struct endpoint_options *options)
@@ -234,13 +229,6 @@ void soft_path(const struct endpoint *base, struct path *path)
 	}
 }
 
-enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel)
-{
-	(void)endpoint;
-	(void)channel;
-	return OUTCOME_OK;
-}
-
 struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
 					    const struct address *peer)
 {
@@ -255,7 +243,7 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 	endpoint->base.local = path->local;
 	endpoint->base.local.port = listener->base.local.port;
 	endpoint->base.peer = *peer;
-	endpoint_name(&endpoint->base);
+	endpoint_set_name(&endpoint->base);
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
 	return endpoint;
 }

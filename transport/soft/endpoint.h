@@ -11,7 +11,6 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t length);
 
 enum outcome soft_channel_create(struct transport *transport, struct channel **channel);
-void soft_channel_destroy(struct channel *channel);
 
 enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind kind,
 				  const struct endpoint_options *options, struct endpoint **endpoint);
@@ -21,7 +20,6 @@ enum outcome soft_listen(struct endpoint *endpoint, const struct address *addres
 enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
 enum outcome soft_create_qp(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
-enum outcome soft_migrate(struct endpoint *endpoint, struct channel *channel);
 void soft_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 

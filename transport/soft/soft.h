@@ -10,7 +10,7 @@
  *        |
  *   net/   UDP sockets, packets in batches, ICRC check
  *        |
- *   base/  shared state, the queue of events and completions, tables, random numbers
+ *   base/  shared state, the queue of events and completions, tables, lists, random numbers
  *        |
  *   wire/  formats of packets and MADs, ICRC; no state, no I/O
  *
@@ -24,7 +24,6 @@
 
 #include "transport/soft/base/state.h"
 
-extern const struct backend soft_backend;
 extern const struct soft_handlers soft_handlers;
 
 #endif

@@ -114,21 +114,21 @@ static void channel_readable(void *context)
 enum outcome verbs_channel_create(struct transport *transport, struct channel **result)
 {
 	struct verbs_transport *verbs = verbs_of(transport);
-	enum outcome outcome = verbs_explain_devices(transport->log);
+	enum outcome outcome = verbs_report_devices(transport->log);
 	struct verbs_channel *channel;
 
 	if (outcome)
 		return outcome;
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
-		return verbs_explain_resources(transport->log, NULL, "creating an event channel", ENOMEM);
+		return verbs_report_resources(transport->log, NULL, "creating an event channel", ENOMEM);
 	channel->base.transport = transport;
 	channel->events = rdma_create_event_channel();
 	if (!channel->events) {
 		int error = errno;
 
 		free(channel);
-		return verbs_explain_no_channel(transport->log, error);
+		return verbs_report_no_channel(transport->log, error);
 	}
 	verbs_set_nonblocking(channel->events->fd);
 	loop_io_start(transport->loop, &channel->readable, channel->events->fd, channel_readable, channel);

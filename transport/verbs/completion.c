@@ -17,23 +17,17 @@ enum {
 static enum completion_status status_of(enum ibv_wc_status status)
 {
 	switch (status) {
-	case IBV_WC_SUCCESS:
-		return COMPLETION_OK;
-	case IBV_WC_LOC_LEN_ERR:
-		return COMPLETION_LENGTH;
-	case IBV_WC_LOC_PROT_ERR:
 	case IBV_WC_LOC_ACCESS_ERR:
 		return COMPLETION_PROTECTION;
+	case IBV_WC_SUCCESS:
+	case IBV_WC_LOC_LEN_ERR:
+	case IBV_WC_LOC_PROT_ERR:
 	case IBV_WC_REM_ACCESS_ERR:
-		return COMPLETION_REMOTE_ACCESS;
 	case IBV_WC_REM_INV_REQ_ERR:
-		return COMPLETION_REMOTE_REQUEST;
 	case IBV_WC_REM_OP_ERR:
-		return COMPLETION_REMOTE_OPERATION;
 	case IBV_WC_RETRY_EXC_ERR:
-		return COMPLETION_RETRY_EXCEEDED;
 	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return COMPLETION_RNR_EXCEEDED;
+		return (enum completion_status)status;
 	default:
 		return COMPLETION_OTHER;
 	}
@@ -232,20 +226,20 @@ static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, str
 	}
 	completions = calloc(1, sizeof(*completions));
 	if (!completions)
-		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", ENOMEM);
+		return verbs_report_resources(log, domain->base.device, "creating a completion queue", ENOMEM);
 	completions->domain = domain;
 	completions->capacity = capacity;
 	completions->cq = ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
 	if (!completions->cq) {
 		error = errno;
 		free(completions);
-		return verbs_explain_resources(log, domain->base.device, "creating a completion queue", error);
+		return verbs_report_resources(log, domain->base.device, "creating a completion queue", error);
 	}
 	error = ibv_req_notify_cq(completions->cq, 0);
 	completions->armed = !error;
 	if (error) {
 		verbs_completion_queue_destroy(completions);
-		return verbs_explain_resources(log, domain->base.device, "arming a completion queue", error);
+		return verbs_report_resources(log, domain->base.device, "arming a completion queue", error);
 	}
 	completions->next = domain->completion_queues;
 	domain->completion_queues = completions;

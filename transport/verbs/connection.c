@@ -28,7 +28,7 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.qp_num = endpoint->qp->qp_num,
 	};
 
-	return rdma_connect(endpoint->id, &parameters) ? verbs_explain_failure(base, "connecting", errno) : OUTCOME_OK;
+	return rdma_connect(endpoint->id, &parameters) ? verbs_report_failure(base, "connecting", errno) : OUTCOME_OK;
 }
 
 static uint8_t connection_least(uint8_t requested, int device)
@@ -57,7 +57,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	if (outcome)
 		return outcome;
 	if (rdma_accept(endpoint->id, &parameters))
-		return verbs_explain_failure(base, "accepting", errno);
+		return verbs_report_failure(base, "accepting", errno);
 	verbs_qp_set_rnr_timer(endpoint);
 	return OUTCOME_OK;
 }
@@ -67,17 +67,16 @@ enum outcome verbs_establish(struct verbs_endpoint *endpoint)
 	enum outcome outcome = verbs_qp_ready(endpoint);
 
 	if (!outcome && rdma_establish(endpoint->id))
-		outcome = verbs_explain_failure(&endpoint->base, "establishing", errno);
+		outcome = verbs_report_failure(&endpoint->base, "establishing", errno);
 	return outcome;
 }
 
-enum outcome verbs_reject(struct endpoint *base, const void *data, size_t length)
+void verbs_reject(struct endpoint *base, const void *data, size_t length)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
 	/* An error is ignored: destroying the id rejects the request, too. */
 	rdma_reject(endpoint->id, data, (uint8_t)length);
-	return OUTCOME_OK;
 }
 
 int verbs_send_disconnect(struct verbs_endpoint *endpoint)
@@ -95,7 +94,7 @@ enum outcome verbs_disconnect(struct endpoint *base)
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
 	if (verbs_send_disconnect(endpoint)) {
-		verbs_explain_failure(base, "disconnecting", errno);
+		verbs_report_failure(base, "disconnecting", errno);
 		return OUTCOME_FAILED;
 	}
 	if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */

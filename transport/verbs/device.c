@@ -259,7 +259,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	int error;
 
 	if (!domain)
-		return verbs_explain_resources(log, device, "opening the device", ENOMEM);
+		return verbs_report_resources(log, device, "opening the device", ENOMEM);
 	domain->base.transport = &transport->base;
 	domain->base.device = device;
 	domain->context = id->verbs;
@@ -268,7 +268,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		error = ibv_query_port(id->verbs, id->port_num, &port);
 	if (error) {
 		free(domain);
-		return verbs_explain_resources(log, device, "querying the device", error);
+		return verbs_report_resources(log, device, "querying the device", error);
 	}
 	domain->port = id->port_num;
 	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
@@ -284,8 +284,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	if (!domain->completion_channel) {
 		error = errno;
 		verbs_domain_destroy(domain);
-		return verbs_explain_resources(log, device, "creating a protection domain and completion channel",
-					       error);
+		return verbs_report_resources(log, device, "creating a protection domain and completion channel",
+					      error);
 	}
 	verbs_set_nonblocking(domain->completion_channel->fd);
 	verbs_set_nonblocking(id->verbs->async_fd);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "transport/rejection.h"
 #include "transport/verbs/verbs.h"
 
 #if WITH_SOFT
@@ -37,7 +38,7 @@ static enum outcome outcome_of(int error)
 											: OUTCOME_NO_DEVICE;
 }
 
-enum outcome verbs_explain_devices(const struct log *log)
+enum outcome verbs_report_devices(const struct log *log)
 {
 	static const struct {
 		const char *directory, *prefix, *missing, *hint;
@@ -79,13 +80,13 @@ enum outcome verbs_explain_devices(const struct log *log)
 	return OUTCOME_NO_DEVICE;
 }
 
-enum outcome verbs_explain_no_channel(const struct log *log, int error)
+enum outcome verbs_report_no_channel(const struct log *log, int error)
 {
 	log_errno(log, CONNECTION_MANAGER, error, "creating an event channel");
 	return outcome_of(error);
 }
 
-enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error)
+enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error)
 {
 	struct rlimit locked;
 
@@ -100,7 +101,7 @@ enum outcome verbs_explain_resources(const struct log *log, const char *object, 
 	return OUTCOME_INTERNAL;
 }
 
-enum outcome verbs_explain_shortage(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error)
 {
 	const char *object = endpoint->name;
 	/* librdmacm returns ENODEV, too, if it cannot open a device that exists. */
@@ -125,7 +126,7 @@ enum outcome verbs_explain_shortage(const struct endpoint *endpoint, const char 
 		outcome = outcome_of(error);
 	}
 	if (outcome || outcome_of(error) == OUTCOME_INTERNAL) {
-		verbs_explain_resources(endpoint->log, object, what, error);
+		verbs_report_resources(endpoint->log, object, what, error);
 		outcome = outcome_of(error);
 	}
 	if (devices)
@@ -163,7 +164,7 @@ static const char *error_cause(int error)
 	}
 }
 
-enum outcome verbs_explain_failure(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
 {
 	log_failure(
 		endpoint->log,
@@ -173,11 +174,11 @@ enum outcome verbs_explain_failure(const struct endpoint *endpoint, const char *
 	return OUTCOME_NO_CONNECTION;
 }
 
-enum outcome verbs_explain_address(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error)
 {
-	enum outcome outcome = verbs_explain_shortage(endpoint, what, error);
+	enum outcome outcome = verbs_report_shortage(endpoint, what, error);
 
-	return outcome ? outcome : verbs_explain_failure(endpoint, what, error);
+	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
 }
 
 const char *verbs_event_cause(const struct rdma_cm_event *event)

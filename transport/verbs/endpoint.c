@@ -16,8 +16,9 @@
 #define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	VENDOR_SIW = 0x626d74, /* soft-iWARP */
-	BACKLOG = 1024,	       /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
+	VENDOR_SIW = 0x626d74,	/* soft-iWARP */
+	BACKLOG = 1024,		/* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
+	NO_TIMEOUT = INT32_MAX, /* milliseconds: endpoint_enter() limits the resolution, in one wording */
 };
 
 /* id: of a request, or NULL. */
@@ -51,13 +52,13 @@ enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind k
 	int error;
 
 	if (!endpoint)
-		return verbs_explain_resources(log, NULL, "creating an endpoint", ENOMEM);
+		return verbs_report_resources(log, NULL, "creating an endpoint", ENOMEM);
 	if (rdma_create_id(((struct verbs_channel *)channel)->events, &endpoint->id, endpoint,
 			   (enum rdma_port_space)options->port_space)) {
 		error = errno;
 		endpoint->id = NULL;
 		verbs_endpoint_free(endpoint);
-		return verbs_explain_resources(log, NULL, "creating a connection identifier", error);
+		return verbs_report_resources(log, NULL, "creating a connection identifier", error);
 	}
 	*result = &endpoint->base;
 	return OUTCOME_OK;
@@ -140,27 +141,17 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	int64_t backlog = endpoint_option(base, backlog);
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, &base->options, &storage)))
-		return verbs_explain_address(base, "binding", errno);
+		return verbs_report_address(base, "binding", errno);
 	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog))
-		return verbs_explain_address(base, "listening", errno);
+		return verbs_report_address(base, "listening", errno);
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
 }
 
-/* Converts to librdmacm's int of milliseconds, at least 1. An infinite timeout, 0, becomes the longest. */
-static int milliseconds(int64_t timeout)
-{
-	int64_t value = timeout / CLOCK_NS_PER_MS;
-
-	if (!timeout || value > INT32_MAX)
-		return INT32_MAX;
-	return value ? (int)value : 1;
-}
-
 static void resolve_route(struct verbs_endpoint *endpoint)
 {
-	if (rdma_resolve_route(endpoint->id, milliseconds(endpoint->base.options.timeout))) {
-		endpoint_fail(&endpoint->base, verbs_explain_failure(&endpoint->base, "resolving the route", errno));
+	if (rdma_resolve_route(endpoint->id, NO_TIMEOUT)) {
+		endpoint_fail(&endpoint->base, verbs_report_failure(&endpoint->base, "resolving the route", errno));
 		return;
 	}
 	endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
@@ -187,7 +178,7 @@ static void address_resolved(void *context)
 static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
 {
 	if (rdma_bind_addr(endpoint->id, source))
-		return verbs_explain_address(&endpoint->base, "binding", errno);
+		return verbs_report_address(&endpoint->base, "binding", errno);
 	if (!endpoint->id->verbs) {
 		log_cause(endpoint->base.log, endpoint->base.name, "binding", ENODEV,
 			  "the address does not belong to an RDMA device");
@@ -206,8 +197,8 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);
-	if (rdma_resolve_addr(endpoint->id, from, to, milliseconds(base->options.timeout)))
-		return verbs_explain_address(base, "resolving the address", errno);
+	if (rdma_resolve_addr(endpoint->id, from, to, NO_TIMEOUT))
+		return verbs_report_address(base, "resolving the address", errno);
 	return OUTCOME_OK;
 }
 
@@ -240,7 +231,7 @@ static void verbs_requested(struct verbs_endpoint *listener, const struct rdma_c
 	endpoint->request = event->param.conn;
 	verbs_address(rdma_get_local_addr(event->id), &endpoint->base.local);
 	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
-	endpoint_name(&endpoint->base);
+	endpoint_set_name(&endpoint->base);
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
 	outcome = verbs_domain_attach(endpoint);
 	if (!outcome)
@@ -281,8 +272,8 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
-		outcome = verbs_explain_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
-						 -event->status);
+		outcome = verbs_report_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
+						-event->status);
 		if (outcome) {
 			endpoint_fail(&endpoint->base, outcome);
 			return;
@@ -320,7 +311,7 @@ static void established_delay_over(void *context)
  */
 static bool delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length)
 {
-	struct verbs_delayed *delayed = malloc(sizeof(*delayed) + length);
+	struct verbs_delayed *delayed = calloc(1, sizeof(*delayed) + length);
 
 	if (!delayed)
 		return false;

@@ -21,7 +21,7 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	verbs_explain_failure(base, "joining the group", error);
+	verbs_report_failure(base, "joining the group", error);
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
 		log_hint(base->log, "joining as a send-only full member needs a subnet manager that supports it");
@@ -71,8 +71,8 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	}
 	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->pd, &attributes);
 	if (!endpoint->group_handle) {
-		endpoint_fail(&endpoint->base, verbs_explain_resources(log, endpoint->base.name,
-								       "creating the group's address handle", errno));
+		endpoint_fail(&endpoint->base, verbs_report_resources(log, endpoint->base.name,
+								      "creating the group's address handle", errno));
 		return;
 	}
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });

@@ -68,11 +68,13 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 {
-	int64_t wanted = endpoint_option(&endpoint->base, gid_index);
-	int64_t used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
+	int64_t wanted = endpoint_option(&endpoint->base, gid_index), used;
 	const struct log *log = endpoint->base.log;
 
-	if (wanted == PATH_UNSET || used == PATH_UNSET || used == wanted)
+	if (wanted == PATH_UNSET)
+		return OUTCOME_OK;
+	used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
+	if (used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
 	log_error(log, endpoint->base.name,
 		  "the connection manager uses GID index %d of %s, port %u, not the requested %d", (int)used,

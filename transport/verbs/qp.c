@@ -184,7 +184,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 				    "the device cannot keep multicast from looping back: %s", strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
-		return verbs_explain_resources(log, base->domain->device, "creating a queue pair", error);
+		return verbs_report_resources(log, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
 	return options->own_qp ? ready_own_qp(endpoint) : OUTCOME_OK;

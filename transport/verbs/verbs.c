@@ -15,7 +15,7 @@ static enum outcome verbs_open(struct loop *loop, const struct log *log, struct 
 	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
 
 	if (!verbs)
-		return verbs_explain_resources(log, NULL, "opening the transport", ENOMEM);
+		return verbs_report_resources(log, NULL, "opening the transport", ENOMEM);
 	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
 	*transport = &verbs->base;
 	return OUTCOME_OK;

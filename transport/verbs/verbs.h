@@ -8,8 +8,6 @@
 
 #include "transport/backend.h"
 
-extern const struct backend verbs_backend;
-
 struct verbs_endpoint;
 
 /*
@@ -136,19 +134,19 @@ void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint
 void verbs_reap_later(struct verbs_transport *transport);
 
 /* diagnosis.c: logs why there is no event channel, or no memory, with a hint at the remedy. */
-enum outcome verbs_explain_no_channel(const struct log *log, int error);
-enum outcome verbs_explain_resources(const struct log *log, const char *object, const char *what, int error);
+enum outcome verbs_report_no_channel(const struct log *log, int error);
+enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error);
 /*
  * Logs the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
  * opened. Else logs nothing and returns OUTCOME_OK.
  */
-enum outcome verbs_explain_shortage(const struct endpoint *endpoint, const char *what, int error);
+enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error);
 /* Logs an error of librdmacm. Returns OUTCOME_NO_CONNECTION. */
-enum outcome verbs_explain_failure(const struct endpoint *endpoint, const char *what, int error);
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error);
 /* Either. */
-enum outcome verbs_explain_address(const struct endpoint *endpoint, const char *what, int error);
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error);
 /* Logs why there is no usable device, before librdmacm prints its own message; OUTCOME_OK if there is one. */
-enum outcome verbs_explain_devices(const struct log *log);
+enum outcome verbs_report_devices(const struct log *log);
 /* The cause of a failed CM event in words. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event);
@@ -220,7 +218,7 @@ enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
 /* connection.c */
 enum outcome verbs_connect(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome verbs_accept(struct endpoint *endpoint, const void *data, size_t length);
-enum outcome verbs_reject(struct endpoint *endpoint, const void *data, size_t length);
+void verbs_reject(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome verbs_disconnect(struct endpoint *endpoint);
 /* CONNECT_RESPONSE of a client with its own QP: moves the QP to RTS and sends the RTU. */
 enum outcome verbs_establish(struct verbs_endpoint *endpoint);

@@ -14,7 +14,7 @@ enum {
 
 struct soft_queue {
 	struct soft_transport *transport;
-	struct soft_event *first, **last;
+	struct soft_list events;
 	struct soft_completion *completions;
 	struct soft_ring ring; /* of the completions */
 	uint64_t order;	       /* of the next event or completion */
@@ -33,7 +33,6 @@ struct soft_queue *soft_queue_open(struct soft_transport *transport)
 	if (!queue)
 		return NULL;
 	queue->transport = transport;
-	queue->last = &queue->first;
 	if (seed && *seed) {
 		queue->scramble = true;
 		queue->random_state = strtoull(seed, NULL, 0) * 2 + 1;
@@ -46,12 +45,8 @@ void soft_queue_close(struct soft_queue *queue)
 	if (!queue)
 		return;
 	loop_timer_stop(&queue->timer);
-	while (queue->first) {
-		struct soft_event *event = queue->first;
-
-		queue->first = event->next;
-		free(event);
-	}
+	while (queue->events.count)
+		free(soft_event_take(queue));
 	free(queue->completions);
 	free(queue);
 }
@@ -73,9 +68,7 @@ static void queue_event(struct soft_endpoint *endpoint, struct soft_event *event
 
 	event->endpoint = endpoint;
 	event->order = queue->order++;
-	event->next = NULL;
-	*queue->last = event;
-	queue->last = &event->next;
+	soft_list_append(&queue->events, &event->link, event);
 	soft_schedule(queue->transport);
 }
 
@@ -134,6 +127,7 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 		      cause, data, length);
 }
 
+/* Of the other codes, none has the value of an errno that endpoint_errno_kind() knows. */
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	queue_failure(endpoint,
@@ -144,7 +138,7 @@ void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const 
 static bool queue_grow(struct soft_queue *queue)
 {
 	uint32_t capacity = queue->ring.capacity ? 2 * queue->ring.capacity : COMPLETIONS_FIRST;
-	struct soft_completion *completions = malloc(capacity * sizeof(*completions));
+	struct soft_completion *completions = calloc(capacity, sizeof(*completions));
 
 	if (!completions)
 		return false;
@@ -157,7 +151,7 @@ static bool queue_grow(struct soft_queue *queue)
 	return true;
 }
 
-void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw)
+void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error)
 {
 	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
 
@@ -169,7 +163,7 @@ void soft_complete(struct soft_endpoint *endpoint, const struct completion *comp
 		.endpoint = endpoint,
 		.order = queue->order++,
 		.completion = *completion,
-		.raw = raw,
+		.error = error,
 	};
 	soft_schedule(queue->transport);
 }
@@ -178,9 +172,12 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 {
 	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
 
-	for (struct soft_event *event = queue->first; event; event = event->next)
+	for (struct soft_link *link = queue->events.first; link; link = link->next) {
+		struct soft_event *event = link->object;
+
 		if (event->endpoint == endpoint)
 			event->endpoint = NULL;
+	}
 	for (uint32_t index = 0; index < queue->ring.count; index++) {
 		struct soft_completion *entry = &queue->completions[soft_ring_at(&queue->ring, index)];
 
@@ -193,27 +190,28 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 
 static bool event_is_next(struct soft_queue *queue)
 {
-	if (!queue->first || !queue->ring.count)
-		return queue->first != NULL;
+	const struct soft_event *event;
+
+	if (!queue->events.count || !queue->ring.count)
+		return queue->events.count;
 	if (queue->scramble)
 		return scramble_random(queue, 2);
-	return queue->first->order < queue->completions[queue->ring.head].order;
+	event = queue->events.first->object;
+	return event->order < queue->completions[queue->ring.head].order;
 }
 
 enum soft_queued soft_queue_next(struct soft_queue *queue)
 {
-	if ((!queue->first && !queue->ring.count) || (queue->scramble && !scramble_random(queue, 4)))
+	if ((!queue->events.count && !queue->ring.count) || (queue->scramble && !scramble_random(queue, 4)))
 		return SOFT_QUEUED_NOTHING;
 	return event_is_next(queue) ? SOFT_QUEUED_EVENT : SOFT_QUEUED_COMPLETION;
 }
 
 struct soft_event *soft_event_take(struct soft_queue *queue)
 {
-	struct soft_event *event = queue->first;
+	struct soft_event *event = queue->events.first->object;
 
-	queue->first = event->next;
-	if (!queue->first)
-		queue->last = &queue->first;
+	soft_list_remove(&event->link);
 	return event;
 }
 
@@ -236,11 +234,10 @@ void soft_callback_begin(struct soft_transport *transport)
 void soft_callback_end(struct soft_transport *transport)
 {
 	struct soft_queue *queue = transport->queue;
-	bool replies_left;
+	bool replies_left = transport->handlers->deliver(transport);
 
-	replies_left = transport->handlers->deliver(transport);
 	queue->depth--;
-	if (replies_left || queue->first || queue->ring.count || transport->no_memory)
+	if (replies_left || queue->events.count || queue->ring.count || transport->no_memory)
 		soft_schedule(transport);
 }
 

@@ -7,6 +7,7 @@
 #ifndef TRANSPORT_SOFT_BASE_QUEUE_H
 #define TRANSPORT_SOFT_BASE_QUEUE_H
 
+#include "transport/soft/base/list.h"
 #include "transport/soft/base/state.h"
 
 enum soft_event_kind {
@@ -17,7 +18,7 @@ enum soft_event_kind {
 };
 
 struct soft_event {
-	struct soft_event *next;
+	struct soft_link link;
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
@@ -33,7 +34,7 @@ struct soft_completion {
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	uint64_t order;
 	struct completion completion;
-	unsigned raw;
+	int error; /* of COMPLETION_OTHER: an errno */
 };
 
 /* NULL without memory. */
@@ -62,8 +63,8 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 			 size_t length);
 /* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
 void soft_fail_no_memory(struct soft_endpoint *endpoint);
-/* raw: an enum ibv_wc_status, of COMPLETION_OTHER an errno. */
-void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, unsigned raw);
+/* error: the errno of COMPLETION_OTHER, else 0. */
+void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error);
 /* Detaches what is queued from an endpoint that is being freed. */
 void soft_queue_detach(struct soft_endpoint *endpoint);
 

@@ -32,7 +32,7 @@ struct soft_handlers {
 	bool (*deliver)(struct soft_transport *transport);
 	/* The timer of soft_reap_later(). */
 	void (*reap)(void *transport);
-	/* net: a packet from that address; icrc must be confirmed before the packet has any effect. */
+	/* net: a packet from that address; icrc_confirm() must accept it before it changes a connection. */
 	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
 		       const struct icrc_pending *icrc);
 	/* net: an ICMP error (an errno) for a packet to that address, of which it quotes the first bytes. */

@@ -16,8 +16,6 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	if (!cm)
 		return NULL;
 	cm->transport = transport;
-	cm->rep_sent.last = &cm->rep_sent.first;
-	cm->timewait.last = &cm->timewait.first;
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		soft_table_open(&cm->tables[index]);
 	cm->secret = soft_random();
@@ -145,11 +143,11 @@ bool soft_cm_is_qpn(uint32_t number)
 }
 
 /*
- * Ends the resends of a peer whose message has no cm_id here or is not supported, without a hint whether the connection
- * or service exists.
+ * Ends the resends of a peer whose message matches no cm_id, is late or not supported, without a hint whether the
+ * connection or service exists.
  */
-static void reply_without_cm_id(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-				const struct mad *mad)
+static void reply_stateless(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			    const struct mad *mad)
 {
 	struct soft_path path;
 	struct mad reply;
@@ -157,7 +155,7 @@ static void reply_without_cm_id(struct soft_cm *cm, struct soft_socket *socket, 
 	switch (mad->kind) {
 	case MAD_REP:
 		reply = soft_cm_reply(mad, MAD_REJ);
-		reply.rej = (struct mad_rej){ .answered = MAD_ANSWERED_REP, .reason = MAD_REASON_INVALID_ID };
+		reply.rej = (struct mad_rej){ .answered = MAD_ANSWERED_REP, .reason = REJECTED_INVALID_ID };
 		break;
 	case MAD_DREQ:
 		reply = soft_cm_reply(mad, MAD_DREP);
@@ -187,7 +185,7 @@ static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct mad *ma
 {
 	struct soft_cm_id *cm_id = NULL;
 
-	if (mad->rej.reason == MAD_REASON_TIMEOUT && mad->rej.information_length >= 8)
+	if (mad->rej.reason == REJECTED_TIMEOUT && mad->rej.information_length >= 8)
 		cm_id = soft_cm_id_find_peer(cm, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
 	if (cm_id && (cm_id->state == CM_REQ_RECEIVED || cm_id->state == CM_REP_SENT))
 		return cm_id;
@@ -210,7 +208,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!mad_parse(bytes, length, &mad))
 		return;
-	/* No ICRC check: anybody can send a REQ. The RTU authenticates the peer. */
+	/* No icrc_confirm(): anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
 		soft_cm_req_received(cm, socket, from, &mad);
 		return;
@@ -220,7 +218,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 	/* A late REP: the peer missed the end of the connection. */
 	if (!cm_id || mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP ||
 	    (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
-		reply_without_cm_id(cm, socket, from, &mad);
+		reply_stateless(cm, socket, from, &mad);
 		return;
 	}
 	if (!icrc_confirm(icrc))

@@ -21,12 +21,12 @@ void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE]);
 enum outcome soft_cm_connect(struct endpoint *endpoint, const void *data, size_t length);
 /* Passive side, from SOFT_EVENT_REQUESTED: */
 enum outcome soft_cm_accept(struct endpoint *endpoint, const void *data, size_t length);
-enum outcome soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length);
+void soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length);
 /* Either side: */
 enum outcome soft_cm_disconnect(struct endpoint *endpoint);
 /* The endpoint is being freed: sends REJ or DREQ if the state requires it. The cm_id lives on to timewait. */
 void soft_cm_release(struct soft_endpoint *endpoint);
-/* One MAD from QP 1 of that address; icrc is checked before it changes a cm_id. */
+/* One MAD from QP 1 of that address; icrc is confirmed before it changes a cm_id. */
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const uint8_t *bytes, size_t length, const struct icrc_pending *icrc);
 /* The first valid packet of the endpoint's queue pair implies RTU. */

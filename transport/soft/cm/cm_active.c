@@ -16,7 +16,8 @@ enum {
 	MAX_CM_RETRIES = 15,
 	/*
 	 * 1.1 s on both sides instead of the usual 2.1 s. A kernel waits that long for a lost packet that no
-	 * other follows. A QP fails after eight time-outs, before the command's own time-out, which knows no cause.
+	 * other follows. A QP fails after eight times that (CM_QP_RETRIES), before the command's own time-out, which
+	 * knows no cause.
 	 */
 	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,
@@ -127,14 +128,14 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 
 	if (!soft_cm_is_qpn(rep->qpn)) {
 		cm_id->remote_id = mad->local_id;
-		soft_cm_send_rej(cm_id, MAD_REASON_CONSUMER, NULL, 0);
+		soft_cm_send_rej(cm_id, REJECTED_BY_CONSUMER, NULL, 0);
 		soft_event_failed(endpoint, "the peer's answer names no queue pair", "queue pair", (int)rep->qpn);
 		return;
 	}
 	/* REP is authentic: the peer has reused the queue pair, so its older connection is gone. */
 	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &agreement->path.peer);
 	if (older)
-		soft_cm_fail(older, "the peer uses the queue pair for a new connection", "errno", ECONNRESET);
+		soft_cm_fail(older, "the peer uses the queue pair for a new connection", ECONNRESET);
 	soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn);
 	agreement->sq_psn = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;

@@ -20,7 +20,7 @@ static void queue_disconnected(const struct soft_cm_id *cm_id)
 		soft_event_queue(cm_id->endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
 }
 
-void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, const char *code_name, int code)
+void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error)
 {
 	bool disconnecting = cm_id->state == CM_DREQ_SENT;
 
@@ -30,7 +30,7 @@ void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, const char *code_
 	if (disconnecting)
 		queue_disconnected(cm_id);
 	else
-		soft_event_failed(cm_id->endpoint, cause, code_name, code);
+		soft_event_failed(cm_id->endpoint, cause, "errno", error);
 }
 
 /* ---- REJ ---- */
@@ -49,7 +49,7 @@ static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *dat
 		mad.rej.answered = MAD_ANSWERED_REQ;
 	}
 	/* With this the peer finds its cm_id if we do not know its identifier. */
-	if (reason == MAD_REASON_TIMEOUT) {
+	if (reason == REJECTED_TIMEOUT) {
 		bytes_write(guid, sizeof(guid), cm_id->cm->transport->guid);
 		mad.rej.information = guid;
 		mad.rej.information_length = sizeof(guid);
@@ -68,7 +68,7 @@ void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *dat
 void soft_cm_evict(struct soft_cm_id *cm_id)
 {
 	stop_qp(cm_id);
-	write_rej(cm_id, MAD_REASON_NO_RESOURCES, NULL, 0);
+	write_rej(cm_id, REJECTED_NO_RESOURCES, NULL, 0);
 	soft_event_queue(cm_id->endpoint, SOFT_EVENT_FAILED, NULL, 0);
 }
 
@@ -87,22 +87,21 @@ void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received)
 	soft_cm_id_restart_timewait(cm_id);
 }
 
-enum outcome soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length)
+void soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
 	struct soft_cm_id *cm_id = soft_endpoint_of(endpoint)->cm_id;
 
 	if (cm_id && cm_id->state == CM_REQ_RECEIVED) {
-		soft_cm_send_rej(cm_id, MAD_REASON_CONSUMER, data, length < MAD_REJ_PRIVATE ? length : MAD_REJ_PRIVATE);
+		soft_cm_send_rej(cm_id, REJECTED_BY_CONSUMER, data, length);
 		soft_schedule(cm_id->cm->transport);
 	}
-	return OUTCOME_OK;
 }
 
 void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	const struct mad_rej *rej = &mad->rej;
 
-	if (rej->reason == MAD_REASON_MTU && rej->information_length >= 1 &&
+	if (rej->reason == REJECTED_MTU && rej->information_length >= 1 &&
 	    soft_cm_retry_req(cm_id, rej->information[0]))
 		return;
 	switch (cm_id->state) {
@@ -184,7 +183,7 @@ static void drain_timeout(void *context)
  */
 static bool must_drain(struct soft_cm_id *cm_id)
 {
-	if (cm_id->state != CM_ESTABLISHED || !soft_qp_has_unacked_work(cm_id->endpoint->qp))
+	if (cm_id->state != CM_ESTABLISHED || !soft_qp_has_signalled_work(cm_id->endpoint->qp))
 		return false;
 	if (!cm_id->dreq_received)
 		loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, CM_DRAIN_TIME, drain_timeout, cm_id);
@@ -229,7 +228,7 @@ void soft_cm_resends_exhausted(struct soft_cm_id *cm_id)
 {
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT) {
 		stop_qp(cm_id);
-		soft_cm_send_rej(cm_id, MAD_REASON_TIMEOUT, NULL, 0);
+		soft_cm_send_rej(cm_id, REJECTED_TIMEOUT, NULL, 0);
 		soft_event_failed(cm_id->endpoint, "the peer's connection manager does not answer", "errno", ETIMEDOUT);
 	} else {
 		soft_cm_drep_received(cm_id);
@@ -260,7 +259,7 @@ void soft_cm_unreachable(struct soft_transport *transport, const struct soft_soc
 	} else if (cm_id->state == CM_ESTABLISHED) {
 		soft_qp_suspect(cm_id->endpoint->qp);
 	} else if (is_mad && cm_id->state < CM_TIMEWAIT) {
-		soft_cm_fail(cm_id, SOFT_UNREACHABLE, "errno", ECONNREFUSED);
+		soft_cm_fail(cm_id, SOFT_UNREACHABLE, ECONNREFUSED);
 	}
 }
 
@@ -277,11 +276,11 @@ void soft_cm_release(struct soft_endpoint *endpoint)
 		soft_cm_id_free(cm_id);
 		return;
 	case CM_REQ_SENT:
-		soft_cm_send_rej(cm_id, MAD_REASON_TIMEOUT, NULL, 0);
+		soft_cm_send_rej(cm_id, REJECTED_TIMEOUT, NULL, 0);
 		break;
 	case CM_REQ_RECEIVED:
 	case CM_REP_SENT:
-		soft_cm_send_rej(cm_id, MAD_REASON_CONSUMER, NULL, 0);
+		soft_cm_send_rej(cm_id, REJECTED_BY_CONSUMER, NULL, 0);
 		break;
 	case CM_ESTABLISHED:
 		stop_qp(cm_id);

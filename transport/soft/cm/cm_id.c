@@ -181,31 +181,6 @@ void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remot
 	cm_id_insert(cm_id, CM_BY_QPN, hash_peer(cm_id->cm, peer, hash_guid, qpn));
 }
 
-/* ---- lists ---- */
-
-static void cm_list_append(struct cm_list *list, struct soft_cm_id *cm_id)
-{
-	cm_id->list = list;
-	cm_id->next_in_list = NULL;
-	cm_id->pprev = list->last;
-	*list->last = cm_id;
-	list->last = &cm_id->next_in_list;
-	list->count++;
-}
-
-static void cm_list_remove(struct soft_cm_id *cm_id)
-{
-	if (!cm_id->list)
-		return;
-	*cm_id->pprev = cm_id->next_in_list;
-	if (cm_id->next_in_list)
-		cm_id->next_in_list->pprev = cm_id->pprev;
-	else
-		cm_id->list->last = cm_id->pprev;
-	cm_id->list->count--;
-	cm_id->list = NULL;
-}
-
 /* ---- timewait ---- */
 
 void soft_cm_id_free(struct soft_cm_id *cm_id)
@@ -213,7 +188,7 @@ void soft_cm_id_free(struct soft_cm_id *cm_id)
 	loop_timer_stop(&cm_id->timer);
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		cm_id_remove(cm_id, (enum cm_index)index);
-	cm_list_remove(cm_id);
+	soft_list_remove(&cm_id->by_state);
 	if (cm_id->endpoint)
 		cm_id->endpoint->cm_id = NULL;
 	free(cm_id);
@@ -234,10 +209,10 @@ static void enter_timewait(struct soft_cm_id *cm_id)
 	struct soft_cm *cm = cm_id->cm;
 
 	cm_id_remove(cm_id, CM_BY_QPN);
-	cm_list_append(&cm->timewait, cm_id);
+	soft_list_append(&cm->timewait, &cm_id->by_state, cm_id);
 	soft_cm_id_restart_timewait(cm_id);
 	if (cm->timewait.count > CM_TIMEWAIT_MAX)
-		soft_cm_id_free(cm->timewait.first);
+		soft_cm_id_free(cm->timewait.first->object);
 }
 
 void soft_cm_id_detach(struct soft_cm_id *cm_id)
@@ -280,9 +255,9 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 	if (cm_id->state == CM_DREQ_SENT && !cm_id->endpoint)
 		cm->orphans--;
 	cm_id->state = state;
-	cm_list_remove(cm_id);
+	soft_list_remove(&cm_id->by_state);
 	if (state == CM_REP_SENT)
-		cm_list_append(&cm->rep_sent, cm_id);
+		soft_list_append(&cm->rep_sent, &cm_id->by_state, cm_id);
 	if (state == CM_TIMEWAIT || state == CM_REJECTED)
 		enter_timewait(cm_id);
 	return true;

@@ -43,6 +43,7 @@
 #define TRANSPORT_SOFT_CM_CM_INTERNAL_H
 
 #include "core/clock.h"
+#include "transport/soft/base/list.h"
 #include "transport/soft/base/number.h"
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/qp/qp.h"
@@ -85,12 +86,6 @@ enum cm_index {
 	CM_INDEXES,
 };
 
-/* oldest first */
-struct cm_list {
-	struct soft_cm_id *first, **last;
-	unsigned count;
-};
-
 struct soft_cm_id {
 	struct soft_cm *cm;
 	struct soft_endpoint *endpoint; /* NULL: destroyed */
@@ -107,8 +102,7 @@ struct soft_cm_id {
 	uint32_t local_qpn;	   /* 0 before soft_cm_accept() */
 	unsigned resends;
 	struct soft_table_entry entries[CM_INDEXES];
-	struct cm_list *list; /* its state's list; NULL in most states */
-	struct soft_cm_id *next_in_list, **pprev;
+	struct soft_link by_state;	 /* in its state's list, if that has one */
 	struct soft_agreement agreement; /* the path and the offered or negotiated values */
 	struct loop_timer timer;
 	uint8_t message[MAD_SIZE]; /* the last one sent */
@@ -122,9 +116,9 @@ struct soft_cm {
 	uint32_t id_counter; /* of identifiers */
 	unsigned half_open;  /* cm_ids in CM_REQ_RECEIVED and CM_REP_SENT */
 	unsigned orphans;    /* in CM_DREQ_SENT without endpoint */
-	struct cm_list rep_sent;
-	struct cm_list timewait; /* and rejected */
-	uint32_t psn;		 /* of the next MAD; UD receivers ignore it */
+	struct soft_list rep_sent;
+	struct soft_list timewait; /* and rejected */
+	uint32_t psn;		   /* of the next MAD; UD receivers ignore it */
 	unsigned outgoing_count;
 	uint8_t outgoing[CM_OUTGOING][MAD_SIZE]; /* unchanged until soft_flush() */
 };
@@ -210,7 +204,7 @@ void soft_cm_drep_received(struct soft_cm_id *cm_id);
 void soft_cm_resends_exhausted(struct soft_cm_id *cm_id);
 
 /* Stops the queue pair and reports SOFT_EVENT_FAILED, or SOFT_EVENT_DISCONNECTED after our DREQ. */
-void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, const char *code_name, int code);
+void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error);
 /* data: private data of the user, or NULL. */
 void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length);
 /* The message received shows that the peer missed our REJ. */

@@ -52,7 +52,7 @@ static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
 		soft_cm_resend_rej(cm_id, req);
 		break;
 	case CM_TIMEWAIT:
-		reject_req(cm_id->cm, &cm_id->agreement.path, req, MAD_REASON_STALE, 0);
+		reject_req(cm_id->cm, &cm_id->agreement.path, req, REJECTED_STALE, 0);
 		soft_cm_id_restart_timewait(cm_id);
 		break;
 	default:
@@ -72,13 +72,13 @@ static uint16_t check_addresses(const struct soft_path *path, const struct mad *
 
 	if (address->version != (path->peer.family == ADDRESS_IP4 ? 4 : 6) ||
 	    !same_address(&path->peer, address->source) || !same_address(&path->local, address->destination))
-		return MAD_REASON_CONSUMER;
+		return REJECTED_BY_CONSUMER;
 	soft_cm_gid(&path->peer, gid);
 	if (memcmp(gid, mad->req.path.local_gid, sizeof(gid)))
-		return MAD_REASON_GID;
+		return REJECTED_GID;
 	soft_cm_gid(&path->local, gid);
 	if (memcmp(gid, mad->req.path.remote_gid, sizeof(gid)))
-		return MAD_REASON_GID;
+		return REJECTED_GID;
 	return NOT_REJECTED;
 }
 
@@ -87,14 +87,14 @@ static uint16_t check_req(const struct soft_path *path, const struct mad *mad, s
 	const struct mad_req *req = &mad->req;
 
 	if (req->transport != MAD_TRANSPORT_RC)
-		return MAD_REASON_TRANSPORT;
+		return REJECTED_TRANSPORT;
 	/* Without the header it comes from AF_IB, which an IP listener rejects. */
 	if (!mad_address_parse(mad->private_data, mad->private_length, address))
-		return MAD_REASON_CONSUMER;
+		return REJECTED_BY_CONSUMER;
 	if (!soft_cm_is_qpn(req->qpn) || !mad->local_id)
-		return MAD_REASON_CONSUMER;
+		return REJECTED_BY_CONSUMER;
 	if (!mtu_bytes(req->path_mtu) || mtu_bytes(req->path_mtu) > path->mtu)
-		return MAD_REASON_MTU;
+		return REJECTED_MTU;
 	return check_addresses(path, mad, address);
 }
 
@@ -155,7 +155,7 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 			log_error(listener->base.log, listener->base.name,
 				  "limit of %u half-open connections reached: the oldest are rejected (backlog %u)",
 				  cm->half_open, backlog);
-		soft_cm_evict(cm->rep_sent.first);
+		soft_cm_evict(cm->rep_sent.first->object);
 	}
 	return true;
 }
@@ -180,7 +180,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
 	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, from);
 	if (cm_id) {
-		reject_req(cm, &path, mad, MAD_REASON_STALE, 0);
+		reject_req(cm, &path, mad, REJECTED_STALE, 0);
 		if (cm_id->state == CM_ESTABLISHED)
 			soft_qp_probe(cm_id->endpoint->qp);
 		return;
@@ -188,17 +188,17 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	if (mad_service_split(req->service_id, &port_space, &port))
 		listener = soft_listener_find(cm->transport, (enum port_space)port_space, port, &path.local);
 	if (!listener) {
-		reject_req(cm, &path, mad, MAD_REASON_SERVICE_ID, 0);
+		reject_req(cm, &path, mad, REJECTED_NO_LISTENER, 0);
 		return;
 	}
 	soft_path_apply_options(&path, &listener->base);
 	reason = check_req(&path, mad, &address);
 	if (reason != NOT_REJECTED) {
-		reject_req(cm, &path, mad, reason, reason == MAD_REASON_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
+		reject_req(cm, &path, mad, reason, reason == REJECTED_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
 	if (admit_req(cm, listener) && !create_requested(cm, listener, &path, mad, &address)) {
-		reject_req(cm, &path, mad, MAD_REASON_NO_RESOURCES, 0);
+		reject_req(cm, &path, mad, REJECTED_NO_RESOURCES, 0);
 		soft_fail_no_memory(listener);
 	}
 }

@@ -6,7 +6,8 @@
  * of one size to one peer share a message (UDP_SEGMENT). The kernel numbers their IPv4 identifications from 0, which
  * the ICRCs cover.
  *
- * Receiving: a packet with a wrong ICRC is dropped before it is parsed.
+ * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped before it is parsed. The check of
+ * an identification that had to be solved for waits for icrc_confirm(), which the packet's connection calls.
  */
 #include "transport/soft/net/packet_io.h"
 
@@ -508,7 +509,7 @@ static bool receive_error(struct soft_socket *socket)
 	return true;
 }
 
-/* Receives up to most messages. Returns how many. */
+/* Receives up to max messages. Returns how many. */
 static int receive_batch(struct soft_socket *socket, unsigned max)
 {
 	struct soft_packet_io *packet_io = socket->transport->packet_io;

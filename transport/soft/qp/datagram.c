@@ -67,8 +67,7 @@ static void complete_datagrams(void *context)
 	if (!unsent.count)
 		datagram_transmit(qp);
 	else if (unsent.error)
-		qp_fail_work(qp, WORK_SEND, qp_request_at(&qp->requester, 0)->tag, COMPLETION_OTHER,
-			     (unsigned)unsent.error);
+		qp_fail_work(qp, WORK_SEND, qp_request_at(&qp->requester, 0)->tag, COMPLETION_OTHER, unsent.error);
 	else
 		loop_timer_start(qp->transport->base.loop, &qp->timer, SEND_RETRY_INTERVAL, complete_datagrams, qp);
 	soft_callback_end(qp->transport);

@@ -36,7 +36,7 @@ struct soft_qp_table {
 	struct soft_table by_qpn;
 	struct soft_number_keys qpn_keys;
 	uint32_t qpn_counter;
-	struct soft_qp *scheduled, **scheduled_end; /* with a reply to send */
+	struct soft_list scheduled; /* with a reply to send */
 	struct loop_timer keepalive_timer;
 	bool keepalive_running;
 	size_t keepalive_start; /* the bucket of by_qpn with which the next period begins */
@@ -53,7 +53,6 @@ struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 		return NULL;
 	table->transport = transport;
 	soft_table_open(&table->by_qpn);
-	table->scheduled_end = &table->scheduled;
 	soft_number_init_keys(&table->qpn_keys);
 	table->qpn_counter = (uint32_t)soft_random();
 	return table;
@@ -167,7 +166,7 @@ void soft_qp_stop(struct soft_qp *qp)
 	qp_halt(qp, state);
 }
 
-bool soft_qp_has_unacked_work(const struct soft_qp *qp)
+bool soft_qp_has_signalled_work(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
 	uint32_t index = qp->state == QP_RTS ? requester->ring.count : 0;
@@ -181,20 +180,6 @@ bool soft_qp_has_unacked_work(const struct soft_qp *qp)
 	return false;
 }
 
-static void qp_cancel_reply(struct soft_qp_table *table, struct soft_qp *qp)
-{
-	struct soft_qp **pprev = &table->scheduled;
-
-	if (!qp->reply_scheduled)
-		return;
-	while (*pprev != qp)
-		pprev = &(*pprev)->next_scheduled;
-	*pprev = qp->next_scheduled;
-	if (table->scheduled_end == &qp->next_scheduled)
-		table->scheduled_end = pprev;
-	qp->reply_scheduled = false;
-}
-
 void soft_qp_destroy(struct soft_qp *qp)
 {
 	struct soft_qp_table *table;
@@ -203,7 +188,7 @@ void soft_qp_destroy(struct soft_qp *qp)
 		return;
 	table = qp->transport->qps;
 	qp_halt(qp, QP_ERROR);
-	qp_cancel_reply(table, qp);
+	soft_list_remove(&qp->scheduled);
 	soft_table_remove(&table->by_qpn, &qp->by_qpn);
 	qp->endpoint->qp = NULL;
 	qp->endpoint->base.qpn = 0;
@@ -250,12 +235,12 @@ void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, u
 		qp->state = QP_RTR;
 }
 
-void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw)
+void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error)
 {
 	struct completion completion = { .kind = kind, .tag = tag, .status = status };
 
 	qp_halt(qp, QP_ERROR);
-	soft_complete(qp->endpoint, &completion, raw);
+	soft_complete(qp->endpoint, &completion, error);
 }
 
 void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code)
@@ -398,34 +383,24 @@ void qp_packet_received(struct soft_qp *qp)
 
 void qp_schedule_reply(struct soft_qp *qp)
 {
-	struct soft_qp_table *table = qp->transport->qps;
-
-	if (qp->reply_scheduled)
-		return;
-	qp->reply_scheduled = true;
-	qp->next_scheduled = NULL;
-	*table->scheduled_end = qp;
-	table->scheduled_end = &qp->next_scheduled;
+	if (!qp->scheduled.list)
+		soft_list_append(&qp->transport->qps->scheduled, &qp->scheduled, qp);
 }
 
 bool soft_qp_batch_end(struct soft_transport *transport)
 {
 	struct soft_qp_table *table = transport->qps;
-	struct soft_qp *qp = table->scheduled;
 
 	table->now = 0;
-	table->scheduled = NULL;
-	table->scheduled_end = &table->scheduled;
-	while (qp) {
-		struct soft_qp *next = qp->next_scheduled;
+	for (unsigned count = table->scheduled.count; count; count--) {
+		struct soft_qp *qp = table->scheduled.first->object;
 
-		qp->reply_scheduled = false;
+		soft_list_remove(&qp->scheduled);
 		if (qp->state != QP_ERROR && !responder_reply(qp))
 			qp_schedule_reply(qp);
-		qp = next;
 	}
 	table->now = 0;
-	return table->scheduled;
+	return table->scheduled.count;
 }
 
 /* ---- keepalive ---- */

@@ -38,7 +38,7 @@ void soft_qp_start(struct soft_qp *qp);
  */
 void soft_qp_stop(struct soft_qp *qp);
 /* True if the peer has not acknowledged some signalled work. */
-bool soft_qp_has_unacked_work(const struct soft_qp *qp);
+bool soft_qp_has_signalled_work(const struct soft_qp *qp);
 
 /* The destination of a group's queue pair. */
 void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey);
@@ -55,7 +55,7 @@ void soft_qp_receive_group(struct soft_transport *transport, const struct soft_s
 
 /* Sends a probe, a zero-length RDMA WRITE, unless work is outstanding. The connection fails without an answer. */
 void soft_qp_probe(struct soft_qp *qp);
-#define SOFT_UNREACHABLE "nothing holds UDP port 4791 there (no RoCE v2)"
+#define SOFT_UNREACHABLE "no server there: nothing holds UDP port 4791"
 /* ICMP: the peer's port is closed. Probes; without a packet in 1 to 1.5 s, fails with SOFT_UNREACHABLE. */
 void soft_qp_suspect(struct soft_qp *qp);
 

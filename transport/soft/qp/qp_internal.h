@@ -14,6 +14,7 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
+#include "transport/soft/base/list.h"
 #include "transport/soft/base/ring.h"
 #include "transport/soft/qp/qp.h"
 
@@ -72,13 +73,13 @@ struct requester {
 	uint32_t cwnd;
 	uint32_t cwnd_max;
 	uint32_t ssthresh;
-	uint32_t cwnd_counter;	    /* packets acknowledged since cwnd last grew, above ssthresh */
-	uint32_t recover_psn;	    /* highest_psn when the recovery began */
-	uint32_t since_ack_request; /* packets sent since the last one with AckReq */
-	uint8_t ack_request_quota;  /* unsignalled requests that set AckReq after a pause */
-	uint8_t outstanding_reads;  /* READ requests between unacked_psn and next_psn */
-	uint8_t reads_max;	    /* of them */
-	uint32_t read_slice;	    /* response packets of a READ request; a long READ is split into slices */
+	uint32_t cwnd_counter;		    /* packets acknowledged since cwnd last grew, above ssthresh */
+	uint32_t recover_psn;		    /* highest_psn when the recovery began */
+	uint32_t packets_since_ack_request; /* sent after the last packet with AckReq */
+	uint8_t ack_request_quota;	    /* unsignalled requests that set AckReq after a pause */
+	uint8_t outstanding_reads;	    /* READ requests between unacked_psn and next_psn */
+	uint8_t reads_max;		    /* of them */
+	uint32_t read_slice;		    /* response packets of a READ request; a long READ is split into slices */
 	bool in_recovery;      /* a loss reduced cwnd; ends when unacked_psn reaches recover_psn, or with a time-out */
 	uint8_t recent_losses; /* each halves the minimum RTO */
 	uint8_t rtt_samples_since_loss; /* RTT_SAMPLES_PER_LOSS of them decrement recent_losses */
@@ -95,11 +96,11 @@ struct requester {
 	uint8_t backoff;
 	uint32_t rtt_psn;
 	int64_t rtt_sent_at;
-	uint64_t rtt_send_order;      /* soft_transport.send_order of rtt_psn */
-	uint64_t last_send_order;     /* and of the last packet that requested a reply */
-	int64_t since_ack_request_at; /* send time of the first of the since_ack_request packets */
-	int64_t last_unsignalled_at;  /* send time of the last unsignalled request */
-	int64_t srtt;		      /* RFC 6298; 0 before the first sample */
+	uint64_t rtt_send_order;	    /* soft_transport.send_order of rtt_psn */
+	uint64_t last_send_order;	    /* and of the last packet that requested a reply */
+	int64_t first_since_ack_request_at; /* send time of the first of packets_since_ack_request */
+	int64_t last_unsignalled_at;	    /* send time of the last unsignalled request */
+	int64_t srtt;			    /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
 	int64_t deadline;	  /* retransmission time-out, or end of rnr_waiting; 0: none */
 	int64_t timer_at;	  /* expiry of the timer, which may be before deadline; 0: not running */
@@ -177,11 +178,10 @@ struct soft_qp {
 	uint32_t peer_qpn;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	bool reply_scheduled; /* is in the table's list */
-	bool packet_received; /* at least one valid packet */
-	bool drop_sends;      /* a group's on the loopback interface with no_loopback: nobody may receive them */
-	struct soft_qp *next_scheduled;
-	int64_t ack_timeout; /* nanoseconds; 0: no time-out */
+	bool packet_received;	    /* at least one valid packet */
+	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: nobody may receive them */
+	struct soft_link scheduled; /* with a reply to send */
+	int64_t ack_timeout;	    /* nanoseconds; 0: no time-out */
 	int64_t last_packet_at;
 	int64_t probe_interval; /* silence before the next probe */
 	int64_t suspected_at;	/* the time of the ICMP error; 0: none since the last packet of the peer */
@@ -216,8 +216,8 @@ int64_t qp_now(struct soft_qp *qp);
 void qp_packet_received(struct soft_qp *qp);
 /* The next soft_qp_batch_end() calls responder_reply(). */
 void qp_schedule_reply(struct soft_qp *qp);
-/* The work fails: enters the error state; no other work completes. raw: as of soft_complete(). */
-void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, unsigned raw);
+/* The work fails: enters the error state; no other work completes. error: as of soft_complete(). */
+void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error);
 /* Enters the error state. The cause is not a posted work's. */
 void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code);
 /* Packets of a message of that many bytes; 1 for an empty one. */

@@ -25,16 +25,16 @@ enum {
 	RNR_NAKS_MAX = 7,
 	RECENT_LOSSES_MAX = 6,
 
-	TIMEOUTS_PER_RETRY = 4,	   /* the connection fails after more than that times retry_count + 1 */
+	TIMEOUTS_PER_RETRY = 4,	   /* our RTO is shorter than a device's ACK timeout */
 	TIMEOUTS_BY_LOSS = 5,	   /* consecutive ones that packet loss explains; more mean a busy or dead peer */
 	RESENDS_IMMEDIATE = 4,	   /* of the same PSN; after them, holdoff is at least RTO_MIN */
 	RTT_SAMPLES_PER_LOSS = 64, /* without another loss: they decrement recent_losses */
 	ACK_REQUEST_QUOTA = 64,	   /* unsignalled requests after a pause */
 };
 
-/* Before the first RTT sample. A peer process that must be scheduled first is slower than any network. */
-#define RTO_INITIAL (40 * CLOCK_NS_PER_MS)
-#define RTO_MIN	    (2 * CLOCK_NS_PER_MS)
+#define RTO_MIN (2 * CLOCK_NS_PER_MS)
+/* The minimum before the first RTT sample. A peer process that must be scheduled is slower than any network. */
+#define RTO_MIN_UNMEASURED (40 * CLOCK_NS_PER_MS)
 /*
  * The minimum without recent losses: about the local CA ACK delay of stock devices (15: 134 ms). A busy peer sometimes
  * takes tens of milliseconds, and retransmissions would add to its load. On a network that loses packets this is too
@@ -92,7 +92,7 @@ static int64_t current_rto(const struct soft_qp *qp)
 	const struct requester *requester = &qp->requester;
 	int64_t ack_timeout = limited_ack_timeout(qp);
 	int64_t backoff_max = ack_timeout / TIMEOUTS_PER_RETRY;
-	int64_t rto = RTO_INITIAL;
+	int64_t rto = RTO_MIN_UNMEASURED;
 	int64_t margin = 4 * requester->rttvar;
 
 	if (requester->srtt)
@@ -203,7 +203,7 @@ bool recovery_wants_ack(struct soft_qp *qp)
 		requester->ack_request_quota = ACK_REQUEST_QUOTA;
 	requester->last_unsignalled_at = now;
 	if (!requester->ack_request_quota)
-		return now - requester->since_ack_request_at >= ACK_REQUEST_INTERVAL;
+		return now - requester->first_since_ack_request_at >= ACK_REQUEST_INTERVAL;
 	requester->ack_request_quota--;
 	return true;
 }
@@ -215,7 +215,7 @@ static void go_back(struct requester *requester)
 	requester->next_psn = requester->unacked_psn;
 	requester->next_request = 0;
 	requester->outstanding_reads = 0;
-	requester->since_ack_request = 0;
+	requester->packets_since_ack_request = 0;
 	requester->rtt_timing = false;
 }
 
@@ -314,6 +314,10 @@ void recovery_confirm(struct soft_qp *qp)
 		qp->requester.deadline = 0;
 }
 
+/*
+ * A stock queue pair fails after retry_count + 1 ACK timeouts in a row. This one has usually timed out more often by
+ * then: it fails after more than TIMEOUTS_PER_RETRY times as many time-outs that also took at least as long.
+ */
 static bool are_retries_exhausted(struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
@@ -332,7 +336,7 @@ static void deadline_exceeded(struct soft_qp *qp)
 		return;
 	}
 	/* No outstanding packet has AckReq. The retransmission sets it, and is not counted as a loss. */
-	if (requester->since_ack_request >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
+	if (requester->packets_since_ack_request >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
 		go_back(requester);
 		requester_transmit(qp);
 		recovery_arm(qp);

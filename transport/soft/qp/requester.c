@@ -24,12 +24,6 @@ enum {
 	READS_FEW = 8,
 	READ_WINDOW_MIN = 2 * READ_SLICE, /* two requests: the response to the second shows that the first was lost */
 	RNR_RETRY_INFINITE = 7,
-	/* enum ibv_wc_status */
-	RAW_REMOTE_REQUEST = 9,
-	RAW_REMOTE_ACCESS = 10,
-	RAW_REMOTE_OPERATION = 11,
-	RAW_RETRY_EXCEEDED = 12,
-	RAW_RNR_EXCEEDED = 13,
 };
 
 void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
@@ -103,7 +97,7 @@ static uint32_t outstanding(const struct requester *requester)
 /* No outstanding packet has AckReq, so no reply would open the window: one more packet may be sent, with AckReq. */
 static bool lacks_ack_request(const struct requester *requester)
 {
-	return requester->since_ack_request >= outstanding(requester);
+	return requester->packets_since_ack_request >= outstanding(requester);
 }
 
 /* Both functions return false if the packet of that index must wait for the window. */
@@ -131,16 +125,16 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
 		packet.opcode++;
-	if (!requester->since_ack_request++)
-		requester->since_ack_request_at = qp_now(qp);
+	if (!requester->packets_since_ack_request++)
+		requester->first_since_ack_request_at = qp_now(qp);
 	/*
 	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
 	 * follows, the time-out sends it again, with AckReq.
 	 */
 	if ((last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
-	    requester->since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
+	    requester->packets_since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
 		packet.ack_request = true;
-		requester->since_ack_request = 0;
+		requester->packets_since_ack_request = 0;
 		recovery_sent(qp);
 	}
 	qp_send(qp, &packet);
@@ -181,7 +175,7 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 	recovery_sent(qp);
 	qp_send(qp, &packet);
 	requester->outstanding_reads++;
-	requester->since_ack_request = 0;
+	requester->packets_since_ack_request = 0;
 	requester->next_psn = psn_add(requester->next_psn, packets);
 	return true;
 }
@@ -212,29 +206,28 @@ void requester_transmit(struct soft_qp *qp)
 		recovery_arm(qp);
 }
 
-static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status,
-			   unsigned raw)
+static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status)
 {
 	if (request->probe)
-		qp_fail_connection(qp, "the peer does not answer", "completion status", (int)raw);
+		qp_fail_connection(qp, "the peer does not answer", COMPLETION_CODE_NAME, (int)status);
 	else
-		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, raw);
+		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, 0);
 }
 
 /* The failure of a probe is reported as that of the work posted behind it, if any. */
-static void fail_oldest(struct soft_qp *qp, enum completion_status status, unsigned raw)
+static void fail_oldest(struct soft_qp *qp, enum completion_status status)
 {
 	struct requester *requester = &qp->requester;
 	const struct request *request = qp_request_at(requester, 0);
 
 	if (request->probe && requester->ring.count > 1)
 		request = qp_request_at(requester, 1);
-	requester_fail(qp, request, status, raw);
+	requester_fail(qp, request, status);
 }
 
 void requester_retries_exhausted(struct soft_qp *qp)
 {
-	fail_oldest(qp, COMPLETION_RETRY_EXCEEDED, RAW_RETRY_EXCEEDED);
+	fail_oldest(qp, COMPLETION_RETRY_EXCEEDED);
 }
 
 /* ---- replies ---- */
@@ -331,7 +324,7 @@ static void rnr_nak_received(struct soft_qp *qp, const struct packet *packet)
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn)
 		return;
 	if (qp->rnr_retry_count != RNR_RETRY_INFINITE && requester->rnr_naks >= qp->rnr_retry_count) {
-		fail_oldest(qp, COMPLETION_RNR_EXCEEDED, RAW_RNR_EXCEEDED);
+		fail_oldest(qp, COMPLETION_RNR_EXCEEDED);
 		return;
 	}
 	recovery_rnr(qp, rnr_delay(syndrome_value(packet->acknowledgement.syndrome)));
@@ -351,13 +344,13 @@ static void nak_received(struct soft_qp *qp, const struct packet *packet)
 		recovery_nak(qp);
 		break;
 	case NAK_INVALID_REQUEST:
-		requester_fail(qp, request, COMPLETION_REMOTE_REQUEST, RAW_REMOTE_REQUEST);
+		requester_fail(qp, request, COMPLETION_REMOTE_REQUEST);
 		break;
 	case NAK_REMOTE_ACCESS:
-		requester_fail(qp, request, COMPLETION_REMOTE_ACCESS, RAW_REMOTE_ACCESS);
+		requester_fail(qp, request, COMPLETION_REMOTE_ACCESS);
 		break;
 	case NAK_REMOTE_OPERATION:
-		requester_fail(qp, request, COMPLETION_REMOTE_OPERATION, RAW_REMOTE_OPERATION);
+		requester_fail(qp, request, COMPLETION_REMOTE_OPERATION);
 		break;
 	default:
 		break;

@@ -25,7 +25,6 @@ enum {
 	GAP_NAK_REPEATS = 2,	    /* for packets with AckReq beyond the gap */
 	FINAL_ACKS = 2,
 	FINAL_ACKS_AFTER_LOSS = 5,
-	RAW_LOCAL_LENGTH = 1, /* enum ibv_wc_status */
 };
 
 void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
@@ -457,7 +456,7 @@ static void report_fatal(struct soft_qp *qp)
 	if (responder->cause)
 		qp_fail_connection(qp, responder->cause, "NAK", syndrome_value(responder->syndrome));
 	else
-		qp_fail_work(qp, WORK_RECEIVE, qp_oldest_receive(responder)->tag, COMPLETION_LENGTH, RAW_LOCAL_LENGTH);
+		qp_fail_work(qp, WORK_RECEIVE, qp_oldest_receive(responder)->tag, COMPLETION_LENGTH, 0);
 	qp->state = QP_NAK_SENT;
 }
 
@@ -519,7 +518,7 @@ void responder_drain(struct soft_qp *qp)
 	struct responder *responder = &qp->responder;
 	unsigned acks = responder->loss_seen ? FINAL_ACKS_AFTER_LOSS : FINAL_ACKS;
 
-	if (qp->reply_scheduled)
+	if (qp->scheduled.list)
 		responder_reply(qp);
 	if (!responder->resources_due && !responder->fatal)
 		while (acks--)

@@ -13,33 +13,23 @@ enum {
 	METHOD_SEND = 3,
 	TRANSACTION = 8,
 	ATTRIBUTE_ID = 16,
-	ALTERNATE_BEGIN = HEADER_SIZE + 96, /* of a REQ: the alternate path */
-	ALTERNATE_END = HEADER_SIZE + 140,
 	INFORMATION = HEADER_SIZE + 12, /* of a REJ */
 };
 
-static const struct kind_row {
-	uint16_t private_begin, private_size;
-} kinds[] = {
-	[MAD_REQ - MAD_REQ] = { HEADER_SIZE + 140, MAD_REQ_PRIVATE },
-	[MAD_MRA - MAD_REQ] = { HEADER_SIZE + 10, MAD_MRA_PRIVATE },
-	[MAD_REJ - MAD_REQ] = { HEADER_SIZE + 84, MAD_REJ_PRIVATE },
-	[MAD_REP - MAD_REQ] = { HEADER_SIZE + 36, MAD_REP_PRIVATE },
-	[MAD_RTU - MAD_REQ] = { HEADER_SIZE + 8, MAD_RTU_PRIVATE },
-	[MAD_DREQ - MAD_REQ] = { HEADER_SIZE + 12, MAD_DREQ_PRIVATE },
-	[MAD_DREP - MAD_REQ] = { HEADER_SIZE + 8, MAD_DREP_PRIVATE },
-	[MAD_SIDR_REQ - MAD_REQ] = { HEADER_SIZE + 16, MAD_SIDR_REQ_PRIVATE },
-	[MAD_SIDR_REP - MAD_REQ] = { HEADER_SIZE + 96, MAD_SIDR_REP_PRIVATE },
-	[MAD_LAP - MAD_REQ] = { HEADER_SIZE + 64, MAD_LAP_PRIVATE },
-	[MAD_APR - MAD_REQ] = { HEADER_SIZE + 84, MAD_APR_PRIVATE },
+/* Bytes of private data, which ends the MAD. */
+static const uint8_t private_sizes[] = {
+	[MAD_REQ - MAD_REQ] = MAD_REQ_PRIVATE,
+	[MAD_MRA - MAD_REQ] = 222,
+	[MAD_REJ - MAD_REQ] = 148,
+	[MAD_REP - MAD_REQ] = MAD_REP_PRIVATE,
+	[MAD_RTU - MAD_REQ] = 224,
+	[MAD_DREQ - MAD_REQ] = 220,
+	[MAD_DREP - MAD_REQ] = 224,
+	[MAD_SIDR_REQ - MAD_REQ] = 216,
+	[MAD_SIDR_REP - MAD_REQ] = 136,
+	[MAD_LAP - MAD_REQ] = 168,
+	[MAD_APR - MAD_REQ] = 148,
 };
-
-static const struct kind_row *mad_row(unsigned kind)
-{
-	if (kind < MAD_REQ || kind > MAD_APR)
-		return NULL;
-	return &kinds[kind - MAD_REQ];
-}
 
 /*
  * One row per field. byte and bit are as in the tables of IBTA volume 1, chapter 12: byte from the end of the header,
@@ -67,33 +57,25 @@ static const struct field fields[] = {
 
 	FIELD(KIND(REQ), 8, 0, 64, req.service_id),
 	FIELD(KIND(REQ), 16, 0, 64, req.ca_guid),
-	FIELD(KIND(REQ), 28, 0, 32, req.qkey),
 	FIELD(KIND(REQ), 32, 0, 24, req.qpn),
 	FIELD(KIND(REQ), 35, 0, 8, req.responder_resources),
 	FIELD(KIND(REQ), 39, 0, 8, req.initiator_depth),
 	FIELD(KIND(REQ), 43, 0, 5, req.remote_response_timeout),
 	FIELD(KIND(REQ), 43, 5, 2, req.transport),
-	FIELD(KIND(REQ), 43, 7, 1, req.flow_control),
 	FIELD(KIND(REQ), 44, 0, 24, req.starting_psn),
 	FIELD(KIND(REQ), 47, 0, 5, req.local_response_timeout),
 	FIELD(KIND(REQ), 47, 5, 3, req.retry_count),
 	FIELD(KIND(REQ), 48, 0, 16, req.pkey),
 	FIELD(KIND(REQ), 50, 0, 4, req.path_mtu),
-	FIELD(KIND(REQ), 50, 4, 1, req.rdc_exists),
 	FIELD(KIND(REQ), 50, 5, 3, req.rnr_retry_count),
 	FIELD(KIND(REQ), 51, 0, 4, req.max_cm_retries),
-	FIELD(KIND(REQ), 51, 4, 1, req.srq),
-	FIELD(KIND(REQ), 51, 5, 3, req.extended_transport),
 	FIELD(KIND(REQ), 52, 0, 16, req.path.local_lid),
 	FIELD(KIND(REQ), 54, 0, 16, req.path.remote_lid),
 	FIELD(KIND(REQ), 56, 0, 128, req.path.local_gid),
 	FIELD(KIND(REQ), 72, 0, 128, req.path.remote_gid),
-	FIELD(KIND(REQ), 88, 0, 20, req.path.flow_label),
 	FIELD(KIND(REQ), 91, 2, 6, req.path.packet_rate),
 	FIELD(KIND(REQ), 92, 0, 8, req.path.traffic_class),
 	FIELD(KIND(REQ), 93, 0, 8, req.path.hop_limit),
-	FIELD(KIND(REQ), 94, 0, 4, req.path.service_level),
-	FIELD(KIND(REQ), 94, 4, 1, req.path.subnet_local),
 	FIELD(KIND(REQ), 95, 0, 5, req.path.ack_timeout),
 
 	FIELD(KIND(MRA), 8, 0, 2, mra.answered),
@@ -103,16 +85,12 @@ static const struct field fields[] = {
 	FIELD(KIND(REJ), 9, 0, 7, rej.information_length),
 	FIELD(KIND(REJ), 10, 0, 16, rej.reason),
 
-	FIELD(KIND(REP), 8, 0, 32, rep.qkey),
 	FIELD(KIND(REP), 12, 0, 24, rep.qpn),
 	FIELD(KIND(REP), 20, 0, 24, rep.starting_psn),
 	FIELD(KIND(REP), 24, 0, 8, rep.responder_resources),
 	FIELD(KIND(REP), 25, 0, 8, rep.initiator_depth),
 	FIELD(KIND(REP), 26, 0, 5, rep.target_ack_delay),
-	FIELD(KIND(REP), 26, 5, 2, rep.failover),
-	FIELD(KIND(REP), 26, 7, 1, rep.flow_control),
 	FIELD(KIND(REP), 27, 0, 3, rep.rnr_retry_count),
-	FIELD(KIND(REP), 27, 3, 1, rep.srq),
 	FIELD(KIND(REP), 28, 0, 64, rep.ca_guid),
 
 	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_qpn),
@@ -203,39 +181,26 @@ static void field_write(const struct field *field, const struct mad *mad, uint8_
 	bytes_write(bytes, size, value);
 }
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	uint8_t any = 0;
-
-	for (size_t i = 0; i < size; i++)
-		any |= bytes[i];
-	return !any;
-}
-
 bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 {
-	const struct kind_row *row;
 	unsigned kind;
 
 	if (length != MAD_SIZE || bytes[0] != BASE_VERSION || bytes[1] != CLASS_CM || bytes[2] != CLASS_VERSION ||
 	    bytes[3] != METHOD_SEND)
 		return false;
 	kind = (unsigned)bytes_read(bytes + ATTRIBUTE_ID, 2);
-	row = mad_row(kind);
-	if (!row)
+	if (kind < MAD_REQ || kind > MAD_APR)
 		return false;
 
 	memset(mad, 0, sizeof(*mad));
 	mad->kind = kind;
 	mad->transaction = bytes_read(bytes + TRANSACTION, 8);
-	mad->private_data = bytes + row->private_begin;
-	mad->private_length = row->private_size;
+	mad->private_length = private_sizes[kind - MAD_REQ];
+	mad->private_data = bytes + MAD_SIZE - mad->private_length;
 	for (unsigned i = 0; i < FIELD_COUNT; i++) {
 		if (fields[i].kinds & 1u << (kind - MAD_REQ))
 			field_parse(&fields[i], bytes, mad);
 	}
-	if (kind == MAD_REQ)
-		mad->req.alternate_path = !is_zero(bytes + ALTERNATE_BEGIN, ALTERNATE_END - ALTERNATE_BEGIN);
 	if (kind == MAD_REJ) {
 		mad->rej.information = bytes + INFORMATION;
 		if (mad->rej.information_length > MAD_INFORMATION_MAX)
@@ -251,11 +216,9 @@ static size_t mad_min(size_t one, size_t other)
 
 void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 {
-	const struct kind_row *row = mad_row(mad->kind);
+	size_t private_size = private_sizes[mad->kind - MAD_REQ];
 
 	memset(bytes, 0, MAD_SIZE);
-	if (!row)
-		return;
 	bytes[0] = BASE_VERSION;
 	bytes[1] = CLASS_CM;
 	bytes[2] = CLASS_VERSION;
@@ -270,7 +233,7 @@ void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 		memcpy(bytes + INFORMATION, mad->rej.information,
 		       mad_min(mad->rej.information_length, MAD_INFORMATION_MAX));
 	if (mad->private_data)
-		memcpy(bytes + row->private_begin, mad->private_data, mad_min(mad->private_length, row->private_size));
+		memcpy(bytes + MAD_SIZE - private_size, mad->private_data, mad_min(mad->private_length, private_size));
 }
 
 /* Offsets in the private data of a REQ (IBTA annex A11), bytes. */

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "transport/rejection.h"
+
 enum {
 	MAD_SIZE = 256,
 	MAD_QPN = 1,
@@ -45,77 +47,57 @@ enum mad_kind {
 /* Bytes of private data. In a REQ they include the address header. */
 enum {
 	MAD_REQ_PRIVATE = 92,
-	MAD_MRA_PRIVATE = 222,
-	MAD_REJ_PRIVATE = 148,
 	MAD_REP_PRIVATE = 196,
-	MAD_RTU_PRIVATE = 224,
-	MAD_DREQ_PRIVATE = 220,
-	MAD_DREP_PRIVATE = 224,
-	MAD_SIDR_REQ_PRIVATE = 216,
-	MAD_SIDR_REP_PRIVATE = 136,
-	MAD_LAP_PRIVATE = 168,
-	MAD_APR_PRIVATE = 148,
 	MAD_ADDRESS_SIZE = 36,
 	MAD_REQ_USER_PRIVATE = MAD_REQ_PRIVATE - MAD_ADDRESS_SIZE,
 };
 
 enum mad_transport {
 	MAD_TRANSPORT_RC = 0,
-	MAD_TRANSPORT_UC = 1,
-	MAD_TRANSPORT_RD = 2,
-	MAD_TRANSPORT_EXTENDED = 3, /* XRC */
+	MAD_TRANSPORT_UC = 1, /* 2: RD; 3: XRC */
 };
 
-/* The path as the sender of a REQ sees it. */
+/*
+ * The messages have more fields than these. mad_write() sets the others to 0.
+ *
+ * The path as the sender of a REQ sees it.
+ */
 struct mad_path {
 	uint16_t local_lid; /* 0xffff on RoCE, both */
 	uint16_t remote_lid;
 	uint8_t local_gid[MAD_GID_SIZE];
 	uint8_t remote_gid[MAD_GID_SIZE];
-	uint32_t flow_label; /* 20 bits */
 	uint8_t packet_rate; /* 6-bit code: 3 is 10 Gb/s; soft-RoCE sends 0 */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t service_level; /* 4 bits */
-	bool subnet_local;
 	uint8_t ack_timeout; /* 5 bits: mad_timeout() of the passive QP */
 };
 
 struct mad_req {
 	uint64_t service_id;
 	uint64_t ca_guid;
-	uint32_t qkey;
 	uint32_t qpn;			 /* 24 bits */
 	uint8_t responder_resources;	 /* READs that the sender serves at once */
 	uint8_t initiator_depth;	 /* READs that the sender has outstanding */
 	uint8_t remote_response_timeout; /* 5 bits: mad_timeout() within which the receiver replies */
 	uint8_t transport;		 /* enum mad_transport */
-	bool flow_control;		 /* end to end */
 	uint32_t starting_psn;		 /* 24 bits: the first PSN that the receiver of this message sends */
 	uint8_t local_response_timeout;	 /* 5 bits: mad_timeout() within which the sender replies to a REP */
 	uint8_t retry_count;		 /* 3 bits */
 	uint16_t pkey;
-	uint8_t path_mtu; /* mtu_code() */
-	bool rdc_exists;
+	uint8_t path_mtu;	 /* mtu_code() */
 	uint8_t rnr_retry_count; /* 3 bits; 7: infinite */
 	uint8_t max_cm_retries;	 /* 4 bits */
-	bool srq;
-	uint8_t extended_transport; /* 3 bits */
 	struct mad_path path;
-	bool alternate_path; /* parsed only; mad_write() writes none */
 };
 
 struct mad_rep {
-	uint32_t qkey;
 	uint32_t qpn;	       /* 24 bits */
 	uint32_t starting_psn; /* 24 bits */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t target_ack_delay; /* 5 bits: mad_timeout() */
-	uint8_t failover;	  /* 2 bits: 0 the alternate path is accepted, 1 not supported, 2 rejected */
-	bool flow_control;
-	uint8_t rnr_retry_count; /* 3 bits */
-	bool srq;
+	uint8_t rnr_retry_count;  /* 3 bits */
 	uint64_t ca_guid;
 };
 
@@ -126,26 +108,9 @@ enum mad_answered {
 	MAD_ANSWERED_OTHER = 2, /* of a REJ: none, as after a timeout; of an MRA: LAP */
 };
 
-enum mad_reason {
-	MAD_REASON_NO_RESOURCES = 3,
-	MAD_REASON_TIMEOUT = 4,
-	MAD_REASON_UNSUPPORTED = 5,
-	MAD_REASON_INVALID_ID = 6,
-	MAD_REASON_SERVICE_ID = 8, /* no listener */
-	MAD_REASON_TRANSPORT = 9,
-	MAD_REASON_STALE = 10,
-	MAD_REASON_GID = 12,
-	MAD_REASON_MTU = 26, /* information: mtu_code() of an acceptable MTU */
-	MAD_REASON_RESPONDER_RESOURCES = 27,
-	MAD_REASON_CONSUMER = 28, /* the consumer rejected, with private data */
-	MAD_REASON_RNR_RETRY = 29,
-	MAD_REASON_DUPLICATE_ID = 30,
-	MAD_REASON_CLASS_VERSION = 31,
-};
-
 struct mad_rej {
 	uint8_t answered;	    /* enum mad_answered */
-	uint16_t reason;	    /* enum mad_reason, or another of IBTA 12.6.7.2 */
+	uint16_t reason;	    /* enum rejection, or another of IBTA 12.6.7.2 */
 	uint8_t information_length; /* at most MAD_INFORMATION_MAX */
 	const uint8_t *information;
 };

@@ -123,7 +123,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 		outcome = parse(run, arguments, values);
 	if (!outcome)
 		outcome = command->start(environment, run->options, &run->state);
-	environment_note(environment, outcome);
+	environment_record_outcome(environment, outcome);
 	if (outcome)
 		child_run_stop(run);
 	else

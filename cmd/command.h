@@ -43,7 +43,7 @@ struct command {
 
 	/*
 	 * Allocates the state, starts the first steps and returns. The run ends when the command calls
-	 * environment_finish(). stop() follows also after a failure, unless *state, which is NULL before, is so.
+	 * environment_finish(). After a failure stop() follows, too, unless *state is still NULL.
 	 */
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 

@@ -119,7 +119,7 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
 		log_hint(&environment->log, "RDMATEST_TRANSPORT selects this transport");
-	if (WITH_EXTRAS && !outcome && (common->poll || common->spin))
+	if (!outcome && EXTRA(common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);
 	return outcome;

@@ -61,11 +61,31 @@ enum {
 	ONE_GROUP = 128,
 };
 
+/* The transports built in, for a synopsis and the help of --transport; the default, of selftest and of the others. */
+#define TRANSPORT_VERBS "verbs (an RDMA device)"
+#define TRANSPORT_SOFT	"soft (RoCE v2 over a UDP socket)"
+#if WITH_VERBS && WITH_SOFT
+#define TRANSPORT_NAMES	    "verbs|soft"
+#define TRANSPORT_WORDS	    TRANSPORT_VERBS ", or " TRANSPORT_SOFT
+#define TRANSPORT_AUTOMATIC "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"
+#define TRANSPORT_DEFAULT   "RDMATEST_TRANSPORT, or verbs"
+#elif WITH_VERBS
+#define TRANSPORT_NAMES	    "verbs"
+#define TRANSPORT_WORDS	    TRANSPORT_VERBS
+#define TRANSPORT_AUTOMATIC TRANSPORT_NAMES
+#define TRANSPORT_DEFAULT   TRANSPORT_NAMES
+#else
+#define TRANSPORT_NAMES	    "soft"
+#define TRANSPORT_WORDS	    TRANSPORT_SOFT
+#define TRANSPORT_AUTOMATIC TRANSPORT_NAMES
+#define TRANSPORT_DEFAULT   TRANSPORT_NAMES
+#endif
+
 /* Rows with letters or texts that differ between commands. */
 /* clang-format off */
 #define TRANSPORT_OPTION(type, default_text) \
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, "NAME", "", "", \
-		   OPTION_HELP("How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 over a UDP socket)", default_text))
+		   OPTION_HELP("How to reach the peer: " TRANSPORT_WORDS, default_text))
 #define DEBUG_OPTION(type, letter) \
 	OPTION_FLAG_ROW(letter, "debug", type, common.debug, OPTION_HELP("Trace connection events and states on stderr"))
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
@@ -82,9 +102,6 @@ enum {
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, "TIME", "1ms to 8784h", "", \
 		   OPTION_HELP(help_text, "none"), .tags = FOR_SERVER)
 /* clang-format on */
-
-/* The usual default_text of TRANSPORT_OPTION(). */
-#define TRANSPORT_DEFAULT "RDMATEST_TRANSPORT, or verbs"
 
 /* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */
 const char *common_transport(const struct common_options *common);

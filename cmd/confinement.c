@@ -14,7 +14,7 @@ static void syscall_refused(int number, siginfo_t *information, void *context)
 
 static bool writes_files(const struct common_options *options)
 {
-	return options->reporting.prometheus || options->daemon.pidfile;
+	return (WITH_REPORT && options->reporting.prometheus) || EXTRA(options->daemon.pidfile);
 }
 
 void confinement_begin(const struct common_options *options, const struct log *log)
@@ -29,7 +29,7 @@ enum outcome confinement_enter(const struct common_options *options, const struc
 
 	if (!devices)
 		privileges_drop(log, files ? PRIVILEGE_FILES : 0);
-	if (!WITH_EXTRAS || !options->sandbox)
+	if (!EXTRA(options->sandbox))
 		return OUTCOME_OK;
 	return sandbox_enter(log, (files ? SANDBOX_FILES : 0) | (devices ? SANDBOX_DEVICES : 0), syscall_refused);
 }

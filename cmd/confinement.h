@@ -11,7 +11,11 @@
  */
 void confinement_begin(const struct common_options *options, const struct log *log);
 
-/* Call it when the run listens, has connected, or has joined. Drops the other privileges and installs the filter. */
+/*
+ * Call it when the run listens, is connected or has joined. Drops the privileges of a run that opens no device, and
+ * with
+ * --sandbox installs the system call filter.
+ */
 enum outcome confinement_enter(const struct common_options *options, const struct log *log);
 
 #endif

@@ -140,16 +140,30 @@ static enum outcome write_pidfile(struct daemon *daemon)
 {
 	const char *name = daemon->options->pidfile;
 	int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	bool written;
+	bool exists = file >= 0;
 
-	daemon->has_pidfile = file >= 0;
-	written = daemon->has_pidfile && dprintf(file, "%ld\n", (long)getpid()) > 0;
-	if (daemon->has_pidfile && close(file))
-		written = false;
-	if (written)
+	daemon->has_pidfile = exists && dprintf(file, "%ld\n", (long)getpid()) > 0;
+	if (exists && close(file))
+		daemon->has_pidfile = false;
+	if (daemon->has_pidfile)
 		return OUTCOME_OK;
 	log_errno(daemon->log, pidfile_label, errno, "%s", name);
+	if (exists)
+		unlink(name);
 	return OUTCOME_INTERNAL;
+}
+
+/* False if another process has replaced the pidfile. O_NONBLOCK: open(2) of a FIFO does not block. */
+static bool owns_pidfile(const char *name)
+{
+	char own[24], text[sizeof(own)];
+	size_t length = (size_t)snprintf(own, sizeof(own), "%ld\n", (long)getpid());
+	int file = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	bool same = file >= 0 && read(file, text, sizeof(text)) == (ssize_t)length && !memcmp(text, own, length);
+
+	if (file >= 0)
+		close(file);
+	return same;
 }
 
 static enum outcome write_ready_fd(const struct daemon *daemon, const struct address *address)
@@ -223,7 +237,7 @@ enum outcome daemon_ready(struct daemon *daemon, const struct address *address)
 
 void daemon_end(struct daemon *daemon)
 {
-	if (daemon->has_pidfile)
+	if (daemon->has_pidfile && owns_pidfile(daemon->options->pidfile))
 		unlink(daemon->options->pidfile);
 	daemon->has_pidfile = false;
 }

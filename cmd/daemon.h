@@ -39,7 +39,7 @@ enum outcome daemon_register(struct daemon *daemon);
 /* Writes the address and port to the descriptor and detaches from the terminal. */
 enum outcome daemon_ready(struct daemon *daemon, const struct address *address);
 
-/* Removes the pidfile. Harmless at any time. */
+/* Removes the pidfile, unless another process has replaced it. Harmless at any time. */
 void daemon_end(struct daemon *daemon);
 
 #endif

@@ -100,7 +100,7 @@ static enum outcome connect_next(struct dial *dial)
 	while (outcome && dial->address_next < dial->address_count) {
 		dial->address = dial->addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
-		if (dial->address_next > 1 && !dial->until) {
+		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until)) {
 			release(dial, true);
 			log_hint(dial->options.log, "trying the next address of %s: %s", dial->options.host,
 				 dial->name);
@@ -117,12 +117,12 @@ static void resume(void *context)
 	dial->options.handlers->resumed(dial->options.context);
 }
 
-/* The last try starts when --wait-server expires. */
-static bool pause_before_next_try(struct dial *dial)
+/* The last round starts when --wait-server expires. */
+static bool pause_before_next_round(struct dial *dial)
 {
 	int64_t left = dial->until - clock_now();
 
-	if (!dial->absent || left <= 0)
+	if (!WITH_EXTRAS || !dial->absent || left <= 0)
 		return false;
 	dial->absent = false;
 	dial->stale = true;
@@ -136,7 +136,7 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 	if (!outcome)
 		return;
-	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_try(dial))
+	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_round(dial))
 		handlers->paused(dial->options.context);
 	else
 		handlers->failed(dial->options.context, outcome);
@@ -144,7 +144,7 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 void dial_begin(struct dial *dial)
 {
-	if (dial->options.wait_server && !dial->until)
+	if (EXTRA(dial->options.wait_server) && !dial->until)
 		dial->until = clock_now() + dial->options.wait_server;
 	dial->attempting = true;
 	dial->address_next = 0;
@@ -161,10 +161,16 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 
 void dial_give_up(struct dial *dial)
 {
-	bool waited = dial->absent && dial->held_count && dial->until && clock_now() >= dial->until;
+	const struct dial_options *options = &dial->options;
+	const struct error *error = dial_error(dial);
+	bool refused = error && error->kind == ERROR_NO_LISTENER;
+	bool waited = EXTRA(dial->until) && dial->absent && dial->held_count && clock_now() >= dial->until;
 
 	dial->attempting = false;
 	release(dial, false);
+	if (refused && !waited && options->server)
+		log_hint(options->log, "run there: rdmatest %s -p %u --transport %s", options->server, options->port,
+			 transport_name(options->transport));
 	if (waited)
 		log_hint(dial->options.log, "no server within %g s (--wait-server)",
 			 units_seconds(dial->options.wait_server));

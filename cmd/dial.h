@@ -3,9 +3,9 @@
  * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
  * again, at intervals, until a server accepts or the time is over.
  *
- * An attempt is one address, a try all of them. The owner makes the attempts, with dial->log as the endpoint's log. The
- * errors of an attempt are held until its result is known: they become hints if another address follows, are dropped if
- * another try follows, and are reported otherwise.
+ * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts, with dial->log as the
+ * endpoint's log. The errors of an attempt are held until its result is known: they become hints if another address
+ * follows, are dropped if another round follows, and are reported otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -24,7 +24,7 @@ struct dial_handlers {
 	void (*resolved)(void *context, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
-	/* No server was there, and there will be another try. */
+	/* No server was there, and another round follows. */
 	void (*paused)(void *context);
 	/* The pause is over: call dial_begin(). */
 	void (*resumed)(void *context);
@@ -41,7 +41,9 @@ struct dial_options {
 	enum address_format format;
 	const char *host; /* as the user typed it */
 	uint16_t port;
-	int64_t wait_server; /* nanoseconds; 0: one try */
+	const char *server; /* what to run there if no server is: "rping -s"; NULL: nothing */
+	const struct transport *transport;
+	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 
 struct dial {
@@ -51,14 +53,14 @@ struct dial {
 	struct log log;
 	int64_t until; /* of --wait-server, on the clock; 0: no waiting */
 	bool attempting;
-	bool absent; /* no server was there, or it was busy, at one of the addresses of this try */
-	bool stale;  /* the held messages are of the try before */
+	bool absent; /* no server was there, or it was busy, at one of the addresses of this round */
+	bool stale;  /* the held messages are of the round before */
 	struct loop_timer pause;
 	struct resolver resolver;
 	enum address_family source;
 	struct address addresses[RESOLVER_ADDRESSES_MAX];
 	size_t address_count;
-	size_t address_next; /* the next to try */
+	size_t address_next; /* of the next attempt */
 	struct held_message *held;
 	size_t held_count;
 };
@@ -69,7 +71,7 @@ void dial_initialise(struct dial *dial, const struct dial_options *options);
 /* Looks the name up. source: the family of the source address, ADDRESS_NONE for any. resolved() follows. */
 void dial_resolve(struct dial *dial, enum address_family source);
 
-/* Begins a try, at the first address. May call connect(), paused() and failed() before it returns. */
+/* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);
 
 /*
@@ -86,7 +88,7 @@ void dial_give_up(struct dial *dial);
 
 /* The run is cut short: there are no more attempts. Harmless at any time. */
 void dial_interrupt(struct dial *dial);
-/* After that: reports the error of the last try, which is not why the run ends, as a hint. */
+/* Call it after dial_interrupt(): reports the last error as a hint, because it did not end the run. Then forgets it. */
 void dial_hint(struct dial *dial);
 
 /*

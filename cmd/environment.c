@@ -6,15 +6,9 @@
 #include "cmd/confinement.h"
 #include "cmd/signals.h"
 
-FILE *environment_output(const struct environment *environment)
-{
-	reporting_clear(environment->reporting);
-	return environment->output;
-}
-
 void environment_print(const struct environment *environment, const char *format, ...)
 {
-	FILE *output = environment_output(environment);
+	FILE *output = environment->output;
 	va_list list;
 
 	va_start(list, format);
@@ -42,7 +36,7 @@ static void __attribute__((format(printf, 4, 0))) print_result(const struct envi
 							       const struct verdict *verdict, const char *format,
 							       va_list list)
 {
-	FILE *output = environment_output(environment);
+	FILE *output = environment->output;
 	const struct transport *transport = environment->transport;
 
 	fprintf(output, "%s: %s", environment->log.name, failed ? "FAILED: " : "");
@@ -71,7 +65,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 	if (environment->ended)
 		return;
 	environment->ended = true;
-	environment_note(environment, outcome);
+	environment_record_outcome(environment, outcome);
 	if (verdict->has_figures)
 		reporting_summary(environment->reporting);
 	va_start(list, format);
@@ -80,7 +74,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 	if (environment->command->prints_status)
 		fprintf(environment->output, "return status %d\n", (int)environment->outcome);
 	fflush(environment->output);
-	if (environment->finished) {
+	if (HAS_CHILD_RUNS && environment->finished) {
 		environment->finished(environment->context);
 		return;
 	}
@@ -108,7 +102,11 @@ static enum outcome confine(struct environment *environment)
 	const struct common_options *options = environment->to_confine;
 
 	environment->to_confine = NULL;
-	return options ? confinement_enter(options, &environment->log) : OUTCOME_OK;
+	if (!options)
+		return OUTCOME_OK;
+	if (WITH_REPORT && environment->reporting)
+		reporting_set_up(environment->reporting);
+	return confinement_enter(options, &environment->log);
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
@@ -125,7 +123,7 @@ bool environment_setup_done(struct environment *environment, const struct addres
 		outcome = daemon_ready(environment->daemon, address);
 	if (outcome)
 		environment_finish(environment, outcome, &verdict_empty, "set-up did not complete");
-	else if (line && environment->ready)
+	else if (HAS_CHILD_RUNS && line && environment->ready)
 		environment->ready(environment->context);
 	return !outcome;
 }

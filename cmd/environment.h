@@ -15,6 +15,9 @@
 
 struct command;
 
+/* Whether a command runs others in its process. */
+#define HAS_CHILD_RUNS (COMMAND_selftest || COMMAND_doctor)
+
 struct environment {
 	struct loop *loop;
 	struct log log;
@@ -23,7 +26,7 @@ struct environment {
 	enum outcome outcome;	     /* of the run: the first failure */
 	const struct command *command;
 	bool ended;   /* environment_finish() was called: other callbacks of this iteration do nothing */
-	FILE *output; /* for results in classic lines: use environment_output() */
+	FILE *output; /* for results in classic lines */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
@@ -37,7 +40,7 @@ struct environment {
 };
 
 /* Records a failure. The first one decides the exit code. OUTCOME_OK changes nothing. */
-static inline void environment_note(struct environment *environment, enum outcome outcome)
+static inline void environment_record_outcome(struct environment *environment, enum outcome outcome)
 {
 	if (environment->outcome == OUTCOME_OK)
 		environment->outcome = outcome;
@@ -77,9 +80,6 @@ bool environment_setup_done(struct environment *environment, const struct addres
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
 			 const char *word);
 
-/* The stream for result lines. Clears the progress line first. */
-FILE *environment_output(const struct environment *environment);
-
 /* Prints a result line: one of the stock tool, which scripts read, or a ready line. */
 void environment_print(const struct environment *environment, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -94,6 +94,19 @@ void *environment_allocate(const struct environment *environment, size_t count, 
 static inline struct report *environment_begin_record(struct environment *environment, const char *type)
 {
 	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
+}
+
+/* The command prints a line for each event, on a terminal only with LIVE_EVENTS. See reporting_set_live(). */
+static inline void environment_set_live(const struct environment *environment, enum live live)
+{
+	if (WITH_REPORT)
+		reporting_set_live(environment->reporting, live);
+}
+
+/* True if it is to print it. */
+static inline bool environment_shows_events(const struct environment *environment)
+{
+	return WITH_REPORT && environment->reporting && environment->reporting->live == LIVE_EVENTS;
 }
 
 static inline void environment_end_record(struct environment *environment)

@@ -3,11 +3,18 @@
 
 #include <string.h>
 
+#define DIGITS "0123456789"
+
+/* The digits that make a port: fewer are ping's way to count, "rping -c 5 HOST". */
+enum {
+	PORT_DIGITS = 4
+};
+
 /* Reports a port appended to a name or address. A name has no colon; an address has none or at least two. */
 static enum outcome check_name(const struct log *log, const char *option, const char *text, const char *port_option)
 {
 	const char *colon = strrchr(text, ':');
-	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, DIGITS)];
 
 	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
 		return OUTCOME_OK;
@@ -20,6 +27,12 @@ static enum outcome check_name(const struct log *log, const char *option, const 
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface)
 {
+	if (!text[strspn(text, DIGITS)]) {
+		log_error(log, option, "%s is a number, not an address", text);
+		if (port_option)
+			log_hint(log, "did you mean %s %s?", strlen(text) < PORT_DIGITS ? "-C" : port_option, text);
+		return OUTCOME_USAGE;
+	}
 	if (!address->family)
 		return check_name(log, option, text, port_option);
 	if (address_is_link_local(address) && !address->scope && !has_interface) {

@@ -102,7 +102,7 @@ static enum outcome run_options(const struct log *log, int argc, char *const *ar
 	if (options.help)
 		print_usage(stdout, log->name);
 	else if (options.version)
-		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION);
+		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);
 	else if (options.list)
 		list_links();
 	return OUTCOME_OK;
@@ -130,7 +130,21 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 	return OUTCOME_OK;
 }
 
-static enum outcome dispatch(struct log *log, int argc, char *const *argv)
+/* "rdmatest --transport soft rping -s": the command comes first, its options keep their order. */
+static void put_command_first(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++) {
+		char *name = argv[i];
+
+		if (!main_find_command(name))
+			continue;
+		memmove(argv + 2, argv + 1, (size_t)(i - 1) * sizeof(*argv));
+		argv[1] = name;
+		return;
+	}
+}
+
+static enum outcome dispatch(struct log *log, int argc, char **argv)
 {
 	const struct command *command = main_find_command(log->name);
 	char name[NAME_SIZE];
@@ -141,6 +155,8 @@ static enum outcome dispatch(struct log *log, int argc, char *const *argv)
 		print_usage(stderr, log->name);
 		return OUTCOME_USAGE;
 	}
+	if (argv[1][0] == '-')
+		put_command_first(argc, argv);
 	if (argv[1][0] == '-')
 		return run_options(log, argc, argv);
 	if (!strcmp(argv[1], "help"))

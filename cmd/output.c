@@ -55,6 +55,12 @@ enum outcome output_discard(FILE **stream, const struct log *log)
 	return OUTCOME_OK;
 }
 
+void output_end_echo(FILE *stream)
+{
+	if (stream == stdout && isatty(STDOUT_FILENO))
+		putchar('\n');
+}
+
 /* Returns the errno value of the failed write. It is lost by now, so this writes once more. */
 static int output_error(void)
 {

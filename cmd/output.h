@@ -28,6 +28,9 @@ void output_watch_stop(struct output_watch *watch);
 /* Opens /dev/null as the stream, for lines that nobody reads. */
 enum outcome output_discard(FILE **stream, const struct log *log);
 
+/* Call it at a signal: on a terminal, ends the line in which that has shown the key ("^C"). */
+void output_end_echo(FILE *stream);
+
 /*
  * Flushes and closes stdout, as the last step of the program. Returns outcome, or OUTCOME_INTERNAL if a write failed
  * and outcome is OUTCOME_OK. EPIPE is not an error: grep -q closes the pipe early.

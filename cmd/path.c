@@ -64,13 +64,16 @@ bool path_allows(const struct family_options *options, enum address_family sourc
 {
 	if (source && source != family)
 		return false;
-	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
+	return !(EXTRA(options->ip4) && family == ADDRESS_IP6) && !(EXTRA(options->ip6) && family == ADDRESS_IP4);
 }
 
 enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
 			     const char *text)
 {
-	log_error(log, text, "no address matches %s", source ? "--source" : options->ip4 ? "--ipv4" : "--ipv6");
+	log_error(log, text, "no address matches %s",
+		  source || !WITH_EXTRAS ? "--source"
+		  : options->ip4	 ? "--ipv4"
+					 : "--ipv6");
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -85,6 +85,8 @@ static void signal_received(void *context)
 
 	if (run->interruption || run->environment.ended)
 		return;
+	if (WITH_REPORT)
+		output_end_echo(run->environment.output);
 	watchdog_start(watchdog_limit(run));
 	interrupt(run, INTERRUPTION_SIGNAL, run->common->timeout + SHUTDOWN_MARGIN);
 }
@@ -106,7 +108,7 @@ static void deadline_expired(void *context)
 	if (run->environment.ended)
 		return;
 	log_error(&run->environment.log, NULL, "deadline of %.9g s exceeded", units_seconds(run->common->deadline));
-	environment_note(&run->environment, OUTCOME_FAILED);
+	environment_record_outcome(&run->environment, OUTCOME_FAILED);
 	/* A signal has started the shutdown before: it gets no more time. */
 	if (run->interruption)
 		abort_run(run);
@@ -125,7 +127,7 @@ static void run_loop(struct run *run, const void *options)
 		watchdog_start(run->common->deadline + watchdog_limit(run));
 	}
 	/* A daemon closes its standard output. */
-	if (!run->common->daemon.daemon)
+	if (!EXTRA(run->common->daemon.daemon))
 		output_watch_start(&run->output, environment->loop, output_failed, run);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	outcome = reporting_open(&run->reporting);
@@ -133,7 +135,7 @@ static void run_loop(struct run *run, const void *options)
 		fatal_exit_prints_verdict(run->command->prints_status ? FATAL_VERDICT_STATUS : FATAL_VERDICT);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
-	environment_note(environment, outcome);
+	environment_record_outcome(environment, outcome);
 	if (outcome == OUTCOME_OK) {
 		reporting_start(&run->reporting, run->state);
 		if (!loop_run(environment->loop)) {
@@ -154,35 +156,36 @@ static void run_loop(struct run *run, const void *options)
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
+	bool opens = !HAS_CHILD_RUNS || !run->command->chooses_transport;
 	enum outcome outcome;
 
 	outcome = reporting_choose(&run->reporting, &run->common->reporting);
 	if (!outcome && run->command->check)
 		outcome = run->command->check(environment, options);
-	if (!outcome && WITH_EXTRAS && run->common->sandbox && !sandbox_is_possible(&environment->log))
+	if (!outcome && EXTRA(run->common->sandbox) && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
 	if (!outcome && WITH_EXTRAS)
 		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
 	if (outcome)
 		return outcome;
 	environment->daemon = &run->daemon;
-	if (!run->command->chooses_transport)
+	if (opens)
 		environment->to_confine = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, NULL, errno, "creating the event loop");
 		return OUTCOME_INTERNAL;
 	}
-	if ((WITH_EXTRAS || WITH_SOFT) && !run->command->chooses_transport)
+	if ((WITH_EXTRAS || WITH_SOFT) && opens)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
 	if (environment->to_confine)
 		confinement_begin(run->common, &environment->log);
-	if (outcome == OUTCOME_OK && !run->command->chooses_transport)
+	if (outcome == OUTCOME_OK && opens)
 		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
-	environment_note(environment, outcome);
+	environment_record_outcome(environment, outcome);
 	reporting_finish(&run->reporting); /* before the transport is closed: it reports its name */
 	transport_close(environment->transport);
 	environment->transport = NULL;
@@ -211,10 +214,10 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	if (outcome == OUTCOME_OK && run.common->help)
 		command_help(command, name);
 	else if (outcome == OUTCOME_OK && run.common->version)
-		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION);
+		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
 	else if (outcome == OUTCOME_OK)
 		outcome = run_command(&run, options);
-	environment_note(&run.environment, outcome);
+	environment_record_outcome(&run.environment, outcome);
 	if (outcome)
 		reporting_finish(&run.reporting); /* for an error before run_command() calls it */
 	reporting_close(&run.reporting);

@@ -21,6 +21,7 @@ enum {
 	 * expire twice before the loop runs.
 	 */
 	WATCHDOG_SIGNALS = 3,
+	NAME_SIZE = 256,
 	LINE_SIZE = 1024, /* of a fatal exit */
 };
 
@@ -37,7 +38,8 @@ static volatile struct {
 	sig_atomic_t expiries;	   /* of the watchdog */
 	sig_atomic_t prints_json;
 	sig_atomic_t verdict; /* enum fatal_verdict */
-	const char *name;     /* of the run, as the user typed it */
+	bool has_watchdog;
+	char name[NAME_SIZE]; /* of the run, as the user typed it */
 } shared = { .name = "rdmatest" };
 
 /* ---- fatal exit ---- */
@@ -93,7 +95,7 @@ static void fatal_append(struct line *line, const char *format, const struct fat
 	for (; *format; format++)
 		switch (*format) {
 		case '$':
-			for (const char *name = shared.name; *name; name++)
+			for (const volatile char *name = shared.name; *name; name++)
 				append_byte(line, *name);
 			break;
 		case '#':
@@ -127,7 +129,9 @@ static void print_fatal(int fd, const char *format, const struct fatal *fatal, i
 
 void fatal_exit_name(const char *name)
 {
-	shared.name = name;
+	/* A copy: a signal may arrive after the caller's text has gone. The last byte stays 0. */
+	for (size_t i = 0; i < NAME_SIZE - 1 && (shared.name[i] = name[i]); i++)
+		continue;
 }
 
 void fatal_exit_prints_json(bool on)
@@ -233,11 +237,18 @@ static void watchdog_handler(int number)
 void watchdog_start(int64_t nanoseconds)
 {
 	const struct itimerval limit = {
-		.it_value.tv_sec = nanoseconds / CLOCK_NS_PER_S + 1,
+		.it_value.tv_sec = (time_t)(nanoseconds / CLOCK_NS_PER_S + 1),
 		.it_interval.tv_sec = 1,
 	};
+	struct itimerval before = { 0 };
 
 	shared.expiries = 0;
+	setitimer(ITIMER_REAL, &limit, &before);
+	if (timerisset(&before.it_value) && !shared.has_watchdog) {
+		/* An alarm(2) of the caller outlasts execve(2) and is a limit, too. */
+		setitimer(ITIMER_REAL, &before, NULL);
+		return;
+	}
+	shared.has_watchdog = true;
 	handle(SIGALRM, watchdog_handler);
-	setitimer(ITIMER_REAL, &limit, NULL);
 }

@@ -21,7 +21,7 @@ void signals_release(struct loop_signal *watcher);
 
 /*
  * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two to three seconds. Another start
- * replaces the limit.
+ * replaces the limit. A running alarm(2) of the caller takes its place.
  */
 void watchdog_start(int64_t nanoseconds);
 
@@ -36,7 +36,7 @@ enum fatal_reason {
 /* Prints the reason on stderr and ends the process. call: of FATAL_REFUSED, the number. Safe in a signal handler. */
 _Noreturn void fatal_exit(enum fatal_reason reason, int call);
 
-/* Sets the name in what fatal_exit() prints. name must last. */
+/* Sets the name in what fatal_exit() prints. Copies it. */
 void fatal_exit_name(const char *name);
 
 /* What fatal_exit() prints in place of a verdict that the run has not printed. */

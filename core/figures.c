@@ -96,6 +96,19 @@ void figures_report(struct report *report, const struct figure *rows, const void
 	}
 }
 
+bool figures_increased(const struct figure *rows, const void *values, const void *before)
+{
+	for (const struct figure *row = rows; row->kind; row++) {
+		const void *now = (const char *)values + row->offset, *old = (const char *)before + row->offset;
+
+		if (row->kind == FIGURE_COUNT  ? *(const uint64_t *)now > *(const uint64_t *)old
+		    : row->kind == FIGURE_ROWS ? figures_increased(row->rows, now, old)
+					       : false)
+			return true;
+	}
+	return false;
+}
+
 static void clear_recent(const struct figure *rows, char *values)
 {
 	for (const struct figure *row = rows; row->kind; row++) {

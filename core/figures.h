@@ -38,12 +38,13 @@ enum figure_kind {
 
 enum {
 	/* Formats without the figure. */
-	FIGURE_NOT_LINE = 1 << 0,
-	FIGURE_NOT_TEXT = 1 << 1, /* line and block */
+	FIGURE_NOT_TABLE = 1 << 0,
+	FIGURE_NOT_TEXT = 1 << 1, /* table and block */
 	FIGURE_NOT_JSON = 1 << 2,
 	FIGURE_NOT_PROMETHEUS = 1 << 3,
 	FIGURE_ONLY_TEXT = 1 << 4,
-	/* The text formats omit a count of 0, because scripts search logs for the word "failed". */
+	FIGURE_NOT_BLOCK = 1 << 7,
+	/* A table has no such count, and a block omits it if it is 0: scripts search logs for the word "failed". */
 	FIGURE_NOT_0 = 1 << 5,
 	/* The rate in an interval is over its whole length. */
 	FIGURE_WHOLE = 1 << 6,
@@ -105,6 +106,9 @@ struct figures {
  * NULL for the totals.
  */
 void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before);
+
+/* True if a count has increased since before, a copy of the struct. */
+bool figures_increased(const struct figure *rows, const void *values, const void *before);
 
 /* Begins an interval: copies the struct to before, if that is not NULL. */
 void figures_copy(struct figures figures);

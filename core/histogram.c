@@ -39,6 +39,8 @@ int64_t histogram_bucket_start(unsigned bucket)
 
 void samples_add(struct samples *samples, int64_t sample)
 {
+	if (!WITH_REPORT)
+		return;
 	if (!samples->count || sample < samples->minimum)
 		samples->minimum = sample;
 	if (!samples->count || sample > samples->maximum)
@@ -54,6 +56,8 @@ int64_t samples_average(const struct samples *samples)
 
 void histogram_add(struct histogram *histogram, int64_t sample)
 {
+	if (!WITH_REPORT)
+		return;
 	double distance;
 
 	if (sample < 0)

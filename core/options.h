@@ -103,6 +103,9 @@ enum option_field {
 #define OPTION_END	   { .rest = NULL }
 #define OPTION_REST(table) { .rest = table }
 
+/* What an option sets that WITH_EXTRAS=0 leaves out; without it 0, which the compiler knows. */
+#define EXTRA(value) (WITH_EXTRAS ? (value) : 0)
+
 /* The field of a row's text. */
 const char *option_field(const struct option *row, enum option_field field);
 

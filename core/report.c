@@ -155,14 +155,14 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 	report_end(report);
 }
 
-/* The text formats omit what is empty, and have one time for one sample. report_line has no count and one percentile.
- */
+/* report_block omits what is empty, and has one time for one sample. report_table has no count and one percentile. */
 static void add_distribution(struct report *report, const struct histogram *histogram)
 {
 	static const struct {
 		char name[6];
 		uint16_t per_mille;
-	} percentiles[] = { { "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p99.9", 999 } };
+		bool brief; /* also in the brief formats */
+	} percentiles[] = { { "p50", 500 }, { "p90", 900 }, { "p99", 990, true }, { "p99.9", 999 } };
 	const struct report_format *format = report->format;
 	uint64_t count = histogram->all.count;
 
@@ -176,7 +176,7 @@ static void add_distribution(struct report *report, const struct histogram *hist
 	if (!format->brief)
 		add_time(report, "mdev", histogram_deviation(histogram), count);
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		if (!format->brief || percentiles[i].per_mille == 990)
+		if (!format->brief || percentiles[i].brief)
 			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
 				 count);
 	if (report->buckets && format->lists)

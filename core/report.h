@@ -58,15 +58,16 @@ struct report_format {
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, struct report_value value);
 	bool omits_empty;   /* omits values that are not known, and empty histograms */
-	bool brief;	    /* omits lists, and most values of histograms */
+	bool brief;	    /* omits most values of histograms */
 	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
 	bool lists;	    /* lists the buckets of histograms, if report.buckets is set */
 	uint8_t without;    /* omits the figures with one of these flags of core/figures.h */
 };
 
-/* Text: the report on one line, or one line per object and list entry. Both omit values that are not known. */
-extern const struct report_format report_line;
+/* Text: one line per object and list entry, which omits values that are not known. */
 extern const struct report_format report_block;
+/* Text: a row of a table without lists, or its header if report.header is set. */
+extern const struct report_format report_table;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
 /* The header and a row of CSV. Lists are omitted. */
@@ -81,6 +82,7 @@ struct report {
 	const char *prefix; /* of Prometheus metric names: "rdmatest_rping" */
 	bool buckets;	    /* write the buckets of histograms in formats that support it */
 	bool without_rates; /* omit rates: the time span is too short */
+	bool header;	    /* of report_table: write the names of the columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */
 
@@ -101,7 +103,7 @@ void report_close(struct report *report);
 
 /* Begins an object. name is NULL for an entry of a list. */
 void report_object(struct report *report, const char *name);
-/* Begins a list, whose entries are objects. report_line omits lists. */
+/* Begins a list, whose entries are objects. */
 void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
 
@@ -119,7 +121,7 @@ void report_text(struct report *report, const char *name, const char *text);
 void report_flag(struct report *report, const char *name, bool flag);
 /* Adds minimum, average and maximum. Omits an empty object. */
 void report_samples(struct report *report, const char *name, const struct samples *samples);
-/* Adds count, minimum, average, maximum, deviation and percentiles. The text formats omit an empty histogram. */
+/* Adds count, minimum, average, maximum, deviation and percentiles. report_block omits an empty histogram. */
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram);
 
 /* ---- for formats ---- */

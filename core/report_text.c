@@ -5,10 +5,11 @@
  *   block, indented        pings: sent 3, answered 3
  *                          senders:
  *                            from 10.0.0.1, received 7
- *   line                   pings: sent 3, answered 3; round trip: min 1 us
+ *   a row of a table            3     1 us     2 us
  */
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/figures.h"
 #include "core/units.h"
@@ -19,49 +20,33 @@ static void text_name(FILE *stream, const char *name)
 		fputc(*name == '_' ? ' ' : *name, stream);
 }
 
-static void print_value(FILE *stream, struct report_value value)
+/* Returns the value for a person: text, or a text of its own. */
+static const char *value_text(struct report_value value, char text[UNITS_TEXT_SIZE])
 {
-	char text[UNITS_TEXT_SIZE];
-
 	switch (value.kind) {
 	case REPORT_COUNT:
-		fprintf(stream, "%" PRIu64, value.number);
-		break;
+		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64, value.number);
+		return text;
 	case REPORT_TIME:
-		fputs(units_time((int64_t)value.number, text), stream);
-		break;
+		return units_time((int64_t)value.number, text);
 	case REPORT_RATE:
-		fputs(units_rate(value.rate, text), stream);
-		break;
+		return units_rate(value.rate, text);
 	case REPORT_BANDWIDTH:
-		fputs(units_bandwidth(value.rate, text), stream);
-		break;
+		return units_bandwidth(value.rate, text);
 	case REPORT_TEXT:
-		fputs(value.text, stream);
-		break;
+		return value.text;
 	case REPORT_FLAG:
-		fputs(value.number ? "yes" : "no", stream);
-		break;
+		return value.number ? "yes" : "no";
 	case REPORT_NONE:
 		break;
 	}
+	return "-";
 }
 
 /* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
 static bool is_omitted(const struct report *report, struct report_value value)
 {
 	return value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth);
-}
-
-/* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
-static void print_pending_names(struct report *report, void (*print_one)(struct report *report, unsigned depth))
-{
-	for (unsigned i = 1; i <= report->depth; i++) {
-		if (report->frames[i].shown)
-			continue;
-		print_one(report, i);
-		report->frames[i - 1].shown++;
-	}
 }
 
 /* Prints the separator before an item. */
@@ -99,6 +84,17 @@ static void block_name(struct report *report, unsigned depth)
 	}
 }
 
+/* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
+static void print_pending_names(struct report *report)
+{
+	for (unsigned i = 1; i <= report->depth; i++) {
+		if (report->frames[i].shown)
+			continue;
+		block_name(report, i);
+		report->frames[i - 1].shown++;
+	}
+}
+
 static void block_end(struct report *report)
 {
 	const struct report_frame *ended = report_top(report);
@@ -113,16 +109,18 @@ static void block_end(struct report *report)
 
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
+	char text[UNITS_TEXT_SIZE];
+
 	if (is_omitted(report, value))
 		return;
-	print_pending_names(report, block_name);
+	print_pending_names(report);
 	if (report->depth)
 		text_separate(report, report->depth);
 	else
 		fputs("  ", report->stream);
 	text_name(report->stream, name);
 	fputs(report->depth ? " " : ": ", report->stream);
-	print_value(report->stream, value);
+	fputs(value_text(value, text), report->stream);
 	if (!report->depth)
 		fputc('\n', report->stream);
 	report_top(report)->shown++;
@@ -133,41 +131,37 @@ const struct report_format report_block = {
 	.value = block_value,
 	.omits_empty = true,
 	.draws_buckets = true,
-	.without = FIGURE_NOT_TEXT,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_BLOCK,
 };
 
-static void line_separate(struct report *report, unsigned depth)
+/*
+ * A column for each value, also if it is not known: the rows of the same figures are a table. A space separates also
+ * what is wider than its column.
+ */
+static void table_value(struct report *report, const char *name, struct report_value value)
 {
-	bool first = !report->frames[depth].shown;
+	static const uint8_t widths[REPORT_NONE] = {
+		[REPORT_COUNT] = 6,
+		[REPORT_TIME] = 9,
+		[REPORT_RATE] = 9,
+		[REPORT_BANDWIDTH] = 11,
+	};
+	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
+	size_t width = strlen(name) + 1;
+	char text[UNITS_TEXT_SIZE];
+	const char *cell = report->header ? name : value_text(value, text);
 
-	if (depth)
-		fputs(first ? " " : ", ", report->stream);
-	else
-		fputs(first ? "" : "; ", report->stream);
-}
-
-static void line_name(struct report *report, unsigned depth)
-{
-	line_separate(report, depth - 1);
-	text_name(report->stream, report->frames[depth].name);
-	fputc(':', report->stream);
-}
-
-static void line_value(struct report *report, const char *name, struct report_value value)
-{
-	if (is_omitted(report, value) || report_in_list(report))
+	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))
 		return;
-	print_pending_names(report, line_name);
-	line_separate(report, report->depth);
-	text_name(report->stream, name);
-	fputc(' ', report->stream);
-	print_value(report->stream, value);
-	report_top(report)->shown++;
+	if (width < widths[kind])
+		width = widths[kind];
+	fprintf(report->stream, " %*s", strlen(cell) < width ? (int)(width - strlen(cell)) : 0, "");
+	text_name(report->stream, cell);
 }
 
-const struct report_format report_line = {
-	.value = line_value,
-	.omits_empty = true,
+const struct report_format report_table = {
+	.closing = "\n",
+	.value = table_value,
 	.brief = true,
-	.without = FIGURE_NOT_TEXT | FIGURE_NOT_LINE,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_TABLE | FIGURE_NOT_0,
 };

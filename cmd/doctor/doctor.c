@@ -41,14 +41,14 @@ static void doctor_finish(struct doctor *doctor)
 	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
 	char count[64], more[64] = "";
 
-	environment_note(environment, outcome);
+	environment_record_outcome(environment, outcome);
 	if (environment->outcome)
 		snprintf(count, sizeof(count), "%" PRIu64 " of", failures);
 	else
 		snprintf(count, sizeof(count), "ok:");
 	if (warnings)
 		snprintf(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
-	fputc('\n', environment_output(environment));
+	fputc('\n', environment->output);
 	environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "%s %" PRIu64 " findings%s%s",
 			   count, findings_count(findings), more, no_device ? "; no usable RDMA device" : "");
 }
@@ -229,14 +229,12 @@ static enum outcome set_failure_statuses(struct doctor *doctor)
 
 static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
 {
-	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	struct doctor *doctor = environment_allocate(environment, 1, sizeof(*doctor));
 	enum outcome outcome;
 
 	*state = NULL;
-	if (!doctor) {
-		log_error(&environment->log, NULL, "out of memory");
+	if (!doctor)
 		return OUTCOME_INTERNAL;
-	}
 	doctor->environment = environment;
 	doctor->options = options;
 	doctor->name = doctor->options->address;
@@ -268,7 +266,7 @@ static void doctor_interrupt(void *state, enum interruption reason)
 	if (reason != INTERRUPTION_DEADLINE)
 		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " findings",
 			  findings_count(&doctor->findings));
-	environment_note(environment, OUTCOME_FAILED);
+	environment_record_outcome(environment, OUTCOME_FAILED);
 	doctor_finish(doctor);
 }
 
@@ -304,7 +302,7 @@ static void doctor_stop(void *state)
 const struct command doctor_command = {
 	.name = "doctor",
 	.summary = "what is missing for RDMA here? is there a route to that host?",
-	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport verbs|soft]\n",
+	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport " TRANSPORT_NAMES "]\n",
 	.options = options_table,
 	.options_size = sizeof(struct doctor_options),
 	.chooses_transport = true,

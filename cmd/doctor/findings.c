@@ -37,7 +37,7 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 
 static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
-	FILE *output = environment_output(doctor->environment);
+	FILE *output = doctor->environment->output;
 	struct report *record = environment_begin_record(doctor->environment, "finding");
 	char text[ERROR_TEXT_SIZE];
 
@@ -63,7 +63,7 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 
 	findings->counts[status]++;
 	if (!finding) {
-		environment_note(doctor->environment, OUTCOME_INTERNAL);
+		environment_record_outcome(doctor->environment, OUTCOME_INTERNAL);
 		return;
 	}
 	va_start(list, format);
@@ -115,6 +115,7 @@ void finding_add_probe(struct doctor *doctor, enum finding_status status, const 
 {
 	const struct error *error = &doctor->probe.error;
 
+	/* The text is "OBJECT: PHASE: CAUSE", of which the first two may be "". Then the remedy and the code. */
 	finding_add(doctor, status, check, "%s%s%s%s%s\n%s\n%s", error->object, *error->object ? ": " : "",
 		    error->phase, *error->phase ? ": " : "", error->cause, doctor->probe.hint, error->code);
 }

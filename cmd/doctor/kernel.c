@@ -122,15 +122,15 @@ struct idle_cards {
 static void add_idle_cards(struct doctor *doctor, const struct driver *row, const struct idle_cards *idle)
 {
 	bool loaded = has_module(doctor->root, row->module);
+	char load[SYSFS_TEXT_SIZE];
 
 	if (!idle->count || (loaded && !row->always))
 		return;
-	finding_add(doctor, FINDING_WARN, "card", "%u %s card%s without an RDMA device (%s%s): %s is %s\n%s%s",
+	snprintf(load, sizeof(load), "modprobe %s", row->module);
+	finding_add(doctor, FINDING_WARN, "card", "%u %s card%s without an RDMA device (%s%s): %s is %s\n%s",
 		    idle->count, row->card, units_plural(idle->count), idle->first, idle->count == 1 ? "" : " ...",
 		    row->module, loaded ? "loaded" : "not loaded",
-		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)"
-			   : "modprobe ",
-		    loaded ? "" : row->module);
+		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)" : load);
 }
 
 /* Every Mellanox network card supports RDMA; 0x15b3 is their PCI vendor ID, 0x02 the class of network cards. */

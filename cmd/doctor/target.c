@@ -10,7 +10,9 @@ static void no_route(struct doctor *doctor)
 {
 	const char *command = doctor->target_count ? "ip route get" : "getent ahosts";
 
-	log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
+	/* Without look-ups the error asks for a numeric address. */
+	if (WITH_NAMES || doctor->target_count)
+		log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
 	finding_add_probe(doctor, FINDING_FAIL, "route");
 	doctor->next(doctor);
 }
@@ -35,10 +37,7 @@ static void ping_ended(struct child_run *ping)
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
 
-	if (error == ERROR_NO_LISTENER)
-		log_hint(&doctor->probe.log, "run there: rdmatest rping -s -p %" PRId64 "%s", doctor->options->port,
-			 doctor->soft ? " --transport soft" : "");
-	else if (error == ERROR_NO_REPLY)
+	if (error == ERROR_NO_REPLY)
 		hint_at_firewall(doctor);
 	if (!ping->environment.outcome)
 		finding_add(doctor, FINDING_OK, "ping", "%.*s", (int)length, verdict);

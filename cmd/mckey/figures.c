@@ -44,11 +44,11 @@ static void record_joined(const struct member *member, const struct group_addres
 	environment_end_record(run->environment);
 }
 
-void figures_joined(struct member *member, const struct group_address *address)
+void mckey_figures_joined(struct member *member, const struct group_address *address)
 {
 	struct mckey_figures *figures = &member->run->figures;
 
-	if (!figures->joined++) {
+	if (!figures->joined++ && WITH_REPORT) {
 		figures->address = *address;
 		endpoint_path(member->endpoint, &figures->path);
 	}
@@ -56,14 +56,16 @@ void figures_joined(struct member *member, const struct group_address *address)
 	record_joined(member, address);
 }
 
-void figures_counted(struct mckey_run *run, uint32_t length, bool first)
+void mckey_figures_counted(struct mckey_run *run, uint32_t length, bool first)
 {
 	run->traffic_ended = clock_now();
 	if (!run->traffic_began)
 		run->traffic_began = run->traffic_ended;
 	run->figures.sent += run->options->sender;
-	run->figures.rate.count += !first;
-	run->figures.rate.bytes += first ? 0 : length;
+	if (WITH_REPORT && !first) {
+		run->figures.rate.count++;
+		run->figures.rate.bytes += length;
+	}
 }
 
 static const struct figure statistics_figures[] = {
@@ -71,8 +73,8 @@ static const struct figure statistics_figures[] = {
 	FIGURE(COUNT, "lost", struct statistics, missing),
 	FIGURE(COUNT, "duplicated", struct statistics, duplicated),
 	FIGURE(COUNT, "out_of_order", struct statistics, out_of_order),
-	FIGURE(COUNT, "damaged", struct statistics, damaged),
-	FIGURE(COUNT, "wrong_length", struct statistics, wrong_length),
+	FIGURE(COUNT, "damaged", struct statistics, damaged, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "wrong_length", struct statistics, wrong_length, .flags = FIGURE_NOT_TABLE),
 	FIGURES_END,
 };
 
@@ -101,21 +103,21 @@ static void report_senders(struct report *report, const void *member)
 static const struct figure run_figures[] = {
 	ROW(TEXT, "role", role),
 	ROW(TEXT, "target", target),
-	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .flags = FIGURE_NOT_LINE),
-	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, address, report_address, .flags = FIGURE_NOT_LINE),
+	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, address, report_address, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("connections"),
-	ROW(GAUGE, "asked", asked),
-	ROW(COUNT, "joined", joined),
+	ROW(GAUGE, "asked", asked, .flags = FIGURE_NOT_TABLE),
+	ROW(COUNT, "joined", joined, .flags = FIGURE_NOT_TABLE),
 	ROW(COUNT, "failed", join_failures, .flags = FIGURE_NOT_0),
 	FIGURES_CLOSE,
-	ROW(HISTOGRAM, "join", join),
+	ROW(HISTOGRAM, "join", join, .flags = FIGURE_NOT_TABLE),
 	FIGURES_END,
 };
 
 static const struct figure sender_figures[] = {
 	FIGURES_ROWS(run_figures),
 	FIGURES_OPEN("datagrams"),
-	ROW(GAUGE, "size", size),
+	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
 	ROW(COUNT, "sent", sent),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
@@ -126,10 +128,10 @@ static const struct figure sender_figures[] = {
 static const struct figure receiver_figures[] = {
 	FIGURES_ROWS(run_figures),
 	FIGURES_OPEN("datagrams"),
-	ROW(GAUGE, "size", size),
+	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
 	FIGURES_ROWS(statistics_figures, .offset = offsetof(struct mckey_figures, received)),
-	ROW(COUNT, "foreign", foreign),
-	ROW(COUNT, "unfollowed", unfollowed),
+	ROW(COUNT, "foreign", foreign, .flags = FIGURE_NOT_TABLE),
+	ROW(COUNT, "unfollowed", unfollowed, .flags = FIGURE_NOT_TABLE),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
 	FIGURES_CLOSE,
@@ -143,7 +145,7 @@ static bool has_rate(const struct mckey_run *run)
 	return run->figures.rate.count && (run->options->sender || run->traffic_ended - run->traffic_began >= BURST);
 }
 
-struct figures figures_update(void *state)
+struct figures mckey_figures_update(void *state)
 {
 	struct mckey_run *run = state;
 	struct mckey_figures *figures = &run->figures;

@@ -105,7 +105,7 @@ static void leave_group(void *context)
 	struct mckey_run *run = context;
 
 	for (size_t i = 0; i < run->member_count; i++)
-		environment_note(run->environment, member_leave(&run->members[i]));
+		environment_record_outcome(run->environment, member_leave(&run->members[i]));
 	environment_print(run->environment, "test complete");
 	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", run->verdict_text);
 }
@@ -124,7 +124,7 @@ void mckey_end(struct mckey_run *run, enum outcome outcome)
 {
 	if (run->phase == MCKEY_ENDING)
 		return;
-	environment_note(run->environment, outcome);
+	environment_record_outcome(run->environment, outcome);
 	stop_waiting(run);
 	run->ended = true;
 	print_joins(run);
@@ -222,7 +222,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
-	run->count = options->duration ? DATAGRAM_OPEN : (uint64_t)options->count;
+	run->count = EXTRA(options->duration) ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)
@@ -247,7 +247,7 @@ static void mckey_interrupt(void *context, enum interruption reason)
 	if (run->phase == MCKEY_RESOLVING || run->phase == MCKEY_JOINING) {
 		if (!run->deadline_passed)
 			log_error(run->log, run->group_text, "interrupted before all connections had joined");
-		environment_note(run->environment, OUTCOME_FAILED);
+		environment_record_outcome(run->environment, OUTCOME_FAILED);
 	}
 	mckey_end(run, OUTCOME_OK);
 }
@@ -263,6 +263,6 @@ const struct command mckey_command = {
 	.check = mckey_check,
 	.start = mckey_start,
 	.interrupt = mckey_interrupt,
-	.figures = WITH_REPORT ? figures_update : NULL,
+	.figures = WITH_REPORT ? mckey_figures_update : NULL,
 	.stop = mckey_stop,
 };

@@ -212,9 +212,9 @@ struct statistics statistics_of(const struct mckey_run *run, const struct source
 struct statistics statistics_of_all(const struct mckey_run *run);
 
 /* figures.c */
-void figures_joined(struct member *member, const struct group_address *address);
+void mckey_figures_joined(struct member *member, const struct group_address *address);
 /* Counts a datagram sent or received. first: the first of its QP, or pair of source and receiving QP. */
-void figures_counted(struct mckey_run *run, uint32_t length, bool first);
-struct figures figures_update(void *state);
+void mckey_figures_counted(struct mckey_run *run, uint32_t length, bool first);
+struct figures mckey_figures_update(void *state);
 
 #endif

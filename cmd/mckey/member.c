@@ -13,7 +13,7 @@ void member_fail(struct member *member, enum outcome outcome)
 	if (before == MEMBER_FAILED)
 		return;
 	member->state = MEMBER_FAILED;
-	environment_note(run->environment, outcome);
+	environment_record_outcome(run->environment, outcome);
 	if (before == MEMBER_JOINED) {
 		run->joined--;
 	} else {
@@ -119,7 +119,7 @@ static void joined(struct member *member, const struct group_address *group)
 		return;
 	}
 	inet_ntop(AF_INET6, group->gid, text, sizeof(text));
-	figures_joined(member, group);
+	mckey_figures_joined(member, group);
 	environment_print(run->environment, "mckey: joined dgid: %s mlid 0x%x sl %d", text, group->lid,
 			  group->service_level);
 	log_debug(run->log, "QP %u joined; the group's QP is 0x%x, its queue key 0x%x", member->endpoint->qpn,

@@ -131,7 +131,7 @@ static void receiver_check_idle(void *context)
 static void start_end_timers(struct mckey_run *run)
 {
 	receiver_check_idle(run);
-	if (WITH_EXTRAS && run->options->duration)
+	if (EXTRA(run->options->duration))
 		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, end_receiving,
 				 run);
 }
@@ -216,7 +216,7 @@ static void count_datagram(struct member *member, const struct completion *compl
 				&difference);
 	if (!window_count(window, content == DATAGRAM_UNMARKED ? NULL : &mark))
 		return;
-	figures_counted(run, completion->length, window_arrived(window) == 1);
+	mckey_figures_counted(run, completion->length, window_arrived(window) == 1);
 	check_content(run, source, window, completion->length, content == DATAGRAM_DAMAGED, &difference);
 	/* A sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
 	if (!was_complete)

@@ -23,9 +23,7 @@ enum {
 /* Nanoseconds between two datagrams of a QP; 0: no pace. */
 static int64_t pace_spacing(const struct mckey_run *run)
 {
-	if (!WITH_EXTRAS)
-		return 0;
-	return run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval;
+	return EXTRA(run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval);
 }
 
 uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)
@@ -46,9 +44,9 @@ uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)
 
 bool sender_is_last(const struct mckey_run *run, int64_t now)
 {
-	int64_t duration = run->options->duration;
+	int64_t duration = EXTRA(run->options->duration);
 
-	return WITH_EXTRAS && duration && now + pace_spacing(run) >= run->traffic_began + duration;
+	return duration && now + pace_spacing(run) >= run->traffic_began + duration;
 }
 
 static struct work next_datagram(struct member *member, int64_t now)
@@ -124,7 +122,7 @@ void sender_completion(struct member *member, const struct completion *completio
 
 	(void)completion;
 	member->sent++;
-	figures_counted(run, run->size, member->sent == 1);
+	mckey_figures_counted(run, run->size, member->sent == 1);
 	run->progress = run->traffic_ended;
 	if (member->sent == member->total)
 		sender_check_end(run);
@@ -218,7 +216,7 @@ void sender_start(struct mckey_run *run)
 /* How many datagrams the member had to send; those it has posted if --duration is not over. */
 static uint64_t datagrams_of(const struct mckey_run *run, const struct member *member)
 {
-	if (run->count != DATAGRAM_OPEN)
+	if (!EXTRA(run->options->duration))
 		return run->count;
 	return member->total == DATAGRAM_OPEN ? member->posted : member->total;
 }
@@ -245,13 +243,13 @@ void sender_print(struct mckey_run *run)
 						 run->size, units_plural(run->size));
 	}
 	if (!all)
-		environment_note(run->environment, OUTCOME_FAILED);
+		environment_record_outcome(run->environment, OUTCOME_FAILED);
 	run->verdict.has_figures = true;
 	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s",
 		 run->figures.sent, wanted, units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
-	if (run->count == DATAGRAM_OPEN)
+	if (EXTRA(run->options->duration))
 		log_error(run->log, run->group_text, "not every connection sent for --duration%s",
 			  run->interrupted ? ": interrupted" : "");
 	else

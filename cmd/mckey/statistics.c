@@ -56,13 +56,13 @@ static const char *cause_of_loss(const struct mckey_run *run)
 		return run->deadline_passed ? "deadline exceeded" : "interrupted";
 	if (!run->joined)
 		return "our own connections failed";
-	if (run->options->duration || receiver_has_all(run))
+	if (EXTRA(run->options->duration) || receiver_has_all(run))
 		return "lost";
 	return "nothing more received for --idle-timeout";
 }
 
-/* The -C of a sender that differs from ours, else 0. */
-static uint64_t other_count(const struct mckey_run *run, const struct statistics *statistics)
+/* The sender's -C if it is known and differs from ours, else 0. */
+static uint64_t differing_count(const struct mckey_run *run, const struct statistics *statistics)
 {
 	if (statistics->total && statistics->total < run->count && run->count != DATAGRAM_OPEN)
 		return statistics->total;
@@ -71,15 +71,15 @@ static uint64_t other_count(const struct mckey_run *run, const struct statistics
 
 static void log_faults(const struct mckey_run *run, const char *name, const struct statistics *statistics)
 {
-	uint64_t other = other_count(run, statistics);
+	uint64_t count = differing_count(run, statistics);
 
 	if (statistics->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
 			  statistics->missing, statistics->arrived + statistics->missing,
 			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run));
-	if (other)
+	if (count)
 		log_error(run->log, name, "sends %s%" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
-			  other < run->count ? "only " : "", other, units_plural(other), run->count);
+			  count < run->count ? "only " : "", count, units_plural(count), run->count);
 	if (statistics->wrong_length)
 		log_error(run->log, name, "%" PRIu64 " datagram%s of a wrong length", statistics->wrong_length,
 			  units_plural(statistics->wrong_length));
@@ -110,7 +110,7 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
 			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
-	if (other_count(run, &statistics))
+	if (differing_count(run, &statistics))
 		all->count++;
 	if (!statistics.total)
 		all->total = 0;
@@ -163,10 +163,10 @@ void statistics_print(struct mckey_run *run)
 			  run->sources.unfollowed, units_plural(run->sources.unfollowed), run->sources.count,
 			  run->sources.no_memory ? ": out of memory" : "");
 	if (run->sources.no_memory)
-		environment_note(run->environment, OUTCOME_INTERNAL);
+		environment_record_outcome(run->environment, OUTCOME_INTERNAL);
 	if (!run->sources.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram received%s", run->interrupted ? ": interrupted" : "");
 	if (!verified)
-		environment_note(run->environment, OUTCOME_FAILED);
+		environment_record_outcome(run->environment, OUTCOME_FAILED);
 	statistics_set_verdict(run, &all, verified);
 }

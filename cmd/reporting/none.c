@@ -49,11 +49,6 @@ void reporting_record_hint(struct reporting *reporting, const char *text)
 	(void)text;
 }
 
-void reporting_clear(struct reporting *reporting)
-{
-	(void)reporting;
-}
-
 void reporting_finish(struct reporting *reporting)
 {
 	(void)reporting;

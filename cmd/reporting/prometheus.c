@@ -118,5 +118,5 @@ void reporting_write_prometheus(struct reporting *reporting)
 	if (replaced)
 		unlink(temporary);
 	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
-	environment_note(reporting->environment, OUTCOME_INTERNAL);
+	environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
 }

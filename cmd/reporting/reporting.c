@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
+#define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
 void reporting_add_head(struct reporting *reporting)
 {
@@ -63,14 +65,12 @@ void reporting_record_hint(struct reporting *reporting, const char *text)
 
 static void reporting_print_error(const struct log *log, const struct error *error)
 {
-	reporting_clear(log->context);
 	reporting_record_error(log->context, log->part, error);
 	log_print_error(log, error);
 }
 
 static void reporting_print_hint(const struct log *log, const char *text)
 {
-	reporting_clear(log->context);
 	reporting_record_hint(log->context, text);
 	log_print_hint(log, text);
 }
@@ -101,21 +101,36 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
 	use_form(reporting, reporting_form_of_options(options));
-	if (reporting->form == &reporting_text && !options->quiet)
+	if (reporting->form == &reporting_text && !options->quiet) {
+		if (!options->interval && reporting->command->figures && isatty(STDOUT_FILENO))
+			reporting->live = LIVE_ROWS;
 		return OUTCOME_OK;
+	}
 	return output_discard(&reporting->environment->output, &reporting->environment->log);
+}
+
+void reporting_set_live(struct reporting *reporting, enum live live)
+{
+	if (reporting && reporting->live)
+		reporting->live = live;
+}
+
+/* Returns 0 for none. */
+static int64_t reported_length(const struct reporting *reporting)
+{
+	return reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
 }
 
 static int64_t interval_length(const struct reporting *reporting)
 {
-	if (reporting->options->interval)
-		return reporting->options->interval;
-	return reporting->prometheus ? PROMETHEUS_INTERVAL : 0;
+	int64_t length = reported_length(reporting);
+
+	return length || !reporting->prometheus ? length : PROMETHEUS_INTERVAL;
 }
 
 static void report_interval(struct reporting *reporting)
 {
-	if (reporting->options->interval && reporting->form->interval && !reporting->options->quiet)
+	if (reported_length(reporting) && reporting->form->interval && !reporting->options->quiet)
 		reporting->form->interval(reporting);
 }
 
@@ -127,7 +142,7 @@ static void report_last_interval(struct reporting *reporting)
 	if (reporting->state && !reporting->last_reported) {
 		/* A rate over less than 1/50 of an interval is meaningless. */
 		reporting->report.without_rates =
-			clock_now() - reporting->report.interval_began < reporting->options->interval / 50;
+			clock_now() - reporting->report.interval_began < reported_length(reporting) / 50;
 		report_interval(reporting);
 		reporting->report.without_rates = false;
 	}
@@ -159,6 +174,22 @@ static void interval_over(void *context)
 			 interval_over, reporting);
 }
 
+/*
+ * In text the first interval is a tenth longer, at most by ROW_DELAY_MAX: a run of whole intervals ends a moment after
+ * they do, and this moment is part of the last row.
+ */
+static void start_interval(struct reporting *reporting)
+{
+	int64_t length = interval_length(reporting);
+
+	if (!length)
+		return;
+	if (reporting->form == &reporting_text)
+		length += length < 10 * ROW_DELAY_MAX ? length / 10 : ROW_DELAY_MAX;
+	reporting->interval_due = clock_now() + length;
+	loop_timer_start(reporting->environment->loop, &reporting->interval, length, interval_over, reporting);
+}
+
 /* Ctrl-\ on the terminal. */
 static void quit_received(void *context)
 {
@@ -175,23 +206,22 @@ enum outcome reporting_open(struct reporting *reporting)
 
 void reporting_start(struct reporting *reporting, void *state)
 {
-	struct loop *loop = reporting->environment->loop;
-	int64_t length = interval_length(reporting);
-
 	reporting->state = state;
 	reporting->report.interval_began = clock_now();
-	reporting->interval_due = reporting->report.interval_began + length;
-	loop_signal_start(loop, &reporting->quit, SIGQUIT, quit_received, reporting);
-	if (length)
-		loop_timer_start(loop, &reporting->interval, length, interval_over, reporting);
-	reporting_start_progress(reporting);
+	loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
+	start_interval(reporting);
+}
+
+void reporting_set_up(struct reporting *reporting)
+{
+	if (reporting->state && !reporting->rows && reporting->form == &reporting_text)
+		start_interval(reporting);
 }
 
 void reporting_summary(struct reporting *reporting)
 {
 	if (!reporting || reporting->summarised || !reporting->state)
 		return;
-	reporting_clear(reporting);
 	report_last_interval(reporting);
 	reporting->summarised = true;
 	if (reporting->form->summary)
@@ -203,9 +233,7 @@ void reporting_finish(struct reporting *reporting)
 	if (reporting->finished)
 		return;
 	reporting->finished = true;
-	loop_timer_stop(&reporting->progress);
 	loop_signal_stop(&reporting->quit);
-	reporting_clear(reporting);
 	/* In text the verdict is the last line: the command has printed its summary before it. */
 	if (reporting->form == &reporting_text)
 		loop_timer_stop(&reporting->interval);

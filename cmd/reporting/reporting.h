@@ -3,12 +3,12 @@
  * The report of a run, besides its classic lines, in the selected form. The command keeps its figures. This adds them,
  * the fields that all commands have, and decides when and where to write:
  *
- *   text.c        a block before the verdict and at SIGQUIT; a line each --interval-report
+ *   text.c        a block before the verdict and at SIGQUIT; a row of a table each --interval-report, on a terminal
+ *                 each second
  *   json.c        --json: one object at the end
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   csv.c         --csv: the header, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
- *   progress.c    on a terminal, a line that is replaced each second
  *   errors.c      the errors of the run
  *   forms.c       the selected form
  *   none.c        in place of all these with WITH_REPORT=0
@@ -45,15 +45,22 @@ struct reporting_options {
 	const char *prometheus;
 };
 
+/* What a person sees of a run while it lasts. */
+enum live {
+	LIVE_NO,     /* what the options ask for; standard output is not a terminal, or they exclude the others */
+	LIVE_ROWS,   /* a row of figures each second, but for those in which nothing has happened */
+	LIVE_EVENTS, /* the command prints a line for each event */
+};
+
 /* A form of standard output. Any of the functions may be NULL. */
 struct reporting_form {
-	void (*start)(struct reporting *reporting);
-	void (*interval)(struct reporting *reporting);
-	void (*error)(struct reporting *reporting, const struct kept_error *error);
-	void (*summary)(struct reporting *reporting); /* before the command's verdict */
-	void (*finish)(struct reporting *reporting);  /* opens the last report and adds the figures */
-	void (*close)(struct reporting *reporting);   /* adds verdict and errors to the last report and closes it */
-	bool json;
+	void (*start)(struct reporting *reporting);    /* before the command starts */
+	void (*interval)(struct reporting *reporting); /* at the end of each --interval-report */
+	void (*error)(struct reporting *reporting, const struct kept_error *error); /* when it is recorded */
+	void (*summary)(struct reporting *reporting);				    /* before the command's verdict */
+	void (*finish)(struct reporting *reporting); /* opens the last report and adds the figures */
+	void (*close)(struct reporting *reporting);  /* adds verdict and errors to the last report and closes it */
+	bool json; /* fatal_exit() prints a JSON summary in place of the last report */
 };
 
 extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream, reporting_csv;
@@ -64,7 +71,7 @@ struct reporting {
 	const struct reporting_options *options; /* NULL until they are parsed */
 	const struct reporting_form *form;
 	void *state; /* the command's state while it runs, else NULL */
-	char *text;  /* the last report, from finish to close */
+	char *text;  /* what last.stream has written, printed by reporting_close(); of open_memstream(3) */
 	size_t text_length;
 	int64_t started;
 	int64_t interval_due;	/* the scheduled end of the interval */
@@ -73,13 +80,13 @@ struct reporting {
 	bool summarised;
 	bool last_reported; /* the last, shorter interval */
 	bool finished;
-	bool progress_shown;
+	enum live live;
+	unsigned rows; /* of intervals, in text */
 	struct errors errors;
 	struct loop_timer interval;
-	struct loop_timer progress;
 	struct loop_signal quit;
 	struct report report;
-	struct report last; /* the last report, from finish to close */
+	struct report last; /* the last report, open from finish to close */
 };
 
 /* Call it before the options are parsed: it selects the form in which an error in the arguments is reported. */
@@ -94,6 +101,9 @@ enum outcome reporting_open(struct reporting *reporting);
 
 /* Call it when the command has started. Its figures() is called until reporting_finish(). */
 void reporting_start(struct reporting *reporting, void *state);
+
+/* Call it before the data moves: in text the first interval ends that long after it. */
+void reporting_set_up(struct reporting *reporting);
 
 /* Call it before the verdict is printed. reporting may be NULL. */
 void reporting_summary(struct reporting *reporting);
@@ -128,8 +138,11 @@ const struct reporting_form *reporting_form_of_arguments(int argc, char *const *
 void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error);
 void reporting_record_hint(struct reporting *reporting, const char *text);
 
-/* Clears the progress line from the terminal, before other output. reporting may be NULL. */
-void reporting_clear(struct reporting *reporting);
+/*
+ * A command whose options ask for a line for each event: live is LIVE_EVENTS if it prints them on a terminal only, and
+ * LIVE_NO if it prints them anywhere. Call it in start(). reporting may be NULL.
+ */
+void reporting_set_live(struct reporting *reporting, enum live live);
 
 /* ---- for the forms ---- */
 
@@ -138,17 +151,10 @@ void reporting_add_head(struct reporting *reporting);
 void reporting_add_figures(struct reporting *reporting, bool of_interval);
 void reporting_add_verdict(struct reporting *reporting);
 
-/* Prints the command's figures in a format of text. */
-void reporting_print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
-			     bool of_interval);
-
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
 
 /* Replaces the file of --prometheus, if any. */
 void reporting_write_prometheus(struct reporting *reporting);
-
-/* Shows a progress line each second if the output is a terminal. */
-void reporting_start_progress(struct reporting *reporting);
 
 #endif

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <unistd.h>
+
 #include "cmd/command.h"
+#include "cmd/output.h"
 #include "cmd/reporting/reporting.h"
 #include "core/units.h"
 
-void reporting_print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
-			     bool of_interval)
+enum {
+	ROWS_OF_HEADER = 20, /* on a terminal */
+};
+
+static void print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
+			  bool of_interval)
 {
 	report_open(&reporting->report, stream, format);
 	reporting_add_figures(reporting, of_interval);
@@ -17,7 +24,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->started, time));
-	reporting_print_figures(reporting, stream, &report_block, false);
+	print_figures(reporting, stream, &report_block, false);
 	fflush(stream);
 }
 
@@ -25,7 +32,7 @@ void reporting_print_current(struct reporting *reporting)
 {
 	bool for_program = reporting->form != &reporting_text;
 
-	reporting_clear(reporting);
+	output_end_echo(reporting->environment->output);
 	print_block(reporting, for_program ? stderr : reporting->environment->output, "so far, in");
 }
 
@@ -35,15 +42,43 @@ static void text_summary(struct reporting *reporting)
 		print_block(reporting, reporting->environment->output, "summary of");
 }
 
+static void print_header(struct reporting *reporting, FILE *stream)
+{
+	fprintf(stream, "%-12s", "    seconds");
+	reporting->report.header = true;
+	print_figures(reporting, stream, &report_table, true);
+	reporting->report.header = false;
+}
+
+/*
+ * With --interval-report there is a row for each interval, but for the rest of the run only if something has been
+ * counted in it. On a terminal without it that holds for each row, and a run below a second has none.
+ */
+static bool has_row(const struct reporting *reporting)
+{
+	bool rest = reporting->environment->ended;
+	struct figures figures = reporting->command->figures(reporting->state);
+	bool counted = figures_increased(figures.rows, figures.values, figures.before);
+
+	if (reporting->live)
+		return counted && (!rest || reporting->rows);
+	return counted || !rest || !reporting->rows;
+}
+
 static void text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
-	double from = units_seconds(reporting->report.interval_began - reporting->started);
-	double to = units_seconds(clock_now() - reporting->started);
+	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 
-	fprintf(stream, "%s: %.2f s to %.2f s: ", reporting->environment->log.name, from, to);
-	reporting_print_figures(reporting, stream, &report_line, true);
-	fputc('\n', stream);
+	if (!has_row(reporting))
+		return;
+	if (!reporting->rows || (reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
+		print_header(reporting, stream);
+	reporting->rows++;
+	fprintf(stream, "%5.*f-%-6.*f", decimals, units_seconds(reporting->report.interval_began - reporting->started),
+		decimals, units_seconds(clock_now() - reporting->started));
+	print_figures(reporting, stream, &report_table, true);
+	fflush(stream);
 }
 
 const struct reporting_form reporting_text = {

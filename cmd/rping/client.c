@@ -4,6 +4,7 @@
  * own result; the first failure decides the exit code and stops no other target.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct rping_client {
 	const struct log *log;
 	struct target_file file;
 	struct target *targets;
+	struct histogram *round_trips; /* of each target, for JSON */
 	size_t count;
 	struct target *first, **last; /* queue of those that wait to connect */
 	size_t failed;
@@ -33,6 +35,8 @@ struct rping_client {
 	struct targets all;
 	struct ping_figures before;
 };
+
+_Static_assert(!offsetof(struct rping_client, options), "is_server() reads it in a state of unknown role");
 
 static void enqueue(struct rping_client *client, struct target *target)
 {
@@ -79,6 +83,8 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 		all->verified += counts->verified;
 		all->lost += counts->lost;
 		all->answered.count += counts->answered.count;
+		if (!WITH_REPORT)
+			continue;
 		if (!all->answered.from || (counts->answered.from && counts->answered.from < all->answered.from))
 			all->answered.from = counts->answered.from;
 		all->answered.to = longer(all->answered.to, counts->answered.to);
@@ -112,7 +118,7 @@ static struct verdict target_verdict_text(const struct rping_client *client, con
 	bool validate = client->options->validate;
 	char pings[PINGS_TEXT_SIZE], warmup[48] = "";
 
-	if (counts->warmup)
+	if (EXTRA(counts->warmup))
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
 	if (target->outcome)
 		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered",
@@ -157,7 +163,7 @@ static void target_ended(struct rping_client *client, struct target *target)
 	struct verdict verdict = target_verdict_text(client, target, text);
 
 	client->failed += target->outcome != OUTCOME_OK;
-	environment_note(client->environment, target->outcome);
+	environment_record_outcome(client->environment, target->outcome);
 	stream_target(client, target);
 	if (client->count == 1) {
 		environment_finish(client->environment, OUTCOME_OK, &verdict, "%s", text);
@@ -219,9 +225,9 @@ static enum outcome make_targets(struct rping_client *client)
 	uint16_t port = (uint16_t)options->port;
 	enum outcome outcome = OUTCOME_OK;
 
-	if (WITH_EXTRAS && options->targets)
+	if (EXTRA(options->targets))
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
-	for (size_t i = 0; i < client->file.count && !outcome; i++)
+	for (size_t i = 0; i < EXTRA(client->file.count) && !outcome; i++)
 		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, &client->all.source,
 					      client->log);
 	if (outcome)
@@ -232,13 +238,18 @@ static enum outcome make_targets(struct rping_client *client)
 		return OUTCOME_INTERNAL;
 	for (size_t i = 0; i < options->addresses.count; i++)
 		target_prepare(&client->targets[client->count++], &client->all, options->addresses.texts[i], port);
-	for (size_t i = 0; i < client->file.count; i++)
+	for (size_t i = 0; i < EXTRA(client->file.count); i++)
 		target_prepare(&client->targets[client->count++], &client->all, client->file.lines[i].address,
 			       client->file.lines[i].port);
 	client->all.several = client->count > 1;
 	for (size_t i = 0; i < client->count; i++)
 		enqueue(client, &client->targets[i]);
-	return OUTCOME_OK;
+	if (!WITH_REPORT || !(options->common.reporting.json || options->common.reporting.json_stream))
+		return OUTCOME_OK;
+	client->round_trips = environment_allocate(client->environment, client->count, sizeof(*client->round_trips));
+	for (size_t i = 0; i < client->count && client->round_trips; i++)
+		client->targets[i].round_trips = &client->round_trips[i];
+	return client->round_trips ? OUTCOME_OK : OUTCOME_INTERNAL;
 }
 
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
@@ -309,6 +320,7 @@ void rping_client_stop(void *state)
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);
 	free(client->targets);
+	free(client->round_trips);
 	if (WITH_EXTRAS)
 		target_file_free(&client->file);
 	free(client);

@@ -5,11 +5,11 @@
 #include "cmd/rping/rping.h"
 
 const struct figure ping_count_figures[] = {
-	FIGURE(GAUGE, "size", struct ping_counts, size, .flags = FIGURE_NOT_LINE),
-	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .flags = FIGURE_NOT_LINE),
-	FIGURE(COUNT, "sent", struct ping_counts, sent),
+	FIGURE(GAUGE, "size", struct ping_counts, size, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "sent", struct ping_counts, sent, .flags = FIGURE_NOT_TABLE),
 	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
-	FIGURE(COUNT, "verified", struct ping_counts, verified, .flags = FIGURE_NOT_LINE),
+	FIGURE(COUNT, "verified", struct ping_counts, verified, .flags = FIGURE_NOT_TABLE),
 	FIGURE(COUNT, "lost", struct ping_counts, lost),
 	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
 	FIGURES_END,
@@ -25,17 +25,17 @@ const struct figure connect_figures[] = {
 const struct figure ping_figures[] = {
 	FIGURE(TEXT, "role", struct ping_figures, role),
 	FIGURE(TEXT, "target", struct ping_figures, target),
-	FIGURES_OF_CODE(OBJECT, "path", struct ping_figures, path, path_report, .flags = FIGURE_NOT_LINE),
+	FIGURES_OF_CODE(OBJECT, "path", struct ping_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OF_ROWS("pings", struct ping_figures, counts, ping_count_figures),
 	FIGURE(HISTOGRAM, "round_trip", struct ping_figures, round_trip),
-	FIGURES_OF_ROWS("connect", struct ping_figures, connect, connect_figures, .flags = FIGURE_NOT_LINE),
+	FIGURES_OF_ROWS("connect", struct ping_figures, connect, connect_figures, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OF_CODE(LIST, "targets", struct ping_figures, client, rping_client_report_targets),
 	FIGURES_END,
 };
 
 void ping_sent(struct ping_record *record, const struct ping_slot *slot)
 {
-	if (!record->counts.answered.from)
+	if (WITH_REPORT && !record->counts.answered.from)
 		record->counts.answered.from = slot->from;
 	record->counts.sent++;
 }
@@ -44,7 +44,7 @@ void ping_answered(struct ping_record *record, const struct ping_slot *slot, int
 {
 	struct ping_counts *counts = &record->counts;
 
-	if (slot->to > counts->answered.to)
+	if (WITH_REPORT && slot->to > counts->answered.to)
 		counts->answered.to = slot->to;
 	counts->answered.count++;
 	counts->verified += verified;

@@ -4,7 +4,7 @@
  * the WRITE: three messages in each direction, without verifying and printing. Of warm-up pings only the number is
  * recorded.
  *
- * All targets of a run share one histogram, because a thousand histograms would need too much memory.
+ * All targets of a run share one histogram. Only for JSON each also has its own, 10 KB.
  */
 #ifndef CMD_RPING_FIGURES_H
 #define CMD_RPING_FIGURES_H

@@ -54,17 +54,17 @@ static const struct option rping_option_table[] = {
 	    .tags = FOR_CLIENT, .exclusive = ONE_PACE),
 	ROW(OPTION_DURATION, 0, "duration", duration, "TIME", "1ms to 8784h", "",
 	    OPTION_HELP("Client: stop this long after the first measured ping", "no end"), .tags = FOR_CLIENT),
-#endif
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
-	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
-			    "Server: fail a client that sends nothing for TIME; end after TIME without a client"),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
 	    OPTION_HELP("Server: end after N clients, one at a time, or at once with -P", "none"),
 	    .tags = FOR_SERVER, .exclusive = ONE_END),
-	ROW(OPTION_INTEGER, 0, "max-connected", max_connected, "N", "1 to 65536", "16384",
-	    OPTION_HELP("Server with -P: maximum number of clients connected at once"), .tags = FOR_ANOTHER),
 	FLAG(0, "one-off", one_off, OPTION_HELP("Server: end after one client, the default"),
 	     .tags = FOR_SERVER, .exclusive = ONE_END),
+#endif
+	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
+			    "Server: fail a client that sends nothing for TIME; end after TIME without a client"),
+	ROW(OPTION_INTEGER, 0, "max-connected", max_connected, "N", "1 to 65536", "16384",
+	    OPTION_HELP("Server with -P: maximum number of clients connected at once"), .tags = FOR_ANOTHER),
 	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
 	ACK_TIMEOUT_OPTION(struct rping_options, 0),
 	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),
@@ -95,7 +95,7 @@ const char *rping_listen_address(const struct rping_options *options)
 {
 	if (options->addresses.count && !is_device(options->addresses.texts[0]))
 		return options->addresses.texts[0];
-	return options->common.family.ip6 ? "::" : "0.0.0.0";
+	return EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
 }
 
 struct endpoint_options rping_endpoint_options(const struct rping_options *options)
@@ -123,7 +123,7 @@ void rping_classic_event(const struct environment *environment, const struct rpi
 		[EVENT_REQUEST] = "CONNECT_REQUEST",	    [EVENT_ESTABLISHED] = "ESTABLISHED",
 		[EVENT_DISCONNECTED] = "DISCONNECTED",
 	};
-	FILE *output = environment_output(environment);
+	FILE *output = environment->output;
 	bool debug = environment->log.debug;
 
 	if (kind >= sizeof(names) / sizeof(names[0]) || !names[kind])
@@ -140,7 +140,7 @@ void rping_classic_event(const struct environment *environment, const struct rpi
 void rping_classic_completion(const struct environment *environment, const char *name)
 {
 	if (environment->log.debug)
-		fprintf(environment_output(environment), "%s completion\n", name);
+		fprintf(environment->output, "%s completion\n", name);
 }
 
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
@@ -151,7 +151,7 @@ enum outcome rping_check_address(const struct rping_options *options, const char
 	address_parse(text, ADDRESS_FORMAT_IP, &address);
 	/* In a --targets file the port follows the address. */
 	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
-		       options->source || options->common.path.interface))
+		       options->source || EXTRA(options->common.path.interface)))
 		return OUTCOME_USAGE;
 	if (source->family && address.family && source->family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
@@ -168,7 +168,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	struct address source = { 0 };
 	enum outcome outcome = OUTCOME_OK;
 
-	if (!options->server && !options->addresses.count && !options->targets) {
+	if (!options->server && !options->addresses.count && !EXTRA(options->targets)) {
 		log_error(log, NULL,
 			  !options->client ? "an ADDRESS to ping, or -s, --server is needed"
 			  : WITH_EXTRAS	   ? "-c, --client needs -a, --address or --targets"
@@ -199,6 +199,8 @@ static enum outcome rping_start(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 
+	if (options->verbose || options->interval)
+		environment_set_live(environment, options->verbose ? LIVE_NO : LIVE_EVENTS);
 	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
 }
 
@@ -214,7 +216,7 @@ static bool rping_is_open_ended(const void *command_options)
 {
 	const struct rping_options *options = command_options;
 
-	return !options->server && !options->count && !options->duration;
+	return !options->server && !options->count && !EXTRA(options->duration);
 }
 
 static void rping_interrupt(void *state, enum interruption reason)

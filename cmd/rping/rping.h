@@ -24,7 +24,7 @@ struct rping_options {
 	int64_t interval;      /* nanoseconds between the starts of two pings; 0: no pause */
 	int64_t rate;	       /* pings per second, an alternative to interval; 0: unlimited */
 	int64_t duration;      /* nanoseconds; 0: unlimited */
-	int64_t wait_server;   /* nanoseconds; 0: one attempt */
+	int64_t wait_server;   /* nanoseconds; 0: one round (cmd/dial.h) */
 	int64_t idle_timeout;  /* nanoseconds; 0: unlimited */
 	int64_t max_clients;   /* 0: unlimited */
 	int64_t max_connected; /* maximum number of clients connected at once, with -P */

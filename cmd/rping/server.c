@@ -4,6 +4,7 @@
  * time. A one-shot server ends with its first client and has the outcome of that session.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct rping_server {
 	uint64_t limit;			/* clients to serve; 0: any number */
 	uint64_t connected;		/* established sessions */
 	bool one_shot;			/* ends with the first client */
+	bool listened;			/* else there is nothing to summarise */
 	bool idle_expired;		/* ends because of --idle-timeout */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool ending;
@@ -62,6 +64,8 @@ struct rping_server {
 	struct record records[RECORDS_MAX]; /* ring of the last ended sessions */
 };
 
+_Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
+
 static uint64_t ended_sessions(const struct rping_server *server)
 {
 	return server->figures.served + server->figures.failed;
@@ -70,7 +74,8 @@ static uint64_t ended_sessions(const struct rping_server *server)
 /* Returns the outcome of a server without sessions, and reports an early end. */
 static enum outcome server_verdict(const struct rping_server *server)
 {
-	uint64_t required = server->limit ? server->limit : server->one_shot || server->idle_expired;
+	uint64_t limit = EXTRA(server->limit);
+	uint64_t required = limit ? limit : server->one_shot || server->idle_expired;
 	const char *interrupted = server->interruption ? ": interrupted" : "";
 
 	if (ended_sessions(server) >= required)
@@ -84,7 +89,7 @@ static enum outcome server_verdict(const struct rping_server *server)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
 		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients%s",
-			  ended_sessions(server), server->limit, interrupted);
+			  ended_sessions(server), limit, interrupted);
 	return OUTCOME_FAILED;
 }
 
@@ -108,7 +113,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 			 units_plural(server->figures.failed));
 	stop_listening(server);
 	environment_finish(server->environment, outcome,
-			   server->one_shot || !ended_sessions(server) ? &verdict_empty : &verdict_with_figures,
+			   server->one_shot || !server->listened ? &verdict_empty : &verdict_with_figures,
 			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served,
 			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), unconfirmed,
 			   failures);
@@ -153,15 +158,17 @@ static void count_session(struct rping_server *server, const struct session *ses
 	struct record *record = &server->records[ended_sessions(server) % RECORDS_MAX];
 	struct report *report;
 
-	*record = (struct record){ .pings = session->answered, .outcome = outcome };
-	address_text(&session->endpoint->peer, record->peer);
+	if (WITH_REPORT) {
+		*record = (struct record){ .pings = session->answered, .outcome = outcome };
+		address_text(&session->endpoint->peer, record->peer);
+	}
 	if (outcome)
 		server->figures.failed++;
 	else
 		server->figures.served++;
 	server->pings += session->answered;
 	server->unconfirmed += !outcome && session->unconfirmed_answer;
-	environment_note(server->environment, outcome);
+	environment_record_outcome(server->environment, outcome);
 	report = environment_begin_record(server->environment, "client");
 	if (!report)
 		return;
@@ -175,7 +182,7 @@ static void note_resource_failure(struct rping_server *server, enum outcome outc
 	if (server->one_shot)
 		server_finish(server, outcome);
 	else
-		environment_note(server->environment, outcome);
+		environment_record_outcome(server->environment, outcome);
 }
 
 /* A request that was not established is a failure of the server only if resources were missing here. */
@@ -201,7 +208,7 @@ static void session_ended(void *context, struct session *session, enum outcome o
 		return;
 	if (!connected && outcome == OUTCOME_INTERNAL)
 		note_resource_failure(server, outcome);
-	if (server->limit && ended_sessions(server) >= server->limit)
+	if (EXTRA(server->limit) && ended_sessions(server) >= server->limit)
 		stop_listening(server);
 	if (server->ending && !server->sessions)
 		server_shut_down(server);
@@ -212,14 +219,15 @@ static void session_ended(void *context, struct session *session, enum outcome o
 /* Returns the reason to reject a new client, or NULL to accept it. */
 static const char *reject_reason(const struct rping_server *server)
 {
-	uint64_t ended = ended_sessions(server), with_pending = ended;
+	uint64_t ended = ended_sessions(server);
+	uint64_t with_pending = ended;
 
 	if (server->sessions && !server->options->persistent)
 		return PING_BUSY;
 	/* Pending requests do not count, because forged ones would block clients. The backlog limits them. */
 	if (server->connected >= (uint64_t)server->options->max_connected)
 		return PING_BUSY;
-	if (!server->limit)
+	if (!EXTRA(server->limit))
 		return NULL;
 	if (ended + server->connected >= server->limit)
 		return limit_reached;
@@ -273,7 +281,7 @@ static void connection_requested(struct rping_server *server, const struct endpo
 /* For example its device was removed: sessions of that device get their own events, sessions of others may finish. */
 static void listener_failed(struct rping_server *server, enum outcome outcome)
 {
-	environment_note(server->environment, outcome);
+	environment_record_outcome(server->environment, outcome);
 	stop_listening(server);
 	if (!server->sessions)
 		server_finish(server, outcome);
@@ -308,6 +316,7 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
+	server->listened = true;
 	server_update_idle_timer(server);
 	environment_listens(server->environment, server->listener, server->log->name, "ready");
 	return OUTCOME_OK;
@@ -342,7 +351,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return outcome;
 	server->environment = environment;
 	server->log = &environment->log;
-	server->limit = options->one_off ? 1 : (uint64_t)options->max_clients;
+	server->limit = EXTRA(options->one_off ? 1 : (uint64_t)options->max_clients);
 	server->one_shot = !options->persistent && server->limit <= 1;
 	resolver_start(&server->lookup, environment->loop, server->log, rping_listen_address(options),
 		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);

@@ -110,7 +110,7 @@ static enum outcome session_verdict(struct session *session)
 	bool open_ended = interrupted && session->options->persistent;
 	bool interrupted_early = session->deadline_passed || (interrupted && !open_ended && !session->answered);
 	/* The only client must have been answered at least once: else nothing was tested. */
-	uint64_t minimum = !session->options->persistent || session->options->one_off;
+	uint64_t minimum = !session->options->persistent || EXTRA(session->options->one_off);
 	uint64_t required = session->expected_pings ? session->expected_pings : minimum;
 	char pings[PINGS_TEXT_SIZE];
 
@@ -238,7 +238,7 @@ static enum outcome reserve(struct session *session, uint32_t length)
 	free(session->expected);
 	session->expected = NULL;
 	if (session->options->validate) {
-		session->expected = malloc(capacity);
+		session->expected = calloc(1, capacity);
 		if (!session->expected) {
 			log_error(session->log, session->endpoint->name, "out of memory");
 			return OUTCOME_INTERNAL;
@@ -283,8 +283,7 @@ static enum outcome source_read(struct session *session)
 					      session->buffer->memory, session->length))
 		return OUTCOME_FAILED;
 	if (options->verbose)
-		ping_print(environment_output(session->environment), "server ping data", session->buffer->memory,
-			   session->length);
+		ping_print(session->environment->output, "server ping data", session->buffer->memory, session->length);
 	/* Unsignalled: the completion of the next READ on the same send queue covers it. */
 	go_ahead.unsignalled = true;
 	enter(session, SESSION_AWAITING_SINK);

@@ -62,7 +62,7 @@ static void target_notify(struct target *target)
 
 static void record_error(struct target *target, const char *text)
 {
-	if (!target->error)
+	if (WITH_REPORT && !target->error)
 		target->error = strdup(text);
 }
 
@@ -83,7 +83,7 @@ static void hint_reported(const struct log *log, const char *text)
 	log_hint(&target->all->environment->log, "%s", text);
 }
 
-static const struct log_sink sink = { .error = error_reported, .hint = hint_reported };
+static const struct log_sink target_log_sink = { .error = error_reported, .hint = hint_reported };
 
 /* ---- end ---- */
 
@@ -112,7 +112,7 @@ void target_finish(struct target *target, enum outcome outcome)
 
 	if (target_is_done(target))
 		return;
-	if (outcome && error)
+	if (WITH_REPORT && outcome && error)
 		record_error(target, error_text(error, text));
 	if (outcome)
 		dial_give_up(&target->dial);
@@ -161,7 +161,7 @@ static bool is_complete(const struct target *target)
 {
 	if (requested_count(target) && !target_has_more(target))
 		return true;
-	return target->duration_passed || (!requested_count(target) && !target->all->options->duration);
+	return EXTRA(target->duration_passed) || (!requested_count(target) && !EXTRA(target->all->options->duration));
 }
 
 /* Returns the outcome of a target after a disconnect, and reports an early end. */
@@ -203,6 +203,8 @@ static void step_finished(struct target *target, int64_t *time)
 {
 	int64_t now = clock_now();
 
+	if (!WITH_REPORT)
+		return;
 	*time = now - target->times.begun;
 	target->times.begun = now;
 }
@@ -215,7 +217,8 @@ static void established(struct target *target, const struct endpoint_event *even
 
 	step_finished(target, &target->times.connect);
 	target_enter(target, TARGET_CONNECTED);
-	endpoint_path(target->endpoint, &target->path);
+	if (WITH_REPORT)
+		endpoint_path(target->endpoint, &target->path);
 	dial_stop(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	target->size = ping_size((uint32_t)requested, target->stock ? NULL : &hello);
@@ -269,8 +272,9 @@ static enum outcome send_request(struct target *target)
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MAX,
 		/* With --duration the number is unknown: the server must not expect -C pings. */
-		.count =
-			options->count && !options->duration ? (uint64_t)options->count + (uint64_t)options->warmup : 0,
+		.count = options->count && !EXTRA(options->duration)
+				 ? (uint64_t)options->count + (uint64_t)EXTRA(options->warmup)
+				 : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
 
@@ -380,8 +384,8 @@ static void target_dial_failed(void *context, enum outcome outcome)
 static const struct dial_handlers target_dial_handlers = {
 	.resolved = target_dial_resolved,
 	.connect = target_dial_connect,
-	.paused = target_dial_paused,
-	.resumed = target_dial_resumed,
+	.paused = EXTRA(target_dial_paused),
+	.resumed = EXTRA(target_dial_resumed),
 	.failed = target_dial_failed,
 };
 
@@ -389,14 +393,16 @@ static const struct dial_handlers target_dial_handlers = {
 
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port)
 {
-	int64_t rate = all->options->rate;
+	int64_t rate = EXTRA(all->options->rate);
 
 	all->in_state[TARGET_WAITING]++;
 	target->all = all;
 	target->address = address;
 	target->log = all->environment->log;
-	target->log.sink = &sink;
-	target->log.context = target;
+	if (WITH_REPORT) {
+		target->log.sink = &target_log_sink;
+		target->log.context = target;
+	}
 	dial_initialise(&target->dial, &(struct dial_options){
 					       .handlers = &target_dial_handlers,
 					       .context = target,
@@ -406,9 +412,11 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 					       .format = ADDRESS_FORMAT_ANY,
 					       .host = address,
 					       .port = port,
+					       .server = all->options->addresses.count == 1 ? "rping -s" : NULL,
+					       .transport = all->environment->transport,
 					       .wait_server = all->options->wait_server,
 				       });
-	target->pace.period = rate ? CLOCK_NS_PER_S / rate : all->options->interval;
+	target->pace.period = rate ? CLOCK_NS_PER_S / rate : EXTRA(all->options->interval);
 	target->state = (struct state){
 		.rows = target_states,
 		.loop = all->environment->loop,
@@ -483,7 +491,7 @@ static const struct figure target_figures[] = {
 	FIGURE(COUNT, "answered", struct target, record.counts.answered.count, .flags = FIGURE_ONLY_TEXT),
 	FIGURE(COUNT, "lost", struct target, record.counts.lost, .flags = FIGURE_ONLY_TEXT),
 	FIGURES_OF_ROWS("pings", struct target, record.counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
-	FIGURE(SAMPLES, "round_trip", struct target, record.round_trip),
+	FIGURE(SAMPLES, "round_trip", struct target, record.round_trip, .flags = FIGURE_NOT_JSON),
 	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .flags = FIGURE_NOT_TEXT),
 	FIGURE(FLAG, "failed", struct target, failed, .flags = FIGURE_NOT_TEXT),
 	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .flags = FIGURE_NOT_TEXT),
@@ -498,6 +506,8 @@ void target_report(struct target *target, const char *index, struct report *repo
 	target->name = target_name(target);
 	target->record.counts.size = target->size;
 	figures_report(report, target_figures, target, NULL);
+	if (target->round_trips && report->format == &report_json)
+		report_histogram(report, "round_trip", target->round_trips);
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

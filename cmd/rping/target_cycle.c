@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/rping/target.h"
+#include "core/units.h"
 
 /* Send buffers of the control messages. Each advertisement is the same for every ping and written once. */
 enum {
@@ -62,7 +63,7 @@ static void start_ping(struct target *target)
 	now = clock_now();
 	pace_start(&target->pace, now);
 	if (is_measured(target)) {
-		if (WITH_EXTRAS && options->duration && !target->record.counts.sent)
+		if (EXTRA(options->duration) && !target->record.counts.sent)
 			loop_timer_start(target->state.loop, &target->duration, options->duration, duration_expired,
 					 target);
 		target->sent_at = now;
@@ -150,6 +151,18 @@ static void stream_ping(const struct target *target, int64_t round_trip, bool ve
 	environment_end_record(target->all->environment);
 }
 
+/* A line on the terminal, as ping's. */
+static void show_ping(const struct target *target, int64_t round_trip)
+{
+	char host[ADDRESS_TEXT_SIZE], time[UNITS_TEXT_SIZE];
+
+	if (WITH_EXTRAS && environment_shows_events(target->all->environment))
+		environment_print(
+			target->all->environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
+			target->all->several ? target_name(target) : address_host(&target->dial.address, host),
+			target->done, units_time(round_trip, time));
+}
+
 static void count(struct target *target, int64_t now, bool verified)
 {
 	int64_t round_trip = now - target->sent_at;
@@ -158,7 +171,10 @@ static void count(struct target *target, int64_t now, bool verified)
 		target->slot.to = pace_slot_end(&target->pace, now);
 		ping_answered(&target->record, &target->slot, round_trip, verified);
 		histogram_add(&target->all->figures.round_trip, round_trip);
+		if (target->round_trips)
+			histogram_add(target->round_trips, round_trip);
 		stream_ping(target, round_trip, verified);
+		show_ping(target, round_trip);
 	} else {
 		target->record.counts.warmup++;
 	}
@@ -168,7 +184,7 @@ static void count(struct target *target, int64_t now, bool verified)
 /* With several targets the label names the target; else the line has the form of the stock tool. */
 static void print_ping(const struct target *target)
 {
-	FILE *output = environment_output(target->all->environment);
+	FILE *output = target->all->environment->output;
 	char label[ADDRESS_TEXT_SIZE + 16];
 
 	snprintf(label, sizeof(label), "ping data%s%s", target->all->several ? ": " : "",

@@ -20,7 +20,7 @@ static const struct option options_table[] = {
 		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1")),
 	OPTION_FLAG_ROW('v', "verbose", struct selftest_options, verbose,
 			OPTION_HELP("Also print the output of the commands")),
-	TRANSPORT_OPTION(struct selftest_options, "RDMATEST_TRANSPORT, or verbs if a device is usable, or soft"),
+	TRANSPORT_OPTION(struct selftest_options, TRANSPORT_AUTOMATIC),
 	DEBUG_OPTION(struct selftest_options, 'd'),
 	OPTION_REST(spin_option_table),
 };
@@ -97,7 +97,7 @@ static void selftest_finish(struct selftest *selftest)
 
 	if (selftest->interrupted && done < PARTS) {
 		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " of %u parts", done, (unsigned)PARTS);
-		environment_note(environment, OUTCOME_FAILED);
+		environment_record_outcome(environment, OUTCOME_FAILED);
 	}
 	if (selftest->skipped)
 		snprintf(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
@@ -117,7 +117,7 @@ static void print_output(const struct selftest *selftest, const struct child_run
 	while (selftest->options->verbose && *line) {
 		size_t length = strcspn(line, "\n");
 
-		fprintf(environment_output(selftest->environment), "  %s| %.*s\n", role, (int)length, line);
+		fprintf(selftest->environment->output, "  %s| %.*s\n", role, (int)length, line);
 		line += length + (line[length] == '\n');
 	}
 }
@@ -145,13 +145,13 @@ static void part_ended(void *context)
 	struct selftest *selftest = context;
 	struct part *part = &selftest->part;
 	const struct child_run *run = part->row->server_verdict ? &part->server : &part->client;
-	FILE *output = environment_output(selftest->environment);
+	FILE *output = selftest->environment->output;
 	size_t length;
 	const char *verdict = child_run_verdict(run, &length);
 
 	print_output(selftest, &part->server, "server");
 	print_output(selftest, &part->client, "client");
-	environment_note(selftest->environment, part->outcome);
+	environment_record_outcome(selftest->environment, part->outcome);
 	if (part->outcome && selftest->interrupted) {
 		fprintf(output, "%s: ended early\n", selftest->part_name);
 	} else if (part->outcome) {
@@ -243,8 +243,8 @@ static void next_part(struct selftest *selftest)
 		}
 		selftest->skipped++;
 		record_verdict(selftest, "skip", reason);
-		fprintf(environment_output(selftest->environment), "%s: skipped: %s (%s, %s)\n", selftest->part_name,
-			reason, transport_name(selftest->environment->transport), selftest->testbed.domain.device);
+		fprintf(selftest->environment->output, "%s: skipped: %s (%s, %s)\n", selftest->part_name, reason,
+			transport_name(selftest->environment->transport), selftest->testbed.domain.device);
 	}
 	selftest_finish(selftest);
 }
@@ -260,7 +260,7 @@ static void probe_event(void *context, struct endpoint *probe, const struct endp
 	if (event->kind == EVENT_ADDRESS_RESOLVED) {
 		next_part(selftest);
 	} else {
-		environment_note(selftest->environment, event->outcome);
+		environment_record_outcome(selftest->environment, event->outcome);
 		selftest_finish(selftest);
 	}
 }
@@ -304,22 +304,20 @@ static void print_testbed(const struct environment *environment, const struct te
 
 	if (testbed->automatic && transport_opens_devices(transport))
 		reason = ": usable RDMA device found";
-	else if (testbed->automatic)
+	else if (WITH_VERBS && testbed->automatic)
 		reason = ": no usable RDMA device found (--transport verbs shows why)";
-	fprintf(environment_output(environment), "%s: testing transport %s at %s%s\n", environment->log.name, transport,
+	fprintf(environment->output, "%s: testing transport %s at %s%s\n", environment->log.name, transport,
 		address_host(&testbed->address, host), reason);
 }
 
 static enum outcome selftest_start(struct environment *environment, const void *options, void **state)
 {
-	struct selftest *selftest = calloc(1, sizeof(*selftest));
+	struct selftest *selftest = environment_allocate(environment, 1, sizeof(*selftest));
 	enum outcome outcome;
 
 	*state = NULL;
-	if (!selftest) {
-		log_error(&environment->log, NULL, "out of memory");
+	if (!selftest)
 		return OUTCOME_INTERNAL;
-	}
 	selftest->environment = environment;
 	selftest->options = options;
 	selftest->target = selftest->options->address;
@@ -330,7 +328,7 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	if (!outcome) {
 		print_testbed(environment, &selftest->testbed);
 		outcome = find_device(selftest);
-		environment_note(environment, outcome);
+		environment_record_outcome(environment, outcome);
 		if (outcome)
 			selftest_finish(selftest);
 	}
@@ -392,7 +390,7 @@ static void selftest_stop(void *state)
 const struct command selftest_command = {
 	.name = "selftest",
 	.summary = "does it work here? each test, its server and client in one process",
-	.synopsis = "[-a ADDRESS] [-vd] [--transport verbs|soft]\n",
+	.synopsis = "[-a ADDRESS] [-vd] [--transport " TRANSPORT_NAMES "]\n",
 	.options = options_table,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,

@@ -120,8 +120,6 @@ static void dial_over(void *context, enum outcome outcome)
 
 	dial_give_up(&run->dial);
 	ucmatose_connection_fail(&run->connections[0], outcome);
-	if (run->dial.absent && run->options->port_space == PORT_SPACE_IB && !run->options->wait_server)
-		log_hint(&run->environment->log, "the server needs -P ib too");
 }
 
 void ucmatose_client_start(struct ucmatose *run)
@@ -129,21 +127,24 @@ void ucmatose_client_start(struct ucmatose *run)
 	static const struct dial_handlers handlers = {
 		.resolved = server_resolved,
 		.connect = connect_first,
-		.paused = paused,
-		.resumed = resumed,
+		.paused = EXTRA(paused),
+		.resumed = EXTRA(resumed),
 		.failed = dial_over,
 	};
 
-	dial_initialise(&run->dial, &(struct dial_options){
-					    .handlers = &handlers,
-					    .context = run,
-					    .loop = run->environment->loop,
-					    .log = &run->environment->log,
-					    .common = &run->options->common,
-					    .format = (enum address_format)run->options->format,
-					    .host = run->options->server,
-					    .port = (uint16_t)run->options->port,
-					    .wait_server = run->options->wait_server,
-				    });
+	dial_initialise(&run->dial,
+			&(struct dial_options){
+				.handlers = &handlers,
+				.context = run,
+				.loop = run->environment->loop,
+				.log = &run->environment->log,
+				.common = &run->options->common,
+				.format = (enum address_format)run->options->format,
+				.host = run->options->server,
+				.port = (uint16_t)run->options->port,
+				.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
+				.transport = run->environment->transport,
+				.wait_server = run->options->wait_server,
+			});
 	dial_resolve(&run->dial, run->source.family);
 }

@@ -64,7 +64,8 @@ static void count_state(struct ucmatose *run, enum connection_state state)
 
 void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
 {
-	connection->step_began = clock_now();
+	if (WITH_REPORT)
+		connection->step_began = clock_now();
 }
 
 static void end_step(struct ucmatose_connection *connection, enum step step)
@@ -72,8 +73,10 @@ static void end_step(struct ucmatose_connection *connection, enum step step)
 	struct ucmatose *run = connection->run;
 	int64_t began = connection->step_began;
 
+	if (!WITH_REPORT)
+		return;
 	ucmatose_connection_begin_step(connection);
-	if (connection->index >= run->options->warmup)
+	if (connection->index >= EXTRA(run->options->warmup))
 		histogram_add(&run->figures.steps[step], connection->step_began - began);
 }
 
@@ -114,7 +117,7 @@ static void drop_endpoint(struct ucmatose_connection *connection)
 
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome)
 {
-	environment_note(connection->run->environment, outcome);
+	environment_record_outcome(connection->run->environment, outcome);
 	ucmatose_connection_enter(connection, CONNECTION_FAILED);
 	drop_endpoint(connection);
 }
@@ -170,7 +173,7 @@ bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struc
 	    (!run->messages || hello->capacity == run->options->size))
 		return true;
 	run->mismatched = true;
-	environment_note(run->environment, OUTCOME_FAILED);
+	environment_record_outcome(run->environment, OUTCOME_FAILED);
 	log_error(&run->environment->log, object,
 		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
 		  ", this end with -c %" PRIu32 " -C %" PRIu64 " -S %" PRId64,
@@ -218,7 +221,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 	struct hello hello;
 
 	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
-	if (!run->figures.activities[ACTIVITY_CONNECTING].count)
+	if (WITH_REPORT && !run->figures.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->figures.path);
 	if (!connection->index)
 		dial_stop(&run->dial);

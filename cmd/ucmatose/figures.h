@@ -43,6 +43,8 @@ struct ucmatose_figures {
 	const char *target;
 	char source[ADDRESS_TEXT_SIZE]; /* the text of target, if it was not given as one */
 	struct path path;		/* of the first connection established */
+	char of_asked[48];		/* "230/1000" */
+	const char *connected;		/* that text */
 	uint64_t asked;
 	uint64_t warmup;
 	uint64_t failed;
@@ -55,7 +57,7 @@ struct ucmatose_figures {
 
 /* Starts an activity; ignored if it has started. */
 void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now);
-/* The first connection is tried or retried: discards the times of earlier tries. */
+/* The first connection begins an attempt: discards the times of earlier attempts. */
 void ucmatose_figures_try(struct ucmatose *run, int64_t now);
 /* Restarts the time of an activity that has started and has counted nothing yet. */
 void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now);

@@ -108,7 +108,7 @@ static void fail_missing(struct ucmatose *run, double seconds)
 		log_error(&run->environment->log, NULL,
 			  "received only %" PRIu32 " of %" PRIu32 " connection requests, and no more for %g s",
 			  requested, run->wanted, seconds);
-	environment_note(run->environment, OUTCOME_FAILED);
+	environment_record_outcome(run->environment, OUTCOME_FAILED);
 	run->no_more_connections = true;
 }
 
@@ -234,7 +234,7 @@ static void start_closing(void *context)
 	run->phase = UCMATOSE_CLOSING;
 	ucmatose_progressed(run);
 	if (run->options->migrate && connections_alive(run))
-		environment_note(run->environment, migrate(run));
+		environment_record_outcome(run->environment, migrate(run));
 	disconnect_all(run);
 	ucmatose_advance(run);
 }
@@ -348,7 +348,7 @@ static void ucmatose_finish(struct ucmatose *run)
 
 void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome)
 {
-	environment_note(run->environment, outcome);
+	environment_record_outcome(run->environment, outcome);
 	ucmatose_finish(run);
 }
 
@@ -389,7 +389,7 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 
 	if (run->phase == UCMATOSE_ENDED)
 		return;
-	environment_note(run->environment, OUTCOME_FAILED);
+	environment_record_outcome(run->environment, OUTCOME_FAILED);
 	run->interruption = reason;
 	run->phase = UCMATOSE_INTERRUPTED;
 	run->no_more_connections = true;

@@ -29,7 +29,7 @@ static void idle_timeout_expired(void *context)
 
 	log_error(&run->environment->log, NULL, "no client came for %g s (--idle-timeout)",
 		  units_seconds(run->options->idle_timeout));
-	environment_note(run->environment, OUTCOME_FAILED);
+	environment_record_outcome(run->environment, OUTCOME_FAILED);
 	run->no_more_connections = true;
 	ucmatose_advance(run);
 }
@@ -156,7 +156,7 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 	} else if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run)) {
 		request_failed(run, event->outcome);
 	} else if (event->kind == EVENT_FAILED) {
-		environment_note(run->environment, event->outcome);
+		environment_record_outcome(run->environment, event->outcome);
 		run->no_more_connections = true;
 	}
 	ucmatose_advance(run);

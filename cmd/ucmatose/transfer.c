@@ -113,15 +113,20 @@ static enum outcome assign_memory(struct ucmatose_connection *connection)
 	return OUTCOME_OK;
 }
 
+/* The offset of a message from receive_offset or send_offset: both areas are rings of as many slots. */
+static size_t slot_offset(const struct ucmatose_connection *connection, uint64_t number)
+{
+	return (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
+}
+
 static size_t receive_slot(const struct ucmatose_connection *connection, uint64_t number)
 {
-	return connection->receive_offset +
-	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
+	return connection->receive_offset + slot_offset(connection, number);
 }
 
 static size_t send_slot(const struct ucmatose_connection *connection, uint64_t number)
 {
-	return connection->send_offset - connection->receive_offset + receive_slot(connection, number);
+	return connection->send_offset + slot_offset(connection, number);
 }
 
 static bool is_iwarp(const struct ucmatose_connection *connection)

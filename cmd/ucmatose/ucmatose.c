@@ -62,8 +62,8 @@ static const struct option options_table[] = {
 #if WITH_EXTRAS
 	ROW(OPTION_INTEGER, 0, "warmup", warmup, "N", "0 to 65535", "0",
 	    OPTION_HELP("Exclude the first N connections from the step times")),
-#endif
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
+#endif
 	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: exit if no client connects in this time"),
 	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),
 	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
@@ -98,14 +98,14 @@ static bool check_address(const struct environment *environment, int64_t format,
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
-	bool has_interface = options->common.path.interface;
+	bool has_interface = EXTRA(options->common.path.interface);
 	struct address server, source;
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--interface", "not with -f gid: a GID belongs to a device");
 		return OUTCOME_USAGE;
 	}
-	if (options->common.path.pkey != PATH_UNSET && options->format != ADDRESS_FORMAT_GID) {
+	if (WITH_EXTRAS && options->common.path.pkey != PATH_UNSET && options->format != ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--pkey",
 			  "only with -f gid: an IP address has the partition of its interface");
 		return OUTCOME_USAGE;
@@ -152,7 +152,7 @@ static enum address_family any_family(const struct ucmatose_options *options)
 	case ADDRESS_FORMAT_IP6:
 		return ADDRESS_IP6;
 	default:
-		return options->common.family.ip6 ? ADDRESS_IP6 : ADDRESS_IP4;
+		return EXTRA(options->common.family.ip6) ? ADDRESS_IP6 : ADDRESS_IP4;
 	}
 }
 

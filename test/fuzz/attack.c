@@ -313,8 +313,7 @@ static void fill_request(struct input *input, struct mad *mad, const struct soft
 
 static void fill_other(struct input *input, struct mad *mad, const struct soft_cm_id *cm_id, const uint8_t *information)
 {
-	static const uint8_t reasons[] = { MAD_REASON_TIMEOUT, MAD_REASON_STALE, MAD_REASON_MTU, MAD_REASON_CONSUMER,
-					   255 };
+	static const uint8_t reasons[] = { REJECTED_TIMEOUT, REJECTED_STALE, REJECTED_MTU, REJECTED_BY_CONSUMER, 255 };
 
 	switch (mad->kind) {
 	case MAD_REP:

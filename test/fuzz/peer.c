@@ -89,8 +89,8 @@ static void begin(struct scene *scene, const char *line)
 	    scene->command->check(&scene->environment, scene->options) ||
 	    transport_open("soft", NULL, &scene->environment.log, &scene->environment.transport))
 		violation("the command line does not work: %s", line);
-	environment_note(&scene->environment,
-			 scene->command->start(&scene->environment, scene->options, &scene->state));
+	environment_record_outcome(&scene->environment,
+				   scene->command->start(&scene->environment, scene->options, &scene->state));
 	if (!scene->state)
 		violation("the command does not start: %s", line);
 	network_run_due();

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "cmd/daemon.h"
@@ -153,6 +154,67 @@ static void pidfile_write_error_is_reported(void **state)
 	assert_int_equal(register_and_ready(&daemon), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --pidfile: /nowhere/pid: No such file or directory (2)\n");
 	daemon_end(&daemon);
+}
+
+/* Another process may have replaced the file, also by text that begins like what we wrote. */
+static void pidfile_of_other_process_is_kept(void **state)
+{
+	const struct daemon_options options = { .pidfile = pidfile };
+	static const char *const ends[] = { "x\n", "0\n", "\n1\n", "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct daemon daemon = { 0 };
+		char text[32];
+
+		assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+		assert_int_equal(register_and_ready(&daemon), OUTCOME_OK);
+		snprintf(text, sizeof(text), "%ld%s", (long)getpid(), ends[i]);
+		write_file(text);
+		daemon_end(&daemon);
+		assert_int_equal(access(pidfile, F_OK), 0);
+		unlink(pidfile);
+	}
+}
+
+/* A FIFO in place of the file does not block the end. */
+static void pidfile_replaced_by_fifo_is_kept(void **state)
+{
+	const struct daemon_options options = { .pidfile = pidfile };
+	struct daemon daemon = { 0 };
+
+	(void)state;
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(register_and_ready(&daemon), OUTCOME_OK);
+	unlink(pidfile);
+	assert_int_equal(mkfifo(pidfile, 0600), 0);
+	alarm(10);
+	daemon_end(&daemon);
+	alarm(0);
+	assert_int_equal(access(pidfile, F_OK), 0);
+}
+
+/* Part of a pidfile, of a full disk, does not stay. */
+static void pidfile_that_cannot_be_written_is_removed(void **state)
+{
+	static const struct daemon_options options = { .pidfile = pidfile };
+	const struct rlimit no_space = { .rlim_cur = 0, .rlim_max = 0 };
+	pid_t caller = fork();
+
+	(void)state;
+	if (!caller) {
+		struct daemon daemon = { 0 };
+
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &no_space);
+		close(STDERR_FILENO);
+		daemon_begin(&daemon, &options, &tool_log);
+		daemon_register(&daemon);
+		daemon_end(&daemon);
+		_exit(0);
+	}
+	assert_int_equal(exit_status(caller), 0);
+	assert_int_equal(access(pidfile, F_OK), -1);
 }
 
 static void ready_fd_gets_one_line_and_is_closed(void **state)
@@ -340,6 +402,9 @@ int main(void)
 		cmocka_unit_test_teardown(pidfile_of_exited_process_is_replaced, remove_file),
 		cmocka_unit_test_teardown(file_without_process_id_is_rejected, remove_file),
 		cmocka_unit_test(pidfile_write_error_is_reported),
+		cmocka_unit_test_teardown(pidfile_of_other_process_is_kept, remove_file),
+		cmocka_unit_test_teardown(pidfile_replaced_by_fifo_is_kept, remove_file),
+		cmocka_unit_test_teardown(pidfile_that_cannot_be_written_is_removed, remove_file),
 		cmocka_unit_test(ready_fd_gets_one_line_and_is_closed),
 		cmocka_unit_test(closed_ready_fd_is_rejected),
 		cmocka_unit_test(ready_fd_with_cloexec_is_rejected),

@@ -32,6 +32,9 @@ static int64_t timer_speedup = 1;
 /* Signals that start_and_raise() sends to its own process. */
 static int raised[2];
 
+/* Seconds of an alarm(2) that is running when the program begins; 0: none. */
+static unsigned alarm_of_caller;
+
 /* RLIMIT_NOFILE of the commands; 0: unchanged. */
 static rlim_t descriptors_max;
 
@@ -59,7 +62,10 @@ struct state {
 	struct loop_timer work;
 	struct figures_of_run {
 		struct rate rate;
+		uint64_t late;
 	} figures, before;
+	int64_t beyond; /* the end of the day */
+	uint64_t counts_late;
 };
 
 static const struct verdict no_figures = { .device = NULL };
@@ -183,7 +189,7 @@ static enum outcome start_and_fail(struct environment *environment, const void *
 {
 	(void)options;
 	*context = NULL;
-	environment_note(environment, OUTCOME_NO_CONNECTION);
+	environment_record_outcome(environment, OUTCOME_NO_CONNECTION);
 	return OUTCOME_INTERNAL;
 }
 
@@ -346,7 +352,7 @@ static void block_in_shutdown(void *context, enum interruption reason)
 }
 
 struct result {
-	int status; /* exit code, or -1 */
+	int status; /* exit code, or the signal as a negative number */
 	char out[4096];
 	char err[4096];
 };
@@ -385,6 +391,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 		for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 			argv[argc++] = word;
 		signal(SIGPIPE, SIG_IGN); /* as main() does */
+		alarm(alarm_of_caller);
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
 		close(out[0]);
@@ -425,7 +432,7 @@ static void finish(struct child *child, struct result *result)
 	read_until(child->err, result->err, sizeof(result->err), NULL);
 	close(child->err);
 	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-	result->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	result->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 static void expect(const struct command *row, const char *arguments, int status, const char *out, const char *err)
@@ -668,6 +675,18 @@ static void signal_during_clean_up(void **state)
 	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
+/* An alarm(2) of the caller outlasts execve(2). */
+static void watchdog_keeps_the_alarm_of_the_caller(void **state)
+{
+	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
+
+	(void)state;
+	alarm_of_caller = 1;
+	raised[0] = SIGTERM;
+	expect(&raises, "--deadline 1h --timeout 20s", -SIGALRM, "open\nstart\nsignal\n", "");
+	alarm_of_caller = 0;
+}
+
 /* With a verdict, where lines are wanted. */
 static void watchdog_ends_run_while_call_blocks(void **state)
 {
@@ -727,7 +746,7 @@ static void stop_and_fail(void *context)
 	struct state *state = context;
 
 	log_failure(&state->environment->log, &(struct failure){ .phase = "leaving", .code = 5 }, "refused");
-	environment_note(state->environment, OUTCOME_NO_CONNECTION);
+	environment_record_outcome(state->environment, OUTCOME_NO_CONNECTION);
 	stop(context);
 }
 
@@ -875,8 +894,9 @@ static void intervals_do_not_overlap(void **state)
 
 	(void)state;
 	finish(&child, &result);
-	for (const char *line = strstr(result.out, "tool: 0."); line; line = strstr(line + 1, "tool: 0.")) {
-		assert_int_equal(sscanf(line, "tool: %lf s to %lf s", &from, &to), 2);
+	assert_non_null(strstr(result.out, "\n    seconds"));
+	for (const char *line = strstr(result.out, "\n 0."); line; line = strstr(line + 1, "\n 0.")) {
+		assert_int_equal(sscanf(line, " %lf-%lf ", &from, &to), 2);
 		assert_true(from >= before);
 		before = to;
 		count++;
@@ -885,6 +905,7 @@ static void intervals_do_not_overlap(void **state)
 }
 
 static const struct figure rate_figures[] = {
+	FIGURE(COUNT, "late", struct figures_of_run, late),
 	FIGURE(RATE, "rate", struct figures_of_run, rate),
 	FIGURES_END,
 };
@@ -897,41 +918,85 @@ static struct figures report_rate_only(void *context)
 	return (struct figures){ rate_figures, &state->figures, &state->before, sizeof(state->before) };
 }
 
+static void count_and_finish(void *context)
+{
+	struct state *state = context;
+
+	state->figures.late = state->counts_late;
+	finish_with_summary(state);
+}
+
 static void pass_a_day(void *context)
 {
 	struct state *state = context;
 
-	fake_clock_pass(86400 * CLOCK_NS_PER_S);
-	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, finish_with_summary, state);
+	fake_clock_pass(86400 * CLOCK_NS_PER_S + state->beyond);
+	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, count_and_finish, state);
+}
+
+static enum outcome start_a_day(struct environment *environment, void **context, int64_t beyond, uint64_t counts_late)
+{
+	struct state *state = make_state(environment, context);
+
+	state->beyond = beyond;
+	state->counts_late = counts_late;
+	loop_timer_start(environment->loop, &state->timer, 0, pass_a_day, state);
+	return OUTCOME_OK;
+}
+
+static enum outcome start_and_finish_in_time(struct environment *environment, const void *options, void **context)
+{
+	(void)options;
+	return start_a_day(environment, context, 0, 1);
 }
 
 static enum outcome start_and_finish_after_interval(struct environment *environment, const void *options,
 						    void **context)
 {
-	struct state *state = make_state(environment, context);
-
 	(void)options;
-	loop_timer_start(environment->loop, &state->timer, 0, pass_a_day, state);
-	return OUTCOME_OK;
+	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 1);
+}
+
+static enum outcome start_and_finish_idle(struct environment *environment, const void *options, void **context)
+{
+	(void)options;
+	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 0);
+}
+
+/* The rows of a day, with the header. */
+static void assert_rows(enum outcome (*start)(struct environment *environment, const void *options, void **context),
+			const char *rows)
+{
+	const struct command row = { .start = start, .figures = report_rate_only };
+	struct child child = spawn(&row, "--interval-report 24h");
+	struct result result = { 0 };
+	char expected[512];
+
+	finish(&child, &result);
+	snprintf(expected, sizeof(expected), "start\n    seconds    late      rate\n%stool: summary of ", rows);
+	if (!strstr(result.out, expected))
+		fail_msg("%s is not in: %s", expected, result.out);
+	/* The summary has a rate. */
+	assert_non_null(strstr(result.out, "  rate: 5/s\n"));
 }
 
 static void very_short_last_interval_has_no_rate(void **state)
 {
-	const struct command row = { .start = start_and_finish_after_interval, .figures = report_rate_only };
-	struct child child = spawn(&row, "--interval-report 24h");
-	struct result result = { 0 };
-	const char *first, *last;
-
 	(void)state;
-	finish(&child, &result);
-	first = strstr(result.out, "tool: 0.00 s to 86400.0");
-	assert_non_null(first);
-	assert_memory_equal(strstr(first, " s: ") + 4, "rate 5/s\n", 9);
-	last = strstr(first + 1, "tool: 86400.");
-	assert_non_null(last);
-	assert_int_equal(strncmp(strstr(last, " s: ") + 4, "\n", 1), 0);
-	/* The summary has a rate. */
-	assert_non_null(strstr(last, "  rate: 5/s\n"));
+	assert_rows(start_and_finish_after_interval, "  0.0-86400.1      0       5/s\n"
+						     "86400.1-86400.1      1         -\n");
+}
+
+static void moment_after_the_last_interval_is_part_of_it(void **state)
+{
+	(void)state;
+	assert_rows(start_and_finish_in_time, "  0.0-86400.0      1       5/s\n");
+}
+
+static void rest_in_which_nothing_counts_has_no_row(void **state)
+{
+	(void)state;
+	assert_rows(start_and_finish_idle, "  0.0-86400.1      0       5/s\n");
 }
 
 static char folder[] = "/tmp/run.XXXXXX";
@@ -999,6 +1064,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(second_signal_while_shutdown_blocks, speed_up_timers, restore_timers),
 		cmocka_unit_test_setup_teardown(second_signal_while_run_blocks, speed_up_timers, restore_timers),
 		cmocka_unit_test_setup_teardown(signal_during_clean_up, speed_up_timers, restore_timers),
+		cmocka_unit_test_setup_teardown(watchdog_keeps_the_alarm_of_the_caller, speed_up_timers,
+						restore_timers),
 		cmocka_unit_test_setup_teardown(watchdog_ends_run_while_call_blocks, speed_up_timers, restore_timers),
 		cmocka_unit_test_setup_teardown(fatal_exit_prints_json_summary, speed_up_timers, restore_timers),
 		cmocka_unit_test(summary_has_exit_code),
@@ -1008,6 +1075,8 @@ int main(void)
 		cmocka_unit_test(verdict_without_figures_is_last_line),
 		cmocka_unit_test(intervals_do_not_overlap),
 		cmocka_unit_test(very_short_last_interval_has_no_rate),
+		cmocka_unit_test(moment_after_the_last_interval_is_part_of_it),
+		cmocka_unit_test(rest_in_which_nothing_counts_has_no_row),
 		cmocka_unit_test(intervals_end_when_prometheus_file_fails),
 	};
 

@@ -13,6 +13,7 @@ struct sample {
 	const char *nothing;
 	uint64_t sent;
 	uint64_t failed;
+	uint64_t warmup;
 	uint64_t size;
 	int64_t time;
 	int64_t unknown;
@@ -31,6 +32,7 @@ static const struct figure inner_rows[] = {
 };
 
 static const struct figure rate_rows[] = {
+	ROW(COUNT, "warmup", warmup, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON),
 	ROW(RATE, "rate", rate),
 	ROW(RATE, "whole", rate, .flags = FIGURE_WHOLE),
 	ROW(BANDWIDTH, "bytes", rate),
@@ -57,7 +59,7 @@ static const struct figure rows[] = {
 	ROW(COUNT, "sent", sent),
 	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
 	ROW(GAUGE, "size", size),
-	ROW(TIME, "time", time, .flags = FIGURE_NOT_LINE),
+	ROW(TIME, "time", time, .flags = FIGURE_NOT_TABLE),
 	ROW(TIME, "unknown", unknown),
 	ROW(FLAG, "good", good, .flags = FIGURE_ONLY_TEXT),
 	FIGURES_OF_ROWS("inner", struct sample, inner, inner_rows),
@@ -110,8 +112,8 @@ static void totals(void **state)
 		    "\"unknown_ns\":null,\"inner\":{\"lost\":4},\"rate_per_second\":3.000,\"whole_per_second\":3.000,"
 		    "\"bytes_per_second\":30.000,\"samples\":{\"min_ns\":2,\"avg_ns\":3,\"max_ns\":4},"
 		    "\"object\":{\"word\":\"client\"},\"list\":[{\"lost\":4},{\"lost\":4}]}\n");
-	assert_text(&report_line, rows, &filled, NULL,
-		    "sent 7; size 3; good yes; inner: lost 4; rate 3/s; whole 3/s; bytes 30 B/s");
+	assert_text(&report_table, rows, &filled, NULL,
+		    "      7      3         -   yes      4       3/s       3/s      30 B/s\n");
 	assert_text(&report_block, rows, &filled, NULL,
 		    "  sent: 7\n  size: 3\n  time: 5 ns\n  good: yes\n  inner: lost 4\n  rate: 3/s\n  whole: 3/s\n"
 		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
@@ -136,6 +138,22 @@ static void intervals(void **state)
 	sample.rate.goes_on = true;
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S,
 			     "\"rate_per_second\":0.400,\"whole_per_second\":0.200,\"bytes_per_second\":4.000,");
+}
+
+/* A gauge counts nothing. */
+static void counts_that_increase(void **state)
+{
+	struct sample sample = filled, before = filled;
+
+	(void)state;
+	before.size = 9;
+	before.sent = 8;
+	assert_false(figures_increased(rows, &sample, &before));
+	sample.failed++;
+	assert_true(figures_increased(rows, &sample, &before));
+	before = sample;
+	sample.warmup++;
+	assert_true(figures_increased(rows, &sample, &before));
 }
 
 /* Of a histogram, the samples of the interval alone. */
@@ -166,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals),
 		cmocka_unit_test(intervals),
+		cmocka_unit_test(counts_that_increase),
 		cmocka_unit_test(histogram_of_an_interval),
 	};
 

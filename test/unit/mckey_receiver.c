@@ -474,7 +474,7 @@ static void figures_are_those_of_the_windows(void **state)
 
 	(void)state;
 	receive_all(bench, 0, 17, 1, 0, 3, 10);
-	figures_copy(figures_update(&bench->run));
+	figures_copy(mckey_figures_update(&bench->run));
 	receive_all(bench, 0, 17, 1, 5, 7, 10);
 	receive_all(bench, 0, 17, 1, 2, 3, 10);
 	receive_all(bench, 0, 17, 1, 4, 5, 10);
@@ -486,7 +486,7 @@ static void figures_are_those_of_the_windows(void **state)
 		};
 
 		bench->run.ended = i == 2;
-		assert_reports_since(figures_update(&bench->run), i == 1 ? &bench->run.before : NULL, clock_now(),
+		assert_reports_since(mckey_figures_update(&bench->run), i == 1 ? &bench->run.before : NULL, clock_now(),
 				     figures[i]);
 	}
 	bench_end(bench, OUTCOME_FAILED);
@@ -500,7 +500,7 @@ static bool reports(struct bench *bench, int64_t lasted, const char *figures)
 	char *text;
 
 	bench->run.traffic_began = bench->run.traffic_ended - lasted;
-	text = report_text_since(figures_update(&bench->run), NULL, 0);
+	text = report_text_since(mckey_figures_update(&bench->run), NULL, 0);
 	found = strstr(text, figures);
 	free(text);
 	return found;

@@ -466,6 +466,7 @@ static void failed_target_does_not_affect_others(void **state)
 	struct endpoint *good;
 
 	fake->options.count = 1;
+	fake->options.common.reporting.json = true;
 	start_two_targets(fake);
 	endpoint_fail(&fake->endpoints[0]->base, OUTCOME_NO_CONNECTION);
 	good = connect_endpoint(fake, &fake->endpoints[1]->base, NULL);
@@ -475,6 +476,9 @@ static void failed_target_does_not_affect_others(void **state)
 	assert_reports(fake, "{\"target\":\"10.0.0.3:7174\",\"pings\":{\"size\":32,\"warmup\":0,\"sent\":1");
 	assert_int_equal(reported_times(fake, "\"verdict\":\"fail\""), 1);
 	assert_int_equal(reported_times(fake, "\"verdict\":\"pass\""), 1);
+	/* Each has percentiles of its own. */
+	assert_int_equal(reported_times(fake, "\"error\":null,\"round_trip\":{\"count\":1,"), 1);
+	assert_int_equal(reported_times(fake, "\"round_trip\":{\"count\":0,"), 1);
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "");
 }
 

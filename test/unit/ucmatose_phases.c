@@ -1247,7 +1247,7 @@ static void errors_of_others_are_not_kept_back(void **state)
 }
 
 /* Where nobody listens with -P ib, somebody may do so with -P tcp. */
-static void hint_at_the_port_space(void **state)
+static void hint_at_the_server(void **state)
 {
 	static const char failed[] = "ucmatose: 10.0.0.1:7471: it failed\n";
 	static const struct {
@@ -1257,12 +1257,16 @@ static void hint_at_the_port_space(void **state)
 		const char *errors;
 	} rows[] = {
 		{ PORT_SPACE_IB, 0, ERROR_NO_LISTENER,
-		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: the server needs -P ib too\n" },
+		  "ucmatose: 10.0.0.1:7471: it failed\n"
+		  "ucmatose: hint: run there: rdmatest ucmatose -P ib -p 7471 --transport fake\n" },
 		{ PORT_SPACE_IB, 0, ERROR_OTHER, failed },
 		{ PORT_SPACE_IB, 1, ERROR_NO_REPLY,
 		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: no server within 1e-09 s "
 		  "(--wait-server)\n" },
-		{ PORT_SPACE_TCP, 0, ERROR_NO_LISTENER, failed },
+		{ PORT_SPACE_TCP, 0, ERROR_NO_LISTENER,
+		  "ucmatose: 10.0.0.1:7471: it failed\n"
+		  "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n" },
+		{ PORT_SPACE_TCP, 0, ERROR_NO_REPLY, failed },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -1282,7 +1286,7 @@ static void hint_at_the_port_space(void **state)
 	}
 }
 
-static void no_hint_at_the_port_space_once_connected(void **state)
+static void no_hint_at_the_server_once_connected(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1431,7 +1435,8 @@ static void client_ends_after_its_last_address(void **state)
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
 		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
-		    "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n");
+		    "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n"
+		    "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n");
 }
 
 static void client_begins_with_the_first_address_again(void **state)
@@ -1463,7 +1468,9 @@ static void client_that_cannot_ask_again_ends(void **state)
 	absent(endpoint_of(fake, 0));
 	fake->next.resolve = OUTCOME_NO_DEVICE;
 	run_for(fake, 101 * MS);
-	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n");
+	assert_over(fake, OUTCOME_NO_DEVICE,
+		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
+		    "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n");
 }
 
 /* The address that took the first connection takes the others. */
@@ -1861,8 +1868,8 @@ int main(void)
 		TEST(client_is_told_of_other_options),
 		TEST(client_is_told_of_a_refusal),
 		TEST(errors_of_others_are_not_kept_back),
-		TEST(hint_at_the_port_space),
-		TEST(no_hint_at_the_port_space_once_connected),
+		TEST(hint_at_the_server),
+		TEST(no_hint_at_the_server_once_connected),
 		TEST(errors_of_an_established_connection_are_reported_at_once),
 		TEST(client_waits_for_its_server),
 		TEST(client_waits_as_long_as_it_was_told),

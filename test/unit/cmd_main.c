@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=output_finish */
+/* The end of the program, after command_run() has returned. */
+#include "test/unit/unit.h"
+
+#include <sys/wait.h>
+
+#include "cmd/signals.h"
+#include "core/log.h"
+#include "core/outcome.h"
+
+int program_main(int argc, char **argv);
+enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome);
+
+#define main program_main
+#include "cmd/main.c"
+#undef main
+
+/* As the second of two signals does that arrive here. */
+enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
+{
+	(void)log;
+	(void)outcome;
+	fatal_exit(FATAL_INTERRUPTED, 0);
+}
+
+static void fatal_exit_has_the_name_until_the_process_ends(void **state)
+{
+	char program[] = "/usr/bin/rdmatest", command[] = "rping", option[] = "--version";
+	char *arguments[] = { program, command, option, NULL };
+	struct capture errors;
+	pid_t child;
+	int status;
+
+	(void)state;
+	fflush(stdout);
+	capture_begin(&errors);
+	child = fork();
+	if (!child) {
+		close(STDOUT_FILENO);
+		_exit(program_main(3, arguments));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_string_equal(capture_end(&errors), "rdmatest rping: second signal: terminated\n");
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERRUPTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fatal_exit_has_the_name_until_the_process_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

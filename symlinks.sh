@@ -9,7 +9,8 @@
 #   RDMATEST  the program to ask for the names (default the installed one), say one built for this host
 #   LIST      a file with the names, - for standard input, when no program can be asked
 #
-# A file that is not our link is never touched: install then makes no link at all and fails; remove leaves it.
+# A file that is not our link is never touched: install then makes no link at all and fails; remove leaves it. install
+# names programs of the same names in other folders.
 set -eu
 
 program=rdmatest
@@ -53,6 +54,24 @@ install_links() {
 	for name in $list; do
 		is_ours "$bin/$name" || ln -s "$program" "$bin/$name" || die "$bin/$name: cannot be made"
 	done
+	note_others
+}
+
+# Of two programs with one name the shell runs the one that PATH has first.
+note_others() {
+	others=
+	for name in $list; do
+		IFS=:
+		for folder in $PATH:/usr/bin; do
+			other=${DESTDIR:-}$folder/$name
+			[ -x "$other" ] && ! is_ours "$other" || continue
+			others="$others $other"
+			break
+		done
+		unset IFS
+	done
+	[ -z "$others" ] ||
+		echo "symlinks.sh: note: PATH decides between $bin and$others; make install LINKS=no makes no links" >&2
 }
 
 remove_links() {

@@ -8,6 +8,20 @@ function quoted(text)
 	return text
 }
 
+# Lines of 80 bytes at most, as mandoc's lint wants them.
+function wrapped(text,    line, count, words, place)
+{
+	count = split(text, words, " ")
+	for (place = 1; place <= count; place++) {
+		if (length(line words[place]) >= 80) {
+			print line
+			line = ""
+		}
+		line = line (line ? " " : "") words[place]
+	}
+	print line
+}
+
 function bold(text)
 {
 	return "\\fB" quoted(text) "\\fR"
@@ -17,5 +31,5 @@ BEGIN { FS = "\t" }
 $1 == "option" && $2 == command {
 	print ".TP"
 	print ($3 ? bold("-" $3 ",") " " : "") bold("--" $4) ($5 ? " \\fI" $5 "\\fR" : "")
-	print quoted($8) "."
+	wrapped(quoted($8) ".")
 }

@@ -25,13 +25,18 @@ guest_start() {
 	mkfifo "$folder/control.in" "$folder/control.out"
 	local counting=()
 	[ "$accelerator" != count ] || counting=(-icount 'shift=0,sleep=off' -smp 1)
-	initrd_for "$run_folder" "$overlay"
+	local emulator=(qemu-system-x86_64 -accel "$(qemu_accelerator)" -cpu max) console=ttyS0 kernel=kernel
+	if [ "$overlay$role" = arm64b ]; then
+		emulator=(qemu-system-aarch64 -accel 'tcg,thread=multi' -M virt -cpu cortex-a72) console=ttyAMA0 kernel=arm64.kernel
+		counting=()
+	fi
+	initrd_for "$run_folder" "$overlay" "$role"
 	# Should this shell be killed, the guest dies with it.
 	# shellcheck disable=SC2086 # LAB_QEMU is a list of words
-	setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults -accel "$(qemu_accelerator)" -cpu max \
+	setpriv --pdeathsig KILL "${emulator[@]}" -nodefaults \
 		-m "${LAB_MEMORY:-1024}" -smp "$processors" -display none -no-reboot \
-		-kernel "$run_folder/kernel" -initrd "$REPLY" \
-		-append "console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
+		-kernel "$run_folder/$kernel" -initrd "$REPLY" \
+		-append "console=$console quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
 		-serial "file:$folder/console" \
 		-device virtio-serial-pci \
 		-chardev "pipe,id=control,path=$folder/control" \

@@ -84,10 +84,10 @@ write_etc() {
 	HOSTS
 }
 
-# busybox everywhere a real tool is not: links, because tools may exec each other.
+# busybox everywhere a real tool is not: links, because tools may exec each other. link_busybox ROOT [EMULATOR]
 link_busybox() {
 	local root=$1 applet
-	for applet in $("$root/usr/bin/busybox" --list); do
+	for applet in $(${2-} "$root/usr/bin/busybox" --list); do
 		[ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"
 	done
 }
@@ -96,9 +96,9 @@ pack() {
 	(cd "$1" && find . | sort | pack_files)
 }
 
-# The lab's own programs have all in them, so that they run in the bare image as well.
+# The lab's own programs have all in them, so that they run in the bare image as well. add_own_program ROOT NAME [PREFIX]
 add_own_program() {
-	gcc -O2 -Wall -Wextra -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
+	"${3-}gcc" -O2 -Wall -Wextra -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
 }
 
 # Makes base.cpio and bare.cpio in $1 from the unpacked packages below $2.
@@ -129,15 +129,16 @@ make_image() {
 	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$root"
 }
 
-# The image in which there is no library, no interpreter of programs and no tool but busybox.
+# The image in which there is no library, no interpreter of programs and no tool but busybox: in the file $1. With the
+# prefix of its compiler and an emulator it is that of another processor.
 make_bare_image() {
-	local busybox=$2 root=$3
+	local busybox=$2 root=$3 prefix=${4-} emulator=${5-}
 	mkdir -p "$root"/{bin,usr/bin,dev,etc,proc,sys,tmp,run,root,lab,lib}
 	cp "$busybox" "$root/usr/bin/busybox"
-	link_busybox "$root"
+	link_busybox "$root" "$emulator"
 	ln -s ../usr/bin/sh "$root/bin/sh"
-	add_own_program "$root" launch
-	add_own_program "$root" add_rxe
+	add_own_program "$root" launch "$prefix"
+	add_own_program "$root" add_rxe "$prefix"
 	pack "$root" >"$1"
 	rm -rf "$root"
 }

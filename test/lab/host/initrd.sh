@@ -20,6 +20,11 @@ add_program_libraries() {
 take_artefacts() {
 	ln "$artefacts"/kernel/{kernel,modules.cpio} "$artefacts"/image/{base,bare}.cpio "$1/"
 	[ ! -e "$artefacts/valgrind" ] || ln "$artefacts/valgrind/valgrind.cpio" "$1/"
+	local name
+	[[ " ${overlays[*]-} " = *' arm64 '* ]] || return 0
+	for name in kernel modules.cpio bare.cpio; do
+		ln "$artefacts/arm64/$name" "$1/arm64.$name"
+	done
 }
 
 # add_lab ROOT: the lab's own files and the scenarios.
@@ -30,8 +35,8 @@ add_lab() {
 	mv "$root/lab/init" "$root/init"
 	mv "$root/lab/run-scenario" "$root/usr/bin/run-scenario"
 	ln -s /usr/bin/run-scenario "$root/lab/run-scenario"
-	# A part of a scenario may be a link to a document.
-	cp -rL "$scenario_dir" "$root/scenarios"
+	cp -r "$scenario_dir" "$root/scenarios"
+	cp "$lab_dir/../../docs/recipes.md" "$root"
 }
 
 # add_program ROOT PROGRAM: with its links.
@@ -67,19 +72,41 @@ make_run_archive() {
 	cp "$lab_dir/../hardware/run" "$root/opt/rdmatest/bin/hardware"
 	pack_run "$root" "$work/run.cpio"
 
-	program=${RDMATEST_STATIC:-${program%/*}/static/rdmatest}
-	add_lab "$root"
-	[ ! -x "$program" ] || add_program "$root" "$program"
-	pack_run "$root" "$work/run-bare.cpio"
+	make_bare_run_archive "$work/run-bare.cpio" "${RDMATEST_STATIC:-${program%/*}/static/rdmatest}" "$root"
+	if [ -e "$work/arm64.kernel" ]; then
+		build_arm64
+		make_bare_run_archive "$work/arm64.run.cpio" "$REPLY" "$root"
+	fi
 }
 
-# The initramfs for overlay $2 ("none", a name, or "bare", which has no base) in $1; made once a run.
+# make_bare_run_archive ARCHIVE PROGRAM ROOT
+make_bare_run_archive() {
+	add_lab "$3"
+	[ ! -x "$2" ] || add_program "$3" "$2"
+	pack_run "$3" "$1"
+}
+
+# The program of an arm64 host, as an image would have it, in REPLY.
+build_arm64() {
+	local settings folder=$artefacts/arm64.build
+	readarray -t settings < <("$lab_dir/../sysroot" -n arm64)
+	REPLY=$folder/static/rdmatest
+	(cd "$repo_dir" && BUILD=$folder test/build "${settings[@]}" CONFIG=cmd/small.config STATIC_PROVIDERS=rxe static) >&2 ||
+		complain "the arm64 program does not build"
+}
+
+# The initramfs for overlay $2 ("none", a name, or "bare", which has no base) and role $3 in $1; made once a run. With
+# "arm64" guest b is of that processor, and both are bare.
 initrd_for() {
-	local work=$1 overlay=$2 file=$1/initrd.$2 mine=$1/initrd.$2.$BASHPID
+	local work=$1 overlay=$2
+	[ "$overlay${3-}" = arm64b ] || overlay=${overlay/arm64/bare}
+	local file=$work/initrd.$overlay mine=$work/initrd.$overlay.$BASHPID
 	if [ ! -e "$file" ]; then
 		local parts=("$work"/{base,modules,run}.cpio)
 		if [ "$overlay" = bare ]; then
 			parts=("$work"/{bare,modules,run-bare}.cpio)
+		elif [ "$overlay" = arm64 ]; then
+			parts=("$work"/arm64.{bare,modules,run}.cpio)
 		elif [ "$overlay" != none ]; then
 			[ -e "$work/$overlay.cpio" ] || die "there is no overlay $overlay"
 			parts+=("$work/$overlay.cpio")

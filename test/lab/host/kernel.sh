@@ -3,9 +3,9 @@
 # Unpacks Debian's kernel for the guest and builds the siw (iWARP) module, which
 # Debian leaves out, against the same release.
 
-# The package behind the metapackage linux-image-amd64.
+# kernel_package ARCHITECTURE [OPTION...]: the package behind the metapackage, of apt-cache with these options.
 kernel_package() {
-	apt-cache depends linux-image-amd64 2>/dev/null |
+	apt-cache "${@:2}" depends "linux-image-$1" 2>/dev/null |
 		awk '!found && /Depends: linux-image-[0-9]/ { print $2; found = 1 }'
 }
 
@@ -105,5 +105,21 @@ make_kernel() {
 	build_siw "$work" "$release" "$modules"
 	# Without an entry for lib, which is a link in one of the images and a folder in the other.
 	(cd "$work/root" && find lib/modules | sort | pack_files) >"$target/modules.cpio"
+	rm -rf "$work"
+}
+
+# Makes kernel, modules.cpio and bare.cpio of another processor in $1: what a guest without a library boots.
+make_arm64() {
+	local target=$1 work=$1.work release
+	mkdir -p "$target" "$work"
+	apt_lists "$work/apt" deb arm64 >&2
+	release=$(kernel_package arm64 "${apt_apart[@]}")
+	apt_unpack "$work/image" download "$release" busybox-static >&2
+	release=${release#linux-image-}
+	link_merged "$work/image"
+	cp "$work/image/boot/vmlinuz-$release" "$target/kernel"
+	collect_modules "$work/image/lib/modules/$release" "$work/root/lib/modules"
+	(cd "$work/root" && find lib/modules | sort | pack_files) >"$target/modules.cpio"
+	make_bare_image "$target/bare.cpio" "$work/image/bin/busybox" "$target.root" aarch64-linux-gnu- qemu-aarch64-static
 	rm -rf "$work"
 }

@@ -4,6 +4,7 @@
 
 single_scenarios=()
 pair_scenarios=()
+left_out=()
 
 # scenario_header NAME KEY DEFAULT
 scenario_header() {
@@ -80,6 +81,20 @@ wanted_overlays() {
 		scenario_header "$name" overlay none
 		echo "$REPLY"
 	done | sort -u
+}
+
+# leave_out OVERLAY: those with two guests that want it are not run.
+leave_out() {
+	local name chosen=("${pair_scenarios[@]}")
+	pair_scenarios=()
+	for name in "${chosen[@]}"; do
+		scenario_header "$name" overlay none
+		if [ "$REPLY" = "$1" ]; then
+			left_out+=("$name")
+		else
+			pair_scenarios+=("$name")
+		fi
+	done
 }
 
 queue_write() {

@@ -179,6 +179,8 @@ setup: ## install what building and testing need, if it is missing
 
 setup-all: setup setup-cross setup-packaging setup-fuzz setup-debian
 	@test/libev $(BUILD)/libev
+	@for processor in amd64 arm64 armhf riscv64; do BUILD=$(BUILD) test/sysroot $$processor >/dev/null || exit; done
+	@BUILD=$(BUILD) test/lab/prepare arm64
 
 setup-fast:
 	@test/setup test/packages/build test/packages/check
@@ -193,7 +195,7 @@ setup-deb:
 	@test/setup test/packages/build test/packages/deb
 
 setup-packaging:
-	@test/setup test/packages/build test/packages/deb test/packages/lintian
+	@test/setup test/packages/build test/packages/deb test/packages/packaging
 
 setup-debian:
 	@test/setup test/packages/debian
@@ -218,7 +220,7 @@ compile_commands.json: ## the compiler's command line of each source, for clangd
 
 # ---- sizes and speed ----
 
-size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
+size: setup-cross ## the sizes of all builds next to the stock tools, as docs/size.md has them
 	@BUILD=$(BUILD) test/size/report
 
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol

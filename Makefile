@@ -19,7 +19,7 @@ WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, CSV, Prometheus, --histogram or --interval-report
 WITH_HELP ?= 1#         0: --help names the options, and does not explain them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
-WITH_EXTRAS ?= 1#       0: without the options that choose path, pace, polling, --daemon, --pidfile, --sandbox and --targets
+WITH_EXTRAS ?= 1#       0: without the options that choose path, pace and polling, --daemon, --pidfile, --sandbox, --targets, --wait-server and --max-clients
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
@@ -30,6 +30,7 @@ WERROR ?=#              1: a compiler warning is an error, as in .ci/run
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
+doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
 
 parts := VERBS SOFT REPORT HELP NAMES EXTRAS
 # CONFIG has the lines that Kconfig writes. They override the environment, and are checked before make reads them as its own.
@@ -88,9 +89,10 @@ WARNINGS += $(call known,-Wno-c23-extensions)
 small := -Oz -fno-optimize-sibling-calls -fno-caller-saves -fno-expensive-optimizations -fno-tree-forwprop \
 	 -malign-data=abi $(if $(STATIC),,-mcmodel=tiny)
 smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
-# Calls by way of the GOT, which full RELRO has filled before main(): -1,980 by gcc for x86, which alone knows
-# -malign-data=abi; +3,100 on aarch64, +1,500 by clang.
-smaller += $(if $(STATIC),,$(if $(filter -malign-data=abi,$(smaller)),-fno-plt))
+# By gcc for x86 alone, which knows -malign-data=abi: switches as comparisons, -140 to -220 (+110 on aarch64), and calls by
+# way of the GOT, which full RELRO has filled before main(), -1,980 (+3,100 on aarch64, +1,500 by clang).
+x86 := $(filter -malign-data=abi,$(smaller))
+smaller += $(if $(x86),-fno-jump-tables $(if $(STATIC),,-fno-plt))
 # Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects are complete without it, for the tests, and for an ar
 # that does not know it.
 ifeq ($(strip $(LTO))$(SANITIZE),1)
@@ -98,7 +100,7 @@ whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
 endif
 # Unwind tables: without them 50 KB less on aarch64. gdb has those of -g.
 code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' \
+compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
 	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
 	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
@@ -154,6 +156,7 @@ all: $(BUILD)/rdmatest ## build the program
 $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(if $(whole_program),$(code) $(harden_code) $(whole_program)) -o $@ $^ $(libraries)
+	$(Q)echo $(COMMANDS) >$(BUILD)/commands.all
 	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 
 $(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
@@ -171,6 +174,15 @@ $(libev): $(LIBEV)/ev.c $(settings)
 	$(call say,CC)
 	$(Q)$(compile) -fno-lto -w -c -o $@ $<
 endif
+
+# What --version prints between releases, "0.2.0+gCOMMIT". Only these files know it, so that a commit builds no other anew.
+built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
+released := $(if $(built_from),$(shell git describe --exact-match --match 'v$(VERSION)' 2>/dev/null))
+versioned := $(call object,cmd/main.c cmd/run.c)
+$(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
+$(versioned): $(BUILD)/objects/commit
+$(BUILD)/objects/commit: FORCE $(settings)
+	@$(call remember,$(built_from) $(released))
 
 # remember TEXT: the target changes with it
 remember = text='$(subst ','\'',$(1))'; [ "$$text" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$text" >$@
@@ -202,8 +214,8 @@ tiny small:
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
 
-demo: setup-demo ## show rping, ucmatose and mckey at work (in the lab, if there is no RDMA device here)
-	+@$(build) all
+demo: writable setup-demo ## a minute's tour (verbs in a virtual machine, if there is no RDMA device here)
+	+@test/quiet $(BUILD)/build.log 'building $(BUILD)/rdmatest' $(build) all
 	@BUILD=$(BUILD) test/demo/run
 
 # The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD.
@@ -232,28 +244,38 @@ check-cross: setup-cross
 check-packaging: setup-packaging
 check-debian: setup-debian
 
-docs: all ## fill what manual pages, completions and the JSON Schema have from the sources
+docs: all ## fill what manual pages, completions, the JSON Schema and transcripts have from the sources and the program
 	@docs/update $(BUILD)/rdmatest
+	@docs/transcripts $(BUILD)/rdmatest README.md docs/*.md
 
-# What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each.
-install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, the links, manual pages and completions (DESTDIR, PREFIX, LINKS=no)
+# What the manual pages name, and examples.
+documents := $(addprefix docs/,cluster.md exit-codes.md json.md recipes.md report.schema.json security.md packaging/systemd/rdmatest-rping.service) \
+	     $(wildcard docs/packaging/kubernetes/*.yaml)
+
+# What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each;
+# completions offer what commands.all names.
+install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links, manual pages, documents, completions (DESTDIR, PREFIX, LINKS=no)
 	install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
 	install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
+	install -D -m 644 -t $(doc) $(documents)
+	sed -i 's,/usr/bin/,$(PREFIX)/bin/,' $(doc)/rdmatest-rping.service
 	install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
 	install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
 	for name in $$(cat $(BUILD)/commands); do \
 		install -D -m 644 docs/man/$$name.1 $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$name.1; done
 	[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
 		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
-	LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) docs/completion/install add
+	LIST=$(BUILD)/commands COMMANDS="$$(cat $(BUILD)/commands.all)" DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) \
+		docs/completion/install add
 
 install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
 install-strip: install ## the same, with the program stripped of its symbols
 
 uninstall: ## remove what install has put there
 	echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
-	rm -f $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
-		$$(grep -ls '^\.TH [A-Z]* 1 "" rdmatest ' $(foreach name,rdmatest $(linked),$(man)/$(name).1 $(man)/rdmatest-$(name).1))
+	rm -f $(addprefix $(doc)/,$(notdir $(documents))) $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
+		$$(grep -ls '^\.TH [A-Z]* 1 "[0-9-]*" rdmatest ' $(foreach name,rdmatest $(linked),$(man)/$(name).1 $(man)/rdmatest-$(name).1))
+	[ ! -d $(doc) ] || rmdir --ignore-fail-on-non-empty $(doc)
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
 # The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.

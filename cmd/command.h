@@ -23,6 +23,7 @@ struct command {
 	const char *name;
 	const char *summary;  /* half a line for --help and the man page */
 	const char *synopsis; /* the lines of "Usage:" without the name, each ending in a newline */
+	const char *examples; /* three such lines with a comment each, for -h; NULL without WITH_HELP */
 	const struct option *options;
 	size_t options_size;
 	bool linked;		/* symlinks.sh makes a link with its name */

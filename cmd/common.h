@@ -25,6 +25,7 @@ struct common_options {
 	bool poll;
 	int64_t spin; /* microseconds */
 	bool debug;
+	bool usage;
 	bool help;
 	bool version;
 };
@@ -85,22 +86,28 @@ enum {
 /* clang-format off */
 #define TRANSPORT_OPTION(type, default_text) \
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, "NAME", "", "", \
-		   OPTION_HELP("How to reach the peer: " TRANSPORT_WORDS, default_text))
+		   OPTION_HELP("How to reach the peer: " TRANSPORT_WORDS, default_text), \
+		   .brief = true)
 #define DEBUG_OPTION(type, letter) \
-	OPTION_FLAG_ROW(letter, "debug", type, common.debug, OPTION_HELP("Trace connection events and states on stderr"))
+	OPTION_FLAG_ROW(letter, "debug", type, common.debug, OPTION_HELP("Trace connection events and states on stderr"), \
+		   .section = SECTION_OUTPUT)
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, "N", "0 to 255", "", \
 		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"), \
-		   .tags = FOR_SENDER, .exclusive = ONE_SERVICE)
+		   .tags = FOR_SENDER, .exclusive = ONE_SERVICE, \
+		   .section = SECTION_PATH)
 #define ACK_TIMEOUT_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, "N", "0 to 31", "", \
-		   OPTION_HELP("Acknowledgement timeout, 4.096 us x 2^N; 0: none", "not set"))
+		   OPTION_HELP("Acknowledgement timeout, 4.096 us x 2^N; 0: none", "not set"), \
+		   .section = SECTION_PATH)
 #define WAIT_SERVER_OPTION(type, member) \
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, "TIME", "0 to 24h", "0", \
-		   OPTION_HELP("Client: retry for this long until a server accepts"), .tags = FOR_CLIENT)
+		   OPTION_HELP("Client: retry for this long until a server accepts"), .tags = FOR_CLIENT, \
+		   .section = SECTION_CLIENT, .brief = true)
 #define IDLE_TIMEOUT_OPTION(type, member, help_text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, "TIME", "1ms to 8784h", "", \
-		   OPTION_HELP(help_text, "none"), .tags = FOR_SERVER)
+		   OPTION_HELP(help_text, "none"), .tags = FOR_SERVER, \
+		   .section = SECTION_LIMITS)
 /* clang-format on */
 
 /* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */

@@ -30,8 +30,8 @@ struct main_options {
 static const struct option main_options[] = {
 	OPTION_FLAG_ROW(0, "list", struct main_options, list,
 			OPTION_HELP("List the commands that have links, one name a line")),
-	OPTION_FLAG_ROW('h', "help", struct main_options, help, OPTION_HELP("Print this help")),
-	OPTION_FLAG_ROW(0, "version", struct main_options, version, OPTION_HELP("Print the version")),
+	OPTION_FLAG_ROW('h', "help", struct main_options, help, OPTION_HELP("Print this help"), .stops = true),
+	OPTION_FLAG_ROW(0, "version", struct main_options, version, OPTION_HELP("Print the version"), .stops = true),
 	OPTION_END,
 };
 /* clang-format on */
@@ -78,8 +78,7 @@ static void print_usage(FILE *stream, const char *name)
 		name, name);
 	for (const struct command *const *row = command_table; *row; row++)
 		fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
-	fprintf(stream, "\nOptions:\n");
-	options_help(main_options, stream);
+	options_help(main_options, false, stream);
 }
 
 /* The links that symlinks.sh makes. */
@@ -126,7 +125,7 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 	if (!command)
 		return unknown_command(log, argv[1]);
 	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
-	command_help(command, name);
+	command_help(command, name, false);
 	return OUTCOME_OK;
 }
 

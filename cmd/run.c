@@ -32,20 +32,29 @@ struct run {
 	struct reporting reporting;
 };
 
-void command_help(const struct command *command, const char *name)
+/* Prints the lines behind the name, the first with a prefix and the others below it. */
+static void print_lines(const char *lines, const char *prefix, const char *name)
 {
-	const char *line = command->synopsis;
-	const char *before = "Usage: ";
+	int indent = (int)strlen(prefix);
 
-	while (*line) {
-		size_t length = strcspn(line, "\n");
+	while (*lines) {
+		size_t length = strcspn(lines, "\n");
 
-		fprintf(stdout, "%s%s %.*s\n", before, name, (int)length, line);
-		before = "       ";
-		line += length + (line[length] == '\n');
+		fprintf(stdout, "%*s%s %.*s\n", indent, prefix, name, (int)length, lines);
+		prefix = "";
+		lines += length + (lines[length] == '\n');
 	}
-	fprintf(stdout, "\n%s - %s\n\nOptions:\n", command->name, command->summary);
-	options_help(command->options, stdout);
+}
+
+void command_help(const struct command *command, const char *name, bool brief)
+{
+	print_lines(command->synopsis, "Usage: ", name);
+	fprintf(stdout, "\n%s - %s\n", command->name, command->summary);
+	options_help(command->options, brief, stdout);
+	if (!brief || !WITH_HELP)
+		return;
+	fprintf(stdout, "\nExamples:\n");
+	print_lines(command->examples, "  ", name);
 }
 
 /* Ends the run in place of the command. */
@@ -211,8 +220,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, &run.environment.log, argc, argv, options, &run.environment.given);
 	run.environment.log.debug = run.common->debug;
-	if (outcome == OUTCOME_OK && run.common->help)
-		command_help(command, name);
+	if (outcome == OUTCOME_OK && (run.common->help || run.common->usage))
+		command_help(command, name, run.common->usage);
 	else if (outcome == OUTCOME_OK && run.common->version)
 		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
 	else if (outcome == OUTCOME_OK)

@@ -12,6 +12,6 @@
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv);
 
 /* Prints the help of a command on stdout. */
-void command_help(const struct command *command, const char *name);
+void command_help(const struct command *command, const char *name, bool brief);
 
 #endif

@@ -6,87 +6,61 @@
 #include "core/option_value.h"
 
 enum {
-	WIDTH = 100,   /* columns */
+	WIDTH = 80,    /* columns */
 	LEFT_MAX = 30, /* a longer option gets its help on the next line */
+	LEFT_SIZE = 64,
+	RIGHT_SIZE = 640,
 };
 
-/* The text of one column of a row, truncated if it is too long. */
-struct column {
-	size_t length;
-	char text[640];
-};
-
-/* Takes a tenth of the instructions of snprintf(3). */
-static void append(struct column *column, const char *text)
+/* "  -C, --count N" or "      --timeout TIME". Returns its length. */
+static size_t format_left(char left[LEFT_SIZE], const struct option *row)
 {
-	size_t room = sizeof(column->text) - 1 - column->length;
-	size_t length = strlen(text);
+	const char letter[] = { '-', row->letter, ',', 0 };
+	bool has_value = row->type != OPTION_FLAG;
 
-	if (length > room)
-		length = room;
-	memcpy(column->text + column->length, text, length);
-	column->length += length;
-	column->text[column->length] = 0;
-}
-
-/* "  -C, --count N" or "      --timeout TIME". */
-static void append_left(struct column *left, const struct option *row)
-{
-	const char letter[] = { ' ', ' ', '-', row->letter, ',', ' ', 0 };
-
-	left->length = 0;
-	append(left, row->letter ? letter : "      ");
-	append(left, "--");
-	append(left, row->text);
-	if (row->type == OPTION_FLAG)
-		return;
-	append(left, " ");
-	append(left, option_field(row, OPTION_ARGUMENT));
+	return (size_t)snprintf(left, LEFT_SIZE, "  %s --%s%s%s", row->letter ? letter : "   ", row->text,
+				has_value ? " " : "", has_value ? option_field(row, OPTION_ARGUMENT) : "");
 }
 
 #if WITH_HELP
 /* The help text, then the range and the default in brackets. The help text may contain parentheses. */
-static void append_right(struct column *right, const struct option *row)
+static void format_right(char right[RIGHT_SIZE], const struct option *row, bool brief)
 {
-	bool has_range = row->type != OPTION_FLAG && row->type != OPTION_ALIAS && *option_field(row, OPTION_RANGE);
+	bool has_value = row->type != OPTION_FLAG && row->type != OPTION_ALIAS;
+	const char *range = has_value && !brief ? option_field(row, OPTION_RANGE) : "";
 	const char *initial = option_field(row, OPTION_DEFAULT);
 
-	right->length = 0;
-	append(right, option_field(row, OPTION_HELP_TEXT));
-	if (!has_range && !*initial)
-		return;
-	append(right, " [");
-	if (has_range) {
-		append(right, option_field(row, OPTION_RANGE));
-		append(right, "; ");
-	}
-	append(right, "default ");
-	append(right, *initial ? initial : option_field(row, OPTION_INITIAL));
-	append(right, "]");
+	if (has_value && !*initial)
+		initial = option_field(row, OPTION_INITIAL);
+	snprintf(right, RIGHT_SIZE, *range || *initial ? "%s [%s%sdefault %s]" : "%s",
+		 option_field(row, OPTION_HELP_TEXT), range, *range ? "; " : "", initial);
 }
 
-static size_t help_column(const struct option *table)
+static size_t help_column(const struct option *table, bool brief)
 {
-	struct column left;
+	char left[LEFT_SIZE];
 	size_t column = 0;
 
 	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		append_left(&left, row);
-		if (left.length > column && left.length <= LEFT_MAX)
-			column = left.length;
+		size_t length = brief && !row->brief ? 0 : format_left(left, row);
+
+		if (length > column && length <= LEFT_MAX)
+			column = length;
 	}
 	return column + 2;
 }
 #else
-static void append_right(struct column *right, const struct option *row)
+static void format_right(char right[RIGHT_SIZE], const struct option *row, bool brief)
 {
 	(void)row;
-	right->text[0] = 0;
+	(void)brief;
+	*right = 0;
 }
 
-static size_t help_column(const struct option *table)
+static size_t help_column(const struct option *table, bool brief)
 {
 	(void)table;
+	(void)brief;
 	return 0;
 }
 #endif
@@ -103,33 +77,43 @@ static size_t line_length(const char *text, size_t room)
 	return length ? length : strcspn(text, " ");
 }
 
-void options_help(const struct option *table, FILE *stream)
+static void print_row(const struct option *row, bool brief, size_t column, FILE *stream)
 {
-	size_t column = help_column(table);
-	struct column left, right;
-	char line[LEFT_MAX + sizeof(right.text) + 2];
+	char left[LEFT_SIZE], right[RIGHT_SIZE];
+	const char *rest = right;
 
-	for (const struct option *row = option_first(table); row; row = option_next(row)) {
-		const char *rest = right.text;
+	if (format_left(left, row) + 2 > column) {
+		fprintf(stream, "%s\n", left);
+		*left = 0;
+	}
+	format_right(right, row, brief);
+	while (*rest) {
+		size_t length = line_length(rest, WIDTH - column);
 
-		append_left(&left, row);
-		append_right(&right, row);
-		if (left.length + 2 > column) {
-			append(&left, "\n");
-			fputs(left.text, stream);
-			left.length = 0;
-		}
-		while (*rest) {
-			size_t length = line_length(rest, WIDTH - column);
+		fprintf(stream, "%-*s%.*s\n", (int)column, left, (int)length, rest);
+		*left = 0;
+		rest += length;
+		rest += *rest == ' ';
+	}
+}
 
-			memset(line, ' ', column);
-			memcpy(line, left.text, left.length);
-			memcpy(line + column, rest, length);
-			line[column + length] = '\n';
-			fwrite(line, 1, column + length + 1, stream);
-			left.length = 0;
-			rest += length;
-			rest += *rest == ' ';
+void options_help(const struct option *table, bool brief, FILE *stream)
+{
+	static const char titles[][8] = {
+		"Options", "Server", "Client", "Pace", "Output", "Path", "Limits", "Service"
+	};
+	size_t column = help_column(table, brief);
+
+	for (unsigned section = 0; section < (brief ? 1 : sizeof(titles) / sizeof(titles[0])); section++) {
+		bool titled = false;
+
+		for (const struct option *row = option_first(table); row; row = option_next(row)) {
+			if (brief ? !row->brief : row->section != section)
+				continue;
+			if (!titled)
+				fprintf(stream, "\n%s:\n", titles[section]);
+			titled = true;
+			print_row(row, brief, column, stream);
 		}
 	}
 }

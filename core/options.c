@@ -12,7 +12,7 @@ struct parse {
 	const struct log *log;
 	char *options; /* the command's struct */
 	uint64_t given;
-	bool stops; /* --help or --version was given: later arguments and the rules are ignored */
+	bool stops; /* later arguments and the rules are ignored */
 	size_t operand_count;
 	const char *operands[OPTION_LIST_MAX + 1];
 };
@@ -72,8 +72,7 @@ static void set_flag(struct parse *parse, const struct option *row)
 	*(bool *)(parse->options + row->offset) = true;
 	if (row->last_counts)
 		clear_others(parse, row);
-	if (!strcmp(row->text, "help") || !strcmp(row->text, "version"))
-		parse->stops = true;
+	parse->stops = row->stops;
 }
 
 static void set_initial(const struct parse *parse)

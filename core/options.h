@@ -33,6 +33,18 @@ enum option_operand {
 	OPERAND_UNLESS_GIVEN, /* as OPERAND; but if the option is given, operands are ignored with a hint */
 };
 
+/* The sections of the help, in the sequence they have there. */
+enum option_section {
+	SECTION_GENERAL,
+	SECTION_SERVER,
+	SECTION_CLIENT,
+	SECTION_PACE,
+	SECTION_OUTPUT,
+	SECTION_PATH,
+	SECTION_LIMITS,
+	SECTION_SERVICE,
+};
+
 enum {
 	OPTION_LIST_MAX = 1024
 };
@@ -52,8 +64,11 @@ struct option {
 	uint16_t offset;	 /* of the value in the command's options struct */
 	uint8_t type;		 /* enum option_type */
 	char letter;		 /* the short option, or 0 */
-	uint8_t operand : 4;	 /* enum option_operand, in at most one text or list of a table; or 0 */
+	uint8_t operand : 2;	 /* enum option_operand, in at most one text or list of a table; or 0 */
+	uint8_t section : 3;	 /* enum option_section */
+	bool brief : 1;		 /* also in the brief help */
 	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts, with a hint */
+	bool stops : 1;		 /* of a flag: later arguments are not checked */
 	uint8_t tags;		 /* bits, for the needed_by and excluded_by of other rows */
 	uint8_t needed_by : 4;	 /* the options with one of these tags need this one */
 	uint8_t excluded_by : 4; /* they are not accepted beside this one */
@@ -77,6 +92,9 @@ enum option_field {
 #else
 #define OPTION_HELP(...)
 #endif
+
+/* The examples of a command's row. */
+#define OPTION_EXAMPLES(lines) (WITH_HELP ? lines : NULL)
 
 /* A row: kind, letter, long name, options struct and member, argument, range, initial, help; other members by name. */
 #define OPTION_ROW(kind, short_letter, name, struct_type, member, argument, range, initial, ...)                       \
@@ -123,8 +141,7 @@ enum {
  * of an option counts, unless it is a list. The struct is zeroed before, but for members that are not 0 by default.
  * Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported the error. *given gets bit N for every row N that was on
  * the command line.
- * "--help", "-h" and "--version" stop the parser with OUTCOME_OK and the row's flag set; later arguments are not
- * checked.
+ * A flag whose row .stops ends the parse with OUTCOME_OK, so that --help always helps.
  */
 enum outcome options_parse(const struct option *table, const struct log *log, int argc, char *const *argv,
 			   void *options, uint64_t *given);
@@ -133,9 +150,10 @@ enum outcome options_parse(const struct option *table, const struct log *log, in
 const struct option *options_given(const struct option *table, uint64_t given, const char *name);
 
 /*
- * Prints the option section of the help in two columns: "  -C, --count N    ...". docs/options.awk parses this text to
- * make the man pages' option sections and the completions, so its form must not change.
+ * Prints the options in two columns, "  -C, --count N    ...", below the titles of their sections; or of the brief ones
+ * name, text and default below one title. docs/options.awk parses the former to make the man pages' option sections and
+ * the completions, so its form must not change.
  */
-void options_help(const struct option *table, FILE *stream);
+void options_help(const struct option *table, bool brief, FILE *stream);
 
 #endif

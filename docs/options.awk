@@ -3,7 +3,7 @@
 # with tabs between their fields, for the manual pages and the completions:
 #   command  NAME     SUMMARY
 #   operand  COMMAND  OFFER
-#   option   COMMAND  LETTER  NAME  ARGUMENT  OFFER  MANY  HELP
+#   option   COMMAND  LETTER  NAME  ARGUMENT  OFFER  MANY  HELP  SECTION
 # OFFER is what a shell can offer as a value: @hosts, @files, @CLASS for what is in /sys/class/CLASS, words with spaces
 # between them, or nothing. MANY is 1 for what may be given again and again.
 
@@ -34,7 +34,7 @@ function finish()
 {
 	if (name)
 		print "option\t" command "\t" letter "\t" name "\t" argument "\t" offer(name, argument, help) "\t" \
-			many["-" letter] many["--" name] "\t" help
+			many["-" letter] many["--" name] "\t" help "\t" section
 	name = ""
 }
 
@@ -55,7 +55,8 @@ part == "usage" {
 	}
 }
 /^Commands:/ { part = "commands"; next }
-/^Options:/ { part = "options"; if (operand) print "operand\t" command "\t" operand; next }
+/^Options:/ && operand { print "operand\t" command "\t" operand }
+part == "" && /^[A-Z][a-z]+:$/ { finish(); part = "options"; section = $1; next }
 /^$/ { part = "" }
 part == "commands" {
 	name = $1

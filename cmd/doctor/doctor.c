@@ -22,9 +22,9 @@ enum {
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
 		   OPTION_HELP("Also check the route to this host and ping it; -a is optional"),
-		   .operand = OPERAND, .needed_by = FOR_ANOTHER),
+		   .operand = OPERAND, .needed_by = FOR_ANOTHER, .brief = true),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
-		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER),
+		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER, .brief = true),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct doctor_options, 'd'),
 	OPTION_REST(common_option_table),
@@ -303,6 +303,9 @@ const struct command doctor_command = {
 	.name = "doctor",
 	.summary = "what is missing for RDMA here? is there a route to that host?",
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport " TRANSPORT_NAMES "]\n",
+	.examples = OPTION_EXAMPLES("                            # this host\n"
+				    "192.0.2.7                   # also its route and rping server\n"
+				    "--json                      # for programs\n"),
 	.options = options_table,
 	.options_size = sizeof(struct doctor_options),
 	.chooses_transport = true,

@@ -17,9 +17,9 @@
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1")),
+		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1"), .brief = true),
 	OPTION_FLAG_ROW('v', "verbose", struct selftest_options, verbose,
-			OPTION_HELP("Also print the output of the commands")),
+			OPTION_HELP("Also print the output of the commands"), .brief = true),
 	TRANSPORT_OPTION(struct selftest_options, TRANSPORT_AUTOMATIC),
 	DEBUG_OPTION(struct selftest_options, 'd'),
 	OPTION_REST(spin_option_table),
@@ -391,6 +391,9 @@ const struct command selftest_command = {
 	.name = "selftest",
 	.summary = "does it work here? each test, its server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport " TRANSPORT_NAMES "]\n",
+	.examples = OPTION_EXAMPLES("                            # over a device, else soft\n"
+				    "--transport soft            # needs no device\n"
+				    "-a 192.0.2.7                # over the device of that one\n"),
 	.options = options_table,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,

@@ -29,6 +29,9 @@ function bold(text)
 
 BEGIN { FS = "\t" }
 $1 == "option" && $2 == command {
+	if ($9 != section && $9 != "Options:")
+		print ".SS " substr($9, 1, length($9) - 1)
+	section = $9
 	print ".TP"
 	print ($3 ? bold("-" $3 ",") " " : "") bold("--" $4) ($5 ? " \\fI" $5 "\\fR" : "")
 	wrapped(quoted($8) ".")

@@ -24,8 +24,8 @@ static const uint16_t formats[] = { 1, 2, 0x111 };
 /* clang-format off */
 static const struct option behind[] = {
 	OPTION_FLAG_ROW('c', "client", struct settings, client, OPTION_HELP("Ask")),
-	OPTION_FLAG_ROW('h', "help", struct settings, help, OPTION_HELP("Print this help")),
-	OPTION_FLAG_ROW(0, "version", struct settings, version, OPTION_HELP("Print the version")),
+	OPTION_FLAG_ROW('h', "help", struct settings, help, OPTION_HELP("Print this help"), .stops = true, .brief = true),
+	OPTION_FLAG_ROW(0, "version", struct settings, version, OPTION_HELP("Print the version"), .stops = true),
 	OPTION_END,
 };
 
@@ -35,11 +35,13 @@ static const struct option between[] = {
 };
 
 static const struct option table[] = {
-	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "1 to 65535", "7174", OPTION_HELP("Port")),
-	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, "BYTES", "0 to 1G", "64K", OPTION_HELP("Size")),
+	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "1 to 65535", "7174", OPTION_HELP("Port"),
+		   .brief = true),
+	OPTION_ROW(OPTION_SIZE, 'S', "size", struct settings, size, "BYTES", "0 to 1G", "64K", OPTION_HELP("Size"),
+		   .section = SECTION_SERVICE),
 	OPTION_ROW(OPTION_DURATION, 0, "wait", struct settings, wait, "TIME", "1us to 24h", "",
 		   OPTION_HELP("A wait that is described at such length that its help does not fit into one line, nor even two",
-			       "none")),
+			       "none"), .section = SECTION_LIMITS, .brief = true),
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, "FORMAT", "one of name, ip, gid", "ip",
 		   OPTION_HELP("Format")),
 	OPTION_VALUES_ROW(formats),
@@ -404,23 +406,44 @@ static void help_text(void **state)
 
 	(void)state;
 	assert_non_null(stream);
-	options_help(table, stream);
+	options_help(table, false, stream);
 	fclose(stream);
-	assert_string_equal(
-		text,
-		"  -p, --port PORT        Port [1 to 65535; default 7174]\n"
-		"  -S, --size BYTES       Size [0 to 1G; default 64K]\n"
-		"      --wait TIME        A wait that is described at such length that its help does not fit into one\n"
-		"                         line, nor even two [1us to 24h; default none]\n"
-		"  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
-		"      --offset N         Offset [-5 or more; default -1]\n"
-		"  -a, --address ADDRESS  Address\n"
-		"  -t, --target HOST      Hosts\n"
-		"  -v, --verbose          Say more\n"
-		"  -s, --server           Serve\n"
-		"  -c, --client           Ask\n"
-		"  -h, --help             Print this help\n"
-		"      --version          Print the version\n");
+	assert_string_equal(text, "\nOptions:\n"
+				  "  -p, --port PORT        Port [1 to 65535; default 7174]\n"
+				  "  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
+				  "      --offset N         Offset [-5 or more; default -1]\n"
+				  "  -a, --address ADDRESS  Address\n"
+				  "  -t, --target HOST      Hosts\n"
+				  "  -v, --verbose          Say more\n"
+				  "  -s, --server           Serve\n"
+				  "  -c, --client           Ask\n"
+				  "  -h, --help             Print this help\n"
+				  "      --version          Print the version\n"
+				  "\nLimits:\n"
+				  "      --wait TIME        A wait that is described at such length that its help\n"
+				  "                         does not fit into one line, nor even two [1us to 24h;\n"
+				  "                         default none]\n"
+				  "\nService:\n"
+				  "  -S, --size BYTES       Size [0 to 1G; default 64K]\n");
+	free(text);
+}
+
+/* Without ranges and sections. */
+static void brief_help(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(stream);
+	options_help(table, true, stream);
+	fclose(stream);
+	assert_string_equal(text, "\nOptions:\n"
+				  "  -p, --port PORT  Port [default 7174]\n"
+				  "      --wait TIME  A wait that is described at such length that its help does\n"
+				  "                   not fit into one line, nor even two [default none]\n"
+				  "  -h, --help       Print this help\n");
 	free(text);
 }
 
@@ -471,21 +494,21 @@ static void help_wraps_at_its_width(void **state)
 		size_t length;
 		FILE *stream = open_memstream(&text, &length);
 
-		/* "      --flag  " takes 14 columns of the 100. */
-		snprintf(help, 100, "%.*s end", 82 + more,
-			 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww");
-		options_help(rows, stream);
+		/* "      --flag  " takes 14 columns of the 80. */
+		snprintf(help, 100, "%.*s end", 62 + more,
+			 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww");
+		options_help(rows, false, stream);
 		fclose(stream);
-		snprintf(expected, sizeof(expected), "      --flag  %.*s%s%.*send\n", 82 + more, help,
+		snprintf(expected, sizeof(expected), "\nOptions:\n      --flag  %.*s%s%.*send\n", 62 + more, help,
 			 more > 0 ? "\n" : " ", more > 0 ? 14 : 0, blanks);
 		assert_string_equal(text, expected);
 		free(text);
 		/* On the line of an option of up to 30 columns, else on the next line. */
 		stream = open_memstream(&text, &length);
 		snprintf(name, sizeof(name), "%.*s%c%chelp", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn", 0, 0);
-		options_help(wide, stream);
+		options_help(wide, false, stream);
 		fclose(stream);
-		snprintf(expected, sizeof(expected), "      --%s%s  help\n", name, more > 0 ? "\n" : "");
+		snprintf(expected, sizeof(expected), "\nOptions:\n      --%s%s  help\n", name, more > 0 ? "\n" : "");
 		assert_string_equal(text, expected);
 		free(text);
 	}
@@ -642,6 +665,7 @@ int main(void)
 		cmocka_unit_test(relations),
 		cmocka_unit_test(first_error_ends_the_parse),
 		cmocka_unit_test(help_text),
+		cmocka_unit_test(brief_help),
 		cmocka_unit_test(every_row_has_a_given_bit),
 		cmocka_unit_test(help_wraps_at_its_width),
 		cmocka_unit_test(stock_tool_behaviour),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rdmatest. `make help` lists the targets and settings.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 # Settings, for the command line or the environment:
 BUILD  ?= build#      where everything that is made goes

@@ -7,7 +7,7 @@
 
 enum {
 	LINES_MAX = 24,
-	BAR_MAX = 50,
+	BAR_MAX = 40,
 };
 
 /*

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/options.h"
 
-#include <string.h>
-
 #include "core/option_value.h"
+#include "core/wrap.h"
 
 enum {
-	WIDTH = 80,    /* columns */
 	LEFT_MAX = 30, /* a longer option gets its help on the next line */
 	LEFT_SIZE = 64,
 	RIGHT_SIZE = 640,
@@ -65,36 +63,17 @@ static size_t help_column(const struct option *table, bool brief)
 }
 #endif
 
-/* Returns the length of the words that fit into room, of one word at least. */
-static size_t line_length(const char *text, size_t room)
-{
-	size_t length = strlen(text);
-
-	if (length <= room)
-		return length;
-	for (length = room; length && text[length] != ' '; length--)
-		continue;
-	return length ? length : strcspn(text, " ");
-}
-
 static void print_row(const struct option *row, bool brief, size_t column, FILE *stream)
 {
 	char left[LEFT_SIZE], right[RIGHT_SIZE];
-	const char *rest = right;
 
 	if (format_left(left, row) + 2 > column) {
 		fprintf(stream, "%s\n", left);
 		*left = 0;
 	}
 	format_right(right, row, brief);
-	while (*rest) {
-		size_t length = line_length(rest, WIDTH - column);
-
-		fprintf(stream, "%-*s%.*s\n", (int)column, left, (int)length, rest);
-		*left = 0;
-		rest += length;
-		rest += *rest == ' ';
-	}
+	fprintf(stream, "%-*s", (int)column, left);
+	wrap_print(stream, column, column, 0, right);
 }
 
 void options_help(const struct option *table, bool brief, FILE *stream)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/output.h"
 #include "cmd/reporting/reporting.h"
 #include "core/units.h"
+#include "core/wrap.h"
 
 enum {
 	ROWS_OF_HEADER = 20, /* on a terminal */
+	WRAPPED_INDENT = 4,
 };
 
 static void print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
@@ -20,11 +24,19 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
-	char time[UNITS_TEXT_SIZE];
+	char *text = NULL, time[UNITS_TEXT_SIZE];
+	size_t size;
+	FILE *unwrapped = isatty(fileno(stream)) ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->started, time));
-	print_figures(reporting, stream, &report_block, false);
+	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
+	if (unwrapped) {
+		fclose(unwrapped);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			wrap_print(stream, 0, WRAPPED_INDENT, ',', line);
+		free(text);
+	}
 	fflush(stream);
 }
 

@@ -84,12 +84,14 @@ static int64_t parse_fraction(const char *digits, int64_t factor)
 	return value;
 }
 
-/* Moves *text behind the suffix, which ends at a space or at the end of the text. Returns 0 if it is unknown. */
+/* Moves *text behind the suffix, which ends at a space, a '-' or the end of the text. Returns 0 if it is unknown. */
 static int64_t parse_unit(enum option_type type, const char **text)
 {
-	size_t length = strcspn(*text, " ");
+	size_t length = strcspn(*text, " -");
 	const char *suffix = *text;
 
+	if (type == OPTION_SIZES)
+		type = OPTION_SIZE;
 	*text += length;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (units[i].type == type && !strncmp(units[i].suffix, suffix, length) && !units[i].suffix[length])
@@ -148,6 +150,8 @@ static const char *value_kind(const struct option *row)
 {
 	if (row->type == OPTION_SIZE)
 		return "a size in bytes";
+	if (WITH_REPORT && row->type == OPTION_SIZES)
+		return "a size in bytes, or FROM-TO";
 	return row->type == OPTION_DURATION ? "a time such as 500ms, 5s or 2m" : "a whole number";
 }
 
@@ -156,13 +160,21 @@ static enum outcome set_number(const struct option *row, const struct log *log, 
 	const char *range = option_field(row, OPTION_RANGE);
 	const char *rest = text;
 	char name[OPTION_TEXT_SIZE];
-	int64_t read, minimum, maximum;
+	int64_t read, last, minimum, maximum;
 	enum parse_status parsed = parse_number(row->type, &rest, &read);
+	bool is_range = WITH_REPORT && row->type == OPTION_SIZES && parsed == PARSE_OK && *rest == '-';
 
+	last = read;
+	if (is_range) {
+		rest++;
+		parsed = parse_number(row->type, &rest, &last);
+	}
 	option_label(row, name);
 	option_limits(row, &minimum, &maximum);
-	if (parsed == PARSE_OK && !*rest && read >= minimum && read <= maximum) {
-		*value = read;
+	if (parsed == PARSE_OK && !*rest && read >= minimum && read <= last && last <= maximum) {
+		value[0] = read;
+		if (WITH_REPORT && row->type == OPTION_SIZES)
+			value[1] = is_range ? last : 0;
 		return OUTCOME_OK;
 	}
 	if (parsed == PARSE_INVALID || *rest)
@@ -170,7 +182,8 @@ static enum outcome set_number(const struct option *row, const struct log *log, 
 	else if (parsed == PARSE_OVERFLOW && *text != '-' && maximum == INT64_MAX)
 		log_error(log, name, "%s is out of range: at most %" PRId64, text, maximum);
 	else
-		log_error(log, name, "%s is out of range: %s", text, range);
+		log_error(log, name, "%s is out of range: %s", text,
+			  parsed == PARSE_OK && read > last ? "FROM is above TO" : range);
 	return OUTCOME_USAGE;
 }
 

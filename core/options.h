@@ -20,6 +20,7 @@ enum option_type {
 	OPTION_FLAG,	  /* bool, no argument */
 	OPTION_INTEGER,	  /* int64_t, decimal or 0x... */
 	OPTION_SIZE,	  /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
+	OPTION_SIZES,	  /* two of them: "FROM-TO"; of a single size the second one is 0 */
 	OPTION_DURATION,  /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
 	OPTION_WORD,	  /* int64_t, one of the row's words in either case, or its value as a number */
 	OPTION_TEXT,	  /* const char *, never empty */

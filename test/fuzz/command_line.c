@@ -46,6 +46,7 @@ static void check_values(const struct command *command, const char *options, con
 		switch ((enum option_type)row->type) {
 		case OPTION_INTEGER:
 		case OPTION_SIZE:
+		case OPTION_SIZES:
 		case OPTION_DURATION:
 			memcpy(&number, place, sizeof(number));
 			option_limits(row, &minimum, &maximum);

@@ -10,6 +10,7 @@ struct settings {
 	int64_t wait;
 	int64_t format;
 	int64_t offset;
+	int64_t first, last;
 	const char *address;
 	struct option_list targets;
 	bool verbose;
@@ -179,6 +180,50 @@ static void sizes(void **state)
 	assert_int_equal(parse_fine("-S 3k").size, 3072);
 	assert_int_equal(parse_fine("-S 2M").size, 2 << 20);
 	assert_int_equal(parse_fine("-S 1G").size, 1 << 30);
+}
+
+/* "FROM-TO"; of a single size the second member is 0. */
+static void size_ranges(void **state)
+{
+	static const struct option with_sizes[] = {
+		OPTION_ROW(OPTION_SIZES, 'S', "size", struct settings, first, "BYTES", "1 to 1M", "",
+			   OPTION_HELP("Sizes")),
+		OPTION_END,
+	};
+	static const struct {
+		const char *line;
+		int64_t first, last;
+		const char *message;
+	} cases[] = {
+		{ "-S 64", 64, 0, "" },
+		{ "-S 64-1M", 64, 1 << 20, "" },
+		{ "-S 1K-100k", 1024, 102400, "" },
+		{ "-S 7-7", 7, 7, "" },
+		{ "-S 4-8 -S 5", 5, 0, "" },
+		{ "-S 8-4", 0, 0, "tool: -S, --size: 8-4 is out of range: FROM is above TO\n" },
+		{ "-S 0-4", 0, 0, "tool: -S, --size: 0-4 is out of range: 1 to 1M\n" },
+		{ "-S -4", 0, 0, "tool: -S, --size: -4 is out of range: 1 to 1M\n" },
+		{ "-S 4-2M", 0, 0, "tool: -S, --size: 4-2M is out of range: 1 to 1M\n" },
+		{ "-S 4-99999999999G", 0, 0, "tool: -S, --size: 4-99999999999G is out of range: 1 to 1M\n" },
+		{ "-S 4-", 0, 0, "tool: -S, --size: '4-' is not a size in bytes, or FROM-TO: 1 to 1M\n" },
+		{ "-S 4-8-16", 0, 0, "tool: -S, --size: '4-8-16' is not a size in bytes, or FROM-TO: 1 to 1M\n" },
+		{ "-S 4-8x", 0, 0, "tool: -S, --size: '4-8x' is not a size in bytes, or FROM-TO: 1 to 1M\n" },
+	};
+	struct settings settings;
+	struct capture capture;
+	uint64_t given;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		enum outcome outcome = parse_in(with_sizes, cases[i].line, &settings, &given, &capture);
+
+		assert_int_equal(outcome, *cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
+		assert_string_equal(capture.text, cases[i].message);
+		assert_int_equal(settings.first, cases[i].first);
+		assert_int_equal(settings.last, cases[i].last);
+	}
+	assert_rejected("-S 4-8", "tool: -S, --size: '4-8' is not a size in bytes: 0 to 1G\n");
+	assert_rejected("-p 4-8", "tool: -p, --port: '4-8' is not a whole number: 1 to 65535\n");
 }
 
 static void durations(void **state)
@@ -655,6 +700,7 @@ int main(void)
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(sizes),
+		cmocka_unit_test(size_ranges),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(list_is_limited),

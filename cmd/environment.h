@@ -96,7 +96,7 @@ static inline struct report *environment_begin_record(struct environment *enviro
 	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
 }
 
-/* The command prints a line for each event, on a terminal only with LIVE_EVENTS. See reporting_set_live(). */
+/* See reporting_set_live(). */
 static inline void environment_set_live(const struct environment *environment, enum live live)
 {
 	if (WITH_REPORT)
@@ -107,6 +107,19 @@ static inline void environment_set_live(const struct environment *environment, e
 static inline bool environment_shows_events(const struct environment *environment)
 {
 	return WITH_REPORT && environment->reporting && environment->reporting->live == LIVE_EVENTS;
+}
+
+/* Begin and end an interval of a command with LIVE_STEPS. */
+static inline void environment_begin_interval(const struct environment *environment)
+{
+	if (WITH_REPORT && environment->reporting)
+		reporting_begin_interval(environment->reporting);
+}
+
+static inline void environment_end_interval(const struct environment *environment)
+{
+	if (WITH_REPORT && environment->reporting)
+		reporting_end_interval(environment->reporting);
 }
 
 static inline void environment_end_record(struct environment *environment)

@@ -16,7 +16,7 @@ static void add_count(struct report *report, const struct figure *row, const uin
 static void add_rate(struct report *report, const struct figure *row, const struct rate *rate,
 		     const struct rate *before)
 {
-	bool whole = before && row->flags & FIGURE_WHOLE, of_bytes = row->kind == FIGURE_BANDWIDTH;
+	bool whole = before && row->flags & FIGURE_WHOLE && !report->of_steps, of_bytes = row->kind == FIGURE_BANDWIDTH;
 	uint64_t count = of_bytes ? rate->bytes : rate->count;
 	int64_t from = rate->from, to = before && (whole || rate->goes_on) ? clock_now() : rate->to;
 

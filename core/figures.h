@@ -38,7 +38,9 @@ enum figure_kind {
 
 enum {
 	/* Formats without the figure. */
-	FIGURE_NOT_TABLE = 1 << 0,
+	FIGURE_NOT_ROW = 1 << 0,  /* of a table of intervals */
+	FIGURE_NOT_STEP = 1 << 8, /* row of a table of steps */
+	FIGURE_NOT_TABLE = FIGURE_NOT_ROW | FIGURE_NOT_STEP,
 	FIGURE_NOT_TEXT = 1 << 1, /* table and block */
 	FIGURE_NOT_JSON = 1 << 2,
 	FIGURE_NOT_PROMETHEUS = 1 << 3,
@@ -46,7 +48,7 @@ enum {
 	FIGURE_NOT_BLOCK = 1 << 7,
 	/* A table has no such count, and a block omits it if it is 0: scripts search logs for the word "failed". */
 	FIGURE_NOT_0 = 1 << 5,
-	/* The rate in an interval is over its whole length. */
+	/* The rate in an interval is over its whole length, but of a step to the last count. */
 	FIGURE_WHOLE = 1 << 6,
 };
 
@@ -67,7 +69,7 @@ struct figure {
 	};
 	uint32_t offset;
 	uint8_t kind; /* 0 ends the table */
-	uint8_t flags;
+	uint16_t flags;
 };
 
 /* A row: kind, name, struct, member, then flags. It does not compile with a count of 32 bits. */

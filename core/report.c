@@ -126,9 +126,13 @@ void report_flag(struct report *report, const char *name, bool flag)
 
 static void add_samples(struct report *report, const struct samples *samples)
 {
-	add_time(report, "min", samples->minimum, samples->count);
+	bool has_limits = report->format->brief != REPORT_STEP;
+
+	if (has_limits)
+		add_time(report, "min", samples->minimum, samples->count);
 	add_time(report, "avg", samples_average(samples), samples->count);
-	add_time(report, "max", samples->maximum, samples->count);
+	if (has_limits)
+		add_time(report, "max", samples->maximum, samples->count);
 }
 
 void report_samples(struct report *report, const char *name, const struct samples *samples)
@@ -155,14 +159,16 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 	report_end(report);
 }
 
-/* report_block omits what is empty, and has one time for one sample. report_table has no count and one percentile. */
+/* report_block omits what is empty, and has one time for one sample. */
 static void add_distribution(struct report *report, const struct histogram *histogram)
 {
 	static const struct {
 		char name[6];
 		uint16_t per_mille;
-		bool brief; /* also in the brief formats */
-	} percentiles[] = { { "p50", 500 }, { "p90", 900 }, { "p99", 990, true }, { "p99.9", 999 } };
+		uint8_t brief; /* also in these brief formats */
+	} percentiles[] = {
+		{ "p50", 500, REPORT_STEP }, { "p90", 900 }, { "p99", 990, REPORT_ROW | REPORT_STEP }, { "p99.9", 999 }
+	};
 	const struct report_format *format = report->format;
 	uint64_t count = histogram->all.count;
 
@@ -176,7 +182,7 @@ static void add_distribution(struct report *report, const struct histogram *hist
 	if (!format->brief)
 		add_time(report, "mdev", histogram_deviation(histogram), count);
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		if (!format->brief || percentiles[i].brief)
+		if (!format->brief || format->brief & percentiles[i].brief)
 			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
 				 count);
 	if (report->buckets && format->lists)

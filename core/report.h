@@ -48,6 +48,12 @@ enum report_nesting {
 	REPORT_LIST,
 };
 
+/* What formats have of histograms; 0: everything. */
+enum report_brief {
+	REPORT_ROW = 1 << 0,  /* minimum, average, maximum, p99 */
+	REPORT_STEP = 1 << 1, /* average, p50, p99 */
+};
+
 struct report;
 
 /* An output format. */
@@ -58,16 +64,18 @@ struct report_format {
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, struct report_value value);
 	bool omits_empty;   /* omits values that are not known, and empty histograms */
-	bool brief;	    /* omits most values of histograms */
+	uint8_t brief;	    /* enum report_brief: omits most values of histograms */
 	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
 	bool lists;	    /* lists the buckets of histograms, if report.buckets is set */
-	uint8_t without;    /* omits the figures with one of these flags of core/figures.h */
+	uint16_t without;   /* omits the figures with one of these flags of core/figures.h */
 };
 
 /* Text: one line per object and list entry, which omits values that are not known. */
 extern const struct report_format report_block;
 /* Text: a row of a table without lists, or its header if report.header is set. */
 extern const struct report_format report_table;
+/* The same for the steps of a run, with bandwidths in bits. */
+extern const struct report_format report_steps;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
 /* The header and a row of CSV. Lists are omitted. */
@@ -83,6 +91,7 @@ struct report {
 	bool buckets;	    /* write the buckets of histograms in formats that support it */
 	bool without_rates; /* omit rates: the time span is too short */
 	bool header;	    /* of report_table: write the names of the columns */
+	bool of_steps;	    /* an interval ends with its last count */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */
 

@@ -21,7 +21,7 @@ static void text_name(FILE *stream, const char *name)
 }
 
 /* Returns the value for a person: text, or a text of its own. */
-static const char *value_text(struct report_value value, char text[UNITS_TEXT_SIZE])
+static const char *value_text(const struct report *report, struct report_value value, char text[UNITS_TEXT_SIZE])
 {
 	switch (value.kind) {
 	case REPORT_COUNT:
@@ -32,7 +32,7 @@ static const char *value_text(struct report_value value, char text[UNITS_TEXT_SI
 	case REPORT_RATE:
 		return units_rate(value.rate, text);
 	case REPORT_BANDWIDTH:
-		return units_bandwidth(value.rate, text);
+		return (report->format->brief == REPORT_STEP ? units_bits : units_bandwidth)(value.rate, text);
 	case REPORT_TEXT:
 		return value.text;
 	case REPORT_FLAG:
@@ -120,7 +120,7 @@ static void block_value(struct report *report, const char *name, struct report_v
 		fputs("  ", report->stream);
 	text_name(report->stream, name);
 	fputs(report->depth ? " " : ": ", report->stream);
-	fputs(value_text(value, text), report->stream);
+	fputs(value_text(report, value, text), report->stream);
 	if (!report->depth)
 		fputc('\n', report->stream);
 	report_top(report)->shown++;
@@ -149,7 +149,7 @@ static void table_value(struct report *report, const char *name, struct report_v
 	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
 	size_t width = strlen(name) + 1;
 	char text[UNITS_TEXT_SIZE];
-	const char *cell = report->header ? name : value_text(value, text);
+	const char *cell = report->header ? name : value_text(report, value, text);
 
 	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))
 		return;
@@ -162,6 +162,13 @@ static void table_value(struct report *report, const char *name, struct report_v
 const struct report_format report_table = {
 	.closing = "\n",
 	.value = table_value,
-	.brief = true,
-	.without = FIGURE_NOT_TEXT | FIGURE_NOT_TABLE | FIGURE_NOT_0,
+	.brief = REPORT_ROW,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_ROW | FIGURE_NOT_0,
+};
+
+const struct report_format report_steps = {
+	.closing = "\n",
+	.value = table_value,
+	.brief = REPORT_STEP,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_STEP | FIGURE_NOT_0,
 };

@@ -2,6 +2,7 @@
 #include "core/units.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct unit {
 	double size;
@@ -49,4 +50,11 @@ const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE])
 	};
 
 	return scaled(bytes_per_second, units, text);
+}
+
+const char *units_bits(double bytes_per_second, char text[UNITS_TEXT_SIZE])
+{
+	units_bandwidth(bytes_per_second * 8, text);
+	*strchr(text, 'B') = 'b';
+	return text;
 }

@@ -24,4 +24,7 @@ const char *units_plural(uint64_t count);
 /* Bytes per second, in powers of ten: "1.204 GB/s". Returns text. */
 const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE]);
 
+/* The same in bits: "9.632 Gb/s". Returns text. */
+const char *units_bits(double bytes_per_second, char text[UNITS_TEXT_SIZE]);
+
 #endif

@@ -111,7 +111,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 
 void reporting_set_live(struct reporting *reporting, enum live live)
 {
-	if (reporting && reporting->live)
+	if (reporting && (reporting->live || live == LIVE_STEPS))
 		reporting->live = live;
 }
 
@@ -125,12 +125,14 @@ static int64_t interval_length(const struct reporting *reporting)
 {
 	int64_t length = reported_length(reporting);
 
-	return length || !reporting->prometheus ? length : PROMETHEUS_INTERVAL;
+	return length || !reporting->prometheus || reporting->report.of_steps ? length : PROMETHEUS_INTERVAL;
 }
 
 static void report_interval(struct reporting *reporting)
 {
-	if (reported_length(reporting) && reporting->form->interval && !reporting->options->quiet)
+	bool wanted = reported_length(reporting) || reporting->report.of_steps;
+
+	if (wanted && reporting->form->interval && !reporting->options->quiet)
 		reporting->form->interval(reporting);
 }
 
@@ -139,14 +141,29 @@ static void report_last_interval(struct reporting *reporting)
 {
 	/* The timer may expire in the same iteration of the loop. */
 	loop_timer_stop(&reporting->interval);
-	if (reporting->state && !reporting->last_reported) {
+	if (reporting->state && reporting->interval_open) {
 		/* A rate over less than 1/50 of an interval is meaningless. */
 		reporting->report.without_rates =
 			clock_now() - reporting->report.interval_began < reported_length(reporting) / 50;
 		report_interval(reporting);
 		reporting->report.without_rates = false;
 	}
-	reporting->last_reported = true;
+	reporting->interval_open = false;
+}
+
+void reporting_begin_interval(struct reporting *reporting)
+{
+	reporting->interval_open = true;
+	reporting->report.interval_began = clock_now();
+	if (reporting->command->figures)
+		figures_copy(reporting->command->figures(reporting->state));
+}
+
+void reporting_end_interval(struct reporting *reporting)
+{
+	report_interval(reporting);
+	reporting_write_prometheus(reporting);
+	reporting->interval_open = false;
 }
 
 static void interval_over(void *context)
@@ -157,15 +174,13 @@ static void interval_over(void *context)
 	/* The run has ended in the same iteration of the loop: report_last_interval() reports this interval. */
 	if (reporting->environment->ended)
 		return;
-	report_interval(reporting);
-	reporting_write_prometheus(reporting);
+	reporting_end_interval(reporting);
 	length = interval_length(reporting);
-	reporting->report.interval_began = now = clock_now();
 	/* Without --interval-report, intervals end when the file of --prometheus cannot be written. */
 	if (!length)
 		return;
-	if (reporting->command->figures)
-		figures_copy(reporting->command->figures(reporting->state));
+	reporting_begin_interval(reporting);
+	now = reporting->report.interval_began;
 	/* Intervals keep their schedule; missed ones are skipped. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
@@ -207,6 +222,8 @@ enum outcome reporting_open(struct reporting *reporting)
 void reporting_start(struct reporting *reporting, void *state)
 {
 	reporting->state = state;
+	reporting->report.of_steps = reporting->live == LIVE_STEPS;
+	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
 	loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	start_interval(reporting);

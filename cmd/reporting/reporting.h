@@ -50,6 +50,7 @@ enum live {
 	LIVE_NO,     /* what the options ask for; standard output is not a terminal, or they exclude the others */
 	LIVE_ROWS,   /* a row of figures each second, but for those in which nothing has happened */
 	LIVE_EVENTS, /* the command prints a line for each event */
+	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends; also without a terminal */
 };
 
 /* A form of standard output. Any of the functions may be NULL. */
@@ -78,7 +79,7 @@ struct reporting {
 	const char *prometheus; /* the file; NULL also after a write error */
 	bool header_printed;	/* of CSV */
 	bool summarised;
-	bool last_reported; /* the last, shorter interval */
+	bool interval_open; /* not reported yet */
 	bool finished;
 	enum live live;
 	unsigned rows; /* of intervals, in text */
@@ -140,9 +141,13 @@ void reporting_record_hint(struct reporting *reporting, const char *text);
 
 /*
  * A command whose options ask for a line for each event: live is LIVE_EVENTS if it prints them on a terminal only, and
- * LIVE_NO if it prints them anywhere. Call it in start(). reporting may be NULL.
+ * LIVE_NO if it prints them anywhere. One that has steps: LIVE_STEPS. Call it in start(). reporting may be NULL.
  */
 void reporting_set_live(struct reporting *reporting, enum live live);
+
+/* Begin an interval, and report it, of a command with LIVE_STEPS. What is not within one is reported nowhere else. */
+void reporting_begin_interval(struct reporting *reporting);
+void reporting_end_interval(struct reporting *reporting);
 
 /* ---- for the forms ---- */
 

@@ -54,11 +54,25 @@ static void text_summary(struct reporting *reporting)
 		print_block(reporting, reporting->environment->output, "summary of");
 }
 
+/* A step has no time of its own: its figures say which it is. */
+static void print_row(struct reporting *reporting, FILE *stream)
+{
+	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
+	bool of_step = reporting->report.of_steps;
+
+	if (!of_step && reporting->report.header)
+		fprintf(stream, "%-12s", "    seconds");
+	else if (!of_step)
+		fprintf(stream, "%5.*f-%-6.*f", decimals,
+			units_seconds(reporting->report.interval_began - reporting->started), decimals,
+			units_seconds(clock_now() - reporting->started));
+	print_figures(reporting, stream, of_step ? &report_steps : &report_table, true);
+}
+
 static void print_header(struct reporting *reporting, FILE *stream)
 {
-	fprintf(stream, "%-12s", "    seconds");
 	reporting->report.header = true;
-	print_figures(reporting, stream, &report_table, true);
+	print_row(reporting, stream);
 	reporting->report.header = false;
 }
 
@@ -80,16 +94,13 @@ static bool has_row(const struct reporting *reporting)
 static void text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
-	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 
 	if (!has_row(reporting))
 		return;
 	if (!reporting->rows || (reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
 		print_header(reporting, stream);
 	reporting->rows++;
-	fprintf(stream, "%5.*f-%-6.*f", decimals, units_seconds(reporting->report.interval_began - reporting->started),
-		decimals, units_seconds(clock_now() - reporting->started));
-	print_figures(reporting, stream, &report_table, true);
+	print_row(reporting, stream);
 	fflush(stream);
 }
 

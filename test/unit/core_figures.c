@@ -140,6 +140,33 @@ static void intervals(void **state)
 			     "\"rate_per_second\":0.400,\"whole_per_second\":0.200,\"bytes_per_second\":4.000,");
 }
 
+/* An interval that is a step ends with its last count. Tables of intervals and of steps have their own figures. */
+static void steps(void **state)
+{
+	static const struct figure step_rows[] = {
+		ROW(GAUGE, "step", size, .flags = FIGURE_NOT_ROW),
+		ROW(COUNT, "sent", sent),
+		ROW(COUNT, "lost", inner.lost, .flags = FIGURE_NOT_STEP),
+		ROW(TIME, "time", time, .flags = FIGURE_NOT_TABLE),
+		ROW(RATE, "whole", rate, .flags = FIGURE_WHOLE),
+		FIGURES_END,
+	};
+	struct sample before = { .rate.count = 4 };
+	struct report report = { .of_steps = true, .interval_began = 2 * CLOCK_NS_PER_S };
+	size_t length;
+	char *text;
+
+	(void)state;
+	fake_clock_pass(11 * CLOCK_NS_PER_S);
+	report_open(&report, open_memstream(&text, &length), &report_steps);
+	figures_report(&report, step_rows, &filled, &before);
+	report_close(&report);
+	fclose(report.stream);
+	assert_string_equal(text, "      3      7       2/s\n");
+	free(text);
+	assert_text(&report_table, step_rows, &filled, NULL, "      7      4       3/s\n");
+}
+
 /* A gauge counts nothing. */
 static void counts_that_increase(void **state)
 {
@@ -184,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals),
 		cmocka_unit_test(intervals),
+		cmocka_unit_test(steps),
 		cmocka_unit_test(counts_that_increase),
 		cmocka_unit_test(histogram_of_an_interval),
 	};

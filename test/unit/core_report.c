@@ -104,6 +104,23 @@ static void as_a_table(void **state)
 		       "      1 us      2 us      3 us  2.975 us         -         -         -         -      0\n");
 }
 
+static void as_a_row_of_a_step(void **state)
+{
+	struct output output;
+
+	(void)state;
+	begin(&output, &report_steps)->header = true;
+	fill(&output.report);
+	assert_written(
+		&output,
+		"  clients   sent      wait      rate     speed     payload  good  word   deep       avg       p50"
+		"       p99       avg       p50       p99   late\n");
+	fill(begin(&output, &report_steps));
+	assert_written(&output,
+		       "        2 18446744073709551615    1.5 us     1.5/s         -     12 Mb/s   yes   yes      1"
+		       "      2 us      1 us  2.975 us         -         -         -      0\n");
+}
+
 static void as_a_block(void **state)
 {
 	struct output output;
@@ -416,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_json),
 		cmocka_unit_test(as_a_table),
+		cmocka_unit_test(as_a_row_of_a_step),
 		cmocka_unit_test(as_a_block),
 		cmocka_unit_test(as_csv),
 		cmocka_unit_test(as_prometheus),

@@ -61,6 +61,9 @@ static void bandwidths(void **state)
 	assert_string_equal(units_bandwidth(1000, text), "1 kB/s");
 	assert_string_equal(units_bandwidth(1.5e6, text), "1.5 MB/s");
 	assert_string_equal(units_bandwidth(12.345e9, text), "12.35 GB/s");
+	assert_string_equal(units_bits(0, text), "0 b/s");
+	assert_string_equal(units_bits(1.5e6, text), "12 Mb/s");
+	assert_string_equal(units_bits(12.345e9, text), "98.76 Gb/s");
 	/* The largest value. */
 	assert_true(strlen(units_bandwidth(1e24, text)) < UNITS_TEXT_SIZE);
 }

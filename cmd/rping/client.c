@@ -85,6 +85,7 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 		all->answered.count += counts->answered.count;
 		if (!WITH_REPORT)
 			continue;
+		all->answered.bytes += counts->answered.bytes;
 		if (!all->answered.from || (counts->answered.from && counts->answered.from < all->answered.from))
 			all->answered.from = counts->answered.from;
 		all->answered.to = longer(all->answered.to, counts->answered.to);
@@ -116,18 +117,19 @@ static struct verdict target_verdict_text(const struct rping_client *client, con
 {
 	const struct ping_counts *counts = &target->record.counts;
 	bool validate = client->options->validate;
-	char pings[PINGS_TEXT_SIZE], warmup[48] = "";
+	uint32_t shortest = rping_sweep(client->options) ? (uint32_t)client->options->size : target->size;
+	char pings[PINGS_TEXT_SIZE], sizes[PINGS_TEXT_SIZE], warmup[48] = "";
 
 	if (EXTRA(counts->warmup))
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
 	if (target->outcome)
-		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered",
-			 rping_pings_text(counts->answered.count, (uint64_t)client->options->count, pings),
+		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered", target_pings_text(target, pings),
 			 target_name(target));
 	else
-		snprintf(text, RPING_VERDICT_SIZE, "%s of %" PRIu32 " byte%s to %s answered%s%s",
-			 rping_pings_text(counts->answered.count, 0, pings), target->size, units_plural(target->size),
-			 target_name(target), validate ? " and verified" : "", warmup);
+		snprintf(text, RPING_VERDICT_SIZE, "%s of %s to %s answered%s%s",
+			 rping_pings_text(counts->answered.count, 0, pings),
+			 rping_sizes_text(shortest, target->size, sizes), target_name(target),
+			 validate ? " and verified" : "", warmup);
 	return (struct verdict){
 		.device = target->device,
 		.note = target->outcome || validate ? NULL : RPING_NOT_CHECKED,

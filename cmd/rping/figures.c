@@ -6,12 +6,17 @@
 
 const struct figure ping_count_figures[] = {
 	FIGURE(GAUGE, "size", struct ping_counts, size, .flags = FIGURE_NOT_TABLE),
+	FIGURE(GAUGE, "ping_size", struct ping_counts, size,
+	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW),
 	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .flags = FIGURE_NOT_TABLE),
 	FIGURE(COUNT, "sent", struct ping_counts, sent, .flags = FIGURE_NOT_TABLE),
 	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
 	FIGURE(COUNT, "verified", struct ping_counts, verified, .flags = FIGURE_NOT_TABLE),
-	FIGURE(COUNT, "lost", struct ping_counts, lost),
+	FIGURE(COUNT, "lost", struct ping_counts, lost, .flags = FIGURE_NOT_STEP),
 	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .flags = FIGURE_NOT_TEXT | FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered,
+	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW | FIGURE_WHOLE),
 	FIGURES_END,
 };
 
@@ -40,13 +45,15 @@ void ping_sent(struct ping_record *record, const struct ping_slot *slot)
 	record->counts.sent++;
 }
 
-void ping_answered(struct ping_record *record, const struct ping_slot *slot, int64_t round_trip, bool verified)
+void ping_answered(struct ping_record *record, const struct ping_slot *slot, uint32_t size, int64_t round_trip,
+		   bool verified)
 {
 	struct ping_counts *counts = &record->counts;
 
 	if (WITH_REPORT && slot->to > counts->answered.to)
 		counts->answered.to = slot->to;
 	counts->answered.count++;
+	counts->answered.bytes += size;
 	counts->verified += verified;
 	samples_add(&record->round_trip, round_trip);
 }

@@ -25,7 +25,7 @@ struct ping_slot {
 
 /* Initially all zeros. */
 struct ping_counts {
-	uint64_t size; /* bytes of a ping; set for a report */
+	uint64_t size; /* bytes of a ping, of a sweep the current one; set for a report */
 	uint64_t warmup;
 	uint64_t sent;
 	uint64_t verified;    /* answered pings whose payload was verified */
@@ -61,6 +61,7 @@ struct ping_figures {
 extern const struct figure ping_figures[], ping_count_figures[], connect_figures[];
 
 void ping_sent(struct ping_record *record, const struct ping_slot *slot);
-void ping_answered(struct ping_record *record, const struct ping_slot *slot, int64_t round_trip, bool verified);
+void ping_answered(struct ping_record *record, const struct ping_slot *slot, uint32_t size, int64_t round_trip,
+		   bool verified);
 
 #endif

@@ -51,15 +51,13 @@ const char *advertisement_fault(const struct advertisement *advertisement, uint3
 	return NULL;
 }
 
-uint32_t ping_size(uint32_t requested, const struct hello *server)
+uint32_t ping_size(uint32_t requested, uint32_t maximum, bool stock_server)
 {
-	uint32_t maximum = server ? server->capacity : PING_SIZE_MAX;
+	uint32_t usual = stock_server ? PING_SIZE_STOCK : PING_SIZE;
 
 	if (requested)
 		return requested <= maximum ? requested : 0;
-	if (!server)
-		return PING_SIZE_STOCK;
-	return maximum < PING_SIZE ? maximum : PING_SIZE;
+	return maximum < usual ? maximum : usual;
 }
 
 uint32_t ping_number(uint64_t answered)

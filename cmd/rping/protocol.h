@@ -40,7 +40,8 @@
 
 enum {
 	PING_PORT = 7174,
-	PING_SIZE_MAX = 65535,
+	PING_SIZE_MAX = 1 << 20,
+	PING_SIZE_STOCK_MAX = 65535,
 	PING_SIZE = 100,      /* without -S, as in the stock manual page */
 	PING_SIZE_STOCK = 64, /* without -S, with a stock server: it fails on more */
 };
@@ -64,11 +65,17 @@ void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertis
 /* Returns the reason why advertised memory cannot be used for minimum to maximum bytes, or NULL if it can. */
 const char *advertisement_fault(const struct advertisement *advertisement, uint32_t minimum, uint32_t maximum);
 
+/* Returns the maximum ping size of a device, but not more than maximum. */
+static inline uint32_t ping_limit(const struct domain *domain, uint32_t maximum)
+{
+	return domain->max_message < maximum ? domain->max_message : maximum;
+}
+
 /*
- * Returns the ping size of a client. requested is -S, or 0 without it; server is the hello of the server, or NULL for a
- * stock server. Returns 0 if the server accepts no pings of the requested size.
+ * Returns the ping size of a client. requested is -S, or 0 without it; maximum is that of the server. Returns 0 if it
+ * is less than requested.
  */
-uint32_t ping_size(uint32_t requested, const struct hello *server);
+uint32_t ping_size(uint32_t requested, uint32_t maximum, bool stock_server);
 
 /* Returns the number in the text of the next ping. Stock tools print an int: after INT32_MAX comes 0. */
 uint32_t ping_number(uint64_t answered);

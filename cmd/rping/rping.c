@@ -37,9 +37,14 @@ static const struct option rping_option_table[] = {
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
 	    OPTION_HELP("Client: end after N pings; server: fail a stock client that leaves before", "0, until interrupted"),
 	    .brief = true),
-	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "1 to 65535", "", /* PING_SIZE_MAX */
-	    OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server"),
-	    .brief = true),
+#if WITH_REPORT
+	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */
+	    OPTION_HELP("Client: length of a ping (a server takes any); FROM-TO: each power of two, -C N or 1000 pings each",
+			"100, or 64 with a stock server"), .brief = true),
+#else
+	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "1 to 1M", "",
+	    OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server"), .brief = true),
+#endif
 	FLAG('P', "persistent", persistent, OPTION_HELP("Server: serve any number of clients, until interrupted"),
 	     .tags = FOR_SERVER, .needed_by = FOR_ANOTHER, .section = SECTION_SERVER, .brief = true),
 	FLAG('q', "own-qp", own_qp, OPTION_HELP("Create and modify the queue pair without librdmacm"),
@@ -86,6 +91,14 @@ const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PI
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, requested);
 	else
 		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
+	return text;
+}
+
+const char *rping_sizes_text(uint32_t shortest, uint32_t longest, char text[PINGS_TEXT_SIZE])
+{
+	int length = shortest < longest ? snprintf(text, PINGS_TEXT_SIZE, "%" PRIu32 " to ", shortest) : 0;
+
+	snprintf(text + length, PINGS_TEXT_SIZE - (size_t)length, "%" PRIu32 " byte%s", longest, units_plural(longest));
 	return text;
 }
 
@@ -183,6 +196,11 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
 	}
+	if (rping_sweep(options) && (options->server || options->addresses.count != 1 || EXTRA(options->targets) ||
+				     options->common.reporting.interval)) {
+		log_error(log, "-S, --size", "FROM-TO is for a client with one ADDRESS, without --interval-report");
+		return OUTCOME_USAGE;
+	}
 	if (!options->server && !options->port) {
 		log_error(log, NULL, "a client needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
@@ -206,7 +224,9 @@ static enum outcome rping_start(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 
-	if (options->verbose || options->interval)
+	if (rping_sweep(options))
+		environment_set_live(environment, LIVE_STEPS);
+	else if (options->verbose || options->interval)
 		environment_set_live(environment, options->verbose ? LIVE_NO : LIVE_EVENTS);
 	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
 }
@@ -223,7 +243,7 @@ static bool rping_is_open_ended(const void *command_options)
 {
 	const struct rping_options *options = command_options;
 
-	return !options->server && !options->count && !EXTRA(options->duration);
+	return !options->server && !options->count && !EXTRA(options->duration) && !rping_sweep(options);
 }
 
 static void rping_interrupt(void *state, enum interruption reason)

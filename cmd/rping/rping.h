@@ -18,8 +18,9 @@ struct rping_options {
 	int64_t port;
 	bool verbose;
 	bool validate;
-	int64_t count; /* 0: unlimited */
-	int64_t size;  /* 0: default */
+	int64_t count;	   /* 0: unlimited */
+	int64_t size;	   /* 0: default; of a sweep the first one */
+	int64_t last_size; /* of a sweep, behind size in OPTION_SIZES; 0: no sweep */
 	int64_t warmup;
 	int64_t interval;      /* nanoseconds between the starts of two pings; 0: no pause */
 	int64_t rate;	       /* pings per second, an alternative to interval; 0: unlimited */
@@ -35,6 +36,7 @@ struct rping_options {
 
 enum {
 	PINGS_TEXT_SIZE = 64,
+	SWEEP_COUNT = 1000,			      /* pings of each size without -C and --duration */
 	RPING_VERDICT_SIZE = ADDRESS_TEXT_SIZE + 512, /* with a name as the user typed it */
 	/*
 	 * The client signals one advertisement in this many pings, which frees its send queue. More would cost a
@@ -48,6 +50,15 @@ enum {
 
 /* Writes "1 ping", "3 pings", or if requested is not 0, "3 of 10 pings". Returns text. */
 const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE]);
+
+/* Writes "1 byte", "100 bytes" or "64 to 1024 bytes". Returns text. */
+const char *rping_sizes_text(uint32_t shortest, uint32_t longest, char text[PINGS_TEXT_SIZE]);
+
+/* Returns the last size of a sweep, -S FROM-TO, or 0. Its steps are intervals of the report, so it needs that. */
+static inline uint32_t rping_sweep(const struct rping_options *options)
+{
+	return WITH_REPORT ? (uint32_t)options->last_size : 0;
+}
 
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);

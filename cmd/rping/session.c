@@ -130,13 +130,9 @@ struct verdict session_verdict_text(const struct session *session, enum outcome 
 	bool validate = session->options->validate;
 	struct verdict verdict = { .device = session->endpoint->domain->device, .has_figures = true };
 	char pings[PINGS_TEXT_SIZE];
-	char sizes[48];
+	char sizes[PINGS_TEXT_SIZE];
 
 	rping_pings_text(session->answered, outcome ? session->expected_pings : 0, pings);
-	if (session->shortest == session->longest)
-		snprintf(sizes, sizeof(sizes), "%" PRIu32, session->longest);
-	else
-		snprintf(sizes, sizeof(sizes), "%" PRIu32 " to %" PRIu32, session->shortest, session->longest);
 	if (outcome) {
 		snprintf(text, RPING_VERDICT_SIZE, "%s from %s answered", pings, peer);
 	} else if (session->unconfirmed_answer) {
@@ -146,8 +142,9 @@ struct verdict session_verdict_text(const struct session *session, enum outcome 
 		snprintf(text, RPING_VERDICT_SIZE, "%s disconnected without a ping", peer);
 	} else {
 		verdict.note = validate ? NULL : RPING_NOT_CHECKED;
-		snprintf(text, RPING_VERDICT_SIZE, "%s of %s byte%s from %s %sanswered", pings, sizes,
-			 units_plural(session->longest), peer, validate ? "verified and " : "");
+		snprintf(text, RPING_VERDICT_SIZE, "%s of %s from %s %sanswered", pings,
+			 rping_sizes_text(session->shortest, session->longest, sizes), peer,
+			 validate ? "verified and " : "");
 	}
 	return verdict;
 }
@@ -206,10 +203,16 @@ static void session_idle_expired(void *context)
 
 /* ---- the cycle of a ping: session_completed() ends the session if a step fails ---- */
 
+/* Returns the maximum ping size of this server. */
+static uint32_t longest(const struct session *session)
+{
+	return ping_limit(session->endpoint->domain, PING_SIZE_MAX);
+}
+
 static enum outcome check_advertisement(struct session *session, const char *what, const struct advertisement *memory,
 					uint32_t minimum)
 {
-	const char *fault = advertisement_fault(memory, minimum, PING_SIZE_MAX);
+	const char *fault = advertisement_fault(memory, minimum, longest(session));
 
 	if (!fault)
 		return OUTCOME_OK;
@@ -229,8 +232,8 @@ static enum outcome reserve(struct session *session, uint32_t length)
 	capacity *= 2;
 	if (capacity < length)
 		capacity = length;
-	if (capacity > PING_SIZE_MAX)
-		capacity = PING_SIZE_MAX;
+	if (capacity > longest(session))
+		capacity = longest(session);
 	/* The last WRITE may use the old buffer until the next READ completes. */
 	region_destroy(session->old_buffer);
 	session->old_buffer = session->buffer;
@@ -487,7 +490,7 @@ struct session *session_create(struct session **list, struct environment *enviro
 enum outcome session_accept(void *context)
 {
 	struct session *session = context;
-	struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
+	struct hello hello = { .tool = HELLO_RPING, .capacity = longest(session) };
 	uint8_t bytes[HELLO_SIZE];
 	enum outcome outcome = control_create(&session->control, session->endpoint->domain);
 

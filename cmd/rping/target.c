@@ -29,9 +29,10 @@ static const struct state_row target_states[] = {
 			      STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_PACING) |
 				      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE),
 			      true },
-	[TARGET_PACING] = { "waiting for the next slot",
-			    STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DRAINING) |
-				    STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_PACING] = { "waiting for the next slot", STATE_BIT(TARGET_SOURCE_ADVERTISED) |
+								 STATE_BIT(TARGET_DRAINING) | STATE_BIT(TARGET_PACING) |
+								 STATE_BIT(TARGET_DISCONNECTING) |
+								 STATE_BIT(TARGET_DONE) },
 	[TARGET_DISCONNECTING] = { "disconnecting", STATE_BIT(TARGET_DONE) },
 	[TARGET_DONE] = { "done", 0 },
 };
@@ -126,9 +127,14 @@ void target_finish(struct target *target, enum outcome outcome)
 	target_notify(target);
 }
 
+/* Returns the requested number of pings, of a sweep that of each size, or 0. */
 static uint64_t requested_count(const struct target *target)
 {
-	return (uint64_t)target->all->options->count;
+	const struct rping_options *options = target->all->options;
+
+	if (rping_sweep(options) && !options->count && !EXTRA(options->duration))
+		return SWEEP_COUNT;
+	return (uint64_t)options->count;
 }
 
 static uint64_t answered(const struct target *target)
@@ -138,13 +144,26 @@ static uint64_t answered(const struct target *target)
 
 bool target_has_more(const struct target *target)
 {
-	return !requested_count(target) || answered(target) < requested_count(target);
+	if (EXTRA(target->duration_passed))
+		return false;
+	return !requested_count(target) || target->done < target->first + requested_count(target);
 }
 
-/* Writes "3 of 10 pings". Returns text. */
-static const char *pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
+uint32_t target_next_size(const struct target *target)
 {
-	return rping_pings_text(answered(target), requested_count(target), text);
+	uint32_t last = rping_sweep(target->all->options);
+	uint32_t next = target->size < last ? UINT32_C(2) << (31 - __builtin_clz(target->size)) : 0;
+
+	if (next > last)
+		next = last;
+	return next <= target->longest ? next : 0;
+}
+
+const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
+{
+	uint64_t requested = rping_sweep(target->all->options) ? 0 : requested_count(target);
+
+	return rping_pings_text(answered(target), requested, text);
 }
 
 /* Reports an interruption at that progress. run.c has reported a passed deadline, once for all targets. */
@@ -159,9 +178,9 @@ static void report_interrupted(struct target *target, const char *text)
 /* True if all requested pings are done. An open-ended run is always complete. */
 static bool is_complete(const struct target *target)
 {
-	if (requested_count(target) && !target_has_more(target))
-		return true;
-	return EXTRA(target->duration_passed) || (!requested_count(target) && !EXTRA(target->all->options->duration));
+	bool open_ended = !requested_count(target) && !EXTRA(target->all->options->duration);
+
+	return open_ended || (!target_has_more(target) && !target_next_size(target));
 }
 
 /* Returns the outcome of a target after a disconnect, and reports an early end. */
@@ -174,7 +193,7 @@ static enum outcome target_verdict(struct target *target)
 		return target->outcome;
 	if (!target->deadline_passed && answered(target) && is_complete(target))
 		return OUTCOME_OK;
-	snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
+	snprintf(text, sizeof(text), "ended early, after %s", target_pings_text(target, pings));
 	report_interrupted(target, text);
 	return OUTCOME_FAILED;
 }
@@ -213,6 +232,7 @@ static void step_finished(struct target *target, int64_t *time)
 static void established(struct target *target, const struct endpoint_event *event)
 {
 	int64_t requested = target->all->options->size;
+	uint32_t last = rping_sweep(target->all->options), maximum = PING_SIZE_STOCK_MAX;
 	struct hello hello;
 
 	step_finished(target, &target->times.connect);
@@ -221,14 +241,21 @@ static void established(struct target *target, const struct endpoint_event *even
 		endpoint_path(target->endpoint, &target->path);
 	dial_stop(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
-	target->size = ping_size((uint32_t)requested, target->stock ? NULL : &hello);
+	if (!target->stock)
+		maximum = hello.capacity;
+	maximum = ping_limit(target->endpoint->domain, maximum);
+	target->size = ping_size((uint32_t)requested, maximum, target->stock);
+	target->longest = !last ? target->size : last < maximum ? last : maximum;
 	if (!target->size) {
 		log_error(target->state.log, target->endpoint->name,
-			  "the server accepts pings of at most %" PRIu32 " bytes, not %" PRId64, hello.capacity,
+			  "the server accepts pings of at most %" PRIu32 " bytes, not %" PRId64, maximum,
 			  requested ? requested : PING_SIZE);
 		target_disconnect(target, OUTCOME_FAILED);
 		return;
 	}
+	if (last > maximum)
+		log_hint(target->state.log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
+			 maximum);
 	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
 		  target->stock ? "stock" : "our", target->size);
 	target_notify(target);
@@ -242,8 +269,8 @@ static void server_disconnected(struct target *target)
 	char pings[PINGS_TEXT_SIZE];
 
 	log_cause(target->state.log, target->endpoint->name, state_text(&target->state), 0,
-		  "the server went away after %s", pings_text(target, pings));
-	if (target->stock && !target->done && target->size > PING_SIZE_STOCK)
+		  "the server went away after %s", target_pings_text(target, pings));
+	if (target->stock && (!target->done || target->done == target->first) && target->size > PING_SIZE_STOCK)
 		log_hint(target->state.log,
 			 "a stock server ends when a ping is longer than its own -S (64 by default): "
 			 "give both ends the same -S");
@@ -271,8 +298,8 @@ static enum outcome send_request(struct target *target)
 	struct hello hello = {
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MAX,
-		/* With --duration the number is unknown: the server must not expect -C pings. */
-		.count = options->count && !EXTRA(options->duration)
+		/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
+		.count = options->count && !EXTRA(options->duration) && !rping_sweep(options)
 				 ? (uint64_t)options->count + (uint64_t)EXTRA(options->warmup)
 				 : 0,
 	};
@@ -416,6 +443,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 					       .transport = all->environment->transport,
 					       .wait_server = all->options->wait_server,
 				       });
+	target->first = (uint64_t)EXTRA(all->options->warmup);
 	target->pace.period = rate ? CLOCK_NS_PER_S / rate : EXTRA(all->options->interval);
 	target->state = (struct state){
 		.rows = target_states,

@@ -68,7 +68,9 @@ struct target {
 
 	bool stock; /* the server sent no hello */
 	uint32_t size;
+	uint32_t longest;     /* the last size of a sweep that the server accepts, or size */
 	uint64_t done;	      /* pings answered, including warm-up */
+	uint64_t first;	      /* done at the first measured ping, of a sweep of this size */
 	int64_t sent_at;      /* clock time of the current ping; 0: none, or a warm-up ping */
 	unsigned uncompleted; /* signalled advertisements without a completion, see RPING_SIGNAL_EVERY */
 	bool last;	      /* end after this ping */
@@ -107,6 +109,9 @@ void target_interrupt(struct target *target, enum interruption reason);
 /* Returns the address and port; before the name is resolved, the address as given. */
 const char *target_name(const struct target *target);
 
+/* Writes "3 pings", or "3 of 10 pings" if their number was requested. Returns text. */
+const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE]);
+
 /* Adds the figures of the target to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);
 
@@ -120,8 +125,10 @@ void target_enter(struct target *target, enum target_state state);
 void target_disconnect(struct target *target, enum outcome outcome);
 /* Ends the target immediately. The owner may have ended the run when this returns. */
 void target_finish(struct target *target, enum outcome outcome);
-/* True if fewer pings than -C are answered, or if there is no -C. */
+/* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
 bool target_has_more(const struct target *target);
+/* Returns the next size of a sweep, or 0. */
+uint32_t target_next_size(const struct target *target);
 
 /* ---- target_cycle.c: the pings ---- */
 

@@ -44,7 +44,6 @@ static void duration_expired(void *context)
 {
 	struct target *target = context;
 
-	target->last = true;
 	target->duration_passed = true;
 	if (target->state.current == TARGET_PACING)
 		target_cycle_continue(target);
@@ -53,8 +52,11 @@ static void duration_expired(void *context)
 static void start_ping(struct target *target)
 {
 	const struct rping_options *options = target->all->options;
+	bool first = target->done == target->first;
 	int64_t now;
 
+	if (first && rping_sweep(options))
+		environment_begin_interval(target->all->environment);
 	if (is_signalled(target))
 		target->uncompleted++;
 	payload_ping_fill(target->source_region->memory, target->size, ping_number(target->done));
@@ -63,7 +65,7 @@ static void start_ping(struct target *target)
 	now = clock_now();
 	pace_start(&target->pace, now);
 	if (is_measured(target)) {
-		if (EXTRA(options->duration) && !target->record.counts.sent)
+		if (EXTRA(options->duration) && first)
 			loop_timer_start(target->state.loop, &target->duration, options->duration, duration_expired,
 					 target);
 		target->sent_at = now;
@@ -73,31 +75,56 @@ static void start_ping(struct target *target)
 	advertise(target, SOURCE, TARGET_SOURCE_ADVERTISED);
 }
 
-static enum outcome prepare_region(struct target *target, uint32_t index, unsigned access, struct region **region)
+static void write_advertisement(struct target *target, uint32_t index, const struct region *region)
 {
-	enum outcome outcome = region_create(target->endpoint->domain, target->size, access, region);
-
-	if (outcome)
-		return outcome;
 	control_write(&target->control, index,
 		      &(struct advertisement){
-			      .address = (uintptr_t)(*region)->memory,
-			      .key = (*region)->remote_key,
+			      .address = (uintptr_t)region->memory,
+			      .key = region->remote_key,
 			      .size = target->size,
 		      });
-	return OUTCOME_OK;
+}
+
+static void write_advertisements(struct target *target)
+{
+	write_advertisement(target, SOURCE, target->source_region);
+	write_advertisement(target, SINK, target->sink_region);
 }
 
 void target_cycle_begin(struct target *target)
 {
-	enum outcome outcome = prepare_region(target, SOURCE, REGION_REMOTE_READ, &target->source_region);
+	struct domain *domain = target->endpoint->domain;
+	enum outcome outcome = region_create(domain, target->longest, REGION_REMOTE_READ, &target->source_region);
 
 	if (!outcome)
-		outcome = prepare_region(target, SINK, REGION_REMOTE_WRITE, &target->sink_region);
-	if (outcome)
+		outcome = region_create(domain, target->longest, REGION_REMOTE_WRITE, &target->sink_region);
+	if (outcome) {
 		target_finish(target, outcome);
-	else
-		start_ping(target);
+		return;
+	}
+	write_advertisements(target);
+	start_ping(target);
+}
+
+/*
+ * The pings of a size are answered. Begins the next size of a sweep; false if there is none. The server's answer has
+ * confirmed the delivery of the advertisements.
+ */
+static bool next_size(struct target *target)
+{
+	uint32_t size = target_next_size(target);
+
+	if (rping_sweep(target->all->options))
+		environment_end_interval(target->all->environment);
+	if (!size)
+		return false;
+	loop_timer_stop(&target->duration);
+	loop_timer_stop(&target->pace_timer);
+	target->duration_passed = false;
+	target->first = target->done;
+	target->size = size;
+	write_advertisements(target);
+	return true;
 }
 
 static void pace_expired(void *context)
@@ -125,13 +152,13 @@ static void next_ping(struct target *target)
  */
 void target_cycle_continue(struct target *target)
 {
-	bool last = target->last || !target_has_more(target);
-
-	if (target->uncompleted > (last ? 0 : 1)) {
+	if (!target->last && !target_has_more(target))
+		target->last = !next_size(target);
+	if (target->uncompleted > (target->last ? 0 : 1)) {
 		loop_timer_stop(&target->pace_timer);
 		if (target->state.current != TARGET_DRAINING)
 			target_enter(target, TARGET_DRAINING);
-	} else if (last) {
+	} else if (target->last) {
 		target_disconnect(target, OUTCOME_OK);
 	} else {
 		next_ping(target);
@@ -169,7 +196,7 @@ static void count(struct target *target, int64_t now, bool verified)
 
 	if (target->sent_at) {
 		target->slot.to = pace_slot_end(&target->pace, now);
-		ping_answered(&target->record, &target->slot, round_trip, verified);
+		ping_answered(&target->record, &target->slot, target->size, round_trip, verified);
 		histogram_add(&target->all->figures.round_trip, round_trip);
 		if (target->round_trips)
 			histogram_add(target->round_trips, round_trip);

@@ -43,7 +43,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -s a -l address -x -a '(__fish_pri
 complete -c rdmatest -n '__rdmatest_is rping' -s p -l port -x -d 'Port of the server; 0: a server picks a free one [0 to 65535; default 7174]'
 complete -c rdmatest -n '__rdmatest_is rping' -s V -l validate -d 'Verify every byte of the payload'
 complete -c rdmatest -n '__rdmatest_is rping' -s C -l count -x -d 'Client: end after N pings; server: fail a stock client that leaves before [0 or more; default 0, until interrupted]'
-complete -c rdmatest -n '__rdmatest_is rping' -s S -l size -x -d 'Client: length of a ping (a server takes any) [1 to 65535; default 100, or 64 with a stock server]'
+complete -c rdmatest -n '__rdmatest_is rping' -s S -l size -x -d 'Client: length of a ping (a server takes any); FROM-TO: each power of two, -C N or 1000 pings each [1 to 1M; default 100, or 64 with a stock server]'
 complete -c rdmatest -n '__rdmatest_is rping' -l transport -x -a 'verbs soft' -d 'How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 over a UDP socket) [default RDMATEST_TRANSPORT, or verbs]'
 complete -c rdmatest -n '__rdmatest_is rping' -s h -l usage -d 'Print the common options, and examples'
 complete -c rdmatest -n '__rdmatest_is rping' -l help -d 'Print all options'

@@ -308,7 +308,7 @@ static uint8_t *message_place(const struct peer *peer, size_t *offset)
 
 static void advertise(struct peer *peer)
 {
-	static const uint32_t sizes[] = { 32, 64, 100, 1, 1000, 2000, 65535, 65536 };
+	static const uint32_t sizes[] = { 32, 64, 100, 1, 1000, 2000, 65536, (1 << 20) + 1 };
 	struct input *input = peer->scene->input;
 	unsigned how = take8(input);
 	struct advertisement advertisement = {

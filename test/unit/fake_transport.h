@@ -263,7 +263,7 @@ static inline struct fake *fake_create(const struct command *command, enum hello
 		.log = &fake->environment.log,
 	};
 	fake->environment.transport = &fake->transport;
-	fake->domain = (struct domain){ .transport = &fake->transport, .device = "fake0" };
+	fake->domain = (struct domain){ .transport = &fake->transport, .device = "fake0", .max_message = 1 << 30 };
 	capture_begin(&fake->errors);
 	return fake;
 }

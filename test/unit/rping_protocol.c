@@ -44,25 +44,30 @@ static void advertisement_is_checked_before_use(void **state)
 	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
 }
 
-static void size_depends_on_the_hello(void **state)
+static void size_depends_on_the_server(void **state)
 {
-	struct hello ours = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
-	struct hello small = { .tool = HELLO_RPING, .capacity = 50 };
-	struct hello none = { .tool = HELLO_RPING, .capacity = 0 };
-	struct hello boasting = { .tool = HELLO_RPING, .capacity = UINT32_MAX };
+	(void)state;
+	assert_int_equal(ping_size(0, PING_SIZE_STOCK_MAX, true), 64);
+	assert_int_equal(ping_size(0, PING_SIZE_MAX, false), 100);
+	assert_int_equal(ping_size(0, 50, false), 50);
+	assert_int_equal(ping_size(0, UINT32_MAX, false), 100);
+	assert_int_equal(ping_size(0, 0, false), 0);
+	assert_int_equal(ping_size(1, PING_SIZE_STOCK_MAX, true), 1);
+	assert_int_equal(ping_size(PING_SIZE_STOCK_MAX, PING_SIZE_STOCK_MAX, true), PING_SIZE_STOCK_MAX);
+	assert_int_equal(ping_size(PING_SIZE_STOCK_MAX + 1, PING_SIZE_STOCK_MAX, true), 0);
+	assert_int_equal(ping_size(PING_SIZE_MAX, PING_SIZE_MAX, false), PING_SIZE_MAX);
+	assert_int_equal(ping_size(50, 50, false), 50);
+	assert_int_equal(ping_size(51, 50, false), 0);
+	assert_int_equal(ping_size(1, 0, false), 0);
+}
+
+static void limit_is_that_of_device_and_peer(void **state)
+{
+	struct domain domain = { .max_message = 4096 };
 
 	(void)state;
-	assert_int_equal(ping_size(0, NULL), 64);
-	assert_int_equal(ping_size(0, &ours), 100);
-	assert_int_equal(ping_size(0, &small), 50);
-	assert_int_equal(ping_size(0, &boasting), 100);
-	assert_int_equal(ping_size(0, &none), 0);
-	assert_int_equal(ping_size(1, NULL), 1);
-	assert_int_equal(ping_size(PING_SIZE_MAX, NULL), PING_SIZE_MAX);
-	assert_int_equal(ping_size(PING_SIZE_MAX, &ours), PING_SIZE_MAX);
-	assert_int_equal(ping_size(50, &small), 50);
-	assert_int_equal(ping_size(51, &small), 0);
-	assert_int_equal(ping_size(1, &none), 0);
+	assert_int_equal(ping_limit(&domain, PING_SIZE_MAX), 4096);
+	assert_int_equal(ping_limit(&domain, 4095), 4095);
 }
 
 static void number_is_never_negative(void **state)
@@ -117,7 +122,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(advertisement_has_the_stock_format),
 		cmocka_unit_test(advertisement_is_checked_before_use),
-		cmocka_unit_test(size_depends_on_the_hello),
+		cmocka_unit_test(size_depends_on_the_server),
+		cmocka_unit_test(limit_is_that_of_device_and_peer),
 		cmocka_unit_test(number_is_never_negative),
 		cmocka_unit_test(ping_is_printed_like_stock_tools),
 		cmocka_unit_test(unprintable_bytes_are_replaced),

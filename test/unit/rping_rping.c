@@ -446,6 +446,162 @@ static void client_pings_at_its_rate_for_its_duration(void **state)
 	capture_end(&((struct fake *)*state)->errors);
 }
 
+/* Plays pings of a size. */
+static void pings_of(struct endpoint *endpoint, uint32_t size, unsigned count)
+{
+	while (count--) {
+		answer_ping(endpoint, size, SIZE_MAX);
+		go_ahead(endpoint);
+	}
+}
+
+static struct endpoint *sweeping_client(struct fake *fake, int64_t last_size, const struct hello *server)
+{
+	fake->options.validate = true;
+	fake->options.last_size = last_size;
+	return connected_client(fake, server);
+}
+
+/* The first and the last size are in it also if they are no powers of two. */
+static void client_sweeps_its_sizes(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.size = 20;
+	fake->options.warmup = 3;
+	fake->options.count = 2;
+	endpoint = sweeping_client(fake, 100, NULL);
+	pings_of(endpoint, 20, 3 + 2);
+	pings_of(endpoint, 32, 2);
+	pings_of(endpoint, 64, 2);
+	assert_false(of(endpoint)->disconnected);
+	pings_of(endpoint, 100, 2);
+	assert_true(of(endpoint)->disconnected);
+	assert_reports(fake, "\"size\":100,\"warmup\":3,\"sent\":8,\"answered\":8,\"verified\":8,\"lost\":0");
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_sweeps_with_1000_pings_of_each_size(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = sweeping_client(fake, 32, NULL);
+
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_false(of(endpoint)->disconnected);
+		if (pings(endpoint, 1))
+			complete_sink_send(endpoint);
+	}
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_sweeps_up_to_the_size_limit_of_the_server(void **state)
+{
+	static const struct {
+		uint32_t capacity, device;
+		const char *hint;
+	} rows[] = { { 128, 1 << 30, "" },
+		     { 127, 1 << 30, "hint: sizes above 127 are left out: the server accepts no longer pings" },
+		     { UINT32_MAX, 64, "hint: sizes above 64 are left out: the server accepts no longer pings" } };
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct hello hello = { .tool = HELLO_RPING, .capacity = rows[i].capacity };
+		struct endpoint *endpoint;
+		struct fake *fake;
+
+		if (i) {
+			tear_down(state);
+			set_up(state);
+		}
+		fake = *state;
+		fake->domain.max_message = rows[i].device;
+		fake->options.count = 1;
+		endpoint = sweeping_client(fake, 128, &hello);
+		pings_of(endpoint, 32, 1);
+		pings_of(endpoint, 64, 1);
+		assert_int_equal(of(endpoint)->disconnected, *rows[i].hint != 0);
+		if (!*rows[i].hint)
+			pings_of(endpoint, 128, 1);
+		disconnect(endpoint);
+		assert_ended(fake, OUTCOME_OK, rows[i].hint);
+	}
+}
+
+/* The time of a size ends while the client waits for a slot, and the next size begins in that. */
+static void client_sweeps_for_a_time_each(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	fake->options.interval = 100 * CLOCK_NS_PER_MS;
+	fake->options.duration = 150 * CLOCK_NS_PER_MS;
+	endpoint = sweeping_client(fake, 64, NULL);
+	pings_of(endpoint, 32, 1);
+	run_for(fake, 110 * CLOCK_NS_PER_MS);
+	pings_of(endpoint, 32, 1);
+	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	pings_of(endpoint, 64, 1);
+	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	assert_false(of(endpoint)->disconnected);
+	pings_of(endpoint, 64, 1);
+	run_for(fake, 100 * CLOCK_NS_PER_MS);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+/* The time of a size and the wait for a slot end in one iteration of the loop. */
+static void client_begins_a_size_in_a_late_slot(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	fake->options.interval = 100 * CLOCK_NS_PER_MS;
+	fake->options.duration = 50 * CLOCK_NS_PER_MS;
+	endpoint = sweeping_client(fake, 64, NULL);
+	pings_of(endpoint, 32, 1);
+	fake_clock_pass(120 * CLOCK_NS_PER_MS);
+	run_for(fake, CLOCK_NS_PER_MS);
+	pings_of(endpoint, 64, 1);
+	run_for(fake, 60 * CLOCK_NS_PER_MS);
+	assert_true(of(endpoint)->disconnected);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
+static void client_is_interrupted_in_a_sweep(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.count = 1;
+	endpoint = sweeping_client(fake, 128, NULL);
+	pings_of(endpoint, 32, 1);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	pings_of(endpoint, 64, 1);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "ended early, after 2 pings: interrupted");
+}
+
+static void client_hints_at_the_size_limit_of_a_stock_server_in_a_sweep(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.count = 1;
+	endpoint = sweeping_client(fake, 128, NULL);
+	pings_of(endpoint, 32, 1);
+	pings_of(endpoint, 64, 1);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "hint: a stock server ends when a ping is longer than its own -S");
+	assert_non_null(strstr(fake->errors.text, "the server went away after 2 pings"));
+}
+
 static void start_targets(struct fake *fake, const char *first, const char *second)
 {
 	fake->options.client = true;
@@ -926,7 +1082,18 @@ static void server_rejects_a_source_above_its_limit(void **state)
 	struct fake *fake = *state;
 
 	advertise(connected_session(fake, 0), fake->source, PING_SIZE_MAX + 1);
-	assert_ended(fake, OUTCOME_FAILED, "source of 65536 bytes cannot be used: it is longer than a ping may be");
+	assert_ended(fake, OUTCOME_FAILED, "source of 1048577 bytes cannot be used: it is longer than a ping may be");
+}
+
+static void server_respects_the_size_limit_of_its_device(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->domain.max_message = 4096;
+	endpoint = connected_session(fake, 0);
+	advertise(endpoint, fake->source, 4097);
+	assert_ended(fake, OUTCOME_FAILED, "source of 4097 bytes cannot be used: it is longer than a ping may be");
 }
 
 static void server_rejects_a_sink_smaller_than_the_ping(void **state)
@@ -1394,8 +1561,13 @@ static void client_without_a_first_ping_fails(void **state)
 static void server_buffer_grows_to_its_limit(void **state)
 {
 	static const uint32_t pairs[][2] = {
-		{ 100, 100 },	  { 101, 200 },	    { 200, 200 },     { 300, 400 },
-		{ 40000, 40000 }, { 40001, 65535 }, { 65535, 65535 },
+		{ 100, 100 },
+		{ 101, 200 },
+		{ 200, 200 },
+		{ 300, 400 },
+		{ 600000, 600000 },
+		{ 600001, PING_SIZE_MAX },
+		{ PING_SIZE_MAX, PING_SIZE_MAX },
 	};
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -1577,6 +1749,13 @@ int main(void)
 		TEST(client_keeps_the_interval),
 		TEST(client_disconnects_after_its_duration),
 		TEST(client_pings_at_its_rate_for_its_duration),
+		TEST(client_sweeps_its_sizes),
+		TEST(client_sweeps_with_1000_pings_of_each_size),
+		TEST(client_sweeps_up_to_the_size_limit_of_the_server),
+		TEST(client_sweeps_for_a_time_each),
+		TEST(client_begins_a_size_in_a_late_slot),
+		TEST(client_is_interrupted_in_a_sweep),
+		TEST(client_hints_at_the_size_limit_of_a_stock_server_in_a_sweep),
 		TEST(failed_target_does_not_affect_others),
 		TEST(error_belongs_to_its_target),
 		TEST(total_is_verified_only_if_all_pings_are),
@@ -1599,6 +1778,7 @@ int main(void)
 		TEST(server_rejects_a_message_during_a_read),
 		TEST(server_rejects_an_empty_source),
 		TEST(server_rejects_a_source_above_its_limit),
+		TEST(server_respects_the_size_limit_of_its_device),
 		TEST(server_rejects_a_sink_smaller_than_the_ping),
 		TEST(server_rejects_a_message_of_wrong_length),
 		TEST(server_reports_a_wrong_byte),

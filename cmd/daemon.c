@@ -41,9 +41,10 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 {
 	const char *name = daemon->options->pidfile;
 	struct stat status;
-	bool exists = name && !stat(name, &status);
-	char text[32] = "", *end;
+	bool exists = name && !stat(name, &status), is_short_text;
+	char text[32], *end;
 	unsigned long long process;
+	ssize_t length = -1;
 	int file;
 
 	if (!name || (!exists && errno == ENOENT))
@@ -54,17 +55,21 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 		return OUTCOME_INTERNAL;
 	}
 	file = open(name, O_RDONLY | O_CLOEXEC);
-	if (file < 0 || read(file, text, sizeof(text) - 1) < 0) {
+	if (file >= 0)
+		length = read(file, text, sizeof(text) - 1);
+	if (length < 0) {
 		log_errno(daemon->log, pidfile_label, errno, "%s", name);
 		if (file >= 0)
 			close(file);
 		return OUTCOME_INTERNAL;
 	}
 	close(file);
-	process = strtoull(text, &end, 10);
-	if (!text[strspn(text, blank)])
+	text[length] = 0;
+	is_short_text = length < (ssize_t)sizeof(text) - 1 && strlen(text) == (size_t)length;
+	if (is_short_text && !text[strspn(text, blank)])
 		return OUTCOME_OK;
-	if (end[strspn(end, blank)] || !process || process > INT32_MAX) {
+	process = strtoull(text, &end, 10);
+	if (!is_short_text || end[strspn(end, blank)] || !process || process > INT32_MAX) {
 		log_error(daemon->log, pidfile_label, "%s exists and contains no process ID", name);
 		return OUTCOME_INTERNAL;
 	}

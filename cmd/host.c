@@ -27,7 +27,8 @@ static enum outcome check_name(const struct log *log, const char *option, const 
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface)
 {
-	if (!text[strspn(text, DIGITS)]) {
+	/* 0 is the any address. */
+	if (!text[strspn(text, DIGITS)] && text[strspn(text, "0")]) {
 		log_error(log, option, "%s is a number, not an address", text);
 		if (port_option)
 			log_hint(log, "did you mean %s %s?", strlen(text) < PORT_DIGITS ? "-C" : port_option, text);

@@ -22,13 +22,18 @@ static enum outcome register_and_ready(struct daemon *daemon)
 	return outcome ? outcome : daemon_ready(daemon, &somewhere);
 }
 
-static void write_file(const char *text)
+static void write_bytes(const char *bytes, size_t size)
 {
 	FILE *stream = fopen(pidfile, "w");
 
 	assert_non_null(stream);
-	fputs(text, stream);
+	assert_int_equal(fwrite(bytes, 1, size, stream), size);
 	fclose(stream);
+}
+
+static void write_file(const char *text)
+{
+	write_bytes(text, strlen(text));
 }
 
 static long pid_in_file(void)
@@ -138,6 +143,12 @@ static void file_without_process_id_is_rejected(void **state)
 	write_file("99999999 bottles of beer\n");
 	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	write_file("4294967297\n");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
+	write_file("                                        important");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
+	write_file("999999999                      \nimportant");
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
+	write_bytes("\0\0important", 11);
 	assert_begin_rejected(&options, OUTCOME_INTERNAL, "contains no process ID");
 	assert_int_equal(access(pidfile, F_OK), 0);
 }

@@ -16,9 +16,8 @@
 #define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	VENDOR_SIW = 0x626d74,	/* soft-iWARP */
-	BACKLOG = 1024,		/* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
-	NO_TIMEOUT = INT32_MAX, /* milliseconds: endpoint_enter() limits the resolution, in one wording */
+	VENDOR_SIW = 0x626d74, /* soft-iWARP */
+	BACKLOG = 1024,	       /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
 };
 
 /* id: of a request, or NULL. */
@@ -148,9 +147,21 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 	return OUTCOME_OK;
 }
 
+/*
+ * For librdmacm: milliseconds, a little more than endpoint_enter()'s limit, which reports a time-out in one wording. On
+ * InfiniBand the kernel repeats a query of the subnet manager after a tenth of it.
+ */
+static int resolve_timeout(const struct endpoint *endpoint)
+{
+	int64_t limit = endpoint->options.timeout / CLOCK_NS_PER_MS;
+
+	limit += limit / 8 + 1;
+	return !endpoint->options.timeout || limit > INT32_MAX ? INT32_MAX : (int)limit;
+}
+
 static void resolve_route(struct verbs_endpoint *endpoint)
 {
-	if (rdma_resolve_route(endpoint->id, NO_TIMEOUT)) {
+	if (rdma_resolve_route(endpoint->id, resolve_timeout(&endpoint->base))) {
 		endpoint_fail(&endpoint->base, verbs_report_failure(&endpoint->base, "resolving the route", errno));
 		return;
 	}
@@ -197,7 +208,7 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
 		return bind_group(endpoint, from);
-	if (rdma_resolve_addr(endpoint->id, from, to, NO_TIMEOUT))
+	if (rdma_resolve_addr(endpoint->id, from, to, resolve_timeout(base)))
 		return verbs_report_address(base, "resolving the address", errno);
 	return OUTCOME_OK;
 }

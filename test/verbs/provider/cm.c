@@ -714,7 +714,7 @@ static void route_resolved(struct action *action)
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout)
 {
-	(void)timeout;
+	provider_trace("resolve the route in %d ms\n", timeout);
 	if (provider_fails(__func__))
 		return -1;
 	if (cm(base)->state != CM_ADDRESS)

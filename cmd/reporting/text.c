@@ -55,7 +55,7 @@ static void text_summary(struct reporting *reporting)
 }
 
 /* A step has no time of its own: its figures say which it is. */
-static void print_row(struct reporting *reporting, FILE *stream)
+static void print_interval(struct reporting *reporting, FILE *stream)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 	bool of_step = reporting->report.of_steps;
@@ -72,7 +72,7 @@ static void print_row(struct reporting *reporting, FILE *stream)
 static void print_header(struct reporting *reporting, FILE *stream)
 {
 	reporting->report.header = true;
-	print_row(reporting, stream);
+	print_interval(reporting, stream);
 	reporting->report.header = false;
 }
 
@@ -100,7 +100,7 @@ static void text_interval(struct reporting *reporting)
 	if (!reporting->rows || (reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
 		print_header(reporting, stream);
 	reporting->rows++;
-	print_row(reporting, stream);
+	print_interval(reporting, stream);
 	fflush(stream);
 }
 

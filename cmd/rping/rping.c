@@ -43,7 +43,8 @@ static const struct option rping_option_table[] = {
 			"100, or 64 with a stock server"), .brief = true),
 #else
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "1 to 1M", "",
-	    OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server"), .brief = true),
+	    OPTION_HELP("Client: length of a ping (a server takes any)", "100, or 64 with a stock server"),
+	    .brief = true),
 #endif
 	FLAG('P', "persistent", persistent, OPTION_HELP("Server: serve any number of clients, until interrupted"),
 	     .tags = FOR_SERVER, .needed_by = FOR_ANOTHER, .section = SECTION_SERVER, .brief = true),

@@ -255,28 +255,29 @@ documents := $(addprefix docs/,cluster.md exit-codes.md json.md recipes.md repor
 # What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each;
 # completions offer what commands.all names.
 install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links, manual pages, documents, completions (DESTDIR, PREFIX, LINKS=no)
-	install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
-	install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
-	install -D -m 644 -t $(doc) $(documents)
-	sed -i 's,/usr/bin/,$(PREFIX)/bin/,' $(doc)/rdmatest-rping.service
-	install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
-	install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
-	for name in $$(cat $(BUILD)/commands); do \
+	$(Q)install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
+	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
+	$(Q)install -D -m 644 -t $(doc) $(documents)
+	$(Q)sed -i 's,/usr/bin/,$(PREFIX)/bin/,' $(doc)/rdmatest-rping.service
+	$(Q)install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
+	$(Q)install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
+	$(Q)for name in $$(cat $(BUILD)/commands); do \
 		install -D -m 644 docs/man/$$name.1 $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$name.1; done
-	[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
+	$(Q)[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
 		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
-	LIST=$(BUILD)/commands COMMANDS="$$(cat $(BUILD)/commands.all)" DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) \
+	$(Q)LIST=$(BUILD)/commands COMMANDS="$$(cat $(BUILD)/commands.all)" DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) \
 		docs/completion/install add
+	@$(if $(silent),:,echo) "installed: $(bin)/rdmatest$(if $(filter no,$(LINKS)),, and its links), its manual pages, documents and completions"
 
 install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
 install-strip: install ## the same, with the program stripped of its symbols
 
 uninstall: ## remove what install has put there
-	echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
-	rm -f $(addprefix $(doc)/,$(notdir $(documents))) $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
+	$(Q)echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
+	$(Q)rm -f $(addprefix $(doc)/,$(notdir $(documents))) $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
 		$$(grep -ls '^\.TH [A-Z]* 1 "[0-9-]*" rdmatest ' $(foreach name,rdmatest $(linked),$(man)/$(name).1 $(man)/rdmatest-$(name).1))
-	[ ! -d $(doc) ] || rmdir --ignore-fail-on-non-empty $(doc)
-	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
+	$(Q)[ ! -d $(doc) ] || rmdir --ignore-fail-on-non-empty $(doc)
+	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
 # The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.
 archived := rdmatest-$(VERSION)

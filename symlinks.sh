@@ -71,7 +71,7 @@ note_others() {
 		unset IFS
 	done
 	[ -z "$others" ] ||
-		echo "symlinks.sh: note: PATH decides between $bin and$others; make install LINKS=no makes no links" >&2
+		echo "symlinks.sh: note: there is also$others; a shell runs what its PATH has first; LINKS=no makes no links" >&2
 }
 
 remove_links() {

@@ -169,7 +169,8 @@ void dial_give_up(struct dial *dial)
 	dial->attempting = false;
 	release(dial, false);
 	if (refused && !waited && options->server)
-		log_hint(options->log, "run there: rdmatest %s -p %u --transport %s", options->server, options->port,
+		log_hint(options->log, "run there: rdmatest %s%s -p %u --transport %s", options->server,
+			 EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
 			 transport_name(options->transport));
 	if (waited)
 		log_hint(dial->options.log, "no server within %g s (--wait-server)",

@@ -151,13 +151,13 @@ static void check_remaining(struct doctor *doctor)
 static void correct_hint(struct doctor *doctor)
 {
 	struct probe *probe = &doctor->probe;
-	const char *device = "a card, or a kernel with rdma_rxe or siw";
+	const char *device = "install an RDMA card, or a kernel with rdma_rxe or siw";
 
 	if (doctor->devices || kernel_may_have(doctor->root, "rdma_rxe"))
 		return;
 	if (kernel_may_have(doctor->root, "siw"))
-		device = "a software one: rdma link add siw0 type siw netdev INTERFACE";
-	log_text(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; none at all: --transport soft" : "");
+		device = "software device: rdma link add siw0 type siw netdev INTERFACE";
+	log_text(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; without a device: --transport soft" : "");
 }
 
 /* explained: earlier findings name the cause of a failure, which then adds none. */

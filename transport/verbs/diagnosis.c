@@ -11,7 +11,7 @@
 #include "transport/verbs/verbs.h"
 
 #if WITH_SOFT
-#define SOFT_HINT "; none at all: --transport soft"
+#define SOFT_HINT "; without a device: --transport soft"
 #else
 #define SOFT_HINT ""
 #endif
@@ -44,7 +44,7 @@ enum outcome verbs_report_devices(const struct log *log)
 		const char *directory, *prefix, *missing, *hint;
 	} checks[] = {
 		{ "/sys/class/infiniband", "", "no RDMA device on this machine (/sys/class/infiniband is empty)",
-		  "a software one: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_HINT },
+		  "software device: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_HINT },
 		{ "/sys/class/infiniband_verbs", "uverbs",
 		  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)",
 		  "modprobe ib_uverbs" },

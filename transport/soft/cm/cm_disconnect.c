@@ -259,7 +259,7 @@ void soft_cm_unreachable(struct soft_transport *transport, const struct soft_soc
 	} else if (cm_id->state == CM_ESTABLISHED) {
 		soft_qp_suspect(cm_id->endpoint->qp);
 	} else if (is_mad && cm_id->state < CM_TIMEWAIT) {
-		soft_cm_fail(cm_id, SOFT_UNREACHABLE, ECONNREFUSED);
+		soft_cm_fail(cm_id, "no server there: nothing holds UDP port 4791", ECONNREFUSED);
 	}
 }
 

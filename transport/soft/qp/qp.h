@@ -55,8 +55,7 @@ void soft_qp_receive_group(struct soft_transport *transport, const struct soft_s
 
 /* Sends a probe, a zero-length RDMA WRITE, unless work is outstanding. The connection fails without an answer. */
 void soft_qp_probe(struct soft_qp *qp);
-#define SOFT_UNREACHABLE "no server there: nothing holds UDP port 4791"
-/* ICMP: the peer's port is closed. Probes; without a packet in 1 to 1.5 s, fails with SOFT_UNREACHABLE. */
+/* ICMP: the peer's port is closed. Probes; without a packet in 1 to 1.5 s, the connection fails. */
 void soft_qp_suspect(struct soft_qp *qp);
 
 /* NULL without memory. All queue pairs must be destroyed before the table is closed. */

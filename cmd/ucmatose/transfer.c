@@ -153,7 +153,7 @@ static enum outcome transfer_post_receives(struct ucmatose_connection *connectio
 {
 	const struct ucmatose_memory *memory = connection->memory;
 	struct work work[BATCH_MAX];
-	uint64_t room = memory->depth - (connection->posted - connection->consumed);
+	uint64_t room = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
 	enum outcome outcome;
 
 	room = min_of(room, receives_total(connection) - connection->posted);
@@ -220,8 +220,8 @@ enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection)
 	endpoint->options.send_depth = connection->memory->slots + GRANTS_MAX;
 	endpoint->options.receive_depth = connection->memory->depth;
 	set_grants(connection);
+	/* May reduce the receive depth: on iWARP, where it is large, to what the device has memory for. */
 	outcome = endpoint_create_qp(endpoint);
-	connection->memory->depth = endpoint->options.receive_depth;
 	return outcome ? outcome : transfer_post_receives(connection);
 }
 
@@ -383,7 +383,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 			run->figures.verified++;
 	}
 	connection->consumed++;
-	free_receives = connection->memory->depth - (connection->posted - connection->consumed);
+	free_receives = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
 	/* Repost a grant's receive at once: the messages that follow may need it. */
 	if (granted || free_receives >= half_of(connection->memory->slots)) {
 		outcome = transfer_post_receives(connection);

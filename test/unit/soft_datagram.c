@@ -287,10 +287,14 @@ static void unsent_datagrams_are_resent_or_fail(void **state)
 	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3 };
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(datagrams.sent_count, 5);
+	/* A new one waits with them. */
+	datagram_post_one(&datagrams, 0, WORK_SEND, 8, 100);
+	network_run(CLOCK_NS_PER_MS / 4);
+	assert_int_equal(network->sent, 8);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(datagrams.sent_count, 8);
-	assert_int_equal(network->sent, 8 + 3);
-	for (uint32_t tag = 0; tag < 8; tag++)
+	assert_int_equal(datagrams.sent_count, 9);
+	assert_int_equal(network->sent, 8 + 3 + 1);
+	for (uint32_t tag = 0; tag < 9; tag++)
 		assert_int_equal(datagrams.sent[tag].tag, tag);
 
 	for (uint32_t tag = 0; tag < 8; tag++)
@@ -298,13 +302,13 @@ static void unsent_datagrams_are_resent_or_fail(void **state)
 	hosts_flush();
 	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3, .error = 1 };
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(datagrams.sent_count, 8 + 6);
-	assert_int_equal(datagrams.sent[12].status, COMPLETION_OK);
-	assert_int_equal(datagrams.sent[13].status, COMPLETION_OTHER);
-	assert_int_equal(datagrams.sent[13].tag, 5);
+	assert_int_equal(datagrams.sent_count, 9 + 6);
+	assert_int_equal(datagrams.sent[13].status, COMPLETION_OK);
+	assert_int_equal(datagrams.sent[14].status, COMPLETION_OTHER);
+	assert_int_equal(datagrams.sent[14].tag, 5);
 	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
 	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(datagrams.sent_count, 8 + 6);
+	assert_int_equal(datagrams.sent_count, 9 + 6);
 	datagrams_close(&datagrams);
 }
 

@@ -78,7 +78,9 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->timer);
 	free(endpoint->delayed);
-	endpoint->delayed = NULL; /* verbs_qp_destroy() handles completions, which report it */
+	/* verbs_qp_destroy() handles completions, which would report the first, or start the timer for the second. */
+	endpoint->delayed = NULL;
+	endpoint->disconnect_pending = false;
 	verbs_abandon(endpoint);
 	verbs_qp_destroy(endpoint);
 	if (endpoint->group_handle)

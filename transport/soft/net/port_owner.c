@@ -35,8 +35,12 @@ bool soft_port_socket(const struct address *address, char name[PORT_OWNER_NAME_S
 		snprintf(pattern + 1 + 2 * at, 9, "%08" PRIX32, word);
 	}
 	strcpy(pattern + strlen(pattern), ":12B7 ");
-	while (!found && fgets(line, sizeof(line), table))
-		found = strstr(line, pattern);
+	while (!found && fgets(line, sizeof(line), table)) {
+		const char *local = line + strcspn(line, ":") + 1;
+
+		if (!strncmp(local, pattern, strlen(pattern)))
+			found = local;
+	}
 	fclose(table);
 	if (found) {
 		found = find_inode(found);

@@ -61,6 +61,7 @@ static void complete_datagrams(void *context)
 	soft_flush(qp->transport);
 	unsent = qp->unsent;
 	qp->unsent.count = 0;
+	qp->awaits_buffer = false;
 	for (; qp->sent_datagrams > unsent.count; qp->sent_datagrams--)
 		requester_complete_oldest(qp);
 	qp->sent_datagrams = 0;
@@ -68,8 +69,10 @@ static void complete_datagrams(void *context)
 		datagram_transmit(qp);
 	else if (unsent.error)
 		qp_fail_work(qp, WORK_SEND, qp_request_at(&qp->requester, 0)->tag, COMPLETION_OTHER, unsent.error);
-	else
+	else {
+		qp->awaits_buffer = true;
 		loop_timer_start(qp->transport->base.loop, &qp->timer, SEND_RETRY_INTERVAL, complete_datagrams, qp);
+	}
 	soft_callback_end(qp->transport);
 }
 
@@ -79,7 +82,7 @@ void datagram_transmit(struct soft_qp *qp)
 	size_t share;
 
 	/* Receives may be posted before the path is known. */
-	if (!requester->ring.count)
+	if (!requester->ring.count || qp->awaits_buffer)
 		return;
 	share = soft_socket_window(qp->path.socket, qp_request_at(requester, 0)->length);
 	while (qp->sent_datagrams < requester->ring.count && qp->sent_datagrams < share)

@@ -180,6 +180,7 @@ struct soft_qp {
 	uint8_t rnr_retry_count;
 	bool packet_received;	    /* at least one valid packet */
 	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: nobody may receive them */
+	bool awaits_buffer;	    /* of the socket, before further datagrams are sent */
 	struct soft_link scheduled; /* with a reply to send */
 	int64_t ack_timeout;	    /* nanoseconds; 0: no time-out */
 	int64_t last_packet_at;

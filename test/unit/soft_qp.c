@@ -414,7 +414,7 @@ static void suspected_peer_sends_packets(void **state)
 	testbed.completed = count_completions;
 	testbed.context = &counter;
 	qp->ack_timeout = 0;
-	qp->retry_count = 0;
+	qp->retry_limit = 0;
 	other->probe_interval = 3600 * CLOCK_NS_PER_S;
 	work.region = bench.region;
 	work.kind = WORK_WRITE;
@@ -429,9 +429,9 @@ static void suspected_peer_sends_packets(void **state)
 	for (unsigned round = 0; round < 2; round++) {
 		network_run(10 * CLOCK_NS_PER_S);
 		suspect(qp);
-		for (unsigned wait = 0; wait < 40 && qp->requester.timeouts < 4; wait++)
+		for (unsigned wait = 0; wait < 40 && qp->requester.consecutive_timeouts < 4; wait++)
 			network_run(10 * CLOCK_NS_PER_MS);
-		assert_int_equal(qp->requester.timeouts, 4);
+		assert_int_equal(qp->requester.consecutive_timeouts, 4);
 		soft_qp_probe(other);
 	}
 	network_run(10 * CLOCK_NS_PER_S);
@@ -462,7 +462,7 @@ static void suspected_peer_is_dead(void **state)
 		if (way == 1 || way == 2 || way == 4)
 			run_post(run, 0);
 		if (way == 4) {
-			qp->retry_count = 0;
+			qp->retry_limit = 0;
 			network_run(10 * CLOCK_NS_PER_S);
 		}
 		suspect(qp);

@@ -191,7 +191,7 @@ static void unsignalled_work_is_not_reported(void **state)
 	bench_close(&bench);
 }
 
-/* rnr_retry_count excludes the first transmission. 7 means infinite. */
+/* rnr_retry_limit excludes the first transmission. 7 means infinite. */
 static void rnr_retries_are_counted(void **state)
 {
 	(void)state;
@@ -201,7 +201,7 @@ static void rnr_retries_are_counted(void **state)
 
 		requester_open(&bench);
 		local = region_of(0, 4096, 0);
-		qp_of(&bench.pair, 0)->rnr_retry_count = (uint8_t)count;
+		qp_of(&bench.pair, 0)->rnr_retry_limit = (uint8_t)count;
 		bench_post(&bench, WORK_SEND, local, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
 			assert_int_equal(transmissions, round + 1);
@@ -255,7 +255,7 @@ static void duplicate_rnr_nak_is_ignored(void **state)
 
 	(void)state;
 	requester_open(&bench);
-	qp_of(&bench.pair, 0)->rnr_retry_count = 1;
+	qp_of(&bench.pair, 0)->rnr_retry_limit = 1;
 	bench_post(&bench, WORK_SEND, bench.region, 100);
 	for (unsigned copies = 0; copies < 3; copies++)
 		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);

@@ -201,8 +201,8 @@ void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
 		return;
 	qp->path = agreement->path;
 	qp->peer_qpn = agreement->peer_qpn;
-	qp->retry_count = (uint8_t)agreement->retry_count;
-	qp->rnr_retry_count = (uint8_t)agreement->rnr_retry_count;
+	qp->retry_limit = (uint8_t)agreement->retry_count;
+	qp->rnr_retry_limit = (uint8_t)agreement->rnr_retry_count;
 	qp->ack_timeout = agreement->ack_timeout ? mad_timeout(agreement->ack_timeout) : 0;
 	requester_connect(qp, agreement);
 	responder_connect(qp, agreement);

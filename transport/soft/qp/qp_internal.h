@@ -84,10 +84,10 @@ struct requester {
 	uint8_t recent_losses; /* each halves the minimum RTO */
 	uint8_t rtt_samples_since_loss; /* RTT_SAMPLES_PER_LOSS of them decrement recent_losses */
 
-	bool rnr_waiting; /* until deadline, after an RNR NAK */
-	bool rtt_timing;  /* rtt_psn is being timed */
-	uint8_t rnr_naks; /* consecutive */
-	uint8_t timeouts; /* consecutive */
+	bool rnr_waiting;	      /* until deadline, after an RNR NAK */
+	bool rtt_timing;	      /* rtt_psn is being timed */
+	uint8_t rnr_naks;	      /* consecutive */
+	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
 	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first.
 	 * A retransmitted packet gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a peer that
@@ -176,8 +176,8 @@ struct soft_qp {
 	struct requester requester;
 	enum qp_state state;
 	uint32_t peer_qpn;
-	uint8_t retry_count;
-	uint8_t rnr_retry_count;
+	uint8_t retry_limit;
+	uint8_t rnr_retry_limit;    /* 7: none */
 	bool packet_received;	    /* at least one valid packet */
 	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: nobody may receive them */
 	bool awaits_buffer;	    /* of the socket, before further datagrams are sent */

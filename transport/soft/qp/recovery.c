@@ -290,7 +290,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 		nanoseconds = doubled;
 	if (requester->rnr_naks < RNR_NAKS_MAX)
 		requester->rnr_naks++;
-	requester->timeouts = 0;
+	requester->consecutive_timeouts = 0;
 	requester->unanswered_since = qp_now(qp);
 	go_back(requester);
 	requester->rnr_waiting = true;
@@ -303,7 +303,7 @@ void recovery_suspect(struct soft_qp *qp)
 
 	if (requester->deadline)
 		return;
-	requester->timeouts = 0;
+	requester->consecutive_timeouts = 0;
 	requester->unanswered_since = qp_now(qp);
 	recovery_arm(qp);
 }
@@ -315,15 +315,15 @@ void recovery_confirm(struct soft_qp *qp)
 }
 
 /*
- * A stock queue pair fails after retry_count + 1 ACK timeouts in a row. This one has usually timed out more often by
+ * A stock queue pair fails after retry_limit + 1 ACK timeouts in a row. This one has usually timed out more often by
  * then: it fails after more than TIMEOUTS_PER_RETRY times as many time-outs that also took at least as long.
  */
 static bool are_retries_exhausted(struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
-	int64_t tries = qp->retry_count + 1;
+	int64_t tries = qp->retry_limit + 1;
 
-	return requester->timeouts > TIMEOUTS_PER_RETRY * tries &&
+	return requester->consecutive_timeouts > TIMEOUTS_PER_RETRY * tries &&
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
@@ -342,8 +342,8 @@ static void deadline_exceeded(struct soft_qp *qp)
 		recovery_arm(qp);
 		return;
 	}
-	if (requester->timeouts < TIMEOUTS_MAX)
-		requester->timeouts++;
+	if (requester->consecutive_timeouts < TIMEOUTS_MAX)
+		requester->consecutive_timeouts++;
 	if (requester->backoff <= RTO_DOUBLINGS_MAX)
 		requester->backoff++;
 	if (are_retries_exhausted(qp)) {
@@ -352,7 +352,7 @@ static void deadline_exceeded(struct soft_qp *qp)
 	}
 	requester->in_recovery = false;
 	reduce_cwnd(requester);
-	if (requester->timeouts > TIMEOUTS_BY_LOSS)
+	if (requester->consecutive_timeouts > TIMEOUTS_BY_LOSS)
 		requester->cwnd = 1;
 	requester->resent_psn = requester->unacked_psn;
 	requester->resent_at = qp_now(qp);
@@ -414,7 +414,7 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recover_psn))
 		requester->in_recovery = false;
 	qp->transport->last_ack_at = qp_now(qp);
-	requester->timeouts = 0;
+	requester->consecutive_timeouts = 0;
 	requester->rnr_naks = 0;
 	requester->unanswered_since = qp_now(qp);
 	if (requester->rnr_waiting)

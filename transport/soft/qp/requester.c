@@ -200,7 +200,7 @@ void requester_transmit(struct soft_qp *qp)
 	}
 	if (requester->next_psn == requester->unacked_psn)
 		return;
-	if (was_idle && !requester->timeouts)
+	if (was_idle && !requester->consecutive_timeouts)
 		requester->unanswered_since = qp_now(qp);
 	if (!requester->deadline)
 		recovery_arm(qp);
@@ -323,7 +323,7 @@ static void rnr_nak_received(struct soft_qp *qp, const struct packet *packet)
 	}
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn)
 		return;
-	if (qp->rnr_retry_count != RNR_RETRY_INFINITE && requester->rnr_naks >= qp->rnr_retry_count) {
+	if (qp->rnr_retry_limit != RNR_RETRY_INFINITE && requester->rnr_naks >= qp->rnr_retry_limit) {
 		fail_oldest(qp, COMPLETION_RNR_EXCEEDED);
 		return;
 	}

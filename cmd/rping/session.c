@@ -30,7 +30,7 @@ static const struct state_row session_states[] = {
 	[SESSION_REQUESTED] = { "requested", STATE_BIT(SESSION_ACCEPTING) },
 	[SESSION_ACCEPTING] = { "accepting", STATE_BIT(SESSION_ESTABLISHED) },
 	[SESSION_ESTABLISHED] = { "waiting for the first ping",
-				  STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING), true },
+				  STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING), .waits = true },
 	[SESSION_IDLE] = { "waiting for the next ping", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING) },
 	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer",
 			       STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_CONFIRMING) |
@@ -39,11 +39,11 @@ static const struct state_row session_states[] = {
 				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DRAINING) |
 					 STATE_BIT(SESSION_DISCONNECTING) },
 	[SESSION_READING] = { "reading the ping", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_DISCONNECTING),
-			      true },
+			      .waits = true },
 	[SESSION_AWAITING_SINK] = { "waiting for the client's sink",
-				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_DISCONNECTING), true },
+				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_DISCONNECTING), .waits = true },
 	[SESSION_DRAINING] = { "waiting for the acknowledgement of the answer", STATE_BIT(SESSION_DISCONNECTING),
-			       true },
+			       .waits = true },
 	[SESSION_DISCONNECTING] = { "disconnecting", 0 },
 };
 

@@ -19,16 +19,16 @@ static const struct state_row target_states[] = {
 	[TARGET_SOURCE_ADVERTISED] = { "waiting for the server to read the ping",
 				       STATE_BIT(TARGET_SINK_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
 					       STATE_BIT(TARGET_DONE),
-				       true },
+				       .waits = true },
 	[TARGET_SINK_ADVERTISED] = { "waiting for the server to write the ping back",
 				     STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DRAINING) |
 					     STATE_BIT(TARGET_PACING) | STATE_BIT(TARGET_DISCONNECTING) |
 					     STATE_BIT(TARGET_DONE),
-				     true },
+				     .waits = true },
 	[TARGET_DRAINING] = { "waiting for send completions",
 			      STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_PACING) |
 				      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE),
-			      true },
+			      .waits = true },
 	[TARGET_PACING] = { "waiting for the next slot", STATE_BIT(TARGET_SOURCE_ADVERTISED) |
 								 STATE_BIT(TARGET_DRAINING) | STATE_BIT(TARGET_PACING) |
 								 STATE_BIT(TARGET_DISCONNECTING) |

@@ -21,11 +21,11 @@ enum {
 /* In a state that waits, the message is sent again until the peer answers. */
 static const struct state_row states[] = {
 	[CM_IDLE] = { "idle", NEXT(REQ_SENT) | NEXT(REQ_RECEIVED) },
-	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL, true },
+	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL, .waits = true },
 	[CM_REQ_RECEIVED] = { "REQ received", NEXT(REP_SENT) | TERMINAL },
-	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL, true },
+	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL, .waits = true },
 	[CM_ESTABLISHED] = { "established", NEXT(DREQ_SENT) | NEXT(TIMEWAIT) },
-	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT), true },
+	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT), .waits = true },
 	[CM_TIMEWAIT] = { "timewait", 0 },
 	[CM_REJECTED] = { "rejected", 0 },
 };

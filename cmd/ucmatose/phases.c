@@ -303,7 +303,7 @@ static void finish_passed(const struct ucmatose *run, const struct verdict *verd
 {
 	uint64_t messages = run->messages * run->wanted;
 	const char *plural = units_plural((uint64_t)run->options->size);
-	char sent[160] = " made and ended", stock[80] = "", refused[40] = "";
+	char sent[160] = " established and disconnected", stock[80] = "", refused[40] = "";
 	uint32_t ours = 0;
 
 	for (uint32_t i = 0; i < run->begun; i++)
@@ -311,10 +311,10 @@ static void finish_passed(const struct ucmatose *run, const struct verdict *verd
 	if (run->messages)
 		snprintf(sent, sizeof(sent), ", %" PRIu64 " message%s of %" PRId64 " byte%s each way %s", messages,
 			 units_plural(messages), run->options->size, plural,
-			 ours ? "verified" : "came, their lengths checked");
+			 ours ? "verified" : "received, lengths checked");
 	if (run->messages && ours && ours < run->wanted)
-		snprintf(stock, sizeof(stock), " (%" PRIu32 " of the connections lead to a stock tool: lengths only)",
-			 run->wanted - ours);
+		snprintf(stock, sizeof(stock), " (%" PRIu32 " connection%s with a stock peer: only lengths checked)",
+			 run->wanted - ours, units_plural(run->wanted - ours));
 	if (run->figures.refused)
 		snprintf(refused, sizeof(refused), ", %" PRIu64 " more refused", run->figures.refused);
 	environment_finish(run->environment, OUTCOME_OK, verdict, "%" PRIu32 " connection%s%s%s%s", run->wanted,

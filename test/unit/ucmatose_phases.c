@@ -262,7 +262,7 @@ static void verdict_claims_what_was_compared(void **state)
 	serve(fake, 1, false);
 	assert_says(
 		fake,
-		"ucmatose: 1 connection, 2 messages of 100 bytes each way came, their lengths checked (fake, fake0)\n");
+		"ucmatose: 1 connection, 2 messages of 100 bytes each way received, lengths checked (fake, fake0)\n");
 	assert_over(fake, OUTCOME_OK, "");
 
 	fake = another_run(state);
@@ -273,7 +273,7 @@ static void verdict_claims_what_was_compared(void **state)
 		transfer(endpoint_of(fake, 1 + i), i);
 	finish(fake);
 	assert_says(fake, "3 messages of 100 bytes each way verified "
-			  "(2 of the connections lead to a stock tool: lengths only) (fake, fake0)\n");
+			  "(2 connections with a stock peer: only lengths checked) (fake, fake0)\n");
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -309,7 +309,7 @@ static void server_only_connects_without_messages(void **state)
 					  "cmatose: disconnecting\n"
 					  "disconnected\n"
 					  "test complete\n"
-					  "ucmatose: 2 connections made and ended (fake, fake0)\n"
+					  "ucmatose: 2 connections established and disconnected (fake, fake0)\n"
 					  "return status 0\n");
 }
 
@@ -554,7 +554,7 @@ static void request_that_is_never_confirmed_is_no_connection(void **state)
 	finish(fake);
 	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,");
 	assert_reports(fake, "\"rate_per_second\":2.000");
-	assert_says(fake, "(1 of the connections lead to a stock tool: lengths only)");
+	assert_says(fake, "(1 connection with a stock peer: only lengths checked)");
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -1031,7 +1031,7 @@ static void client_only_connects_without_messages(void **state)
 	assert_string_equal(fake->output, "cmatose: starting client\n"
 					  "cmatose: connecting\n"
 					  "test complete\n"
-					  "ucmatose: 1 connection made and ended (fake, fake0)\n"
+					  "ucmatose: 1 connection established and disconnected (fake, fake0)\n"
 					  "return status 0\n");
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * doctor: what is missing for RDMA here? Checks everything that a connection needs, changes nothing, and names the
- * command that fixes a problem.
+ * doctor: checks everything that a connection needs, changes nothing, and names the command that fixes a problem.
  */
 #include "cmd/doctor/doctor.h"
 
@@ -301,7 +300,7 @@ static void doctor_stop(void *state)
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "what is missing for RDMA here? is there a route to that host?",
+	.summary = "check the RDMA set-up of this host, and the route to ADDRESS",
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport " TRANSPORT_NAMES "]\n",
 	.examples = OPTION_EXAMPLES("                            # this host\n"
 				    "192.0.2.7                   # also its route and rping server\n"

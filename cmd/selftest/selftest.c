@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * selftest: does RDMA work here? Runs server and client of every command in this process, one command after the other,
- * and prints a verdict for each.
+ * selftest: runs server and client of every command in this process, one command after the other, and prints a verdict
+ * for each.
  *
  * It is the only command that selects a transport by itself. Its first line names that transport.
  */
@@ -389,7 +389,7 @@ static void selftest_stop(void *state)
 
 const struct command selftest_command = {
 	.name = "selftest",
-	.summary = "does it work here? each test, its server and client in one process",
+	.summary = "run each test with server and client in one process",
 	.synopsis = "[-a ADDRESS] [-vd] [--transport " TRANSPORT_NAMES "]\n",
 	.examples = OPTION_EXAMPLES("                            # over a device, else soft\n"
 				    "--transport soft            # needs no device\n"

@@ -21,9 +21,9 @@
 #define FLAG(letter, name, member, ...)      OPTION_FLAG_ROW(letter, name, struct rping_options, member, __VA_ARGS__)
 
 static const struct option rping_option_table[] = {
-	FLAG('s', "server", server, OPTION_HELP("Be the server"),
+	FLAG('s', "server", server, OPTION_HELP("Run as server"),
 	     .last_counts = true, .needed_by = FOR_SERVER, .excluded_by = FOR_CLIENT, .brief = true),
-	FLAG('c', "client", client, OPTION_HELP("Be the client, as without -s"), .last_counts = true),
+	FLAG('c', "client", client, OPTION_HELP("Run as client, as without -s"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping (repeatable); server: address to listen on, ::0 for any IPv6",
 			"for a server any IPv4 one"), .operand = OPERAND_UNLESS_GIVEN),
@@ -31,11 +31,11 @@ static const struct option rping_option_table[] = {
 	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT,
 	    .section = SECTION_PATH),
 	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7174",
-	    OPTION_HELP("Port of the server; 0: a server picks a free one"), .brief = true),
+	    OPTION_HELP("Port of the server; 0: any free port"), .brief = true),
 	FLAG('v', "verbose", verbose, OPTION_HELP("Print the data of every ping"), .section = SECTION_OUTPUT),
 	FLAG('V', "validate", validate, OPTION_HELP("Verify every byte of the payload"), .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
-	    OPTION_HELP("Client: end after N pings; server: fail a stock client that leaves before", "0, until interrupted"),
+	    OPTION_HELP("Client: number of pings; server: minimum number from a stock client", "0, until interrupted"),
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */
@@ -68,7 +68,7 @@ static const struct option rping_option_table[] = {
 	    .section = SECTION_PACE, .brief = true),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
-	    OPTION_HELP("Server: end after N clients, one at a time, or at once with -P", "none"),
+	    OPTION_HELP("Server: end after N clients (served in turn; with -P concurrently)", "none"),
 	    .tags = FOR_SERVER, .exclusive = ONE_END, .section = SECTION_SERVER),
 	FLAG(0, "one-off", one_off, OPTION_HELP("Server: end after one client, the default"),
 	     .tags = FOR_SERVER, .exclusive = ONE_END, .section = SECTION_SERVER),

@@ -47,7 +47,7 @@ static const struct state_row session_states[] = {
 	[SESSION_DISCONNECTING] = { "disconnecting", 0 },
 };
 
-/* The send buffer of the only message of a server, which is all zeros. */
+/* Index of the server's only send buffer. The go-ahead message is all zeros. */
 enum {
 	GO_AHEAD
 };
@@ -82,12 +82,11 @@ static void enter(struct session *session, enum session_state state)
 
 bool session_may_log(struct session *session)
 {
-	if (session->answered || session->log_allowed)
+	if (session->answered)
 		return true;
-	if (!session->log_suppressed)
-		session->log_allowed = log_allows(session->no_ping_limit);
-	session->log_suppressed = !session->log_allowed;
-	return session->log_allowed;
+	if (session->log_decision == LOG_UNDECIDED)
+		session->log_decision = log_allows(session->no_ping_limit) ? LOG_ALLOWED : LOG_SUPPRESSED;
+	return session->log_decision == LOG_ALLOWED;
 }
 
 bool session_is_connected(const struct session *session)
@@ -118,9 +117,9 @@ static enum outcome session_verdict(struct session *session)
 		return OUTCOME_OK;
 	/* run.c has reported a passed deadline. */
 	if (!session->deadline_passed && session_may_log(session))
-		log_error(session->log, endpoint->name, "%s ended early, after %s%s", interrupted ? "we" : "the client",
-			  rping_pings_text(session->answered, session->expected_pings, pings),
-			  interrupted ? ": interrupted" : "");
+		log_error(session->log, endpoint->name, "%s after %s",
+			  interrupted ? "interrupted" : "the client disconnected",
+			  rping_pings_text(session->answered, session->expected_pings, pings));
 	return OUTCOME_FAILED;
 }
 

@@ -24,6 +24,13 @@ struct session;
  */
 typedef void session_callback(void *context, struct session *session, enum outcome outcome, bool connected);
 
+/* Of no_ping_limit, made once for all lines about a client. */
+enum log_decision {
+	LOG_UNDECIDED = 0,
+	LOG_ALLOWED,
+	LOG_SUPPRESSED,
+};
+
 struct session {
 	/* The owner's list. */
 	struct session *next;
@@ -49,9 +56,8 @@ struct session {
 	bool counted;			 /* for the owner: included in the totals */
 	uint64_t *connected;		 /* the owner's number of established sessions */
 	struct log_limit *no_ping_limit; /* the owner's limit of lines about clients without a ping */
-	bool log_allowed;		 /* the limit allowed lines about this client, */
-	bool log_suppressed;		 /* or did not */
-	bool deadline_passed;		 /* --deadline */
+	enum log_decision log_decision;
+	bool deadline_passed; /* --deadline */
 	struct state state;
 };
 

@@ -61,7 +61,7 @@ static const struct option options_table[] = {
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 1G", "100", OPTION_HELP("Bytes of each message; 0 only connects"),
 	    .brief = true),
 	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7471",
-	    OPTION_HELP("Port of the server; 0: a server picks a free one"), .brief = true),
+	    OPTION_HELP("Port of the server; 0: any free port"), .brief = true),
 	OPTION_FLAG_ROW('m', "migrate", struct ucmatose_options, migrate,
 			OPTION_HELP("Migrate all connections to a new event channel after the last message"),
 			.section = SECTION_PATH),

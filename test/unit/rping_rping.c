@@ -954,6 +954,16 @@ static void interrupted_persistent_server_reports_an_unconfirmed_answer(void **s
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+static void server_is_interrupted_before_the_first_ping(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint = connected_session(fake, 0);
+
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_FAILED, "rping: 10.0.0.2:4242: interrupted after 0 pings\n");
+}
+
 static void interrupted_server_times_out(void **state)
 {
 	struct fake *fake = *state;
@@ -1139,7 +1149,7 @@ static void server_expects_the_pings_of_the_hello(void **state)
 		perform_write(endpoint);
 	}
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 3 of 10 pings");
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 3 of 10 pings");
 }
 
 /* A stock client sends no hello, and if it is killed between two pings the kernel disconnects. */
@@ -1161,7 +1171,7 @@ static void server_expects_count_pings_of_a_stock_client(void **state)
 		if (hello)
 			assert_ended(fake, OUTCOME_OK, "");
 		else
-			assert_ended(fake, OUTCOME_FAILED, "the client ended early, after 1 of 3 pings");
+			assert_ended(fake, OUTCOME_FAILED, "the client disconnected after 1 of 3 pings");
 	}
 }
 
@@ -1180,7 +1190,7 @@ static void one_shot_server_expects_a_ping(void **state)
 	struct fake *fake = *state;
 
 	disconnect(connected_session(fake, 0));
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 0 pings");
 }
 
 static void server_times_out_before_the_first_ping(void **state)
@@ -1640,7 +1650,7 @@ static void one_off_persistent_server_expects_a_ping(void **state)
 	fake->options.persistent = true;
 	fake->options.one_off = true;
 	disconnect(connected_session(fake, 0));
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client ended early, after 0 pings");
+	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 0 pings");
 }
 
 /* The idle time includes the wait for the confirmation of the answer. */
@@ -1771,6 +1781,7 @@ int main(void)
 		TEST(ping_confirms_the_last_answer_of_an_interrupted_server),
 		TEST(interrupted_persistent_server_reports_an_unconfirmed_answer),
 		TEST(persistent_server_reports_an_unconfirmed_last_answer),
+		TEST(server_is_interrupted_before_the_first_ping),
 		TEST(interrupted_server_times_out),
 		TEST(server_requests_confirmation_of_an_answer),
 		TEST(server_times_out_without_confirmation),

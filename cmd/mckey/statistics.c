@@ -5,6 +5,10 @@
 
 #include "cmd/mckey/mckey.h"
 
+enum {
+	CAUSE_SIZE = 64, /* of a loss */
+};
+
 /* Adds the statistics of a sender to sum. */
 static void add_source(const struct mckey_run *run, const struct source *source, struct statistics *sum)
 {
@@ -50,15 +54,17 @@ struct statistics statistics_of_all(const struct mckey_run *run)
 	return all;
 }
 
-static const char *cause_of_loss(const struct mckey_run *run)
+/* Returns the cause, formatted in text if it has a number. */
+static const char *cause_of_loss(const struct mckey_run *run, char text[CAUSE_SIZE])
 {
 	if (run->interrupted)
 		return run->deadline_passed ? "deadline exceeded" : "interrupted";
 	if (!run->joined)
-		return "our own connections failed";
+		return "every member of this receiver failed";
 	if (EXTRA(run->options->duration) || receiver_has_all(run))
 		return "lost";
-	return "nothing more received for --idle-timeout";
+	snprintf(text, CAUSE_SIZE, "no datagram for %g s (--idle-timeout)", units_seconds(run->options->idle_timeout));
+	return text;
 }
 
 /* The sender's -C if it is known and differs from ours, else 0. */
@@ -72,11 +78,12 @@ static uint64_t differing_count(const struct mckey_run *run, const struct statis
 static void log_faults(const struct mckey_run *run, const char *name, const struct statistics *statistics)
 {
 	uint64_t count = differing_count(run, statistics);
+	char cause[CAUSE_SIZE];
 
 	if (statistics->missing)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
 			  statistics->missing, statistics->arrived + statistics->missing,
-			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run));
+			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run, cause));
 	if (count)
 		log_error(run->log, name, "sends %s%" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
 			  count < run->count ? "only " : "", count, units_plural(count), run->count);

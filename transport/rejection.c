@@ -55,7 +55,7 @@ const char *rejection_text(int reason)
 	case REJECTED_DUPLICATE_ID:
 		return "the peer already has a connection of this identifier";
 	case REJECTED_CLASS_VERSION:
-		return "the peer speaks another version of the connection manager";
+		return "the peer does not support this CM class version";
 	case 32:
 		return "the peer does not accept the flow label";
 	default:

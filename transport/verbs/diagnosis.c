@@ -196,7 +196,7 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 		return "the device was removed";
 	if (event->status < 0)
 		return error_cause(-event->status);
-	return "the connection manager gave up";
+	return "connection manager error";
 }
 
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event)

@@ -79,8 +79,8 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 	log_error(log, endpoint->base.name,
 		  "the connection manager uses GID index %d of %s, port %u, not the requested %d", (int)used,
 		  device_name(endpoint->id), endpoint->id->port_num, (int)wanted);
-	log_hint(log, "its type of RoCE is a setting of the port: cma_roce_mode -d %s -p %u", device_name(endpoint->id),
-		 endpoint->id->port_num);
+	log_hint(log, "set the RoCE version that the connection manager uses: cma_roce_mode -d %s -p %u -m MODE",
+		 device_name(endpoint->id), endpoint->id->port_num);
 	return OUTCOME_NO_CONNECTION;
 }
 

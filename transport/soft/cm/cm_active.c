@@ -129,7 +129,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	if (!soft_cm_is_qpn(rep->qpn)) {
 		cm_id->remote_id = mad->local_id;
 		soft_cm_send_rej(cm_id, REJECTED_BY_CONSUMER, NULL, 0);
-		soft_event_failed(endpoint, "the peer's answer names no queue pair", "queue pair", (int)rep->qpn);
+		soft_event_failed(endpoint, "invalid QPN in the peer's REP", "QPN", (int)rep->qpn);
 		return;
 	}
 	/* REP is authentic: the peer has reused the queue pair, so its older connection is gone. */

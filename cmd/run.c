@@ -32,7 +32,7 @@ struct run {
 	struct reporting reporting;
 };
 
-/* Prints the lines behind the name, the first with a prefix and the others below it. */
+/* Prints the lines after the name, the first with a prefix and the others below it. */
 static void print_lines(const char *lines, const char *prefix, const char *name)
 {
 	int indent = (int)strlen(prefix);

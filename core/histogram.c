@@ -11,7 +11,7 @@ enum {
 };
 
 /*
- * Each value below HISTOGRAM_SUBBUCKETS has a bucket. Above, the octave and the bits b behind the leading 1 are the
+ * Each value below HISTOGRAM_SUBBUCKETS has a bucket. Above, the octave and the bits b after the leading 1 are the
  * index:
  *
  *   1 b b b b b x x x ... x      octave = number of x, plus one

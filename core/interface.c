@@ -7,7 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* IPv4 first, because multicast works with it everywhere. Link-local addresses last, because they need a scope. */
+/*
+ * IPv4 first: on RoCE v2 Linux's RDMA CM joins no group of an IPv6 address. Link-local addresses last, because they
+ * need a scope.
+ */
 static int rank(const struct address *address)
 {
 	return address->family == ADDRESS_IP4 ? 0 : address_is_link_local(address) ? 2 : 1;

@@ -104,7 +104,7 @@ void log_debug(const struct log *log, const char *format, ...) __attribute__((fo
 char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 char *log_text_list(char *text, size_t size, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
 
-/* "phase: cause (code)", as it is printed behind the object. Returns text. */
+/* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
 
 /* For sinks: what the log does without one. "<name>: <object>: <phase>: <cause> (<code>)" with one write. */

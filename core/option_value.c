@@ -57,7 +57,7 @@ static int digit_value(char letter, int base)
 	return value < base ? value : -1;
 }
 
-/* Parses the digits at *text and moves *text behind them. Returns PARSE_INVALID if there is no digit. */
+/* Parses the digits at *text and moves *text past them. Returns PARSE_INVALID if there is no digit. */
 static enum parse_status parse_digits(const char **text, int base, int64_t *value)
 {
 	enum parse_status parsed = PARSE_INVALID;
@@ -74,7 +74,7 @@ static enum parse_status parse_digits(const char **text, int base, int64_t *valu
 	return parsed;
 }
 
-/* Returns the nanoseconds of the digits behind the decimal point; those below 1 ns are ignored. */
+/* Returns the nanoseconds of the digits after the decimal point; those below 1 ns are ignored. */
 static int64_t parse_fraction(const char *digits, int64_t factor)
 {
 	int64_t value = 0;
@@ -84,7 +84,7 @@ static int64_t parse_fraction(const char *digits, int64_t factor)
 	return value;
 }
 
-/* Moves *text behind the suffix, which ends at a space, a '-' or the end of the text. Returns 0 if it is unknown. */
+/* Moves *text past the suffix, which ends at a space, a '-' or the end of the text. Returns 0 if it is unknown. */
 static int64_t parse_unit(enum option_type type, const char **text)
 {
 	size_t length = strcspn(*text, " -");
@@ -99,7 +99,7 @@ static int64_t parse_unit(enum option_type type, const char **text)
 	return 0;
 }
 
-/* Parses the number at *text and moves *text behind it. Only a duration may have a decimal point. */
+/* Parses the number at *text and moves *text past it. Only a duration may have a decimal point. */
 static enum parse_status parse_number(enum option_type type, const char **text, int64_t *value)
 {
 	bool negative = **text == '-';

@@ -20,7 +20,7 @@ struct rping_options {
 	bool validate;
 	int64_t count;	   /* 0: unlimited */
 	int64_t size;	   /* 0: default; of a sweep the first one */
-	int64_t last_size; /* of a sweep, behind size in OPTION_SIZES; 0: no sweep */
+	int64_t last_size; /* of a sweep, after size in OPTION_SIZES; 0: no sweep */
 	int64_t warmup;
 	int64_t interval;      /* nanoseconds between the starts of two pings; 0: no pause */
 	int64_t rate;	       /* pings per second, an alternative to interval; 0: unlimited */

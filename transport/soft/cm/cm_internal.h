@@ -145,7 +145,7 @@ void soft_cm_id_restart_timewait(struct soft_cm_id *cm_id);
 struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind);
 /* Sends a message, keeps it in cm_id->message, and resends it while the state waits for an answer. */
 void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad);
-/* One copy at once: the peer repeated the message that it answers. */
+/* Sends the last message again now, because the peer sent its own again. */
 void soft_cm_id_resend(struct soft_cm_id *cm_id);
 /* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id);

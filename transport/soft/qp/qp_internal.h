@@ -67,7 +67,7 @@ struct requester {
 	uint32_t unacked_psn; /* oldest without acknowledgement; of a READ: without response */
 	uint32_t next_psn;    /* sent next */
 	uint32_t highest_psn; /* lowest that was never sent */
-	uint32_t end_psn;     /* behind the last posted request */
+	uint32_t end_psn;     /* after the last posted request */
 
 	/* Congestion window, in packets from unacked_psn to next_psn. */
 	uint32_t cwnd;

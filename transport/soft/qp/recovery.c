@@ -126,7 +126,7 @@ void recovery_arm(struct soft_qp *qp)
  * come, on any queue pair, and none is for a packet sent after ours, ours may still be queued. RACK (RFC 8985) judges
  * by the sending order too, but within one connection.
  */
-static bool is_loss_unproven(struct soft_qp *qp)
+static bool may_be_queued(struct soft_qp *qp)
 {
 	const struct soft_transport *transport = qp->transport;
 
@@ -331,7 +331,7 @@ static void deadline_exceeded(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
-	if (limited_ack_timeout(qp) && is_loss_unproven(qp)) {
+	if (limited_ack_timeout(qp) && may_be_queued(qp)) {
 		recovery_arm(qp);
 		return;
 	}

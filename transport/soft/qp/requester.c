@@ -214,7 +214,7 @@ static void requester_fail(struct soft_qp *qp, const struct request *request, en
 		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, 0);
 }
 
-/* The failure of a probe is reported as that of the work posted behind it, if any. */
+/* The failure of a probe is reported as that of the work posted after it, if any. */
 static void fail_oldest(struct soft_qp *qp, enum completion_status status)
 {
 	struct requester *requester = &qp->requester;

@@ -62,7 +62,7 @@ static void schedule_rnr_nak(struct soft_qp *qp)
 
 	responder->nak_due = true;
 	responder->syndrome = syndrome_make(SYNDROME_RNR, RNR_TIMER_CODE);
-	/* The packets behind it need no sequence NAK: after the RNR NAK the peer sends them again. */
+	/* The packets after it need no sequence NAK: after the RNR NAK the peer sends them again. */
 	responder->gap = true;
 	responder->gap_last_psn = responder->epsn;
 	responder->gap_naks_left = 0;
@@ -491,7 +491,7 @@ bool responder_reply(struct soft_qp *qp)
 
 	if (!send_responses(qp))
 		return false;
-	/* The same batch brought the missing packet, and then again each packet that was dropped behind it. */
+	/* The same batch brought the missing packet, and then again each packet that was dropped after it. */
 	gap_closed = responder->nak_due && !responder->fatal && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
 		     psn_before(responder->gap_last_psn, responder->epsn);
 	if (gap_closed) {

@@ -15,14 +15,14 @@ struct held_message {
 
 /* ---- held messages ---- */
 
-static void forget(struct dial *dial)
+static void held_forget(struct dial *dial)
 {
 	free(dial->held);
 	dial->held = NULL;
 	dial->held_count = 0;
 }
 
-static bool hold(struct dial *dial, const struct held_message *message)
+static bool held_add(struct dial *dial, const struct held_message *message)
 {
 	struct held_message *held;
 
@@ -30,7 +30,7 @@ static bool hold(struct dial *dial, const struct held_message *message)
 		return false;
 	dial->absent = dial->absent || message->error.kind != ERROR_OTHER;
 	if (dial->stale)
-		forget(dial);
+		held_forget(dial);
 	dial->stale = false;
 	held = realloc(dial->held, (dial->held_count + 1) * sizeof(*held));
 	if (!held)
@@ -44,7 +44,7 @@ static void report_error(const struct log *log, const struct error *error)
 {
 	struct dial *dial = log->context;
 
-	if (!hold(dial, &(struct held_message){ .error = *error }))
+	if (!held_add(dial, &(struct held_message){ .error = *error }))
 		log_report(dial->options.log, error);
 }
 
@@ -54,13 +54,13 @@ static void report_hint(const struct log *log, const char *text)
 	struct held_message message = { .is_hint = true };
 
 	log_text(message.error.cause, sizeof(message.error.cause), "%s", text);
-	if (!hold(dial, &message))
+	if (!held_add(dial, &message))
 		log_hint(dial->options.log, "%s", text);
 }
 
 static const struct log_sink sink = { .error = report_error, .hint = report_hint };
 
-static void release(struct dial *dial, bool as_hints)
+static void held_report(struct dial *dial, bool as_hints)
 {
 	const struct log *log = dial->options.log;
 	char text[ERROR_TEXT_SIZE];
@@ -75,7 +75,7 @@ static void release(struct dial *dial, bool as_hints)
 		else
 			log_report(log, error);
 	}
-	forget(dial);
+	held_forget(dial);
 }
 
 const struct error *dial_error(const struct dial *dial)
@@ -101,7 +101,7 @@ static enum outcome connect_next(struct dial *dial)
 		dial->address = dial->addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until)) {
-			release(dial, true);
+			held_report(dial, true);
 			log_hint(dial->options.log, "trying the next address of %s: %s", dial->options.host,
 				 dial->name);
 		}
@@ -110,7 +110,7 @@ static enum outcome connect_next(struct dial *dial)
 	return outcome;
 }
 
-static void resume(void *context)
+static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
@@ -126,7 +126,7 @@ static bool pause_before_next_round(struct dial *dial)
 		return false;
 	dial->absent = false;
 	dial->stale = true;
-	loop_timer_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, resume, dial);
+	loop_timer_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
 	return true;
 }
 
@@ -167,7 +167,7 @@ void dial_give_up(struct dial *dial)
 	bool waited = EXTRA(dial->until) && dial->absent && dial->held_count && clock_now() >= dial->until;
 
 	dial->attempting = false;
-	release(dial, false);
+	held_report(dial, false);
 	if (refused && !waited && options->server)
 		log_hint(options->log, "run there: rdmatest %s%s -p %u --transport %s", options->server,
 			 EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
@@ -231,5 +231,5 @@ void dial_stop(struct dial *dial)
 {
 	dial_interrupt(dial);
 	dial->until = 0;
-	forget(dial);
+	held_forget(dial);
 }

@@ -46,7 +46,7 @@ static void ping_ended(struct child_run *ping)
 	doctor->next(doctor);
 }
 
-static void ping(struct doctor *doctor, const struct address *address)
+static void ping_target(struct doctor *doctor, const struct address *address)
 {
 	struct environment parent = *doctor->environment;
 	struct child_run_values *values = &doctor->ping_values;
@@ -109,7 +109,7 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 	if (!resolved)
 		target_resolve_next(doctor);
 	else if (COMMAND_rping)
-		ping(doctor, &address);
+		ping_target(doctor, &address);
 	else
 		doctor->next(doctor);
 }

@@ -84,7 +84,7 @@ static void set_depths(struct member *member)
 		options->send_depth = max < SENDER_SLOTS ? max : SENDER_SLOTS;
 }
 
-static void join(struct member *member)
+static void member_join(struct member *member)
 {
 	struct mckey_run *run = member->run;
 	enum outcome outcome;
@@ -142,7 +142,7 @@ static void member_event(void *context, struct endpoint *endpoint, const struct 
 		print_hint(member);
 		member_fail(member, event->outcome);
 	} else if (event->kind == EVENT_ADDRESS_RESOLVED && member->state == MEMBER_RESOLVING) {
-		join(member);
+		member_join(member);
 	} else if (event->kind == EVENT_JOINED && member->state == MEMBER_JOINING) {
 		joined(member, event->group);
 	}

@@ -63,7 +63,7 @@ static void confirmation_expired(void *context);
  * are further apart. A persistent server that shuts down waits for one half only, because --timeout limits the whole
  * shutdown.
  */
-static void enter(struct session *session, enum session_state state)
+static void session_enter(struct session *session, enum session_state state)
 {
 	int64_t idle = session->options->idle_timeout, half = session->state.timeout / 2;
 	struct loop_timer *timer = &session->state.timer;
@@ -95,7 +95,7 @@ bool session_is_connected(const struct session *session)
 }
 
 /* The owner frees the session: the caller must not use it afterwards. */
-static void end(struct session *session, enum outcome outcome)
+static void session_end(struct session *session, enum outcome outcome)
 {
 	session->ended(session->context, session, outcome, session_is_connected(session));
 }
@@ -154,7 +154,7 @@ static void session_timed_out(void *context)
 
 	if (session_may_log(session))
 		ping_timed_out(&session->state, session->endpoint, session->answered);
-	end(session, OUTCOME_FAILED);
+	session_end(session, OUTCOME_FAILED);
 }
 
 /*
@@ -168,7 +168,7 @@ static void confirmation_expired(void *context)
 		session->answered + 1 >= session->expected_pings || session->state.current == SESSION_DRAINING;
 
 	if (session->options->persistent && may_be_all)
-		end(session, OUTCOME_OK);
+		session_end(session, OUTCOME_OK);
 	else
 		session_timed_out(session);
 }
@@ -197,7 +197,7 @@ static void session_idle_expired(void *context)
 			  "the client sent nothing for %g s after %s (--idle-timeout)",
 			  units_seconds(session->options->idle_timeout),
 			  rping_pings_text(session->answered, session->expected_pings, pings));
-	end(session, OUTCOME_FAILED);
+	session_end(session, OUTCOME_FAILED);
 }
 
 /* ---- the cycle of a ping: session_completed() ends the session if a step fails ---- */
@@ -222,7 +222,7 @@ static enum outcome check_advertisement(struct session *session, const char *wha
 }
 
 /* Grows the buffer by doubling, so that longer and longer pings do not need a registration each. */
-static enum outcome reserve(struct session *session, uint32_t length)
+static enum outcome buffer_reserve(struct session *session, uint32_t length)
 {
 	size_t capacity = session->buffer ? session->buffer->length : 0;
 
@@ -254,11 +254,11 @@ static enum outcome read_source(struct session *session, const struct advertisem
 	enum outcome outcome = check_advertisement(session, "source", source, 1);
 
 	if (!outcome)
-		outcome = reserve(session, source->size);
+		outcome = buffer_reserve(session, source->size);
 	if (outcome)
 		return outcome;
 	session->length = source->size;
-	enter(session, SESSION_READING);
+	session_enter(session, SESSION_READING);
 	return endpoint_post(session->endpoint,
 			     &(struct work){
 				     .kind = WORK_READ,
@@ -288,7 +288,7 @@ static enum outcome source_read(struct session *session)
 		ping_print(session->environment->output, "server ping data", session->buffer->memory, session->length);
 	/* Unsignalled: the completion of the next READ on the same send queue covers it. */
 	go_ahead.unsignalled = true;
-	enter(session, SESSION_AWAITING_SINK);
+	session_enter(session, SESSION_AWAITING_SINK);
 	return endpoint_post(session->endpoint, &go_ahead, 1);
 }
 
@@ -315,20 +315,20 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 		return outcome;
 	works[1].unsignalled = true;
 	session->unconfirmed_answer = true;
-	enter(session, SESSION_ANSWERED);
+	session_enter(session, SESSION_ANSWERED);
 	return endpoint_post(session->endpoint, works, sizeof(works) / sizeof(works[0]));
 }
 
-static enum outcome disconnect(struct session *session)
+static enum outcome session_disconnect(struct session *session)
 {
-	enter(session, SESSION_DISCONNECTING);
+	session_enter(session, SESSION_DISCONNECTING);
 	return endpoint_disconnect(session->endpoint);
 }
 
 /* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
 static enum outcome request_confirmation(struct session *session, enum session_state state)
 {
-	enter(session, state);
+	session_enter(session, state);
 	return endpoint_post(session->endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer }, 1);
 }
 
@@ -338,7 +338,7 @@ static void confirmation_due(void *context)
 	enum outcome outcome = request_confirmation(session, SESSION_CONFIRMING);
 
 	if (outcome)
-		end(session, outcome);
+		session_end(session, outcome);
 }
 
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
@@ -350,8 +350,8 @@ static enum outcome confirmed(struct session *session)
 		return OUTCOME_OK;
 	answer_delivered(session);
 	if (draining)
-		return disconnect(session);
-	enter(session, SESSION_IDLE);
+		return session_disconnect(session);
+	session_enter(session, SESSION_IDLE);
 	return OUTCOME_OK;
 }
 
@@ -398,7 +398,7 @@ static void session_completed(void *context, struct endpoint *endpoint, const st
 			outcome = confirmed(session);
 	}
 	if (outcome)
-		end(session, outcome);
+		session_end(session, outcome);
 }
 
 /* ---- the connection ---- */
@@ -413,15 +413,15 @@ static void client_disconnected(struct session *session)
 	case SESSION_DRAINING:
 		/* A disconnect between two pings confirms delivery. */
 		answer_delivered(session);
-		end(session, session_verdict(session));
+		session_end(session, session_verdict(session));
 		break;
 	case SESSION_DISCONNECTING:
-		end(session, session_verdict(session));
+		session_end(session, session_verdict(session));
 		break;
 	default:
 		log_cause(session->log, session->endpoint->name, state_text(&session->state), 0,
 			  "the client went away in the middle of ping %" PRIu64, session->answered);
-		end(session, OUTCOME_FAILED);
+		session_end(session, OUTCOME_FAILED);
 		break;
 	}
 }
@@ -434,13 +434,13 @@ static void session_event(void *context, struct endpoint *endpoint, const struct
 	switch (event->kind) {
 	case EVENT_ESTABLISHED:
 		++*session->connected;
-		enter(session, SESSION_ESTABLISHED);
+		session_enter(session, SESSION_ESTABLISHED);
 		break;
 	case EVENT_DISCONNECTED:
 		client_disconnected(session);
 		break;
 	case EVENT_FAILED:
-		end(session, event->outcome);
+		session_end(session, event->outcome);
 		break;
 	default:
 		break;
@@ -500,7 +500,7 @@ enum outcome session_accept(void *context)
 	if (outcome)
 		return outcome;
 	hello_write(&hello, bytes);
-	enter(session, SESSION_ACCEPTING);
+	session_enter(session, SESSION_ACCEPTING);
 	return endpoint_accept(session->endpoint, bytes, sizeof(bytes));
 }
 
@@ -511,15 +511,15 @@ void session_interrupt(struct session *session, enum interruption reason)
 	if (session->state.current >= SESSION_DRAINING)
 		return;
 	if (!session_is_connected(session)) {
-		end(session, OUTCOME_FAILED);
+		session_end(session, OUTCOME_FAILED);
 		return;
 	}
 	session->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	outcome = session->unconfirmed_answer && !session->deadline_passed
 			  ? request_confirmation(session, SESSION_DRAINING)
-			  : disconnect(session);
+			  : session_disconnect(session);
 	if (outcome)
-		end(session, outcome);
+		session_end(session, outcome);
 }
 
 void session_destroy(struct session *session)

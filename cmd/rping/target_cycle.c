@@ -190,7 +190,7 @@ static void show_ping(const struct target *target, int64_t round_trip)
 			target->done, units_time(round_trip, time));
 }
 
-static void count(struct target *target, int64_t now, bool verified)
+static void count_ping(struct target *target, int64_t now, bool verified)
 {
 	int64_t round_trip = now - target->sent_at;
 
@@ -227,7 +227,7 @@ static void ping_finished(struct target *target)
 		    ping_verify(&target->state, target->endpoint, target->done, target->source_region->memory,
 				target->sink_region->memory, target->size);
 
-	count(target, now, same);
+	count_ping(target, now, same);
 	if (options->validate && !same) {
 		target_disconnect(target, OUTCOME_FAILED);
 		return;

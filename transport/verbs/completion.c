@@ -111,7 +111,7 @@ static int poll_batches(struct verbs_completion_queue *completions)
 	return poll_until(completions, BATCH);
 }
 
-static bool arm(struct verbs_completion_queue *completions)
+static bool cq_arm(struct verbs_completion_queue *completions)
 {
 	struct verbs_domain *domain = completions->domain;
 	int error = completions->armed || domain->base.removed ? 0 : ibv_req_notify_cq(completions->cq, 0);
@@ -134,7 +134,7 @@ static void poll_and_arm(void *context)
 	struct transport *transport = completions->domain->base.transport;
 
 	if (poll_until(completions, 1) < BUDGET &&
-	    (transport->spin || !arm(completions) || poll_batches(completions) < BUDGET))
+	    (transport->spin || !cq_arm(completions) || poll_batches(completions) < BUDGET))
 		return;
 	loop_timer_start(transport->loop, &completions->again, 0, poll_and_arm, completions);
 }
@@ -187,7 +187,7 @@ static bool arm_all(void *context)
 
 	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
 	     completions = completions->next)
-		if (!domain->base.removed && !arm(completions))
+		if (!domain->base.removed && !cq_arm(completions))
 			break;
 	return poll_all(context);
 }

@@ -79,7 +79,7 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 }
 
 /* Detaches an own QP, as an attached one cannot be destroyed. Returns 0 or an errno value. */
-static int detach(struct verbs_endpoint *endpoint)
+static int group_detach(struct verbs_endpoint *endpoint)
 {
 	union ibv_gid gid;
 
@@ -90,10 +90,10 @@ static int detach(struct verbs_endpoint *endpoint)
 	return ibv_detach_mcast(endpoint->qp, &gid, endpoint->group.lid);
 }
 
-static enum outcome leave(struct verbs_endpoint *endpoint, const struct log *log)
+static enum outcome group_leave(struct verbs_endpoint *endpoint, const struct log *log)
 {
 	enum outcome outcome = OUTCOME_OK;
-	int error = detach(endpoint);
+	int error = group_detach(endpoint);
 
 	if (error) {
 		log_errno(log, endpoint->base.name, error, "detaching the queue from the group");
@@ -109,11 +109,11 @@ static enum outcome leave(struct verbs_endpoint *endpoint, const struct log *log
 
 enum outcome verbs_leave(struct endpoint *base)
 {
-	return leave((struct verbs_endpoint *)base, base->log);
+	return group_leave((struct verbs_endpoint *)base, base->log);
 }
 
 void verbs_abandon(struct verbs_endpoint *endpoint)
 {
 	if (endpoint->is_member)
-		leave(endpoint, &(struct log){ .sink = &log_discard });
+		group_leave(endpoint, &(struct log){ .sink = &log_discard });
 }

@@ -124,7 +124,7 @@ fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, w
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
 	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
 
-fuzz-corpus: ## keep of what was found the fewest inputs that reach as much, in test/fuzz/corpus
+fuzz-corpus: ## minimise the corpus in test/fuzz/corpus, with what was found
 	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)
 
 walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH deviations

@@ -156,7 +156,8 @@ static void correct_hint(struct doctor *doctor)
 		return;
 	if (kernel_may_have(doctor->root, "siw"))
 		device = "software device: rdma link add siw0 type siw netdev INTERFACE";
-	log_text(probe->hint, sizeof(probe->hint), "%s%s", device, WITH_SOFT ? "; without a device: --transport soft" : "");
+	log_text(probe->hint, sizeof(probe->hint), "%s%s", device,
+		 WITH_SOFT ? "; without a device: --transport soft" : "");
 }
 
 /* explained: earlier findings name the cause of a failure, which then adds none. */

@@ -470,8 +470,7 @@ static void suspected_peer_is_dead(void **state)
 		assert_int_equal(testbed.hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
 		assert_int_equal(testbed.hosts[0].failures, 1);
-		assert_string_equal(testbed.hosts[0].failure,
-				    "the peer is gone: its UDP port 4791 is closed");
+		assert_string_equal(testbed.hosts[0].failure, "the peer is gone: its UDP port 4791 is closed");
 		run_end(run);
 	}
 }

@@ -454,7 +454,8 @@ static void keepalive(void *context)
 				continue;
 			any = true;
 			if (is_suspect_expired(qp)) {
-				qp_fail_connection(qp, "the peer is gone: its UDP port 4791 is closed", "errno", ECONNREFUSED);
+				qp_fail_connection(qp, "the peer is gone: its UDP port 4791 is closed", "errno",
+						   ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

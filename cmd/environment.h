@@ -109,6 +109,13 @@ static inline bool environment_shows_events(const struct environment *environmen
 	return WITH_REPORT && environment->reporting && environment->reporting->live == LIVE_EVENTS;
 }
 
+/* True if standard output is a terminal on which a run without steps shows what it does. */
+static inline bool environment_shows_progress(const struct environment *environment)
+{
+	return WITH_REPORT && environment->reporting && environment->reporting->live &&
+	       environment->reporting->live != LIVE_STEPS;
+}
+
 /* Begin and end an interval of a command with LIVE_STEPS. */
 static inline void environment_begin_interval(const struct environment *environment)
 {

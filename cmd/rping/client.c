@@ -277,6 +277,10 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		outcome = channel_create(environment->transport, &client->all.channel);
 	if (outcome)
 		return outcome;
+	/* A look-up may take seconds, and so may a server that does not reply. */
+	if (environment_shows_progress(environment))
+		environment_print(environment, "%s: connecting to %s", environment->log.name,
+				  client->count == 1 ? client->targets[0].address : "the servers");
 	if (options->source)
 		resolver_start(&client->source_lookup, environment->loop, client->log, options->source,
 			       ADDRESS_FORMAT_ANY, options->common.timeout, source_found, client);

@@ -220,7 +220,9 @@ compile_commands.json: ## the compiler's command line of each source, for clangd
 
 # ---- sizes and speed ----
 
-size: setup-cross ## the sizes of all builds next to the stock tools, as docs/size.md has them
+# The page is what is on standard output.
+size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
+	@$(MAKE) --no-print-directory -s setup-cross >&2
 	@BUILD=$(BUILD) test/size/report
 
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol

@@ -544,6 +544,38 @@ static void the_last_acknowledgement(void **state)
 	}
 }
 
+static void acknowledge_late(struct queue_pair *qp)
+{
+	struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND, .qp_num = qp->base.qp_num } };
+
+	if (!qp->sends)
+		return;
+	entry.base.wr_id = qp->sends->request.wr_id;
+	cq_push((struct completion_queue *)qp->base.send_cq, &entry, false, true);
+}
+
+/* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
+static void the_last_acknowledgement_of_nobody(void **state)
+{
+	struct work work;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	provider.keeps_completions = true;
+	provider.destroying = acknowledge_late;
+	work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 };
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+	bench_linger(&bench, 5);
+	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+	endpoint_destroy(bench.client.endpoint);
+	bench.client.endpoint = NULL;
+	bench_linger(&bench, 5);
+	assert_int_equal(end_completions(&bench.client, WORK_SEND), 0);
+	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+	end();
+}
+
 /* Neither a failed listener nor a listener of another device keeps the identifier of who asks. */
 static void an_unwanted_request(void **state)
 {
@@ -1653,6 +1685,7 @@ int main(void)
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(the_last_message_before_the_end),
 		cmocka_unit_test(the_last_acknowledgement),
+		cmocka_unit_test(the_last_acknowledgement_of_nobody),
 		cmocka_unit_test(an_unwanted_request),
 		cmocka_unit_test(a_request_without_memory),
 		cmocka_unit_test(an_answer_to_nobody),

@@ -78,9 +78,8 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->timer);
 	free(endpoint->delayed);
-	/* verbs_qp_destroy() handles completions, which would report the first, or start the timer for the second. */
-	endpoint->delayed = NULL;
-	endpoint->disconnect_pending = false;
+	/* First: verbs_qp_destroy() handles completions, and those of this endpoint must no longer find it. */
+	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
 	verbs_abandon(endpoint);
 	verbs_qp_destroy(endpoint);
 	if (endpoint->group_handle)
@@ -89,7 +88,6 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 		verbs_domain_release(verbs_domain_of(endpoint));
 	if (endpoint->id)
 		rdma_destroy_id(endpoint->id);
-	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
 	free(endpoint);
 }
 
@@ -400,8 +398,7 @@ static void verbs_disconnect_event(struct verbs_endpoint *endpoint, const struct
 	case ENDPOINT_ESTABLISHED:
 		endpoint->disconnect_pending = endpoint->outstanding && endpoint->base.domain->fabric != FABRIC_IWARP;
 		if (endpoint->disconnect_pending)
-			loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, DISCONNECT_DELAY,
-					 verbs_report_disconnected, endpoint);
+			verbs_timer_start(endpoint, DISCONNECT_DELAY, verbs_report_disconnected);
 		else
 			verbs_report_disconnected(endpoint);
 		break;

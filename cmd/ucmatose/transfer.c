@@ -149,11 +149,17 @@ static uint64_t receives_total(const struct ucmatose_connection *connection)
 	return run->messages + (run->is_server && first_grant_is_message(connection));
 }
 
+/* The queue pair may have got fewer entries than memory->depth. */
+static uint64_t receives_free(const struct ucmatose_connection *connection)
+{
+	return connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
+}
+
 static enum outcome transfer_post_receives(struct ucmatose_connection *connection)
 {
 	const struct ucmatose_memory *memory = connection->memory;
 	struct work work[BATCH_MAX];
-	uint64_t room = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
+	uint64_t room = receives_free(connection);
 	enum outcome outcome;
 
 	room = min_of(room, receives_total(connection) - connection->posted);
@@ -302,6 +308,7 @@ static enum outcome start_sending(struct ucmatose_connection *connection)
 void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
+	const uint32_t depth = connection->endpoint->options.receive_depth;
 	enum outcome outcome = OUTCOME_OK;
 
 	if (!run->messages) {
@@ -310,11 +317,11 @@ void ucmatose_transfer_begin(struct ucmatose_connection *connection)
 	}
 	if (!run->is_server)
 		set_grants(connection);
-	if (!connection->peer_window && is_iwarp(connection) && run->messages > connection->memory->depth) {
+	if (!connection->peer_window && is_iwarp(connection) && run->messages > depth) {
 		log_error(&run->environment->log, connection->endpoint->name,
 			  "-C %" PRIu64 ": iWARP has no flow control, and device %s can post only %" PRIu32
 			  " receives for a stock peer",
-			  run->messages, connection->endpoint->domain->device, connection->memory->depth);
+			  run->messages, connection->endpoint->domain->device, depth);
 		outcome = OUTCOME_FAILED;
 	} else if (run->is_server) {
 		outcome = start_sending(connection);
@@ -364,7 +371,6 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 static enum outcome receive_completed(struct ucmatose_connection *connection, uint32_t length)
 {
 	struct ucmatose *run = connection->run;
-	uint64_t free_receives;
 	bool granted = false;
 	enum outcome outcome;
 
@@ -383,9 +389,8 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 			run->figures.verified++;
 	}
 	connection->consumed++;
-	free_receives = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
 	/* Repost a grant's receive at once: the messages that follow may need it. */
-	if (granted || free_receives >= half_of(connection->memory->slots)) {
+	if (granted || receives_free(connection) >= half_of(connection->memory->slots)) {
 		outcome = transfer_post_receives(connection);
 		if (outcome)
 			return outcome;

@@ -61,7 +61,7 @@ struct ucmatose_memory {
 	uint32_t used; /* connections that use it */
 	uint32_t capacity;
 	uint32_t slots; /* messages of a connection in flight, per direction */
-	uint32_t depth; /* receives that a connection keeps posted; several may share a slot */
+	uint32_t depth; /* receives that a connection asks for; several may share a slot */
 	size_t stride;	/* bytes per connection */
 };
 

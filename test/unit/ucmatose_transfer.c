@@ -34,6 +34,7 @@ struct end {
 	struct queue receives;
 	struct end *peer;
 	size_t receives_max;
+	uint32_t depth_max; /* receives that the device has memory for; 0: any number */
 };
 
 struct bench {
@@ -88,7 +89,10 @@ enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *
 
 enum outcome __wrap_endpoint_create_qp(struct endpoint *endpoint)
 {
-	(void)endpoint;
+	const struct end *end = end_of(endpoint);
+
+	if (end->depth_max && endpoint->options.receive_depth > end->depth_max)
+		endpoint->options.receive_depth = end->depth_max;
 	return OUTCOME_OK;
 }
 
@@ -406,6 +410,32 @@ static void iwarp_takes_all_of_a_stock_peer_ahead(void **state)
 	connect_ends(bench, false);
 	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
 	assert_non_null(strstr(bench_destroy(bench, text), "can post only 2000 receives"));
+
+	bench = bench_create(1000, 100, FABRIC_IWARP, 2000);
+	bench->ends[CLIENT].depth_max = 500;
+	connect_ends(bench, false);
+	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
+	assert_non_null(strstr(bench_destroy(bench, text), "can post only 500 receives"));
+}
+
+/* A later connection of the same memory has got fewer: each keeps as many posted as its own queue pair takes. */
+static void each_queue_pair_has_a_depth_of_its_own(void **state)
+{
+	struct bench *bench = bench_create(5000, 100, FABRIC_IWARP, 16384);
+	struct end *client = &bench->ends[CLIENT], later = { .depth_max = 100 };
+	char text[4096];
+
+	(void)state;
+	client->run.wanted = client->peer->run.wanted = 2;
+	connect_ends(bench, true);
+	later.endpoint.domain = &client->domain;
+	later.connection = (struct ucmatose_connection){ .run = &client->run, .endpoint = &later.endpoint };
+	assert_int_equal(ucmatose_transfer_prepare(&later.connection), OUTCOME_OK);
+	assert_ptr_equal(later.connection.memory, client->connection.memory);
+	assert_int_equal(later.receives.count, 100);
+	carry_all(bench);
+	assert_all_went(bench, 5000);
+	assert_string_equal(bench_destroy(bench, text), "");
 }
 
 static void on_iwarp_the_client_sends_first(void **state)
@@ -694,6 +724,7 @@ int main(void)
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(stock_ends_are_held_back_by_the_device),
 		cmocka_unit_test(iwarp_takes_all_of_a_stock_peer_ahead),
+		cmocka_unit_test(each_queue_pair_has_a_depth_of_its_own),
 		cmocka_unit_test(on_iwarp_the_client_sends_first),
 		cmocka_unit_test(a_bad_message_fails_the_connection),
 		cmocka_unit_test(messages_beyond_the_count_fail_the_connection),

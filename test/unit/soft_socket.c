@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "transport/soft/base/state.h"
 #include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/port_owner.h"
 #include "transport/soft/qp/qp_internal.h"
 
 static struct {
@@ -175,6 +176,25 @@ static void bind_errors(void **state)
 			    "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
 }
 
+/* A socket that is connected to the port has it as its remote one, and does not hold it. */
+static void holder_of_the_port(void **state)
+{
+	static const char connected[] = TABLE_HEAD "  1: 0200007F:9C40 0100007F:12B7 01 00000000:00000000 00:00000000 "
+						   "00000000  0 0 11 2 0000000000000000 0\n";
+	static const char both[] = TABLE_HEAD "  1: 0200007F:9C40 0100007F:12B7 01 00000000:00000000 00:00000000 "
+					      "00000000  0 0 11 2 0000000000000000 0\n"
+					      "123: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 "
+					      "00000000  0 0 22 2 0000000000000000 0\n";
+	char name[PORT_OWNER_NAME_SIZE];
+
+	(void)state;
+	fake.table = connected;
+	assert_false(soft_port_socket(&loopback, name));
+	fake.table = both;
+	assert_true(soft_port_socket(&loopback, name));
+	assert_string_equal(name, "socket:[22]");
+}
+
 /* As with a multicast route through an interface without an address. */
 static void route_has_no_source(void **state)
 {
@@ -310,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bind_errors, begin, end),
+		cmocka_unit_test_setup_teardown(holder_of_the_port, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
 		cmocka_unit_test_setup_teardown(mtu_is_cached, begin, end),
 		cmocka_unit_test_setup_teardown(multicast_ttl_is_64, begin, end),

@@ -177,9 +177,12 @@ size_t address_to_socket(const struct address *address, struct sockaddr_storage 
 	return 0;
 }
 
-bool address_from_socket(const struct sockaddr_storage *socket_address, struct address *address)
+bool address_from_socket(const void *socket_address, struct address *address)
 {
-	if (socket_address->ss_family == AF_INET) {
+	sa_family_t family;
+
+	memcpy(&family, socket_address, sizeof(family));
+	if (family == AF_INET) {
 		struct sockaddr_in ip4;
 
 		memcpy(&ip4, socket_address, sizeof(ip4));
@@ -187,7 +190,7 @@ bool address_from_socket(const struct sockaddr_storage *socket_address, struct a
 		memcpy(address->bytes, &ip4.sin_addr, sizeof(ip4.sin_addr));
 		return true;
 	}
-	if (socket_address->ss_family == AF_INET6) {
+	if (family == AF_INET6) {
 		struct sockaddr_in6 ip6;
 
 		memcpy(&ip6, socket_address, sizeof(ip6));

@@ -55,9 +55,13 @@ bool address_is_link_local(const struct address *address); /* IPv6 only */
 /* Compares family, bytes and scope, not the port. */
 bool address_same_host(const struct address *one, const struct address *other);
 
-/* Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family. */
+/*
+ * Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family.
+ * address_from_socket() takes any sockaddr, as getifaddrs(3) and getaddrinfo(3) have them: it need not be aligned, and
+ * no longer than its family needs.
+ */
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address);
-bool address_from_socket(const struct sockaddr_storage *socket_address, struct address *address);
+bool address_from_socket(const void *socket_address, struct address *address);
 
 /* As if_indextoname(3), but uses a socket family that --sandbox allows. Returns false if there is no such interface. */
 bool address_interface_name(unsigned index, char name[IF_NAMESIZE]);

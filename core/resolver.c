@@ -38,14 +38,9 @@ static bool resolver_has_address(const struct resolver *resolver, const struct a
 static void store_addresses(struct resolver *resolver, const struct addrinfo *list)
 {
 	for (; list && resolver->result.count < RESOLVER_ADDRESSES_MAX; list = list->ai_next) {
-		struct sockaddr_storage socket_address;
 		struct address address;
 
-		if (list->ai_addrlen > sizeof(socket_address))
-			continue;
-		memset(&socket_address, 0, sizeof(socket_address));
-		memcpy(&socket_address, list->ai_addr, list->ai_addrlen);
-		if (address_from_socket(&socket_address, &address) && !resolver_has_address(resolver, &address))
+		if (address_from_socket(list->ai_addr, &address) && !resolver_has_address(resolver, &address))
 			resolver->result.addresses[resolver->result.count++] = address;
 	}
 }

@@ -183,6 +183,8 @@ static void socket_addresses(void **state)
 	struct sockaddr_storage socket_address;
 	struct address address;
 	struct address back;
+	uint8_t *packed;
+	size_t length;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(hosts); i++) {
@@ -194,6 +196,13 @@ static void socket_addresses(void **state)
 		assert_true(address_from_socket(&socket_address, &back));
 		assert_true(address_same_host(&back, &address));
 		assert_int_equal(back.port, address.port);
+		/* As getifaddrs(3) has them: no longer than the family needs, and with no other alignment. */
+		length = address_to_socket(&address, &socket_address);
+		packed = malloc(4 + length);
+		memcpy(packed + 4, &socket_address, length);
+		assert_true(address_from_socket((void *)(packed + 4), &back));
+		assert_true(address_same_host(&back, &address));
+		free(packed);
 	}
 	socket_address.ss_family = AF_UNIX;
 	assert_false(address_from_socket(&socket_address, &back));

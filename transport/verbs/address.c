@@ -43,6 +43,6 @@ void verbs_address(const struct sockaddr *socket_address, struct address *addres
 		*address = (struct address){ .family = ADDRESS_GID, .port = (uint16_t)be64toh(native->sib_sid) };
 		memcpy(address->bytes, native->sib_addr.sib_raw, sizeof(address->bytes));
 	} else {
-		address_from_socket((const struct sockaddr_storage *)socket_address, address);
+		address_from_socket(socket_address, address);
 	}
 }

@@ -97,8 +97,7 @@ bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
 	for (entry = list; entry; entry = entry->ifa_next) {
 		struct address address;
 
-		if (entry->ifa_addr &&
-		    address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address) &&
+		if (entry->ifa_addr && address_from_socket(entry->ifa_addr, &address) &&
 		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
 			break;
 		if (is_loopback4(local) && (entry->ifa_flags & IFF_LOOPBACK))
@@ -404,8 +403,7 @@ static int open_all_local(struct soft_transport *transport, const struct address
 	for (struct ifaddrs *entry = list; entry; entry = entry->ifa_next) {
 		struct address address;
 
-		if (!entry->ifa_addr ||
-		    !address_from_socket((struct sockaddr_storage *)(void *)entry->ifa_addr, &address))
+		if (!entry->ifa_addr || !address_from_socket(entry->ifa_addr, &address))
 			continue;
 		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
 		    socket_find(transport, &address) || socket_open(transport, &address, false))

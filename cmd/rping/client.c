@@ -230,8 +230,7 @@ static enum outcome make_targets(struct rping_client *client)
 	if (EXTRA(options->targets))
 		outcome = target_file_read(&client->file, options->targets, port, client->log);
 	for (size_t i = 0; i < EXTRA(client->file.count) && !outcome; i++)
-		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, &client->all.source,
-					      client->log);
+		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, client->log);
 	if (outcome)
 		return outcome;
 	client->targets = environment_allocate(client->environment, options->addresses.count + client->file.count,

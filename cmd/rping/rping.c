@@ -165,16 +165,18 @@ void rping_classic_completion(const struct environment *environment, const char 
 }
 
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
-				 const struct address *source, const struct log *log)
+				 const struct log *log)
 {
-	struct address address = { 0 };
+	struct address address = { 0 }, source = { 0 };
 
 	address_parse(text, ADDRESS_FORMAT_IP, &address);
+	if (options->source)
+		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
 	/* In a --targets file the port follows the address. */
 	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
 		       options->source || EXTRA(options->common.path.interface)))
 		return OUTCOME_USAGE;
-	if (source->family && address.family && source->family != address.family) {
+	if (source.family && address.family && source.family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
 		return OUTCOME_USAGE;
 	}
@@ -217,7 +219,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	if (options->server && options->addresses.count && rping_listen_address(options) != options->addresses.texts[0])
 		log_hint(log, "'%s' is a device, not an address: ignored (use --device)", options->addresses.texts[0]);
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = rping_check_address(options, "-a", options->addresses.texts[i], &source, log);
+		outcome = rping_check_address(options, "-a", options->addresses.texts[i], log);
 	return outcome;
 }
 

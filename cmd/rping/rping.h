@@ -67,11 +67,11 @@ const char *rping_listen_address(const struct rping_options *options);
 struct endpoint_options rping_endpoint_options(const struct rping_options *options);
 
 /*
- * Checks the address text, the argument of option, without a name look-up. Reports an error and returns OUTCOME_USAGE
- * if it cannot work. source is ADDRESS_NONE if it is not known.
+ * Checks the address text, the argument of option, without a name look-up, also against the family of -I. Reports an
+ * error and returns OUTCOME_USAGE if it cannot work.
  */
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
-				 const struct address *source, const struct log *log);
+				 const struct log *log);
 
 /*
  * Prints the -d lines of the stock tool that scripts look for, and with -v the line of a disconnect. A completion is

@@ -6,7 +6,7 @@
 
 const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv)
 {
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (!strcmp(argv[i], "--json"))
 			return &reporting_json;
 		if (!strcmp(argv[i], "--json-stream"))

@@ -177,7 +177,7 @@ endif
 
 # What --version prints between releases, "0.2.0+gCOMMIT". Only these files know it, so that a commit builds no other anew.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
-released := $(if $(built_from),$(shell git describe --exact-match --match 'v$(VERSION)' 2>/dev/null))
+released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
 versioned := $(call object,cmd/main.c cmd/run.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
@@ -252,10 +252,13 @@ docs: all ## fill what manual pages, completions, the JSON Schema and transcript
 documents := $(addprefix docs/,cluster.md exit-codes.md json.md recipes.md report.schema.json security.md packaging/systemd/rdmatest-rping.service) \
 	     $(wildcard docs/packaging/kubernetes/*.yaml)
 
+# Links come first: a stock program in their place ends it before its manual page is overwritten.
 # What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each;
 # completions offer what commands.all names.
 install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links, manual pages, documents, completions (DESTDIR, PREFIX, LINKS=no)
 	$(Q)install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
+	$(Q)[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
+		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
 	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	$(Q)install -D -m 644 -t $(doc) $(documents)
 	$(Q)sed -i 's,/usr/bin/,$(PREFIX)/bin/,' $(doc)/rdmatest-rping.service
@@ -263,8 +266,6 @@ install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links,
 	$(Q)install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
 	$(Q)for name in $$(cat $(BUILD)/commands); do \
 		install -D -m 644 docs/man/$$name.1 $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$name.1; done
-	$(Q)[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
-		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
 	$(Q)LIST=$(BUILD)/commands COMMANDS="$$(cat $(BUILD)/commands.all)" DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LINKS=$(LINKS) \
 		docs/completion/install add
 	@$(if $(silent),:,echo) "installed: $(bin)/rdmatest$(if $(filter no,$(LINKS)),, and its links), its manual pages, documents and completions"

@@ -40,7 +40,7 @@ is_taken() {
 
 # Everything is checked before anything is made.
 check() {
-	[ -d "$bin" ] || die "$bin: no such folder"
+	[ -d "$bin" ] || [ "$1" = remove ] || die "$bin: no such folder"
 	for name in $list; do
 		case $name in
 		'' | "$program" | *[!a-z0-9-]*) die "'$name' is no name for a link" ;;

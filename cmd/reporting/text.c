@@ -87,7 +87,7 @@ static bool has_row(const struct reporting *reporting)
 	bool counted = figures_increased(figures.rows, figures.values, figures.before);
 
 	if (reporting->live)
-		return counted && (!rest || reporting->rows);
+		return counted && (!rest || reporting->rows || reporting->live == LIVE_STEPS);
 	return counted || !rest || !reporting->rows;
 }
 
@@ -97,7 +97,8 @@ static void text_interval(struct reporting *reporting)
 
 	if (!has_row(reporting))
 		return;
-	if (!reporting->rows || (reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
+	if (!reporting->rows ||
+	    (!reporting->report.of_steps && reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
 		print_header(reporting, stream);
 	reporting->rows++;
 	print_interval(reporting, stream);

@@ -55,8 +55,10 @@ static void start_ping(struct target *target)
 	bool first = target->done == target->first;
 	int64_t now;
 
-	if (first && rping_sweep(options))
+	if (first && rping_sweep(options)) {
 		environment_begin_interval(target->all->environment);
+		target->pace.next = 0; /* the slots of a size begin with its first ping */
+	}
 	if (is_signalled(target))
 		target->uncompleted++;
 	payload_ping_fill(target->source_region->memory, target->size, ping_number(target->done));

@@ -41,7 +41,7 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 {
 	const char *name = daemon->options->pidfile;
 	struct stat status;
-	bool exists = name && !stat(name, &status), is_short_text;
+	bool exists = name && !lstat(name, &status), is_short_text;
 	char text[32], *end;
 	unsigned long long process;
 	ssize_t length = -1;
@@ -141,10 +141,11 @@ enum outcome daemon_begin(struct daemon *daemon, const struct daemon_options *op
 	return outcome;
 }
 
+/* Since check_pidfile() another user of the folder may have put a link or a FIFO there. */
 static enum outcome write_pidfile(struct daemon *daemon)
 {
 	const char *name = daemon->options->pidfile;
-	int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int file = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_TRUNC | O_CLOEXEC, 0644);
 	bool exists = file >= 0;
 
 	daemon->has_pidfile = exists && dprintf(file, "%ld\n", (long)getpid()) > 0;

@@ -167,6 +167,48 @@ static void pidfile_write_error_is_reported(void **state)
 	daemon_end(&daemon);
 }
 
+static void assert_register_fails(struct daemon *daemon, const char *words)
+{
+	struct capture errors;
+
+	capture_begin(&errors);
+	alarm(10);
+	assert_int_equal(daemon_register(daemon), OUTCOME_INTERNAL);
+	alarm(0);
+	if (!strstr(capture_end(&errors), words))
+		fail_msg("\"%s\" is not in: %s", words, errors.text);
+	daemon_end(daemon);
+}
+
+/* Whoever may write to the folder may put a link there, before the start or until the server is ready. */
+static void file_behind_a_link_is_not_written(void **state)
+{
+	const struct daemon_options options = { .pidfile = pidfile };
+	struct daemon daemon = { 0 };
+	struct stat status;
+	char other[sizeof(pidfile) + 8];
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.other", pidfile);
+	write_file("");
+	assert_int_equal(rename(pidfile, other), 0);
+	assert_int_equal(symlink(other, pidfile), 0);
+	assert_begin_rejected(&options, OUTCOME_INTERNAL, "is not a regular file");
+
+	unlink(pidfile);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(symlink(other, pidfile), 0);
+	assert_register_fails(&daemon, "Too many levels of symbolic links");
+	assert_int_equal(stat(other, &status), 0);
+	assert_int_equal(status.st_size, 0);
+	unlink(other);
+
+	unlink(pidfile);
+	assert_int_equal(daemon_begin(&daemon, &options, &tool_log), OUTCOME_OK);
+	assert_int_equal(mkfifo(pidfile, 0600), 0);
+	assert_register_fails(&daemon, "No such device or address");
+}
+
 /* Another process may have replaced the file, also by text that begins like what we wrote. */
 static void pidfile_of_other_process_is_kept(void **state)
 {
@@ -415,6 +457,7 @@ int main(void)
 		cmocka_unit_test(pidfile_write_error_is_reported),
 		cmocka_unit_test_teardown(pidfile_of_other_process_is_kept, remove_file),
 		cmocka_unit_test_teardown(pidfile_replaced_by_fifo_is_kept, remove_file),
+		cmocka_unit_test_teardown(file_behind_a_link_is_not_written, remove_file),
 		cmocka_unit_test_teardown(pidfile_that_cannot_be_written_is_removed, remove_file),
 		cmocka_unit_test(ready_fd_gets_one_line_and_is_closed),
 		cmocka_unit_test(closed_ready_fd_is_rejected),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Destroyed objects are freed soon, also while a flood keeps the loop busy. */
+/* link: -Wl,--wrap=getrandom */
+/* The start without random numbers. Destroyed objects are freed soon, also while a flood keeps the loop busy. */
 #include "test/unit/unit.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "transport/soft/base/state.h"
@@ -9,6 +11,16 @@
 enum {
 	TURNS = 200,
 };
+
+static int random_error; /* of getrandom(2) */
+
+ssize_t __real_getrandom(void *buffer, size_t length, unsigned flags);
+ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags);
+ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
+{
+	errno = random_error;
+	return random_error ? -1 : __real_getrandom(buffer, length, flags);
+}
 
 struct flood {
 	struct loop *loop;
@@ -38,6 +50,25 @@ static void readable(void *context)
 		loop_stop(flood->loop);
 }
 
+/* As under a seccomp filter of a container. */
+static void no_random_numbers(void **state)
+{
+	static const struct log log = { .name = "test" };
+	struct loop *loop = loop_create();
+	struct transport *transport;
+	struct capture errors;
+
+	(void)state;
+	random_error = ENOSYS;
+	alarm(10);
+	capture_begin(&errors);
+	assert_int_equal(transport_open("soft", loop, &log, &transport), OUTCOME_INTERNAL);
+	assert_string_equal(capture_end(&errors), "test: getting random numbers: Function not implemented (38)\n");
+	alarm(0);
+	random_error = 0;
+	loop_destroy(loop);
+}
+
 static void flood_does_not_delay_freeing(void **state)
 {
 	static const struct log log = { .name = "test" };
@@ -65,6 +96,7 @@ static void flood_does_not_delay_freeing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_random_numbers),
 		cmocka_unit_test(flood_does_not_delay_freeing),
 	};
 

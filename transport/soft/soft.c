@@ -64,8 +64,13 @@ static void soft_close(struct transport *transport);
 
 static enum outcome soft_open(struct loop *loop, const struct log *log, struct transport **result)
 {
-	struct soft_transport *transport = calloc(1, sizeof(*transport));
+	struct soft_transport *transport;
 
+	if (!soft_random_works()) {
+		log_errno(log, NULL, errno, "getting random numbers");
+		return OUTCOME_INTERNAL;
+	}
+	transport = calloc(1, sizeof(*transport));
 	if (!transport) {
 		log_errno(log, NULL, ENOMEM, "opening the transport");
 		return OUTCOME_INTERNAL;

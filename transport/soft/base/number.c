@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transport/soft/base/number.h"
 
+#include <errno.h>
 #include <sys/random.h>
+
+bool soft_random_works(void)
+{
+	uint64_t value;
+
+	return getrandom(&value, sizeof(value), 0) >= 0 || errno == EINTR || errno == EAGAIN;
+}
 
 uint64_t soft_random(void)
 {

@@ -3,13 +3,16 @@
 #ifndef TRANSPORT_SOFT_BASE_NUMBER_H
 #define TRANSPORT_SOFT_BASE_NUMBER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
 	FEISTEL_ROUNDS = 6
 };
 
-/* Unpredictable: from the kernel. */
+/* Whether the kernel has random numbers for this process; if not, errno says why. */
+bool soft_random_works(void);
+/* Unpredictable: from the kernel. soft_open() has found that it works. */
 uint64_t soft_random(void);
 
 /* Secret, from soft_random(). */

@@ -87,8 +87,10 @@ static void listener_of_request(void **state)
 		found = soft_listener_find(transport, rows[row].port_space, PORT, &local);
 		assert_ptr_equal(found, rows[row].found ? soft_endpoint_of(listener) : NULL);
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT + 1, &local));
-		/* A failed listener gets no requests. */
+		/* One that has failed, or whose endpoint_listen() has, gets no requests. */
 		listener->state = ENDPOINT_FAILED;
+		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
+		listener->state = ENDPOINT_IDLE;
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
 		endpoint_destroy(listener);
 		network_run_due();

@@ -70,7 +70,7 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 	struct soft_endpoint *any = NULL;
 
 	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
-		if (endpoint->base.state >= ENDPOINT_FAILED || endpoint->base.options.port_space != port_space ||
+		if (endpoint->base.state != ENDPOINT_LISTENING || endpoint->base.options.port_space != port_space ||
 		    endpoint->base.local.port != port)
 			continue;
 		if (address_same_host(&endpoint->base.local, local))

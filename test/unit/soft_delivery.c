@@ -11,11 +11,13 @@
 #include "transport/rejection.h"
 
 static enum error_kind last_kind; /* of the errors logged */
+static unsigned errors;
 
 static void record_error(const struct log *log, const struct error *error)
 {
 	(void)log;
 	last_kind = error->kind;
+	errors++;
 }
 
 static const struct log_sink sink = { .error = record_error };
@@ -54,7 +56,7 @@ static void begin_kind(enum endpoint_kind kind, enum endpoint_state initial)
 	assert_int_equal(channel_create(transport, &channel), OUTCOME_OK);
 	assert_int_equal(endpoint_create(kind, channel, &options, &handlers, NULL, &endpoint), 0);
 	endpoint->state = initial;
-	completions = events = 0;
+	completions = events = errors = 0;
 	soft_callback_begin(soft_of(transport));
 }
 
@@ -213,6 +215,18 @@ static void no_memory_events(void **state)
 	}
 }
 
+/* What an endpoint had queued when it failed may still find no memory. */
+static void no_memory_of_failed_endpoint(void **state)
+{
+	(void)state;
+	begin(ENDPOINT_FAILED);
+	soft_fail_no_memory((struct soft_endpoint *)endpoint);
+	soft_callback_end(soft_of(transport));
+	assert_int_equal(events, 0);
+	assert_int_equal(errors, 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +235,7 @@ int main(void)
 		cmocka_unit_test(queued_completion_wakes_loop),
 		cmocka_unit_test(freed_endpoint_gets_nothing),
 		cmocka_unit_test(no_memory_events),
+		cmocka_unit_test(no_memory_of_failed_endpoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

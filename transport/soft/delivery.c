@@ -123,7 +123,7 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 		if (endpoint->base.kind == ENDPOINT_LISTENER) {
 			endpoint_request_no_memory(&endpoint->base);
 		} else if (endpoint->base.handlers) {
-			if (endpoint_take_log_line(&endpoint->base))
+			if (endpoint->base.state < ENDPOINT_FAILED && endpoint_take_log_line(&endpoint->base))
 				log_error(endpoint->base.log, endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {

@@ -23,8 +23,13 @@ static int open_new(const char *name)
 static FILE *open_file(const char *name, bool in_place)
 {
 	int fd = in_place ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+	int error = errno;
 
-	return fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !stream)
+		close(fd);
+	errno = error;
+	return stream;
 }
 
 static void add_metrics(struct reporting *reporting, FILE *stream)

@@ -27,7 +27,10 @@ bool icrc_state_accepts(struct icrc_state *state, enum icrc_result result, struc
 
 /*
  * A received packet whose identification is not validated yet. The receiver calls icrc_confirm() only after it has
- * matched the packet to a connection by numbers that only the peer knows: forged packets must not change the state.
+ * matched the packet to a connection by numbers that only the peer knows: a forged packet must not move the state.
+ * Packets from many other addresses can make this host forget it (struct peer in packet_io.c, a cache): then the next
+ * identification is accepted as the first one. That weakens the protection of one packet against corruption; whose
+ * packets are accepted does not depend on it.
  */
 struct icrc_pending {
 	struct icrc_state *state;

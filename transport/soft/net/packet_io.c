@@ -35,7 +35,7 @@ enum {
 	PEERS = 256	      /* slots of the hash table, a power of two */
 };
 
-/* Cached per peer. A slot holds the last peer of its hash. */
+/* Cached per peer. A slot holds the last peer of its hash: anybody's packet may replace another peer's. */
 struct peer {
 	const struct soft_socket *socket; /* NULL: free */
 	struct address address;

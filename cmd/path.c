@@ -67,16 +67,6 @@ bool path_allows(const struct family_options *options, enum address_family sourc
 	return !(EXTRA(options->ip4) && family == ADDRESS_IP6) && !(EXTRA(options->ip6) && family == ADDRESS_IP4);
 }
 
-enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
-			     const char *text)
-{
-	log_error(log, text, "no address matches %s",
-		  source || !WITH_EXTRAS ? "--source"
-		  : options->ip4	 ? "--ipv4"
-					 : "--ipv6");
-	return OUTCOME_NO_CONNECTION;
-}
-
 enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *kept,
 			 size_t *kept_count)
@@ -85,7 +75,13 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 	for (size_t i = 0; i < count; i++)
 		if (path_allows(options, source, addresses[i].family))
 			kept[(*kept_count)++] = addresses[i];
-	return *kept_count ? OUTCOME_OK : path_no_address(options, source, log, text);
+	if (*kept_count)
+		return OUTCOME_OK;
+	log_error(log, text, "no address matches %s",
+		  source || !WITH_EXTRAS ? "--source"
+		  : options->ip4	 ? "--ipv4"
+					 : "--ipv6");
+	return OUTCOME_NO_CONNECTION;
 }
 
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,

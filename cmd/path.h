@@ -26,16 +26,15 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
  */
 bool path_allows(const struct family_options *options, enum address_family source, enum address_family family);
 
-/* Reports that no address of text may be used. Returns OUTCOME_NO_CONNECTION. */
-enum outcome path_no_address(const struct family_options *options, enum address_family source, const struct log *log,
-			     const char *text);
-
-/* Copies the addresses that may be used into kept, which has room for all; path_no_address() if there is none. */
+/*
+ * Copies the addresses of text that may be used into kept, which has room for all. Reports and returns
+ * OUTCOME_NO_CONNECTION if there is none.
+ */
 enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *kept,
 			 size_t *kept_count);
 
-/* Copies the first address that may be used into chosen; path_no_address() if there is none. */
+/* The same for the first address that may be used. */
 enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
 			 const char *text, const struct address *addresses, size_t count, struct address *chosen);
 

@@ -93,14 +93,12 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 }
 
 /* A connecting endpoint's port is only shown to the peer in the REQ. */
-static uint16_t find_free_port(struct soft_transport *transport, enum port_space port_space,
-			       const struct address *local)
+static uint16_t find_free_port(struct endpoint *base)
 {
-	static const struct address nowhere = { .family = ADDRESS_NONE };
 	uint16_t port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
 
 	for (unsigned tries = 0; tries < PORT_COUNT; tries++) {
-		if (!soft_listener_find(transport, port_space, port, local ? local : &nowhere))
+		if (!soft_listener_find(soft_of(base->transport), base->options.port_space, port, &base->local))
 			return port;
 		port = port + 1 < PORT_FIRST + PORT_COUNT ? (uint16_t)(port + 1) : PORT_FIRST;
 	}
@@ -110,21 +108,17 @@ static uint16_t find_free_port(struct soft_transport *transport, enum port_space
 enum outcome soft_listen(struct endpoint *base, const struct address *address)
 {
 	struct soft_transport *transport = soft_of(base->transport);
-	struct soft_endpoint *other;
+	const struct soft_endpoint *other;
 	enum outcome outcome = soft_socket_listen(transport, base->log, base->name, address);
 
 	if (outcome)
 		return outcome;
 	base->domain = &transport->domain;
 	if (!base->local.port)
-		base->local.port = find_free_port(transport, base->options.port_space, &base->local);
-	for (other = transport->listeners; other; other = other->next)
-		if (&other->base != base && other->base.state == ENDPOINT_LISTENING &&
-		    other->base.local.port == base->local.port &&
-		    other->base.options.port_space == base->options.port_space &&
-		    address_same_host(&other->base.local, &base->local))
-			break;
-	if (!other && base->local.port)
+		base->local.port = find_free_port(base);
+	other = soft_listener_find(transport, base->options.port_space, base->local.port, &base->local);
+	/* A listener of the any address accepts what no other does. */
+	if (base->local.port && (!other || !address_same_host(&other->base.local, &base->local)))
 		return OUTCOME_OK;
 	log_cause(base->log, base->name, "binding", EADDRINUSE, "the port is in use");
 	return OUTCOME_NO_CONNECTION;
@@ -177,7 +171,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 		return outcome;
 	soft_path_apply_options(&endpoint->path, base);
 	base->local = endpoint->path.local;
-	base->local.port = find_free_port(transport, base->options.port_space, &base->local);
+	base->local.port = find_free_port(base);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, endpoint_address_resolved, endpoint);
 	return OUTCOME_OK;
 }

@@ -14,15 +14,12 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "core/clock.h"
 
 _Static_assert(sizeof(((struct resolver *)0)->result) <= 512,
 	       "POSIX guarantees atomic writes to a pipe up to 512 bytes");

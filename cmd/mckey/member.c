@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A member of the group: IDLE -> RESOLVING -> JOINING -> JOINED, and FAILED from any state. */
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "cmd/mckey/mckey.h"
 

@@ -13,7 +13,6 @@
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
 #include "core/resolver.h"
-#include "core/units.h"
 
 enum {
 	CONNECTING_MAX = 48 /* targets at once: each lookup forks a process, and the backlog of a server is limited */

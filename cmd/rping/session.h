@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"

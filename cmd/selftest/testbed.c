@@ -3,8 +3,6 @@
  * Selects transport and address. An address is usable if the backend accepts a listener there, which it reports
  * immediately and without a packet. Failures of the attempts are not logged.
  */
-#include <string.h>
-
 #include "cmd/selftest/selftest.h"
 #include "core/interface.h"
 

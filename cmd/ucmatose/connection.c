@@ -5,7 +5,6 @@
  * transferred, disconnecting, closed. A connection may fail in each state from connecting to disconnecting.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/state.h"

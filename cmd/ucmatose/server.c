@@ -4,7 +4,6 @@
  * one must come within --timeout of the last progress: otherwise the run continues with the connections it has, and
  * fails.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/request.h"

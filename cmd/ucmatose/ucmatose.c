@@ -20,7 +20,6 @@
 #include "cmd/ucmatose/ucmatose.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd/host.h"

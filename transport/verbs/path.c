@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device, port and GID of an id: checks them against the options and reports them. */
-#include <errno.h>
 #include <string.h>
 
 #include "transport/verbs/verbs.h"

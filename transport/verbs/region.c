@@ -2,7 +2,6 @@
 /* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "transport/verbs/verbs.h"

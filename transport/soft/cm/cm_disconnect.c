@@ -3,7 +3,6 @@
 #include "transport/soft/cm/cm_internal.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"

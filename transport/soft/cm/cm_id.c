@@ -2,7 +2,6 @@
 /* cm_ids: identifiers, look-up, states, resends, timewait. */
 #include "transport/soft/cm/cm_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* Passive side: receives REQ, sends REP, receives RTU. */
 #include "transport/soft/cm/cm_internal.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "transport/soft/base/queue.h"

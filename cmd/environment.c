@@ -66,7 +66,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 		return;
 	environment->ended = true;
 	environment_record_outcome(environment, outcome);
-	if (verdict->has_figures)
+	if (WITH_REPORT && verdict->has_figures)
 		reporting_summary(environment->reporting);
 	va_start(list, format);
 	print_result(environment, environment->outcome, verdict, format, list);

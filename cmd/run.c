@@ -128,7 +128,7 @@ static void deadline_expired(void *context)
 static void run_loop(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
 
 	if (run->common->deadline) {
 		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_expired, run);
@@ -138,21 +138,24 @@ static void run_loop(struct run *run, const void *options)
 	if (!EXTRA(run->common->daemon.daemon))
 		output_watch_start(&run->output, environment->loop, output_failed, run);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
-	outcome = reporting_open(&run->reporting);
+	if (WITH_REPORT)
+		outcome = reporting_open(&run->reporting);
 	if (environment->output == stdout)
 		fatal_exit_prints_verdict(run->command->prints_status ? FATAL_VERDICT_STATUS : FATAL_VERDICT);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
 	environment_record_outcome(environment, outcome);
 	if (outcome == OUTCOME_OK) {
-		reporting_start(&run->reporting, run->state);
+		if (WITH_REPORT)
+			reporting_start(&run->reporting, run->state);
 		if (!loop_run(environment->loop)) {
 			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
 			environment_finish(environment, OUTCOME_INTERNAL, &verdict_with_figures,
 					   "the event loop failed");
 		}
 	}
-	reporting_finish(&run->reporting);
+	if (WITH_REPORT)
+		reporting_finish(&run->reporting);
 	if (run->state)
 		run->command->stop(run->state);
 	loop_timer_stop(&run->deadline);
@@ -165,9 +168,12 @@ static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
 	bool opens = !HAS_CHILD_RUNS || !run->command->chooses_transport;
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
 
-	outcome = reporting_choose(&run->reporting, &run->common->reporting);
+	if (WITH_REPORT)
+		outcome = reporting_choose(&run->reporting, &run->common->reporting);
+	else if (run->common->reporting.quiet)
+		outcome = output_discard(&environment->output, &environment->log);
 	if (!outcome && run->command->check)
 		outcome = run->command->check(environment, options);
 	if (!outcome && EXTRA(run->common->sandbox) && !sandbox_is_possible(&environment->log))
@@ -194,7 +200,8 @@ static enum outcome run_command(struct run *run, const void *options)
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_record_outcome(environment, outcome);
-	reporting_finish(&run->reporting); /* before the transport is closed: it reports its name */
+	if (WITH_REPORT)
+		reporting_finish(&run->reporting); /* before the transport is closed: it reports its name */
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
@@ -216,7 +223,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		return OUTCOME_INTERNAL;
 	}
 	run.common = options;
-	reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
+	if (WITH_REPORT)
+		reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
 	outcome = options_parse(command->options, &run.environment.log, argc, argv, options, &run.environment.given);
 	run.environment.log.debug = run.common->debug;
 	if (outcome == OUTCOME_OK && (run.common->help || run.common->usage))
@@ -226,10 +234,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	else if (outcome == OUTCOME_OK)
 		outcome = run_command(&run, options);
 	environment_record_outcome(&run.environment, outcome);
-	if (outcome)
-		reporting_finish(&run.reporting); /* for an error before run_command() calls it */
-	reporting_close(&run.reporting);
-	reporting_free(&run.reporting);
+	if (WITH_REPORT)
+		reporting_close(&run.reporting);
 	if (run.environment.output != stdout)
 		fclose(run.environment.output);
 	free(options);

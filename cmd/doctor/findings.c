@@ -27,11 +27,11 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 
 	if (quiet)
 		log_report(&environment->log, &finding->error);
-	else
+	else if (WITH_REPORT)
 		reporting_record_error(environment->reporting, NULL, &finding->error);
 	if (*finding->remedy && quiet)
 		log_hint(&environment->log, "%s", finding->remedy);
-	else if (*finding->remedy)
+	else if (WITH_REPORT && *finding->remedy)
 		reporting_record_hint(environment->reporting, finding->remedy);
 }
 

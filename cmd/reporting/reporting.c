@@ -269,10 +269,8 @@ void reporting_finish(struct reporting *reporting)
 	reporting->state = NULL;
 }
 
-void reporting_close(struct reporting *reporting)
+static void print_last(struct reporting *reporting)
 {
-	if (!reporting->finished || !reporting->form->close)
-		return;
 	reporting->report = reporting->last;
 	reporting->form->close(reporting);
 	fatal_exit_prints_json(false);
@@ -284,8 +282,13 @@ void reporting_close(struct reporting *reporting)
 	free(reporting->text);
 }
 
-void reporting_free(struct reporting *reporting)
+void reporting_close(struct reporting *reporting)
 {
+	/* For an error before the run. */
+	if (reporting->environment->outcome)
+		reporting_finish(reporting);
+	if (reporting->finished && reporting->form->close)
+		print_last(reporting);
 	reporting->environment->log.sink = NULL;
 	errors_free(&reporting->errors);
 }

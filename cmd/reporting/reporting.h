@@ -11,7 +11,6 @@
  *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
  *   errors.c      the errors of the run
  *   forms.c       the selected form
- *   none.c        in place of all these with WITH_REPORT=0
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
@@ -112,11 +111,8 @@ void reporting_summary(struct reporting *reporting);
 /* Call it when the run has ended or failed to start, before the state is freed. Collects the last figures. */
 void reporting_finish(struct reporting *reporting);
 
-/* Prints the last report. Call it when nothing can fail any more. */
+/* Prints the last report, also of a run that has failed before it began. Call it when nothing can fail any more. */
 void reporting_close(struct reporting *reporting);
-
-/* Call it after the last error. */
-void reporting_free(struct reporting *reporting);
 
 /*
  * Begins an object of that type in the JSON stream. The caller adds fields and ends it with reporting_end_record().

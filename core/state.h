@@ -36,7 +36,10 @@ struct state {
 	struct loop_timer timer;
 };
 
-/* Enters a state, with a fresh timer if that one waits. object is the name in the trace. */
+/*
+ * Enters a state, with a fresh timer if that one waits. object is the name in the trace. A transition that is reported
+ * as a defect is made too: the owner goes on as in the new state.
+ */
 void state_enter(struct state *state, unsigned next, const char *object);
 /* Stops the timer. Harmless on a state that is all zeros. */
 void state_stop(struct state *state);

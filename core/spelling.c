@@ -3,15 +3,11 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/param.h>
 
 enum {
 	WORD_MAX = 32
 };
-
-static unsigned minimum(unsigned one, unsigned other)
-{
-	return one < other ? one : other;
-}
 
 /* Optimal string alignment distance: table[i][j] is the distance between the first i and the first j letters. */
 unsigned spelling_distance(const char *typed, const char *meant)
@@ -31,9 +27,9 @@ unsigned spelling_distance(const char *typed, const char *meant)
 		for (size_t j = 1; j <= meant_length; j++) {
 			unsigned replaced = table[i - 1][j - 1] + (typed[i - 1] != meant[j - 1]);
 
-			table[i][j] = minimum(replaced, 1 + minimum(table[i - 1][j], table[i][j - 1]));
+			table[i][j] = MIN(replaced, 1 + MIN(table[i - 1][j], table[i][j - 1]));
 			if (i > 1 && j > 1 && typed[i - 1] == meant[j - 2] && typed[i - 2] == meant[j - 1])
-				table[i][j] = minimum(table[i][j], table[i - 2][j - 2] + 1);
+				table[i][j] = MIN(table[i][j], table[i - 2][j - 2] + 1);
 		}
 	}
 	distance = table[typed_length][meant_length];

@@ -8,6 +8,7 @@
  * sends its QP number. Foreign datagrams are counted and printed, and do not fail the run. A datagram of mckey with
  * damaged immediate data is foreign, too, and so missing.
  */
+#include <sys/param.h>
 #include <sys/resource.h>
 
 #include "cmd/mckey/mckey.h"
@@ -48,19 +49,15 @@ static uint32_t affordable_slots(const struct member *member)
 	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
 }
 
-static uint32_t receiver_least(uint32_t one, uint32_t other)
-{
-	return one < other ? one : other;
-}
-
 uint32_t receiver_depth(const struct member *member)
 {
 	uint64_t burst = member->run->count * BURSTS;
 	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MAX ? DEPTH_MAX : (uint32_t)burst;
+	uint32_t slots = affordable_slots(member);
 
 	if (!member->run->count)
 		return 1;
-	return receiver_least(receiver_least(depth, affordable_slots(member)), member->endpoint->domain->max_qp_wr);
+	return MIN(MIN(depth, slots), member->endpoint->domain->max_qp_wr);
 }
 
 static struct work receive_work(const struct member *member, uint32_t slot)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
@@ -60,11 +61,6 @@ static void start_some(struct rping_client *client)
 	}
 }
 
-static int64_t longer(int64_t one, int64_t other)
-{
-	return one > other ? one : other;
-}
-
 static const struct ping_counts *sum_targets(struct rping_client *client)
 {
 	struct ping_counts *all = &client->all.figures.counts;
@@ -87,10 +83,10 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 		all->answered.bytes += counts->answered.bytes;
 		if (!all->answered.from || (counts->answered.from && counts->answered.from < all->answered.from))
 			all->answered.from = counts->answered.from;
-		all->answered.to = longer(all->answered.to, counts->answered.to);
-		longest->resolve_address = longer(longest->resolve_address, times->resolve_address);
-		longest->resolve_route = longer(longest->resolve_route, times->resolve_route);
-		longest->connect = longer(longest->connect, times->connect);
+		all->answered.to = MAX(all->answered.to, counts->answered.to);
+		longest->resolve_address = MAX(longest->resolve_address, times->resolve_address);
+		longest->resolve_route = MAX(longest->resolve_route, times->resolve_route);
+		longest->connect = MAX(longest->connect, times->connect);
 	}
 	return all;
 }

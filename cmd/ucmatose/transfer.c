@@ -21,6 +21,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/payload.h"
@@ -41,11 +42,6 @@ enum {
 	TAG_GRANT = WORK_TAG_MAX,
 };
 
-static uint64_t min_of(uint64_t one, uint64_t other)
-{
-	return one < other ? one : other;
-}
-
 static uint32_t half_of(uint32_t window)
 {
 	return window > 1 ? window / 2 : 1;
@@ -55,12 +51,12 @@ static uint64_t slot_count(const struct ucmatose *run, const struct domain *doma
 {
 	const uint64_t size = (uint64_t)run->options->size;
 	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
-	uint64_t max = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : min_of(WINDOW_BYTES / size, WINDOW_MAX);
+	uint64_t max = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : MIN(WINDOW_BYTES / size, WINDOW_MAX);
 
 	/* The send queue needs entries for grants. */
 	if (max + GRANTS_MAX > domain->max_qp_wr)
 		max = domain->max_qp_wr > GRANTS_MAX ? domain->max_qp_wr - GRANTS_MAX : 1;
-	return min_of(min_of(slots ? slots : 1, max), run->messages);
+	return MIN(MIN(slots ? slots : 1, max), run->messages);
 }
 
 static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct domain *domain, enum outcome *outcome)
@@ -76,9 +72,9 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	memory->slots = (uint32_t)slot_count(run, domain);
 	memory->depth = memory->slots;
 	if (domain->fabric == FABRIC_IWARP)
-		memory->depth = (uint32_t)min_of(run->messages, domain->max_qp_wr);
+		memory->depth = (uint32_t)MIN(run->messages, domain->max_qp_wr);
 	memory->stride = directions * memory->slots * (size_t)size;
-	memory->capacity = (uint32_t)min_of(REGION_SIZE / memory->stride, run->wanted);
+	memory->capacity = (uint32_t)MIN(REGION_SIZE / memory->stride, run->wanted);
 	if (!memory->capacity)
 		memory->capacity = 1;
 	*outcome = region_create(domain, memory->capacity * memory->stride, REGION_LOCAL, &memory->region);
@@ -162,9 +158,9 @@ static enum outcome transfer_post_receives(struct ucmatose_connection *connectio
 	uint64_t room = receives_free(connection);
 	enum outcome outcome;
 
-	room = min_of(room, receives_total(connection) - connection->posted);
+	room = MIN(room, receives_total(connection) - connection->posted);
 	while (room) {
-		uint32_t count = (uint32_t)min_of(room, BATCH_MAX);
+		uint32_t count = (uint32_t)MIN(room, BATCH_MAX);
 
 		for (uint32_t i = 0; i < count; i++)
 			work[i] = (struct work){
@@ -191,8 +187,8 @@ static void set_grants(struct ucmatose_connection *connection)
 	connection->allowed = run->messages;
 	if (!connection->peer_window)
 		return;
-	connection->granted = min_of(run->messages, connection->memory->slots);
-	connection->allowed = min_of(run->messages, connection->peer_window);
+	connection->granted = MIN(run->messages, connection->memory->slots);
+	connection->allowed = MIN(run->messages, connection->peer_window);
 	if (run->is_server && first_grant_is_message(connection))
 		connection->allowed = 0;
 }
@@ -242,9 +238,9 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 	for (;;) {
 		uint64_t in_flight = connection->sent - connection->acknowledged;
 		uint64_t left = connection->run->messages - connection->sent;
-		uint64_t count = min_of(connection->allowed - connection->sent, memory->slots - in_flight);
+		uint64_t count = MIN(connection->allowed - connection->sent, memory->slots - in_flight);
 
-		count = min_of(count, batch);
+		count = MIN(count, batch);
 		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
 		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
@@ -289,7 +285,7 @@ static enum outcome send_grant(struct ucmatose_connection *connection)
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
 	const uint32_t half = half_of(connection->memory->slots);
-	uint64_t room = min_of(connection->memory->slots, connection->posted - connection->consumed);
+	uint64_t room = MIN(connection->memory->slots, connection->posted - connection->consumed);
 
 	if (!connection->peer_window || connection->grants_in_flight == GRANTS_MAX ||
 	    connection->granted >= connection->run->messages ||
@@ -377,7 +373,7 @@ static enum outcome receive_completed(struct ucmatose_connection *connection, ui
 	if (!length && connection->peer_window && connection->allowed < run->messages) {
 		uint32_t more = connection->allowed ? half_of(connection->peer_window) : connection->peer_window;
 
-		connection->allowed = min_of(connection->allowed + more, run->messages);
+		connection->allowed = MIN(connection->allowed + more, run->messages);
 		granted = true;
 	} else {
 		outcome = check_message(connection, length);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"
@@ -139,8 +140,8 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn);
 	agreement->sq_psn = rep->starting_psn;
 	agreement->rnr_retry_count = rep->rnr_retry_count;
-	agreement->reads_out = soft_cm_min(agreement->reads_out, rep->responder_resources);
-	agreement->reads_in = soft_cm_min(agreement->reads_in, rep->initiator_depth);
+	agreement->reads_out = MIN(agreement->reads_out, rep->responder_resources);
+	agreement->reads_in = MIN(agreement->reads_in, rep->initiator_depth);
 	soft_qp_connect(endpoint->qp, agreement);
 	soft_qp_start(endpoint->qp);
 	soft_cm_id_enter(cm_id, CM_ESTABLISHED);

@@ -178,11 +178,6 @@ struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind);
 /* True if a connection may use that QPN. */
 bool soft_cm_is_qpn(uint32_t number);
 
-static inline unsigned soft_cm_min(unsigned one, unsigned other)
-{
-	return one < other ? one : other;
-}
-
 /* ---- cm_active.c ---- */
 
 void soft_cm_rep_received(struct soft_cm_id *cm_id, const struct mad *rep);

@@ -3,6 +3,7 @@
 #include "transport/soft/cm/cm_internal.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp.h"
@@ -106,8 +107,8 @@ static void negotiate(struct soft_cm_id *cm_id, const struct mad_req *req)
 	agreement->retry_count = req->retry_count;
 	agreement->rnr_retry_count = req->rnr_retry_count;
 	agreement->ack_timeout = req->path.ack_timeout;
-	agreement->reads_out = soft_cm_min(req->responder_resources, SOFT_READS_AT_ONCE);
-	agreement->reads_in = soft_cm_min(req->initiator_depth, SOFT_READS_AT_ONCE);
+	agreement->reads_out = MIN(req->responder_resources, SOFT_READS_AT_ONCE);
+	agreement->reads_in = MIN(req->initiator_depth, SOFT_READS_AT_ONCE);
 }
 
 /* False without memory. */

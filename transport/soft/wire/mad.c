@@ -2,6 +2,7 @@
 #include "transport/soft/wire/mad.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/soft/wire/bytes.h"
 
@@ -209,11 +210,6 @@ bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 	return true;
 }
 
-static size_t mad_min(size_t one, size_t other)
-{
-	return one < other ? one : other;
-}
-
 void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 {
 	size_t private_size = private_sizes[mad->kind - MAD_REQ];
@@ -231,9 +227,9 @@ void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE])
 	}
 	if (mad->kind == MAD_REJ && mad->rej.information)
 		memcpy(bytes + INFORMATION, mad->rej.information,
-		       mad_min(mad->rej.information_length, MAD_INFORMATION_MAX));
+		       MIN(mad->rej.information_length, MAD_INFORMATION_MAX));
 	if (mad->private_data)
-		memcpy(bytes + MAD_SIZE - private_size, mad->private_data, mad_min(mad->private_length, private_size));
+		memcpy(bytes + MAD_SIZE - private_size, mad->private_data, MIN(mad->private_length, private_size));
 }
 
 /* Offsets in the private data of a REQ (IBTA annex A11), bytes. */

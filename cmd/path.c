@@ -84,11 +84,11 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 	return OUTCOME_NO_CONNECTION;
 }
 
-enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
-			 const char *text, const struct address *addresses, size_t count, struct address *chosen)
+enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
+			 const struct address *addresses, size_t count, struct address *chosen)
 {
 	struct address kept[RESOLVER_ADDRESSES_MAX];
-	enum outcome outcome = path_filter(options, source, log, text, addresses, count, kept, &count);
+	enum outcome outcome = path_filter(options, ADDRESS_NONE, log, text, addresses, count, kept, &count);
 
 	if (!outcome)
 		*chosen = kept[0];

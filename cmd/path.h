@@ -34,9 +34,9 @@ enum outcome path_filter(const struct family_options *options, enum address_fami
 			 const char *text, const struct address *addresses, size_t count, struct address *kept,
 			 size_t *kept_count);
 
-/* The same for the first address that may be used. */
-enum outcome path_choose(const struct family_options *options, enum address_family source, const struct log *log,
-			 const char *text, const struct address *addresses, size_t count, struct address *chosen);
+/* The same for the first address that may be used, without --source. */
+enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
+			 const struct address *addresses, size_t count, struct address *chosen);
 
 /* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
 void path_report(struct report *report, const void *member);

@@ -199,8 +199,8 @@ static void source_found(void *context, enum outcome outcome, const struct addre
 	struct rping_client *client = context;
 
 	if (!outcome)
-		outcome = path_choose(&client->options->common.family, ADDRESS_NONE, client->log,
-				      client->options->source, addresses, count, &client->all.source);
+		outcome = path_choose(&client->options->common.family, client->log, client->options->source, addresses,
+				      count, &client->all.source);
 	if (outcome) {
 		environment_finish(client->environment, outcome, &verdict_empty, "no ping was sent");
 		return;

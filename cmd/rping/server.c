@@ -328,7 +328,7 @@ static void address_found(void *context, enum outcome outcome, const struct addr
 	struct address address;
 
 	if (!outcome)
-		outcome = path_choose(&server->options->common.family, ADDRESS_NONE, server->log,
+		outcome = path_choose(&server->options->common.family, server->log,
 				      rping_listen_address(server->options), addresses, count, &address);
 	if (!outcome)
 		outcome = listen_at(server, address);

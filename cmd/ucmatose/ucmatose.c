@@ -136,8 +136,8 @@ static void bind_resolved(void *context, enum outcome outcome, const struct addr
 	struct ucmatose *run = context;
 
 	if (!outcome)
-		outcome = path_choose(&run->options->common.family, ADDRESS_NONE, &run->environment->log,
-				      run->options->bind, addresses, count, &run->source);
+		outcome = path_choose(&run->options->common.family, &run->environment->log, run->options->bind,
+				      addresses, count, &run->source);
 	if (outcome) {
 		ucmatose_fail_start(run, outcome);
 		return;

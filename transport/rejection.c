@@ -10,7 +10,7 @@ const char *rejection_text(int reason)
 		return "the peer is out of resources";
 	case REJECTED_TIMEOUT:
 		return "the peer's connection manager timed out";
-	case REJECTED_UNSUPPORTED:
+	case 5:
 	case 35:
 		return "the peer does not support the request";
 	case REJECTED_INVALID_ID:
@@ -46,15 +46,15 @@ const char *rejection_text(int reason)
 		return "the peer redirects the connection, which is not supported";
 	case REJECTED_MTU:
 		return "the peer does not accept the path MTU";
-	case REJECTED_RESPONDER_RESOURCES:
+	case 27:
 		return "the peer has too few resources for RDMA READs";
 	case REJECTED_BY_CONSUMER:
 		return "refused by the peer";
-	case REJECTED_RNR_RETRY:
+	case 29:
 		return "the peer does not accept the RNR retry count";
-	case REJECTED_DUPLICATE_ID:
+	case 30:
 		return "the peer already has a connection of this identifier";
-	case REJECTED_CLASS_VERSION:
+	case 31:
 		return "the peer does not support this CM class version";
 	case 32:
 		return "the peer does not accept the flow label";

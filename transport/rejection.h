@@ -7,18 +7,13 @@
 enum rejection {
 	REJECTED_NO_RESOURCES = 3,
 	REJECTED_TIMEOUT = 4,
-	REJECTED_UNSUPPORTED = 5,
 	REJECTED_INVALID_ID = 6,
 	REJECTED_NO_LISTENER = 8, /* invalid service ID */
 	REJECTED_TRANSPORT = 9,
 	REJECTED_STALE = 10,
 	REJECTED_GID = 12,
-	REJECTED_MTU = 26, /* information: mtu_code() of an acceptable MTU */
-	REJECTED_RESPONDER_RESOURCES = 27,
+	REJECTED_MTU = 26,	   /* information: mtu_code() of an acceptable MTU */
 	REJECTED_BY_CONSUMER = 28, /* the peer's program rejected, with private data */
-	REJECTED_RNR_RETRY = 29,
-	REJECTED_DUPLICATE_ID = 30,
-	REJECTED_CLASS_VERSION = 31,
 };
 
 /* Returns the text of a reason, or of an unknown one. */

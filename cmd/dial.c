@@ -163,14 +163,17 @@ void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
 	const struct error *error = dial_error(dial);
-	bool refused = error && error->kind == ERROR_NO_LISTENER;
+	enum error_kind kind = error ? error->kind : ERROR_OTHER;
 	bool waited = EXTRA(dial->until) && dial->absent && dial->held_count && clock_now() >= dial->until;
 
 	dial->attempting = false;
 	held_report(dial, false);
-	if (refused && !waited && options->server)
+	if (kind == ERROR_NO_LISTENER && !waited && options->server)
 		log_hint(options->log, "run there: rdmatest %s%s -p %u --transport %s", options->server,
 			 EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
+			 transport_name(options->transport));
+	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
+		log_hint(options->log, "to check the way there: rdmatest doctor %s --transport %s", options->host,
 			 transport_name(options->transport));
 	if (waited)
 		log_hint(dial->options.log, "no server within %g s (--wait-server)",

@@ -17,12 +17,16 @@ static void no_route(struct doctor *doctor)
 	doctor->next(doctor);
 }
 
-/* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. */
-static void hint_at_firewall(const struct doctor *doctor)
+/*
+ * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping itself refers its user
+ * to the doctor.
+ */
+static void hint_at_firewall(struct doctor *doctor)
 {
 	const struct log *log = &doctor->probe.log;
 	bool tcp = doctor->fabric == FABRIC_IWARP;
 
+	*doctor->probe.hint = '\0';
 	if (doctor->fabric == FABRIC_INFINIBAND)
 		log_hint(log, "check that the host is up, then run there: rdmatest doctor");
 	else

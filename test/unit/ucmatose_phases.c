@@ -1246,8 +1246,8 @@ static void errors_of_others_are_not_kept_back(void **state)
 		    "ucmatose: fake0: gone\nucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
 }
 
-/* Where nobody listens with -P ib, somebody may do so with -P tcp. */
-static void hint_at_the_server(void **state)
+/* Where nobody listens with -P ib, somebody may do so with -P tcp: the command has the port space. */
+static void hint_after_a_failure(void **state)
 {
 	static const char failed[] = "ucmatose: 10.0.0.1:7471: it failed\n";
 	static const struct {
@@ -1266,7 +1266,9 @@ static void hint_at_the_server(void **state)
 		{ PORT_SPACE_TCP, 0, ERROR_NO_LISTENER,
 		  "ucmatose: 10.0.0.1:7471: it failed\n"
 		  "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n" },
-		{ PORT_SPACE_TCP, 0, ERROR_NO_REPLY, failed },
+		{ PORT_SPACE_TCP, 0, ERROR_NO_REPLY,
+		  "ucmatose: 10.0.0.1:7471: it failed\n"
+		  "ucmatose: hint: to check the way there: rdmatest doctor 10.0.0.1 --transport fake\n" },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -1868,7 +1870,7 @@ int main(void)
 		TEST(client_is_told_of_other_options),
 		TEST(client_is_told_of_a_refusal),
 		TEST(errors_of_others_are_not_kept_back),
-		TEST(hint_at_the_server),
+		TEST(hint_after_a_failure),
 		TEST(no_hint_at_the_server_once_connected),
 		TEST(errors_of_an_established_connection_are_reported_at_once),
 		TEST(client_waits_for_its_server),

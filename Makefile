@@ -300,9 +300,10 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@sed -n 's/^\([a-z][a-z%._ -]*\):[^#=]*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r names text; do \
-		[ $${#names} -le 16 ] || { echo "  $$names"; names=; }; printf '  %-16s %s\n' "$$names" "$$text"; done
-	@echo; echo "Settings:"; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' $(MAKEFILE_LIST) | \
+	@for file in Makefile test/tools.mk; do [ $$file = Makefile ] || printf '\nTests in full, and figures:\n'; \
+		sed -n 's/^\([a-z][a-z%._ -]*\):[^#=]*## \(.*\)/\1|\2/p' $$file | while IFS='|' read -r names text; do \
+		[ $${#names} -le 16 ] || { echo "  $$names"; names=; }; printf '  %-16s %s\n' "$$names" "$$text"; done; done
+	@printf '\nSettings:\n'; sed -n 's/^\([A-Z_]*\) *?= *\([^#]*\)# *\(.*\)/\1|\2|\3/p' $(MAKEFILE_LIST) | \
 		while IFS='|' read -r name value text; do printf '  %-16s %s%s\n' "$$name" "$$text" "$${value:+ ($$value)}"; done
 
 include test/tools.mk

@@ -24,7 +24,7 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
-	char *text = NULL, time[UNITS_TEXT_SIZE];
+	char *text = NULL, *rest, *line, time[UNITS_TEXT_SIZE];
 	size_t size;
 	FILE *unwrapped = isatty(fileno(stream)) ? open_memstream(&text, &size) : NULL;
 
@@ -33,7 +33,8 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
 	if (unwrapped) {
 		fclose(unwrapped);
-		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		rest = text;
+		while ((line = strsep(&rest, "\n")) && *line)
 			wrap_print(stream, 0, WRAPPED_INDENT, ',', line);
 		free(text);
 	}

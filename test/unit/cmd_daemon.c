@@ -414,7 +414,7 @@ static void parent_reports_killed_daemon(void **state)
 static void daemon_without_dev_null_fails(void **state)
 {
 	static const struct daemon_options options = { .daemon = true };
-	const struct rlimit no_descriptor = { .rlim_cur = STDERR_FILENO + 1, .rlim_max = STDERR_FILENO + 1 };
+	struct rlimit limit;
 	struct capture errors;
 	pid_t caller;
 
@@ -425,7 +425,9 @@ static void daemon_without_dev_null_fails(void **state)
 		struct daemon daemon = { 0 };
 
 		daemon_begin(&daemon, &options, &tool_log);
-		setrlimit(RLIMIT_NOFILE, &no_descriptor);
+		getrlimit(RLIMIT_NOFILE, &limit);
+		limit.rlim_cur = STDERR_FILENO + 1;
+		setrlimit(RLIMIT_NOFILE, &limit);
 		_exit((int)daemon_register(&daemon));
 	}
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);

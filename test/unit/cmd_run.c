@@ -32,10 +32,10 @@ static int64_t timer_speedup = 1;
 /* Signals that start_and_raise() sends to its own process. */
 static int raised[2];
 
-/* Seconds of an alarm(2) that is running when the program begins; 0: none. */
+/* Of the next command: seconds of an alarm(2) that is running when the program begins; 0: none. */
 static unsigned alarm_of_caller;
 
-/* RLIMIT_NOFILE of the commands; 0: unchanged. */
+/* RLIMIT_NOFILE of the next command; 0: unchanged. */
 static rlim_t descriptors_max;
 
 /* Of confinement_enter(). */
@@ -376,6 +376,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 		struct command command = *row;
 		struct log log = { .name = "tool" };
 		char name[] = "tool";
+		struct rlimit limit;
 		char words[128];
 		char *argv[16] = { name };
 		char *rest = NULL;
@@ -395,11 +396,14 @@ static struct child spawn(const struct command *row, const char *arguments)
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
 		close(out[0]);
+		getrlimit(RLIMIT_NOFILE, &limit);
 		if (descriptors_max)
-			setrlimit(RLIMIT_NOFILE,
-				  &(struct rlimit){ .rlim_cur = descriptors_max, .rlim_max = descriptors_max });
+			limit.rlim_cur = descriptors_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
 		_exit((int)output_finish(&log, command_run(&command, "tool", argc, argv)));
 	}
+	alarm_of_caller = 0;
+	descriptors_max = 0;
 	close(out[1]);
 	close(err[1]);
 	child.out = out[0];
@@ -462,7 +466,6 @@ static void quiet_run_without_dev_null_fails(void **state)
 	(void)state;
 	descriptors_max = STDERR_FILENO + 1;
 	expect(&row, "--quiet", OUTCOME_INTERNAL, "", "tool: /dev/null: opening: Too many open files (24)\n");
-	descriptors_max = 0;
 }
 
 static void start_fails(void **state)
@@ -681,10 +684,9 @@ static void watchdog_keeps_the_alarm_of_the_caller(void **state)
 	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
 
 	(void)state;
-	alarm_of_caller = 1;
+	alarm_of_caller = 3; /* it must not expire before the run has begun, under valgrind */
 	raised[0] = SIGTERM;
 	expect(&raises, "--deadline 1h --timeout 20s", -SIGALRM, "open\nstart\nsignal\n", "");
-	alarm_of_caller = 0;
 }
 
 /* With a verdict, where lines are wanted. */

@@ -36,10 +36,10 @@ bool soft_port_socket(const struct address *address, char name[PORT_OWNER_NAME_S
 	}
 	strcpy(pattern + strlen(pattern), ":12B7 ");
 	while (!found && fgets(line, sizeof(line), table)) {
-		const char *local = line + strcspn(line, ":") + 1;
+		const char *local = strchr(line, ':'); /* the header has none */
 
-		if (!strncmp(local, pattern, strlen(pattern)))
-			found = local;
+		if (local && !strncmp(local + 1, pattern, strlen(pattern)))
+			found = local + 1;
 	}
 	fclose(table);
 	if (found) {

@@ -37,6 +37,7 @@ pair() {
 	if [ "$LAB_ROLE" = "$1" ]; then
 		# shellcheck disable=SC2086 # a list of words
 		start server "$2" "$3" $4
+		wait_for server 'ready on|listening on' 20
 		barrier "$1 $2 $3 $4"
 		finish server 60
 		expect_status 0

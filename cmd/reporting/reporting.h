@@ -8,7 +8,7 @@
  *   json.c        --json: one object at the end
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   csv.c         --csv: the header, a row each --interval-report, and one at the end
- *   prometheus.c  --prometheus: a file that is replaced each --interval-report and at the end
+ *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
  *   errors.c      the errors of the run
  *   forms.c       the selected form
  *

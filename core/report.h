@@ -92,6 +92,7 @@ struct report {
 	bool without_rates; /* omit rates: the time span is too short */
 	bool header;	    /* of report_table: write the names of the columns */
 	bool of_steps;	    /* an interval ends with its last count */
+	int excess;	    /* of report_table: how much wider the row is up to here than its columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */
 

@@ -135,8 +135,8 @@ const struct report_format report_block = {
 };
 
 /*
- * A column for each value, also if it is not known: the rows of the same figures are a table. A space separates also
- * what is wider than its column.
+ * A column for each value, also if it is not known: the rows of the same figures are a table. What is wider than its
+ * column takes the blanks of the next ones, of which one is left, so that only what has no blanks is shifted.
  */
 static void table_value(struct report *report, const char *name, struct report_value value)
 {
@@ -147,7 +147,7 @@ static void table_value(struct report *report, const char *name, struct report_v
 		[REPORT_BANDWIDTH] = 11,
 	};
 	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
-	size_t width = strlen(name) + 1;
+	int width = (int)strlen(name) + 1, blanks;
 	char text[UNITS_TEXT_SIZE];
 	const char *cell = report->header ? name : value_text(report, value, text);
 
@@ -155,7 +155,9 @@ static void table_value(struct report *report, const char *name, struct report_v
 		return;
 	if (width < widths[kind])
 		width = widths[kind];
-	fprintf(report->stream, " %*s", strlen(cell) < width ? (int)(width - strlen(cell)) : 0, "");
+	blanks = width - (int)strlen(cell) - report->excess;
+	report->excess = blanks < 0 ? -blanks : 0;
+	fprintf(report->stream, " %*s", blanks < 0 ? 0 : blanks, "");
 	text_name(report->stream, cell);
 }
 

@@ -12,6 +12,7 @@
 enum {
 	ROWS_OF_HEADER = 20, /* on a terminal */
 	WRAPPED_INDENT = 4,
+	SECONDS_WIDTH = 12,
 };
 
 static void print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
@@ -60,13 +61,15 @@ static void print_interval(struct reporting *reporting, FILE *stream)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 	bool of_step = reporting->report.of_steps;
+	int width = 0;
 
 	if (!of_step && reporting->report.header)
-		fprintf(stream, "%-12s", "    seconds");
+		width = fprintf(stream, "%-*s", SECONDS_WIDTH, "    seconds");
 	else if (!of_step)
-		fprintf(stream, "%5.*f-%-6.*f", decimals,
-			units_seconds(reporting->report.interval_began - reporting->started), decimals,
-			units_seconds(clock_now() - reporting->started));
+		width = fprintf(stream, "%5.*f-%-6.*f", decimals,
+				units_seconds(reporting->report.interval_began - reporting->started), decimals,
+				units_seconds(clock_now() - reporting->started));
+	reporting->report.excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
 	print_figures(reporting, stream, of_step ? &report_steps : &report_table, true);
 }
 

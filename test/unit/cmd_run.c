@@ -985,20 +985,20 @@ static void assert_rows(enum outcome (*start)(struct environment *environment, c
 static void very_short_last_interval_has_no_rate(void **state)
 {
 	(void)state;
-	assert_rows(start_and_finish_after_interval, "  0.0-86400.1      0       5/s\n"
-						     "86400.1-86400.1      1         -\n");
+	assert_rows(start_and_finish_after_interval, "  0.0-86400.1     0       5/s\n"
+						     "86400.1-86400.1   1         -\n");
 }
 
 static void moment_after_the_last_interval_is_part_of_it(void **state)
 {
 	(void)state;
-	assert_rows(start_and_finish_in_time, "  0.0-86400.0      1       5/s\n");
+	assert_rows(start_and_finish_in_time, "  0.0-86400.0     1       5/s\n");
 }
 
 static void rest_in_which_nothing_counts_has_no_row(void **state)
 {
 	(void)state;
-	assert_rows(start_and_finish_idle, "  0.0-86400.1      0       5/s\n");
+	assert_rows(start_and_finish_idle, "  0.0-86400.1     0       5/s\n");
 }
 
 static char folder[] = "/tmp/run.XXXXXX";

@@ -15,6 +15,7 @@
 #define CORE_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -142,6 +143,8 @@ bool report_in_list(const struct report *report);
 struct report_frame *report_top(struct report *report);
 /* Prints a name for programs, with its unit: "p99_9_ns". */
 void report_print_key(FILE *stream, const char *name, struct report_value value);
+/* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
+size_t report_sequence_length(const char *text);
 /* Prints a number for programs: an integer, "true", or a rate with three decimals. Prints nothing for TEXT and NONE. */
 void report_print_number(FILE *stream, struct report_value value);
 

@@ -17,14 +17,21 @@ static void csv_separate(struct report *report)
 
 static void print_text(FILE *stream, const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, stream);
-		return;
+	bool quoted = text[strcspn(text, ",\"\r\n")];
+
+	if (quoted)
+		fputc('"', stream);
+	while (*text) {
+		size_t length = report_sequence_length(text);
+
+		if (length)
+			fprintf(stream, "%s%.*s", *text == '"' ? "\"" : "", (int)length, text);
+		else
+			fputs("\xef\xbf\xbd", stream); /* the replacement character, as in JSON */
+		text += length ? length : 1;
 	}
-	fputc('"', stream);
-	for (; *text; text++)
-		fprintf(stream, "%s%c", *text == '"' ? "\"" : "", *text);
-	fputc('"', stream);
+	if (quoted)
+		fputc('"', stream);
 }
 
 static void csv_name(struct report *report, const char *name, struct report_value value)

@@ -4,44 +4,19 @@
 
 #include "core/figures.h"
 
-/* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
-static size_t sequence_length(const unsigned char *text)
-{
-	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc0 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-			: *text < 0xf8 ? 4
-				       : 0;
-	uint32_t character = *text & (0xffu >> (length + 1));
-
-	for (size_t i = 1; i < length; i++) {
-		if (text[i] >> 6 != 2)
-			return 0;
-		character = character << 6 | (text[i] & 0x3f);
-	}
-	if (length > 1 && (character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11))
-		return 0;
-	return length;
-}
-
 /* Text from peers and users may contain any bytes: those that are not UTF-8 become the replacement character. */
-static void print_string(FILE *stream, const char *string)
+static void print_string(FILE *stream, const char *text)
 {
-	const unsigned char *text = (const unsigned char *)string;
-
 	fputc('"', stream);
 	while (*text) {
-		size_t length = sequence_length(text);
+		size_t length = report_sequence_length(text);
 
 		if (!length)
 			fputs("\\ufffd", stream);
-		else if (*text < ' ')
+		else if (length == 1 && *text < ' ')
 			fprintf(stream, "\\u%04x", (unsigned)*text);
 		else
-			fprintf(stream, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length,
-				(const char *)text);
+			fprintf(stream, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length, text);
 		text += length ? length : 1;
 	}
 	fputc('"', stream);

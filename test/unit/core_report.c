@@ -317,8 +317,13 @@ static void texts_in_json(void **state)
 static void texts_in_csv(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "plain text", "plain text\n" }, { "a, b", "\"a, b\"\n" }, { "a \"b\"", "\"a \"\"b\"\"\"\n" },
-		{ "a\nb", "\"a\nb\"\n" },	  { "a\rb", "\"a\rb\"\n" },
+		{ "plain text", "plain text\n" },
+		{ "a, b", "\"a, b\"\n" },
+		{ "a \"b\"", "\"a \"\"b\"\"\"\n" },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f\n" },
+		{ "\xff|\xc3,", "\"\xef\xbf\xbd|\xef\xbf\xbd,\"\n" },
+		{ "a\nb", "\"a\nb\"\n" },
+		{ "a\rb", "\"a\rb\"\n" },
 	};
 	struct output output;
 

@@ -3,7 +3,7 @@
 # One virtual machine: starting it, talking with it, ending it by its process id.
 # A guest is known by its folder; guest_pid, guest_to and guest_from are per folder.
 
-declare -A guest_pid guest_to guest_from guest_part
+declare -A guest_pid guest_to guest_from
 
 accelerator=${LAB_ACCEL:-tcg}
 
@@ -43,7 +43,6 @@ guest_start() {
 		-device virtserialport,chardev=control,name=lab.control \
 		"${counting[@]}" "$@" ${LAB_QEMU:-} </dev/null >"$folder/qemu" 2>&1 9>&- &
 	guest_pid[$folder]=$!
-	guest_part[$folder]=
 	local to from
 	exec {to}<>"$folder/control.in" {from}<>"$folder/control.out"
 	guest_to[$folder]=$to
@@ -75,24 +74,22 @@ guest_say() {
 	printf '%s\n' "$2" >&"${guest_to[$1]}"
 }
 
-# guest_line FOLDER SECONDS: the next whole line in REPLY; 1 when there is none yet.
+# A pipe in which nothing ever comes, to wait with.
+exec {never}<> <(:)
+
+# guest_line FOLDER: the next whole line in REPLY; 1 when there is none within 20 ms. What arrives just as a time limit
+# of bash's read ends is lost, so no limit ever ends there while a guest writes.
 guest_line() {
-	local folder=$1 text
-	if IFS= read -r -t "$2" -u "${guest_from[$folder]}" text; then
-		REPLY=${guest_part[$folder]}$text
-		guest_part[$folder]=
-		return 0
-	fi
-	# Time is up in the middle of a line: keep what came.
-	guest_part[$folder]+=$text
-	return 1
+	local from=${guest_from[$1]}
+	read -r -t 0 -u "$from" || read -r -t 0.02 -u "$never"
+	read -r -t 0 -u "$from" && read -r -t 60 -u "$from"
 }
 
 # guest_wait_ready FOLDER SECONDS
 guest_wait_ready() {
 	local folder=$1 deadline=$((SECONDS + $2))
 	while [ "$SECONDS" -lt "$deadline" ]; do
-		if guest_line "$folder" 1; then
+		if guest_line "$folder"; then
 			[ "$REPLY" = $'\001ready' ] && return 0
 		elif ! guest_is_running "$folder"; then
 			return 1

@@ -138,7 +138,7 @@ run_in_pair() {
 	guest_say "$folder.b" "run $name"
 	while [ -z "${verdict_of[a]}" ] || [ -z "${verdict_of[b]}" ]; do
 		for role in a b; do
-			while guest_line "$folder.$role" 0.02; do
+			while guest_line "$folder.$role"; do
 				line=$REPLY
 				case $line in
 				$'\001barrier '*) at_barrier[$role]=${line#* } ;;

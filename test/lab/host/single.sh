@@ -55,7 +55,7 @@ run_in_guest() {
 	deadline=$((SECONDS + REPLY + guest_grace))
 	guest_say "$folder" "run $name"
 	while :; do
-		if ! guest_line "$folder" 1; then
+		if ! guest_line "$folder"; then
 			if ! guest_is_running "$folder"; then
 				lost_guest "$folder" "$name" "$begin" "the guest died"
 				return

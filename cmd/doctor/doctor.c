@@ -13,7 +13,6 @@
 #include "core/units.h"
 
 enum {
-	PING_PORT = 7174,
 	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following */
 };
 

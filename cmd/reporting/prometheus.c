@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ static int open_new(const char *name)
 /* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
 static FILE *open_file(const char *name, bool in_place)
 {
-	int fd = in_place ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
+	int fd = in_place ? open(name, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC) : open_new(name);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	int error = errno;
 
@@ -37,6 +38,11 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	const struct transport *transport = reporting->environment->transport;
 	char prefix[64];
 
+	/* Samples without the labels of the command would be series of their own. */
+	if (!reporting->state && !reporting->finished) {
+		fputs("# no figures yet\n", stream);
+		return;
+	}
 	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->command->name);
 	reporting->report.prefix = prefix;
 	report_open(&reporting->report, stream, &report_prometheus);
@@ -89,11 +95,13 @@ static int write_file(struct reporting *reporting, const char *name, bool in_pla
 	return error;
 }
 
-/* Only regular files are replaced. A device or FIFO is written in place. */
+/* Only regular files are replaced. A device, a FIFO or an open descriptor is written in place. */
 static bool is_replaceable(const char *file)
 {
 	struct stat status;
 
+	if (!strncmp(file, "/dev/std", 8) || !strncmp(file, "/dev/fd/", 8))
+		return false;
 	return stat(file, &status) || S_ISREG(status.st_mode);
 }
 

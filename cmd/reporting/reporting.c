@@ -225,6 +225,7 @@ void reporting_start(struct reporting *reporting, void *state)
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
 	loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
+	reporting_write_prometheus(reporting);
 	start_interval(reporting);
 }
 

@@ -88,7 +88,7 @@ static bool has_row(const struct reporting *reporting)
 {
 	bool rest = reporting->environment->ended;
 	struct figures figures = reporting->command->figures(reporting->state);
-	bool counted = figures_increased(figures.rows, figures.values, figures.before);
+	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
 	if (reporting->live)
 		return counted && (!rest || reporting->rows || reporting->live == LIVE_STEPS);

@@ -39,7 +39,6 @@
 #include "transport/transport.h"
 
 enum {
-	PING_PORT = 7174,
 	PING_SIZE_MAX = 1 << 20,
 	PING_SIZE_STOCK_MAX = 65535,
 	PING_SIZE = 100,      /* without -S, as in the stock manual page */

@@ -99,7 +99,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_open(struct reporting *reporting);
 
-/* Call it when the command has started. Its figures() is called until reporting_finish(). */
+/* Call it when the command has started. Its figures() is called until reporting_finish(), first for --prometheus. */
 void reporting_start(struct reporting *reporting, void *state);
 
 /* Call it before the data moves: in text the first interval ends that long after it. */

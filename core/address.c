@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool parse_ip4(const char *text, struct address *address)
+static bool parse_bytes(const char *text, enum address_family family, struct address *address)
 {
-	struct address parsed = { .family = ADDRESS_IP4 };
+	struct address parsed = { .family = family };
 
-	if (inet_pton(AF_INET, text, parsed.bytes) != 1)
+	if (inet_pton(family == ADDRESS_IP4 ? AF_INET : AF_INET6, text, parsed.bytes) != 1)
 		return false;
 	*address = parsed;
 	return true;
@@ -40,7 +40,7 @@ static bool parse_scope(const char *text, uint32_t *scope)
 
 static bool parse_ip6(const char *text, struct address *address)
 {
-	struct address parsed = { .family = ADDRESS_IP6 };
+	struct address parsed;
 	char number[INET6_ADDRSTRLEN];
 	size_t length = strcspn(text, "%");
 
@@ -48,19 +48,9 @@ static bool parse_ip6(const char *text, struct address *address)
 		return false;
 	memcpy(number, text, length);
 	number[length] = 0;
-	if (inet_pton(AF_INET6, number, parsed.bytes) != 1)
+	if (!parse_bytes(number, ADDRESS_IP6, &parsed))
 		return false;
 	if (text[length] == '%' && !parse_scope(text + length + 1, &parsed.scope))
-		return false;
-	*address = parsed;
-	return true;
-}
-
-static bool parse_gid(const char *text, struct address *address)
-{
-	struct address parsed = { .family = ADDRESS_GID };
-
-	if (inet_pton(AF_INET6, text, parsed.bytes) != 1)
 		return false;
 	*address = parsed;
 	return true;
@@ -71,13 +61,13 @@ bool address_parse(const char *text, enum address_format format, struct address 
 	switch (format) {
 	case ADDRESS_FORMAT_ANY:
 	case ADDRESS_FORMAT_IP:
-		return parse_ip4(text, address) || parse_ip6(text, address);
+		return parse_bytes(text, ADDRESS_IP4, address) || parse_ip6(text, address);
 	case ADDRESS_FORMAT_IP4:
-		return parse_ip4(text, address);
+		return parse_bytes(text, ADDRESS_IP4, address);
 	case ADDRESS_FORMAT_IP6:
 		return parse_ip6(text, address);
 	case ADDRESS_FORMAT_GID:
-		return parse_gid(text, address);
+		return parse_bytes(text, ADDRESS_GID, address);
 	}
 	return false;
 }

@@ -20,7 +20,6 @@ static size_t format_left(char left[LEFT_SIZE], const struct option *row)
 				has_value ? " " : "", has_value ? option_field(row, OPTION_ARGUMENT) : "");
 }
 
-#if WITH_HELP
 /* The help text, then the range and the default in brackets. The help text may contain parentheses. */
 static void format_right(char right[RIGHT_SIZE], const struct option *row, bool brief)
 {
@@ -47,31 +46,17 @@ static size_t help_column(const struct option *table, bool brief)
 	}
 	return column + 2;
 }
-#else
-static void format_right(char right[RIGHT_SIZE], const struct option *row, bool brief)
-{
-	(void)row;
-	(void)brief;
-	*right = 0;
-}
-
-static size_t help_column(const struct option *table, bool brief)
-{
-	(void)table;
-	(void)brief;
-	return 0;
-}
-#endif
 
 static void print_row(const struct option *row, bool brief, size_t column, FILE *stream)
 {
-	char left[LEFT_SIZE], right[RIGHT_SIZE];
+	char left[LEFT_SIZE], right[RIGHT_SIZE] = "";
 
 	if (format_left(left, row) + 2 > column) {
 		fprintf(stream, "%s\n", left);
 		*left = 0;
 	}
-	format_right(right, row, brief);
+	if (WITH_HELP)
+		format_right(right, row, brief);
 	fprintf(stream, "%-*s", (int)column, left);
 	wrap_print(stream, column, column, 0, right);
 }
@@ -81,7 +66,7 @@ void options_help(const struct option *table, bool brief, FILE *stream)
 	static const char titles[][8] = {
 		"Options", "Server", "Client", "Pace", "Output", "Path", "Limits", "Service"
 	};
-	size_t column = help_column(table, brief);
+	size_t column = WITH_HELP ? help_column(table, brief) : 0;
 
 	for (unsigned section = 0; section < (brief ? 1 : sizeof(titles) / sizeof(titles[0])); section++) {
 		bool titled = false;

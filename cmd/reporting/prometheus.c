@@ -21,9 +21,9 @@ static int open_new(const char *name)
 }
 
 /* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
-static FILE *open_file(const char *name, bool in_place)
+static FILE *open_file(const char *name, bool appends)
 {
-	int fd = in_place ? open(name, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC) : open_new(name);
+	int fd = appends ? open(name, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC) : open_new(name);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	int error = errno;
 
@@ -80,7 +80,7 @@ static int write_text(FILE *stream, const char *text, size_t length)
 }
 
 /* Returns 0 or an errno value. */
-static int write_file(struct reporting *reporting, const char *name, bool in_place)
+static int write_file(struct reporting *reporting, const char *name, bool appends)
 {
 	size_t length;
 	char *text = format_metrics(reporting, &length);
@@ -89,13 +89,13 @@ static int write_file(struct reporting *reporting, const char *name, bool in_pla
 
 	if (!text)
 		return ENOMEM;
-	stream = open_file(name, in_place);
+	stream = open_file(name, appends);
 	error = stream ? write_text(stream, text, length) : errno;
 	free(text);
 	return error;
 }
 
-/* Only regular files are replaced. A device, a FIFO or an open descriptor is written in place. */
+/* Only regular files are replaced. A device, a FIFO or an open descriptor is appended to. */
 static bool is_replaceable(const char *file)
 {
 	struct stat status;

@@ -243,6 +243,8 @@ void reporting_summary(struct reporting *reporting)
 	reporting->summarised = true;
 	if (reporting->form->summary)
 		reporting->form->summary(reporting);
+	/* Before the verdict, which fails if the file cannot be written. */
+	reporting_write_prometheus(reporting);
 }
 
 void reporting_finish(struct reporting *reporting)
@@ -257,7 +259,7 @@ void reporting_finish(struct reporting *reporting)
 	else
 		report_last_interval(reporting);
 	/* A usage error must not replace the file of an earlier run. */
-	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
+	if (!reporting->summarised && (reporting->state || reporting->environment->outcome != OUTCOME_USAGE))
 		reporting_write_prometheus(reporting);
 	if (reporting->form->finish) {
 		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);

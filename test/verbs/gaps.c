@@ -923,6 +923,8 @@ static void queues_are_shared(void **state)
 	}
 	assert_int_equal(count, 2);
 	assert_int_equal(provider.protection_domains, 1);
+	/* Of a queue pair with two queues of that length one completion queue takes all completions. */
+	assert_int_equal(bench.client.endpoint->domain->max_qp_wr, 300);
 	end();
 	/* Each is twice as large as the one before, up to 65536 entries. */
 	begin(PROVIDER_ROCE);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "transport/verbs/verbs.h"
@@ -277,7 +278,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	/* Linux's RDMA CM does not support them on RoCE v2. */
 	domain->base.ip6_multicast = domain->base.fabric == FABRIC_INFINIBAND;
 	domain->base.max_message = port.max_msg_sz;
-	domain->base.max_qp_wr = (uint32_t)domain->limits.max_qp_wr;
+	/* One completion queue takes the completions of both queues of a queue pair. */
+	domain->base.max_qp_wr = (uint32_t)MIN(domain->limits.max_qp_wr, domain->limits.max_cqe / 2);
 	domain->pd = ibv_alloc_pd(id->verbs);
 	if (domain->pd)
 		domain->completion_channel = ibv_create_comp_channel(id->verbs);

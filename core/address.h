@@ -38,7 +38,8 @@ enum address_format {
 };
 
 /*
- * Parses a numeric address ("10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"). The port stays 0.
+ * Parses a numeric address: "10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"; each also in brackets.
+ * The port stays 0.
  * Returns false and leaves *address unchanged if text is not a numeric address of that format.
  */
 bool address_parse(const char *text, enum address_format format, struct address *address);

@@ -19,7 +19,7 @@ enum {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Also check the route to this host and ping it; -a is optional"),
+		   OPTION_HELP("Also check the route to another host and ping it; -a is optional"),
 		   .operand = OPERAND, .needed_by = FOR_ANOTHER, .brief = true),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
 		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER, .brief = true),

@@ -57,9 +57,7 @@ static void print_hint(struct member *member)
 	const struct domain *domain = member->endpoint->domain;
 
 	if (member->state == MEMBER_RESOLVING && !options->bind)
-		mckey_hint(
-			run,
-			"if no route leads to the group through an RDMA device, name a local address of one with -b");
+		mckey_hint(run, "if no route leads to the group through the right interface, name its address with -b");
 	if (member->state != MEMBER_JOINING || !domain || domain->removed)
 		return;
 	if (domain->fabric == FABRIC_ROCE && address_is_any(&run->group))

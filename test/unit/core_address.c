@@ -62,7 +62,7 @@ static void ip6(void **state)
 	assert_parsed("::ffff:10.0.0.1", ADDRESS_FORMAT_IP6);
 	assert_rejected("fd00::1", ADDRESS_FORMAT_IP4);
 	assert_rejected("fd00:::1", ADDRESS_FORMAT_ANY);
-	assert_rejected("[fd00::1]", ADDRESS_FORMAT_ANY);
+	assert_parsed("[fd00::1]", ADDRESS_FORMAT_ANY);
 	assert_rejected("00000000000000000000000000000000000000000000000000001::", ADDRESS_FORMAT_ANY);
 }
 
@@ -74,6 +74,8 @@ static void scopes(void **state)
 
 	(void)state;
 	assert_true(index > 0);
+	address = assert_parsed("[fe80::1%lo]", ADDRESS_FORMAT_IP6);
+	assert_string_equal(address_host(&address, text), "fe80::1%lo");
 	address = assert_parsed("fe80::1%lo", ADDRESS_FORMAT_ANY);
 	assert_int_equal(address.scope, index);
 	assert_string_equal(address_text(&address, text), "fe80::1%lo");
@@ -82,6 +84,9 @@ static void scopes(void **state)
 	address = assert_parsed("fe80::1%4000000", ADDRESS_FORMAT_ANY);
 	assert_int_equal(address.scope, 4000000);
 	assert_string_equal(address_text(&address, text), "fe80::1%4000000");
+	assert_rejected("[", ADDRESS_FORMAT_ANY);
+	assert_rejected("[]", ADDRESS_FORMAT_ANY);
+	assert_rejected("[::1", ADDRESS_FORMAT_ANY);
 	assert_rejected("fe80::1%nosuch", ADDRESS_FORMAT_ANY);
 	assert_rejected("fe80::1%", ADDRESS_FORMAT_ANY);
 	assert_rejected("fe80::1%0", ADDRESS_FORMAT_ANY);

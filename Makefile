@@ -291,7 +291,7 @@ dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commi
 	else \
 		echo "dist: packing a commit needs git: apt-get install git" >&2; exit 1; \
 	fi
-	@gzip -9 -n -f $(BUILD)/$(archived).tar
+	@gzip -9 -n -f $(BUILD)/$(archived).tar && echo $(BUILD)/$(archived).tar.gz
 
 deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb
 	docs/packaging/deb $(BUILD)/$(archived).tar.gz $(BUILD)/deb

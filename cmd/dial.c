@@ -169,8 +169,8 @@ void dial_give_up(struct dial *dial)
 	dial->attempting = false;
 	held_report(dial, false);
 	if (kind == ERROR_NO_LISTENER && !waited && options->server)
-		log_hint(options->log, "run there: rdmatest %s%s -p %u --transport %s", options->server,
-			 EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
+		log_hint(options->log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
+			 options->server, EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
 			 transport_name(options->transport));
 	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
 		log_hint(options->log, "to check the way there: rdmatest doctor %s --transport %s", options->host,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/host.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #define DIGITS "0123456789"
@@ -10,12 +11,28 @@ enum {
 	PORT_DIGITS = 4
 };
 
-/* Reports a port appended to a name or address. A name has no colon; an address has none or at least two. */
+/* inet_aton(3) also takes fewer than four numbers, "127.1"; no name has only digits and dots. */
+static bool is_malformed_quad(const char *text)
+{
+	struct in_addr address;
+
+	return strchr(text, '.') && !text[strspn(text, DIGITS ".")] && !inet_aton(text, &address);
+}
+
+/* Of an address that did not parse. A name has no colon; an address has none or at least two. */
 static enum outcome check_name(const struct log *log, const char *option, const char *text, const char *port_option)
 {
 	const char *colon = strrchr(text, ':');
 	bool has_port = colon && colon[1] && !colon[1 + strspn(colon + 1, DIGITS)];
 
+	if (*text == '-') {
+		log_error(log, option, "%s is an option, not an address", text);
+		return OUTCOME_USAGE;
+	}
+	if (is_malformed_quad(text)) {
+		log_error(log, option, "%s is not an IPv4 address", text);
+		return OUTCOME_USAGE;
+	}
 	if (!has_port || (strchr(text, ':') != colon && colon[-1] != ']'))
 		return OUTCOME_OK;
 	log_error(log, option, "%s includes a port", text);

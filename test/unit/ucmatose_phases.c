@@ -1258,14 +1258,16 @@ static void hint_after_a_failure(void **state)
 	} rows[] = {
 		{ PORT_SPACE_IB, 0, ERROR_NO_LISTENER,
 		  "ucmatose: 10.0.0.1:7471: it failed\n"
-		  "ucmatose: hint: run there: rdmatest ucmatose -P ib -p 7471 --transport fake\n" },
+		  "ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -P ib -p 7471 --transport "
+		  "fake\n" },
 		{ PORT_SPACE_IB, 0, ERROR_OTHER, failed },
 		{ PORT_SPACE_IB, 1, ERROR_NO_REPLY,
 		  "ucmatose: 10.0.0.1:7471: it failed\nucmatose: hint: no server within 1e-09 s "
 		  "(--wait-server)\n" },
 		{ PORT_SPACE_TCP, 0, ERROR_NO_LISTENER,
 		  "ucmatose: 10.0.0.1:7471: it failed\n"
-		  "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n" },
+		  "ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -p 7471 --transport "
+		  "fake\n" },
 		{ PORT_SPACE_TCP, 0, ERROR_NO_REPLY,
 		  "ucmatose: 10.0.0.1:7471: it failed\n"
 		  "ucmatose: hint: to check the way there: rdmatest doctor 10.0.0.1 --transport fake\n" },
@@ -1434,11 +1436,12 @@ static void client_ends_after_its_last_address(void **state)
 	absent(endpoint_of(fake, 0));
 	absent(endpoint_of(fake, 1));
 	assert_int_equal(fake->endpoint_count, 2);
-	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
-		    "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n"
-		    "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n");
+	assert_over(
+		fake, OUTCOME_NO_CONNECTION,
+		"ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
+		"ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
+		"ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n"
+		"ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -p 7471 --transport fake\n");
 }
 
 static void client_begins_with_the_first_address_again(void **state)
@@ -1470,9 +1473,10 @@ static void client_that_cannot_ask_again_ends(void **state)
 	absent(endpoint_of(fake, 0));
 	fake->next.resolve = OUTCOME_NO_DEVICE;
 	run_for(fake, 101 * MS);
-	assert_over(fake, OUTCOME_NO_DEVICE,
-		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: hint: run there: rdmatest ucmatose -p 7471 --transport fake\n");
+	assert_over(
+		fake, OUTCOME_NO_DEVICE,
+		"ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
+		"ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -p 7471 --transport fake\n");
 }
 
 /* The address that took the first connection takes the others. */

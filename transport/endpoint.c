@@ -237,7 +237,8 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
 		       const char *words)
 {
-	if (endpoint->state == ENDPOINT_ACCEPTING && completion->status == COMPLETION_OK)
+	/* The peer's message may come before the event that says it is connected, on iWARP on both sides. */
+	if (completion->status == COMPLETION_OK)
 		endpoint_established(endpoint, NULL, 0);
 	if (endpoint->kind == ENDPOINT_CONNECTION && endpoint->state != ENDPOINT_ESTABLISHED)
 		return;

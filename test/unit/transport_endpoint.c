@@ -321,7 +321,7 @@ static void reject_texts(void **state)
 }
 
 /* A connection reports completions while established, a group until it failed. The first message establishes an
- * accepting endpoint. */
+ * endpoint that accepts or connects. */
 static void completions_in_every_state(void **state)
 {
 	static const enum endpoint_kind kinds[] = { ENDPOINT_CONNECTION, ENDPOINT_GROUP };
@@ -332,7 +332,7 @@ static void completions_in_every_state(void **state)
 			for (enum endpoint_state at = 0; at < STATES && completion_status_text(status); at++) {
 				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };
 				struct endpoint *endpoint = create(kinds[kind], NULL);
-				bool establishes = at == ENDPOINT_ACCEPTING && !status;
+				bool establishes = (at == ENDPOINT_ACCEPTING || at == ENDPOINT_CONNECTING) && !status;
 				bool delivered = kinds[kind] == ENDPOINT_GROUP
 							 ? at < ENDPOINT_FAILED
 							 : establishes || at == ENDPOINT_ESTABLISHED;

@@ -192,19 +192,39 @@ static void machines_without(void **state)
 		pair_free(&pair);
 		provider_end();
 	}
-	/* A device's file that may not be opened comes from librdmacm as no device at all. */
-	provider_begin(PROVIDER_ROCE, 0);
-	{
+}
+
+/*
+ * A device's file that may not be opened comes from librdmacm as no device at all. If the kernel has found no device,
+ * such a file has nothing to do with it: a container has the files of its own devices only.
+ */
+static void file_of_device_is_missing(void **state)
+{
+	static const struct {
+		const char *call, *cause;
+		enum outcome outcome;
+	} rows[] = {
+		{ "ucma_get_device", "roce0: opening the device: No such file or directory", OUTCOME_NO_DEVICE },
+		{ "rdma_resolve_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
+		{ "rdma_bind_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct pair pair = { .grace_ms = 20 };
 
+		provider_begin(PROVIDER_ROCE, 0);
 		assert_int_equal(remove(in_root("/dev/infiniband/uverbs0")), 0);
-		provider_fail("rdma_resolve_addr", ENODEV, 0);
-		pair_run(&pair, NULL, rping.client, "500ms");
-		assert_int_equal(pair.client_outcome, OUTCOME_NO_DEVICE);
-		assert_non_null(strstr(pair.capture.text, "roce0: opening the device: No such file or directory"));
+		provider_fail(rows[row].call, ENODEV, 0);
+		if (!strcmp(rows[row].call, "rdma_bind_addr"))
+			pair_run(&pair, rping.server, NULL, "500ms");
+		else
+			pair_run(&pair, NULL, rping.client, "500ms");
+		assert_int_equal(pair.client_outcome | pair.server_outcome, rows[row].outcome);
+		assert_non_null(strstr(pair.capture.text, rows[row].cause));
 		pair_free(&pair);
+		provider_end();
 	}
-	provider_end();
 }
 
 static int takes_half(const struct ibv_qp_cap *cap)
@@ -368,13 +388,10 @@ static void selftest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_fail),
-		cmocka_unit_test(machines_without),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(memory_runs_short),
-		cmocka_unit_test(a_device_that_goes),
-		cmocka_unit_test(a_completion_that_fails),
-		cmocka_unit_test(selftest),
+		cmocka_unit_test(calls_that_fail),	     cmocka_unit_test(machines_without),
+		cmocka_unit_test(file_of_device_is_missing), cmocka_unit_test(limits),
+		cmocka_unit_test(memory_runs_short),	     cmocka_unit_test(a_device_that_goes),
+		cmocka_unit_test(a_completion_that_fails),   cmocka_unit_test(selftest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -491,6 +491,24 @@ static void a_peer_says_no(void **state)
 	}
 }
 
+/* librdmacm moves the client's QP. */
+static void qp_of_client_is_not_moved(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
+	capture_begin(&capture);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	assert_non_null(strstr(capture_end(&capture), "connecting: no answer in time ("));
+	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
+	end();
+}
+
 /* The message lies in the completion queue, which nobody was woken for. */
 static void the_last_message_before_the_end(void **state)
 {
@@ -998,13 +1016,13 @@ static void limits_of_drivers(void **state)
 		const char *hint;
 	} rows[] = {
 		{ "mlx5", 800, 0, 0, NULL },
-		{ "mlx5", 1024, 0, 0, "mlx5_0 takes at most 512 bytes inline" },
+		{ "mlx5", 1024, 0, 0, "mlx5_0 takes at most 828 bytes inline" },
 		{ "mlx5", PATH_UNSET, 32768, 32768, NULL },
 		{ "mlx5", PATH_UNSET, 65536, 32768, NULL },
 		{ "irdma", 101, 0, 0, NULL },
-		{ "irdma", 102, 0, 0, "irdma_0 takes at most 51 bytes inline" },
+		{ "irdma", 102, 0, 0, "irdma_0 takes at most 101 bytes inline" },
 		{ "bnxt_re", 96, 0, 0, NULL },
-		{ "bnxt_re", 200, 0, 0, "bnxt_re_0 takes at most 50 bytes inline" },
+		{ "bnxt_re", 200, 0, 0, "bnxt_re_0 takes at most 96 bytes inline" },
 		{ "mlx4", 4096, 0, 0, "mlx4_0 takes at most 1024 bytes inline" },
 	};
 
@@ -1685,6 +1703,7 @@ int main(void)
 		cmocka_unit_test(why_the_peer_is_silent),
 		cmocka_unit_test(why_it_did_not_connect),
 		cmocka_unit_test(a_peer_says_no),
+		cmocka_unit_test(qp_of_client_is_not_moved),
 		cmocka_unit_test(the_last_message_before_the_end),
 		cmocka_unit_test(the_last_acknowledgement),
 		cmocka_unit_test(the_last_acknowledgement_of_nobody),

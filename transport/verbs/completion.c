@@ -272,8 +272,6 @@ void verbs_completion_release(struct verbs_endpoint *endpoint)
 
 	if (!completions)
 		return;
-	while (poll_batches(completions) >= BUDGET)
-		;
 	completions->reserved -= endpoint->reserved;
 	endpoint->completions = NULL;
 	endpoint->reserved = 0;

@@ -82,7 +82,7 @@ void verbs_domain_removed(struct verbs_domain *domain)
 {
 	if (domain->base.removed)
 		return;
-	log_error(domain->base.transport->log, domain->base.device, "the device was removed");
+	log_error(domain->base.transport->log, domain->base.device, "the device was removed or has failed");
 	for (struct verbs_domain *port = verbs_of(domain->base.transport)->domains; port; port = port->next)
 		if (port->context == domain->context && !port->base.removed) {
 			domain_stop(port);

@@ -56,6 +56,24 @@ static uint32_t inline_size(const struct endpoint *endpoint)
 	return size == PATH_UNSET ? 0 : (uint32_t)size;
 }
 
+static void destroy_qp(struct verbs_endpoint *endpoint)
+{
+	if (endpoint->base.options.own_qp)
+		ibv_destroy_qp(endpoint->qp);
+	else
+		rdma_destroy_qp(endpoint->id);
+	endpoint->qp = NULL;
+}
+
+static bool takes_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, uint32_t size)
+{
+	attributes->cap.max_inline_data = size;
+	if (create_qp(endpoint, attributes))
+		return false;
+	destroy_qp(endpoint);
+	return true;
+}
+
 /*
  * Logs the error and the largest inline size that the device supports, found by trial as no attribute has it. Returns
  * false if the inline size is not the cause.
@@ -64,19 +82,21 @@ static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_a
 {
 	const struct log *log = endpoint->base.log;
 	const char *device = endpoint->base.domain->device;
-	uint32_t wanted = inline_size(&endpoint->base);
+	uint32_t wanted = inline_size(&endpoint->base), taken = 0, refused = wanted;
 
-	if (!wanted || !is_limit(error))
+	if (!wanted || !is_limit(error) || !takes_inline(endpoint, attributes, 0))
 		return false;
-	do
-		attributes->cap.max_inline_data /= 2;
-	while (create_qp(endpoint, attributes) && attributes->cap.max_inline_data);
-	if (!endpoint->qp)
-		return false;
-	verbs_qp_destroy(endpoint);
+	while (refused - taken > 1) {
+		uint32_t size = taken + (refused - taken) / 2;
+
+		if (takes_inline(endpoint, attributes, size))
+			taken = size;
+		else
+			refused = size;
+	}
 	log_errno(log, device, error, "creating a queue pair with %u bytes inline", wanted);
-	if (attributes->cap.max_inline_data)
-		log_hint(log, "%s takes at most %u bytes inline", device, attributes->cap.max_inline_data);
+	if (taken)
+		log_hint(log, "%s takes at most %u bytes inline", device, taken);
 	else
 		log_hint(log, "%s takes nothing inline", device);
 	return true;
@@ -170,10 +190,12 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	attributes.send_cq = endpoint->completions->cq;
 	attributes.recv_cq = endpoint->completions->cq;
 	error = create_qp_within_limits(endpoint, &attributes);
-	if (error && explain_inline(endpoint, &attributes, error))
-		return OUTCOME_INTERNAL;
 	if (error) {
+		bool explained = explain_inline(endpoint, &attributes, error);
+
 		verbs_completion_release(endpoint);
+		if (explained)
+			return OUTCOME_INTERNAL;
 		if (is_withdrawn(endpoint)) {
 			log_failure(log, &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
 				    "the peer withdrew the request");
@@ -217,11 +239,9 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
 	if (!endpoint->qp)
 		return;
-	if (endpoint->base.options.own_qp)
-		ibv_destroy_qp(endpoint->qp);
-	else
-		rdma_destroy_qp(endpoint->id);
-	endpoint->qp = NULL;
+	destroy_qp(endpoint);
 	endpoint->base.qpn = 0;
+	/* The device may have left completions of the QP. */
+	verbs_completion_drain(verbs_domain_of(endpoint));
 	verbs_completion_release(endpoint);
 }

@@ -170,7 +170,7 @@ void verbs_domain_release(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);
 /* Destroys failed and removed domains without users. */
 void verbs_domains_reap(struct verbs_transport *transport);
-/* The device was removed: logs that once and fails the endpoints of all its ports. */
+/* The device was removed or has failed: logs that once and fails the endpoints of all its ports. */
 void verbs_domain_removed(struct verbs_domain *domain);
 /* The same, and closes the device once nothing uses it. */
 void verbs_domain_unplugged(struct verbs_domain *domain);
@@ -181,7 +181,7 @@ void verbs_domain_failed(struct verbs_domain *domain, int error, const char *wha
 
 /* completion.c */
 enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries);
-/* Releases the entries after draining the CQ, where the device may have left completions of the QP. */
+/* Gives the entries back. No completion of the QP is left in the CQ. */
 void verbs_completion_release(struct verbs_endpoint *endpoint);
 /* Polls every CQ of the domain until it is empty. */
 void verbs_completion_drain(struct verbs_domain *domain);

@@ -141,6 +141,12 @@ static void bind_to_device(struct cm_id *id)
 		device_gid(id->device, id->base.port_num, &id->base.route.addr.src_addr, &index);
 }
 
+/* The library learns the local address once the kernel has found a device. */
+static void no_source(struct cm_id *id)
+{
+	memset(&id->base.route.addr.src_storage, 0, sizeof(id->base.route.addr.src_storage));
+}
+
 static int set_source(struct cm_id *id, const struct sockaddr *source)
 {
 	memcpy(&id->base.route.addr.src_storage, source, size_of(source));
@@ -149,7 +155,10 @@ static int set_source(struct cm_id *id, const struct sockaddr *source)
 	if (is_any(source))
 		return 0;
 	id->device = device_at(source, &id->base.port_num);
-	return id->device ? 0 : fails_with(EADDRNOTAVAIL);
+	if (id->device)
+		return 0;
+	no_source(id);
+	return fails_with(EADDRNOTAVAIL);
 }
 
 /* ---- channels and events ---- */
@@ -316,9 +325,9 @@ static void event_taken(struct cm_id *id, struct rdma_cm_event *event)
 		if (!qp)
 			break;
 		event->event = RDMA_CM_EVENT_ESTABLISHED;
-		if (move_to_work(id, qp)) {
+		if (provider_fails("ucma_modify_qp") || move_to_work(id, qp)) {
 			event->event = RDMA_CM_EVENT_CONNECT_ERROR;
-			event->status = -errno;
+			event->status = -1;
 			break;
 		}
 		id->state = CM_ESTABLISHED;
@@ -668,6 +677,8 @@ static void address_resolved(struct action *action)
 	if (!id)
 		return;
 	id->state = CM_ADDRESS;
+	if (action->status && !id->base.verbs)
+		no_source(id);
 	cm_raise(id, action->status ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, action->status);
 }
 

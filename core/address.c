@@ -52,6 +52,9 @@ static bool parse_ip6(const char *text, struct address *address)
 		return false;
 	if (text[length] == '%' && !parse_scope(text + length + 1, &parsed.scope))
 		return false;
+	/* The kernel, too, ignores the interface of any other address, and the address of a packet has none. */
+	if (!address_is_link_local(&parsed) && !address_is_multicast(&parsed))
+		parsed.scope = 0;
 	*address = parsed;
 	return true;
 }

@@ -84,6 +84,11 @@ static void scopes(void **state)
 	address = assert_parsed("fe80::1%4000000", ADDRESS_FORMAT_ANY);
 	assert_int_equal(address.scope, 4000000);
 	assert_string_equal(address_text(&address, text), "fe80::1%4000000");
+	address = assert_parsed("ff02::1%lo", ADDRESS_FORMAT_ANY);
+	assert_int_equal(address.scope, index);
+	/* The source address of a packet has an interface only if it is link-local. */
+	address = assert_parsed("2001:db8::1%lo", ADDRESS_FORMAT_ANY);
+	assert_int_equal(address.scope, 0);
 	assert_rejected("[", ADDRESS_FORMAT_ANY);
 	assert_rejected("[]", ADDRESS_FORMAT_ANY);
 	assert_rejected("[::1", ADDRESS_FORMAT_ANY);

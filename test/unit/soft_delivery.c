@@ -28,6 +28,7 @@ static struct endpoint *endpoint;
 static uint32_t completions;
 static unsigned events;
 static enum event_kind last;
+static size_t last_length; /* of its private data */
 
 static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
@@ -35,6 +36,7 @@ static void on_event(void *context, struct endpoint *reported, const struct endp
 	(void)reported;
 	events++;
 	last = event->kind;
+	last_length = event->private_length;
 }
 
 static void on_completion(void *context, struct endpoint *reported, const struct completion *completion)
@@ -102,6 +104,43 @@ static void kinds_of_errors(void **state)
 		assert_int_equal(last_kind, rows[row].kind);
 		end();
 	}
+}
+
+/* A request that memory was too short to report, and that its peer has withdrawn. */
+static void request_without_handlers_fails(void **state)
+{
+	(void)state;
+	begin(ENDPOINT_REQUESTED);
+	endpoint->handlers = NULL;
+	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNREFUSED);
+	soft_callback_end(soft_of(transport));
+	assert_int_equal(events + errors, 0);
+	end();
+}
+
+/* Whatever order RDMATEST_SCRAMBLE chooses, a client has its connection before the server's first message. */
+static void connection_comes_before_its_messages(void **state)
+{
+	const struct completion completion = { .kind = WORK_RECEIVE };
+	char seed[12];
+
+	(void)state;
+	for (unsigned number = 0; number < 20; number++) {
+		snprintf(seed, sizeof(seed), "%u", number);
+		setenv("RDMATEST_SCRAMBLE", seed, 1);
+		begin(ENDPOINT_CONNECTING);
+		soft_event_queue((struct soft_endpoint *)endpoint, SOFT_EVENT_ESTABLISHED, "hello", 5);
+		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
+		for (unsigned turn = 0; turn < 100 && !completions; turn++) {
+			soft_callback_end(soft_of(transport));
+			soft_callback_begin(soft_of(transport));
+		}
+		assert_int_equal(completions, 1);
+		assert_int_equal(events, 1);
+		assert_int_equal(last_length, 5);
+		end();
+	}
+	unsetenv("RDMATEST_SCRAMBLE");
 }
 
 /* More completions than the initial ring size, starting in the middle of the ring, then the disconnect event. */
@@ -231,6 +270,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_of_errors),
+		cmocka_unit_test(request_without_handlers_fails),
+		cmocka_unit_test(connection_comes_before_its_messages),
 		cmocka_unit_test(completions_are_ordered),
 		cmocka_unit_test(queued_completion_wakes_loop),
 		cmocka_unit_test(freed_endpoint_gets_nothing),

@@ -63,7 +63,8 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	enum error_kind kind = endpoint->base.state <= ENDPOINT_CONNECTING ? event->error : ERROR_OTHER;
 
-	if (endpoint->base.state >= ENDPOINT_FAILED)
+	/* A request that memory was too short to report has no handlers: see fail_no_memory(). */
+	if (endpoint->base.state >= ENDPOINT_FAILED || !endpoint->base.handlers)
 		return;
 	if (event->code_name && endpoint_take_log_line(&endpoint->base))
 		log_failure(endpoint->base.log,

@@ -190,14 +190,16 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 
 static bool event_is_next(struct soft_queue *queue)
 {
+	const struct soft_completion *completion = &queue->completions[queue->ring.head];
 	const struct soft_event *event;
 
 	if (!queue->events.count || !queue->ring.count)
 		return queue->events.count;
-	if (queue->scramble)
-		return scramble_random(queue, 2);
 	event = queue->events.first->object;
-	return event->order < queue->completions[queue->ring.head].order;
+	/* The peer sends nothing before the RTU, and librdmacm reports the connection as it sends that. */
+	if (queue->scramble && !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
+		return scramble_random(queue, 2);
+	return event->order < completion->order;
 }
 
 enum soft_queued soft_queue_next(struct soft_queue *queue)

@@ -31,6 +31,7 @@ enum {
 	SEGMENTS_MAX = 64,    /* per message: Linux's UDP_MAX_SEGMENTS */
 	MESSAGE_MAX = 65000,  /* bytes of a message, less than the longest IP packet */
 	TRAILER_MAX = 3 + 4,  /* pad and ICRC */
+	SEND_TRIES = 8,	      /* of a message that this host seems to refuse */
 	COPIED_MAX = 128,     /* payload bytes: copying is faster than another iovec */
 	PEERS = 256	      /* slots of the hash table, a power of two */
 };
@@ -254,6 +255,16 @@ static unsigned count_sendable(const struct soft_packet_io *packet_io, size_t fi
 }
 
 /*
+ * Whether a failed call may only have reported an ICMP error of an earlier packet, which anybody can forge, and tried
+ * to send nothing. What this host itself refuses fails each time.
+ */
+static bool may_be_pending(int error, unsigned *tries)
+{
+	return error == ECONNREFUSED || error == EINTR ||
+	       (error != EAGAIN && error != ENOBUFS && ++*tries < SEND_TRIES);
+}
+
+/*
  * UDP_SEGMENT fails on an interface without checksum offload (EIO) and on a path with a small MTU (EINVAL). Sent one by
  * one, each packet has identification 0, so its ICRC is computed again.
  */
@@ -276,6 +287,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 	header.msg_iov = &whole;
 	header.msg_iovlen = 1;
 	for (size_t left = message->bytes; left; left -= size) {
+		unsigned tries = 0;
 		ssize_t sent;
 
 		size = left < message->segment ? left : message->segment;
@@ -286,7 +298,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 		whole.iov_len = size;
 		do
 			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
-		while (sent < 0 && (errno == ECONNREFUSED || errno == EINTR));
+		while (sent < 0 && may_be_pending(errno, &tries));
 		if (sent < 0 && message->unsent) {
 			count_unsent(message, (left + message->segment - 1) / message->segment, errno);
 			return;
@@ -297,7 +309,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 void soft_flush(struct soft_transport *transport)
 {
 	struct soft_packet_io *packet_io = transport->packet_io;
-	bool tried = false;
+	unsigned tries = 0;
 	size_t sent = 0;
 
 	for (size_t index = 0; index < packet_io->message_count; index++)
@@ -317,18 +329,13 @@ void soft_flush(struct soft_transport *transport)
 			/* A pending ICMP error may have ended the batch; the kernel reports it only once. */
 			packet_io->socket->send_failed |= (unsigned)count < ready;
 			packet_io->socket->send_error = 0;
-			tried = false;
+			tries = 0;
 			continue;
 		}
 		packet_io->socket->send_failed |= errno != EINTR && errno != EAGAIN;
-		/* A pending ICMP error of an earlier packet: the kernel has not tried this one. */
-		if (errno == ECONNREFUSED || errno == EINTR)
+		if (may_be_pending(errno, &tries))
 			continue;
-		if (!tried && errno != EAGAIN) {
-			tried = true;
-			continue;
-		}
-		tried = false;
+		tries = 0;
 		packet_io->socket->send_error = errno == EAGAIN ? 0 : errno;
 		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
 			packet_io->no_segmentation = true;

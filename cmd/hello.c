@@ -61,3 +61,13 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 	};
 	return true;
 }
+
+static bool begins_with(const uint8_t *bytes, size_t length, const char *text)
+{
+	return bytes && length >= strlen(text) && !memcmp(bytes, text, strlen(text));
+}
+
+bool hello_says_busy(const uint8_t *bytes, size_t length)
+{
+	return begins_with(bytes, length, HELLO_BUSY) || begins_with(bytes, length, HELLO_FULL);
+}

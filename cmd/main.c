@@ -196,6 +196,8 @@ int main(int argc, char **argv)
 	/* A missing reader and a file at its size limit (ulimit -f) are reported as errors of write(2). */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	/* A caller that ignores it passes that on, and waitpid(2) then has no status. */
+	signal(SIGCHLD, SIG_DFL);
 	loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
 	/* Line-buffered also for files and pipes: scripts wait for lines. */
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -178,8 +178,12 @@ static enum outcome run_command(struct run *run, const void *options)
 		outcome = run->command->check(environment, options);
 	if (!outcome && EXTRA(run->common->sandbox) && !sandbox_is_possible(&environment->log))
 		outcome = OUTCOME_USAGE;
-	if (!outcome && WITH_EXTRAS)
+	if (!outcome && WITH_EXTRAS) {
 		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
+		/* The running process of --pidfile may write the same file of --prometheus. */
+		if (outcome)
+			run->reporting.prometheus = NULL;
+	}
 	if (outcome)
 		return outcome;
 	environment->daemon = &run->daemon;

@@ -84,7 +84,8 @@ struct statistics {
 	uint64_t damaged;
 	uint64_t total; /* announced by the sender, or DATAGRAM_OPEN; 0: its datagrams have no mark */
 	uint64_t count; /* -C of the sender; 0: unknown */
-	bool good;	/* window_good() of every member */
+	bool cut_short; /* with --duration: the run ended before it, and without the sender's last datagram */
+	bool good;	/* window_good() of every member, and not cut short */
 };
 
 /* The figures of the report, summed over all senders and members. */
@@ -130,7 +131,8 @@ struct mckey_run {
 	uint64_t count; /* datagrams of each sending QP, or DATAGRAM_OPEN; 0: only join */
 	uint32_t size;	/* bytes of a datagram */
 
-	bool ended; /* expected datagrams that have not arrived are lost */
+	bool ended;	    /* expected datagrams that have not arrived are lost */
+	bool duration_over; /* --duration of a receiver */
 
 	struct address group;
 	struct address source;		  /* local address of -b */

@@ -114,6 +114,14 @@ static void end_receiving(void *context)
 	mckey_end(context, OUTCOME_OK);
 }
 
+static void duration_over(void *context)
+{
+	struct mckey_run *run = context;
+
+	run->duration_over = true;
+	mckey_end(run, OUTCOME_OK);
+}
+
 static void receiver_check_idle(void *context)
 {
 	struct mckey_run *run = context;
@@ -129,7 +137,7 @@ static void start_end_timers(struct mckey_run *run)
 {
 	receiver_check_idle(run);
 	if (EXTRA(run->options->duration))
-		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, end_receiving,
+		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, duration_over,
 				 run);
 }
 

@@ -9,6 +9,16 @@ enum {
 	CAUSE_SIZE = 64, /* of a loss */
 };
 
+/*
+ * With --duration a sender may send any number, but its last datagram must arrive, unless --duration is over before. A
+ * stock sender marks no last one: what it has sent is complete, unless the run is interrupted.
+ */
+static bool is_cut_short(const struct mckey_run *run, const struct window *window)
+{
+	return run->ended && run->count == DATAGRAM_OPEN && !run->duration_over &&
+	       !window_complete(window, DATAGRAM_OPEN) && (!window->unmarked || run->interrupted);
+}
+
 /* Adds the statistics of a sender to sum. */
 static void add_source(const struct mckey_run *run, const struct source *source, struct statistics *sum)
 {
@@ -29,7 +39,8 @@ static void add_source(const struct mckey_run *run, const struct source *source,
 		sum->out_of_order += window->out_of_order;
 		sum->wrong_length += window->wrong_length;
 		sum->damaged += window_damaged(window);
-		sum->good = sum->good && window_good(window, run->count);
+		sum->cut_short = sum->cut_short || is_cut_short(run, window);
+		sum->good = sum->good && !sum->cut_short && window_good(window, run->count);
 		if (window->numbered)
 			sum->total = window->total;
 		if (window->count)
@@ -61,7 +72,7 @@ static const char *cause_of_loss(const struct mckey_run *run, char text[CAUSE_SI
 		return run->deadline_passed ? "deadline exceeded" : "interrupted";
 	if (!run->joined)
 		return "every member of this receiver failed";
-	if (EXTRA(run->options->duration) || receiver_has_all(run))
+	if (run->duration_over || receiver_has_all(run))
 		return "lost";
 	snprintf(text, CAUSE_SIZE, "no datagram for %g s (--idle-timeout)", units_seconds(run->options->idle_timeout));
 	return text;
@@ -84,6 +95,8 @@ static void log_faults(const struct mckey_run *run, const char *name, const stru
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
 			  statistics->missing, statistics->arrived + statistics->missing,
 			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run, cause));
+	if (statistics->cut_short)
+		log_error(run->log, name, "the last datagram did not arrive: %s", cause_of_loss(run, cause));
 	if (count)
 		log_error(run->log, name, "sends %s%" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
 			  count < run->count ? "only " : "", count, units_plural(count), run->count);

@@ -67,6 +67,7 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 	struct connect_times *longest = &client->all.figures.connect;
 
 	*all = (struct ping_counts){ 0 };
+	*longest = (struct connect_times){ 0 };
 	for (size_t i = 0; i < client->count; i++) {
 		const struct connect_times *times = &client->targets[i].times;
 		const struct ping_counts *counts = &client->targets[i].record.counts;

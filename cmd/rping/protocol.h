@@ -45,9 +45,6 @@ enum {
 	PING_SIZE_STOCK = 64, /* without -S, with a stock server: it fails on more */
 };
 
-/* The reject reason of a server without a free place. A client with --wait-server retries after it. */
-#define PING_BUSY "busy with another client"
-
 enum {
 	ADVERTISEMENT_SIZE = 16
 };

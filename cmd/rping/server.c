@@ -83,8 +83,8 @@ static enum outcome server_verdict(const struct rping_server *server)
 	if (server->interruption == INTERRUPTION_DEADLINE)
 		return OUTCOME_FAILED; /* run.c has reported the deadline */
 	if (server->idle_expired)
-		log_error(server->log, NULL, "no client came for %g s (--idle-timeout)",
-			  units_seconds(server->options->idle_timeout));
+		log_error(server->log, NULL, "no %sclient came for %g s (--idle-timeout)",
+			  ended_sessions(server) ? "further " : "", units_seconds(server->options->idle_timeout));
 	else if (server->one_shot)
 		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
 	else
@@ -223,17 +223,17 @@ static const char *reject_reason(const struct rping_server *server)
 	uint64_t with_pending = ended;
 
 	if (server->sessions && !server->options->persistent)
-		return PING_BUSY;
+		return HELLO_BUSY;
 	/* Pending requests do not count, because forged ones would block clients. The backlog limits them. */
 	if (server->connected >= (uint64_t)server->options->max_connected)
-		return PING_BUSY;
+		return HELLO_BUSY;
 	if (!EXTRA(server->limit))
 		return NULL;
 	if (ended + server->connected >= server->limit)
 		return limit_reached;
 	for (const struct session *session = server->sessions; session; session = session->next)
 		with_pending++;
-	return with_pending >= server->limit ? PING_BUSY : NULL;
+	return with_pending >= server->limit ? HELLO_BUSY : NULL;
 }
 
 /* The transport rejected a client for lack of resources. Ignored if the server would have rejected the client, too. */

@@ -310,11 +310,6 @@ static enum outcome send_request(struct target *target)
 	return endpoint_connect(target->endpoint, bytes, sizeof(bytes));
 }
 
-static bool is_busy(const struct endpoint_event *event)
-{
-	return event->private_length >= sizeof(PING_BUSY) && !memcmp(event->private_data, PING_BUSY, sizeof(PING_BUSY));
-}
-
 static void target_endpoint_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct target *target = context;
@@ -341,7 +336,8 @@ static void target_endpoint_event(void *context, struct endpoint *endpoint, cons
 		break;
 	case EVENT_FAILED:
 		if (target->state.current == TARGET_CONNECTING)
-			dial_failed(&target->dial, event->outcome, is_busy(event));
+			dial_failed(&target->dial, event->outcome,
+				    hello_says_busy(event->private_data, event->private_length));
 		else
 			outcome = target->outcome ? target->outcome : event->outcome;
 		break;
@@ -379,7 +375,7 @@ static enum outcome target_dial_connect(void *context)
 	options.log = &target->dial.log;
 	drop_connection(target);
 	target_enter(target, TARGET_CONNECTING);
-	target->times.begun = clock_now();
+	target->times = (struct connect_times){ .begun = clock_now() };
 	outcome = endpoint_create(ENDPOINT_CONNECTION, target->all->channel, &options, &target_handlers, target,
 				  &target->endpoint);
 	if (!outcome)

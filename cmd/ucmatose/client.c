@@ -46,12 +46,12 @@ static void begin_connection(struct ucmatose *run)
 		ucmatose_connection_fail(connection, outcome);
 }
 
-void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome)
+void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy)
 {
 	if (connection->index)
 		ucmatose_connection_fail(connection, outcome);
 	else
-		dial_failed(&connection->run->dial, outcome, false);
+		dial_failed(&connection->run->dial, outcome, busy);
 }
 
 void ucmatose_client_connect_more(struct ucmatose *run)

@@ -211,7 +211,7 @@ static void request_connection(struct ucmatose_connection *connection)
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
 	if (outcome)
-		ucmatose_client_attempt_failed(connection, outcome);
+		ucmatose_client_attempt_failed(connection, outcome, false);
 }
 
 static void connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
@@ -251,7 +251,8 @@ static void ucmatose_connection_failed(struct ucmatose_connection *connection, c
 	    !ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
 		dial_stop(&run->dial);
 	} else if (connecting && !run->is_server) {
-		ucmatose_client_attempt_failed(connection, event->outcome);
+		ucmatose_client_attempt_failed(connection, event->outcome,
+					       hello_says_busy(event->private_data, event->private_length));
 		return;
 	}
 	ucmatose_connection_fail(connection, event->outcome);

@@ -10,10 +10,6 @@
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/units.h"
 
-/* Private data of a rejection, which an rdmatest client prints. */
-static const char reason_full[] = "all connections of -c are taken";
-static const char reason_other[] = "busy with another client";
-
 /*
  * A stock client requests all connections at once and then handles the accepts one by one. On a slow host a thousand of
  * them take longer than --timeout. A server allows one more timeout for each 256 connections.
@@ -120,11 +116,11 @@ static void request_received(struct ucmatose *run, const struct endpoint_event *
 	bool said_hello = hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello);
 
 	if (!ucmatose_wants_more(run)) {
-		reject_request(run, event->request, reason_full);
+		reject_request(run, event->request, HELLO_FULL);
 		return;
 	}
 	if (said_hello && hello.run && run->client_id && hello.run != run->client_id) {
-		reject_request(run, event->request, reason_other);
+		reject_request(run, event->request, HELLO_BUSY);
 		return;
 	}
 	if (said_hello && !ucmatose_hello_agrees(run, event->request->name, &hello)) {

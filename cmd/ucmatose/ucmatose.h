@@ -145,7 +145,7 @@ void ucmatose_client_start(struct ucmatose *run);
 /* Begins connections, up to the maximum in progress. */
 void ucmatose_client_connect_more(struct ucmatose *run);
 /* A connection was not established. The first one may be tried again: at the next address, or with --wait-server. */
-void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome);
+void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy);
 
 /* server.c */
 void ucmatose_server_start(struct ucmatose *run);

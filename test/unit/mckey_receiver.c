@@ -454,6 +454,28 @@ static void with_duration_any_number_is_complete(void **state)
 	bench_destroy(bench);
 }
 
+/* It vanished, or its last datagrams were lost; a stock sender marks no last one. */
+static void sender_that_stops_within_duration_fails(void **state)
+{
+	for (int marked = 0; marked < 2; marked++)
+		for (int interrupted = 0; interrupted < 2; interrupted++) {
+			struct bench *bench = bench_create(1, DATAGRAM_OPEN);
+			const char *text = interrupted ? "mckey: QP 17 at 10.0.0.1: the last datagram did not arrive: "
+							 "interrupted\n"
+					   : marked ? "mckey: QP 17 at 10.0.0.1: the last datagram did not arrive: no "
+						      "datagram for 0.02 s (--idle-timeout)\n"
+						    : "";
+
+			(void)state;
+			bench->options.duration = 60 * CLOCK_NS_PER_S;
+			receive_all(bench, 0, 17, 1, 0, 7, marked ? DATAGRAM_OPEN : 0);
+			if (interrupted)
+				mckey_command.interrupt(&bench->run, INTERRUPTION_SIGNAL);
+			assert_string_equal(bench_end(bench, *text ? OUTCOME_FAILED : OUTCOME_OK), text);
+			bench_destroy(bench);
+		}
+}
+
 /* The end of the sender's --duration ends the receiver before its own. */
 static void last_datagram_of_duration_ends_the_run(void **state)
 {
@@ -545,6 +567,7 @@ int main(void)
 		cmocka_unit_test(smaller_count_of_sender_is_logged_at_once),
 		cmocka_unit_test(larger_count_of_sender_is_logged),
 		cmocka_unit_test(with_duration_any_number_is_complete),
+		cmocka_unit_test(sender_that_stops_within_duration_fails),
 		cmocka_unit_test(last_datagram_of_duration_ends_the_run),
 		cmocka_unit_test(figures_are_those_of_the_windows),
 		cmocka_unit_test(rate_needs_time_and_datagrams),

@@ -693,10 +693,16 @@ static void client_waits_for_the_server(void **state)
 	start(fake);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(fake->endpoint_count, i + 1);
+		fake_clock_pass(CLOCK_NS_PER_S);
+		resolved(fake, &fake->endpoints[i]->base);
+		assert_reports(fake, "\"connect\":{\"resolve_address_ns\":1000000000,");
 		absent(&fake->endpoints[i]->base);
 		loop_run(fake->environment.loop);
 	}
+	fake_clock_pass(CLOCK_NS_PER_MS);
 	endpoint = connect_endpoint(fake, &fake->endpoints[3]->base, NULL);
+	/* Of the run, and of its target. */
+	assert_int_equal(reported_times(fake, "\"connect\":{\"resolve_address_ns\":1000000,"), 2);
 	pings(endpoint, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
@@ -1423,7 +1429,7 @@ static void pending_request_is_not_counted(void **state)
 	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":0,\"connected\":1}");
 	/* The pending request occupies a place for now: the server is busy, but its limit is not reached. */
 	rejected = request_session(fake, 0);
-	assert_string_equal(of(rejected)->rejection, PING_BUSY);
+	assert_string_equal(of(rejected)->rejection, HELLO_BUSY);
 	endpoint_fail(pending, OUTCOME_NO_CONNECTION);
 	assert_false(of(request_session(fake, 0))->rejected);
 	ping(first, 32, 0);
@@ -1447,7 +1453,7 @@ static void persistent_server_rejects_clients_above_max_connected(void **state)
 	first = connected_session(fake, 0);
 	rejected = request_session(fake, 0);
 	assert_true(of(rejected)->rejected);
-	assert_string_equal((const char *)of(rejected)->rejection, PING_BUSY);
+	assert_string_equal((const char *)of(rejected)->rejection, HELLO_BUSY);
 	disconnect(first);
 	second = connected_session(fake, 0);
 	ping(second, 32, 0);

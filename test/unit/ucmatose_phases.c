@@ -1342,6 +1342,28 @@ static void client_waits_for_its_server(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
+static void client_waits_for_a_busy_server(void **state)
+{
+	static const char *const reasons[] = { HELLO_BUSY, HELLO_FULL };
+	struct fake *fake = *state;
+
+	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
+	start_client(fake, 1);
+	for (size_t i = 0; i < LENGTH(reasons); i++) {
+		resolved(fake, endpoint_of(fake, i));
+		endpoint_rejected(endpoint_of(fake, i), (const uint8_t *)reasons[i], strlen(reasons[i]));
+		loop_run(fake->environment.loop);
+		assert_int_equal(fake->endpoint_count, i + 2);
+	}
+	reply(connect_endpoint(
+		      fake, endpoint_of(fake, 2),
+		      &(struct hello){
+			      .tool = HELLO_UCMATOSE, .capacity = 100, .connections = 1, .count = 1, .window = 1 }),
+	      0);
+	finish(fake);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
 static void client_waits_as_long_as_it_was_told(void **state)
 {
 	struct fake *fake = *state;
@@ -1878,6 +1900,7 @@ int main(void)
 		TEST(no_hint_at_the_server_once_connected),
 		TEST(errors_of_an_established_connection_are_reported_at_once),
 		TEST(client_waits_for_its_server),
+		TEST(client_waits_for_a_busy_server),
 		TEST(client_waits_as_long_as_it_was_told),
 		TEST(client_waits_for_its_first_connection_only),
 		TEST(client_tries_the_next_address),

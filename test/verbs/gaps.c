@@ -418,6 +418,14 @@ static void why_the_peer_is_silent(void **state)
 	}
 }
 
+/* As far as the request of the client. */
+static void request_connection(void)
+{
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+}
+
 static const struct {
 	enum provider_fabric fabric;
 	enum rdma_cm_event_type type;
@@ -451,9 +459,7 @@ static void why_it_did_not_connect(void **state)
 
 		begin(failures[row].fabric);
 		bench.answer_requests = false;
-		assert_true(bench_listen(&bench, &options));
-		assert_true(bench_resolve(&bench, &options));
-		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+		request_connection();
 		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
@@ -479,9 +485,7 @@ static void a_peer_says_no(void **state)
 
 		begin((enum provider_fabric)fabric);
 		bench.accept = false;
-		assert_true(bench_listen(&bench, &options));
-		assert_true(bench_resolve(&bench, &options));
-		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+		request_connection();
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_non_null(strstr(capture_end(&capture), "refused by the peer: \"not today\""));
@@ -498,9 +502,7 @@ static void qp_of_client_is_not_moved(void **state)
 
 	(void)state;
 	begin(PROVIDER_ROCE);
-	assert_true(bench_listen(&bench, &options));
-	assert_true(bench_resolve(&bench, &options));
-	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	request_connection();
 	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
 	capture_begin(&capture);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
@@ -626,9 +628,7 @@ static void a_request_without_memory(void **state)
 
 	(void)state;
 	begin(PROVIDER_ROCE);
-	assert_true(bench_listen(&bench, &options));
-	assert_true(bench_resolve(&bench, &options));
-	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	request_connection();
 	provider_fail("calloc", ENOMEM, 0);
 	capture_begin(&capture);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));

@@ -83,7 +83,7 @@ static enum outcome check_pidfile(const struct daemon *daemon)
 /* Exits when the child is ready or has ended, with the child's exit code. */
 static void __attribute__((noreturn)) wait_for_child(const struct daemon *daemon, pid_t child, int end)
 {
-	int status = 0;
+	int status;
 	char byte;
 	ssize_t length;
 

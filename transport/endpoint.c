@@ -237,7 +237,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
 		       const char *words)
 {
-	/* The peer's message may come before the event that says it is connected, on iWARP on both sides. */
+	/* The peer's first message may come before the event of the connection; on iWARP at either end. */
 	if (completion->status == COMPLETION_OK)
 		endpoint_established(endpoint, NULL, 0);
 	if (endpoint->kind == ENDPOINT_CONNECTION && endpoint->state != ENDPOINT_ESTABLISHED)

@@ -15,7 +15,7 @@ enum {
  */
 static bool is_cut_short(const struct mckey_run *run, const struct window *window)
 {
-	return run->ended && run->count == DATAGRAM_OPEN && !run->duration_over &&
+	return EXTRA(run->options->duration) && run->ended && !run->duration_over &&
 	       !window_complete(window, DATAGRAM_OPEN) && (!window->unmarked || run->interrupted);
 }
 

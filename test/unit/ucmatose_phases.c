@@ -1315,52 +1315,35 @@ static void errors_of_an_established_connection_are_reported_at_once(void **stat
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: 10.0.0.1:7471: it failed\n");
 }
 
+/* It is absent, or busy. */
 static void client_waits_for_its_server(void **state)
 {
+	static const char *const reasons[] = { NULL, HELLO_BUSY, NULL, HELLO_FULL, NULL };
 	struct fake *fake = *state;
 
 	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
 	start_client(fake, 1);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < LENGTH(reasons); i++) {
 		assert_int_equal(fake->endpoint_count, i + 1);
 		resolved(fake, endpoint_of(fake, i));
 		assert_int_equal(of(endpoint_of(fake, i))->receive_count, 1);
-		absent(endpoint_of(fake, i));
+		if (reasons[i])
+			endpoint_rejected(endpoint_of(fake, i), (const uint8_t *)reasons[i], strlen(reasons[i]));
+		else
+			absent(endpoint_of(fake, i));
 		assert_int_equal(endpoint_of(fake, i)->state, ENDPOINT_DESTROYED);
 		loop_run(fake->environment.loop);
 	}
 	/* The memory of the first try is that of all. */
 	assert_int_equal(fake->regions_created, 1);
 	reply(connect_endpoint(
-		      fake, endpoint_of(fake, 3),
+		      fake, endpoint_of(fake, 5),
 		      &(struct hello){
 			      .tool = HELLO_UCMATOSE, .capacity = 100, .connections = 1, .count = 1, .window = 1 }),
 	      0);
 	finish(fake);
 	/* What was tried in vain is in no figure. */
 	assert_reports(fake, "\"resolve_address\":{\"count\":1,");
-	assert_over(fake, OUTCOME_OK, "");
-}
-
-static void client_waits_for_a_busy_server(void **state)
-{
-	static const char *const reasons[] = { HELLO_BUSY, HELLO_FULL };
-	struct fake *fake = *state;
-
-	fake->options.wait_server = 10 * CLOCK_NS_PER_S;
-	start_client(fake, 1);
-	for (size_t i = 0; i < LENGTH(reasons); i++) {
-		resolved(fake, endpoint_of(fake, i));
-		endpoint_rejected(endpoint_of(fake, i), (const uint8_t *)reasons[i], strlen(reasons[i]));
-		loop_run(fake->environment.loop);
-		assert_int_equal(fake->endpoint_count, i + 2);
-	}
-	reply(connect_endpoint(
-		      fake, endpoint_of(fake, 2),
-		      &(struct hello){
-			      .tool = HELLO_UCMATOSE, .capacity = 100, .connections = 1, .count = 1, .window = 1 }),
-	      0);
-	finish(fake);
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -1900,7 +1883,6 @@ int main(void)
 		TEST(no_hint_at_the_server_once_connected),
 		TEST(errors_of_an_established_connection_are_reported_at_once),
 		TEST(client_waits_for_its_server),
-		TEST(client_waits_for_a_busy_server),
 		TEST(client_waits_as_long_as_it_was_told),
 		TEST(client_waits_for_its_first_connection_only),
 		TEST(client_tries_the_next_address),

@@ -197,12 +197,17 @@ void verbs_completion_poller_start(struct verbs_domain *domain)
 	loop_poller_start(domain->base.transport->loop, &domain->completion_poller, poll_all, arm_all, domain);
 }
 
+void verbs_completion_queue_drain(struct verbs_completion_queue *completions)
+{
+	while (poll_batches(completions) >= BUDGET)
+		;
+}
+
 void verbs_completion_drain(struct verbs_domain *domain)
 {
 	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
 	     completions = completions->next)
-		while (poll_batches(completions) >= BUDGET)
-			;
+		verbs_completion_queue_drain(completions);
 }
 
 static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)

@@ -103,10 +103,10 @@ enum outcome verbs_report_resources(const struct log *log, const char *object, c
 
 enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error)
 {
-	const struct rdma_cm_id *id = ((const struct verbs_endpoint *)endpoint)->id;
+	struct rdma_cm_id *id = ((const struct verbs_endpoint *)endpoint)->id;
 	const char *object = endpoint->name;
 	/* The kernel has found a device: librdmacm knows the local address before it opens the device. */
-	bool cannot_open = error == ENODEV && id->route.addr.src_addr.sa_family && !id->verbs;
+	bool cannot_open = error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs;
 	struct ibv_device **devices = cannot_open ? ibv_get_device_list(NULL) : NULL;
 	enum outcome outcome = OUTCOME_OK;
 

@@ -242,6 +242,6 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 	destroy_qp(endpoint);
 	endpoint->base.qpn = 0;
 	/* The device may have left completions of the QP. */
-	verbs_completion_drain(verbs_domain_of(endpoint));
+	verbs_completion_queue_drain(endpoint->completions);
 	verbs_completion_release(endpoint);
 }

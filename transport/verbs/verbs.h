@@ -183,7 +183,9 @@ void verbs_domain_failed(struct verbs_domain *domain, int error, const char *wha
 enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t entries);
 /* Gives the entries back. No completion of the QP is left in the CQ. */
 void verbs_completion_release(struct verbs_endpoint *endpoint);
-/* Polls every CQ of the domain until it is empty. */
+/* Polls it until it is empty. */
+void verbs_completion_queue_drain(struct verbs_completion_queue *completions);
+/* Drains every CQ of the domain. */
 void verbs_completion_drain(struct verbs_domain *domain);
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 void verbs_completion_readable(void *domain);

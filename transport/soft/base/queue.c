@@ -190,12 +190,13 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 
 static bool event_is_next(struct soft_queue *queue)
 {
-	const struct soft_completion *completion = &queue->completions[queue->ring.head];
+	const struct soft_completion *completion;
 	const struct soft_event *event;
 
 	if (!queue->events.count || !queue->ring.count)
 		return queue->events.count;
 	event = queue->events.first->object;
+	completion = &queue->completions[queue->ring.head];
 	/* The peer sends nothing before the RTU, and librdmacm reports the connection as it sends that. */
 	if (queue->scramble && !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
 		return scramble_random(queue, 2);

@@ -25,7 +25,7 @@ STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
 LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey; their pages are rdmatest-rping...
 V ?=#                   1: show the commands
-WERROR ?=#              1: a compiler warning is an error, as in .ci/run
+WERROR ?=#              1: a compiler warning is an error, as in .ci/run and, unless this is 0, with SANITIZE
 
 override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
@@ -62,7 +62,7 @@ PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
 # The rows of tables leave out what is zero, and macros what is empty, which only clang minds.
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros \
-	    -Wno-gnu-zero-variadic-macro-arguments -Wno-missing-field-initializers $(if $(filter 1,$(WERROR)),-Werror)
+	    -Wno-gnu-zero-variadic-macro-arguments -Wno-missing-field-initializers $(if $(filter 1,$(or $(WERROR),$(SANITIZE))),-Werror)
 ifneq ($(SANITIZE),)
 # Tests alone run it: what compiles in two thirds of the time serves them best.
 ifeq ($(origin CFLAGS),file)

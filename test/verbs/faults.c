@@ -203,25 +203,25 @@ static void file_of_device_is_missing(void **state)
 	static const struct {
 		const char *call, *cause;
 		enum outcome outcome;
-	} rows[] = {
+	} cases[] = {
 		{ "ucma_get_device", "roce0: opening the device: No such file or directory", OUTCOME_NO_DEVICE },
 		{ "rdma_resolve_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
 		{ "rdma_bind_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
 	};
 
 	(void)state;
-	for (size_t row = 0; row < LENGTH(rows); row++) {
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pair pair = { .grace_ms = 20 };
 
 		provider_begin(PROVIDER_ROCE, 0);
 		assert_int_equal(remove(in_root("/dev/infiniband/uverbs0")), 0);
-		provider_fail(rows[row].call, ENODEV, 0);
-		if (!strcmp(rows[row].call, "rdma_bind_addr"))
+		provider_fail(cases[i].call, ENODEV, 0);
+		if (!strcmp(cases[i].call, "rdma_bind_addr"))
 			pair_run(&pair, rping.server, NULL, "500ms");
 		else
 			pair_run(&pair, NULL, rping.client, "500ms");
-		assert_int_equal(pair.client_outcome | pair.server_outcome, rows[row].outcome);
-		assert_non_null(strstr(pair.capture.text, rows[row].cause));
+		assert_int_equal(pair.client_outcome | pair.server_outcome, cases[i].outcome);
+		assert_non_null(strstr(pair.capture.text, cases[i].cause));
 		pair_free(&pair);
 		provider_end();
 	}

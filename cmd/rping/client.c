@@ -186,7 +186,7 @@ static void target_changed(void *context, struct target *target)
 		environment_setup_done(client->environment, NULL, NULL);
 }
 
-static void retry_target(void *context, struct target *target)
+static void enqueue_target(void *context, struct target *target)
 {
 	struct rping_client *client = context;
 
@@ -264,7 +264,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		.environment = environment,
 		.options = options,
 		.changed = target_changed,
-		.retry = retry_target,
+		.enqueue = enqueue_target,
 		.context = client,
 	};
 	outcome = make_targets(client);

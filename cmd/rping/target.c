@@ -11,7 +11,7 @@
 static const struct state_row target_states[] = {
 	[TARGET_WAITING] = { "waiting to connect",
 			     STATE_BIT(TARGET_RESOLVING) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
-	[TARGET_RESOLVING] = { "looking up", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_RESOLVING] = { "looking up", STATE_BIT(TARGET_WAITING) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
 						      STATE_BIT(TARGET_CONNECTED) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTED] = { "connected", STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
@@ -359,10 +359,13 @@ static void target_dial_resolved(void *context, enum outcome outcome)
 {
 	struct target *target = context;
 
-	if (outcome)
+	if (outcome) {
 		target_finish(target, outcome);
-	else
-		dial_begin(&target->dial);
+		return;
+	}
+	/* Behind those not looked up yet: a connection registers memory, which look-ups must precede (resolver.h). */
+	target_enter(target, TARGET_WAITING);
+	target->all->enqueue(target->all->context, target);
 }
 
 static enum outcome target_dial_connect(void *context)
@@ -396,7 +399,7 @@ static void target_dial_resumed(void *context)
 {
 	struct target *target = context;
 
-	target->all->retry(target->all->context, target);
+	target->all->enqueue(target->all->context, target);
 }
 
 static void target_dial_failed(void *context, enum outcome outcome)

@@ -50,8 +50,8 @@ struct targets {
 	 * with its outcome.
 	 */
 	void (*changed)(void *context, struct target *target);
-	/* A target has waited: call target_start(). */
-	void (*retry)(void *context, struct target *target);
+	/* A target can connect: call target_start() after those that wait already. */
+	void (*enqueue)(void *context, struct target *target);
 	void *context;
 };
 

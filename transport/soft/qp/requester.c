@@ -171,7 +171,7 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 		return false;
 	/*
 	 * The first READ takes its whole slice, also if the window, which busy queue pairs share, is smaller. Slices as
-	 * long as the share lose fewer packets in the receive buffer, but the additional round trips cost more time.
+	 * long as the share lose fewer packets in the receive buffer, but usually cost more in round trips.
 	 */
 	if (!lacks_ack_request(requester) && outstanding(requester) + packets > window &&
 	    outstanding(requester) + packets > READ_WINDOW_MIN)

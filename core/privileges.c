@@ -9,7 +9,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Returns false if the link in /proc names another namespace. */
+static bool is_namespace(const char *path, const char *name)
+{
+	char target[32] = "";
+
+	return readlink(path, target, sizeof(target) - 1) < 0 || !strcmp(target, name);
+}
+
+/* The inode numbers of the first namespaces are the same in every kernel: include/linux/proc_ns.h. */
+bool privileges_user_namespace_is_initial(void)
+{
+	return is_namespace("/proc/self/ns/user", "user:[4026531837]");
+}
+
+bool privileges_in_container(void)
+{
+	return !privileges_user_namespace_is_initial() || !is_namespace("/proc/self/ns/pid", "pid:[4026531836]");
+}
+
 /* The C library has no functions for capget(2) and capset(2). */
+bool privileges_have(unsigned capability)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	return !syscall(SYS_capget, &header, data) &&
+	       data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+}
+
 void privileges_drop(const struct log *log, unsigned kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dropping the privileges of root: capabilities(7). */
+/* The privileges of this process, capabilities(7) and namespaces(7), and dropping those of root. */
 #ifndef CORE_PRIVILEGES_H
 #define CORE_PRIVILEGES_H
+
+#include <stdbool.h>
 
 #include "core/log.h"
 
@@ -15,5 +17,13 @@ enum {
  * no_new_privs, so that execve(2) cannot add any. Does nothing in a process without capabilities.
  */
 void privileges_drop(const struct log *log, unsigned kept);
+
+/* Whether this is the user namespace that the kernel starts with, or /proc does not say. */
+bool privileges_user_namespace_is_initial(void);
+/* Whether the process runs in a container: the user or PID namespace is not the one that the kernel starts with. */
+bool privileges_in_container(void);
+/* Whether a capability, as CAP_IPC_LOCK, is effective. In another user namespace the kernel's RDMA does not honour it.
+ */
+bool privileges_have(unsigned capability);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,11 +11,11 @@
 #include <unistd.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/privileges.h"
 #include "core/units.h"
 
 enum {
-	LIST_SIZE = 512,      /* has space for every module */
-	CAP_LOCK_MEMORY = 14, /* CAP_IPC_LOCK in <linux/capability.h> */
+	LIST_SIZE = 512 /* has space for every module */
 };
 
 /* The modules of every transport. The path also exists if the module is built into the kernel. */
@@ -238,15 +239,6 @@ void kernel_check_files(struct doctor *doctor)
 		check_device_file(doctor, "rdma_cm", "connections");
 }
 
-static bool has_lock_capability(const char *root)
-{
-	static const char name[] = "CapEff:";
-	char line[SYSFS_PATH_SIZE];
-	const char *found = sysfs_find(sysfs_path(line, "%s/proc/self/status", root), name);
-
-	return found && strtoull(found + sizeof(name) - 1, NULL, 16) >> CAP_LOCK_MEMORY & 1;
-}
-
 void kernel_check_memory(struct doctor *doctor)
 {
 	struct rlimit limit;
@@ -255,7 +247,7 @@ void kernel_check_memory(struct doctor *doctor)
 		return;
 	if (limit.rlim_cur == RLIM_INFINITY)
 		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
-	else if (has_lock_capability(doctor->root))
+	else if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
 		finding_add(doctor, FINDING_OK, "memlock",
 			    "any amount of memory may be locked with CAP_IPC_LOCK (%" PRIu64 " KiB without it)",
 			    (uint64_t)limit.rlim_cur / 1024);

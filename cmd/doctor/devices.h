@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "cmd/doctor/driver.h"
-#include "cmd/doctor/sysfs.h"
 #include "core/address.h"
+#include "core/sysfs.h"
 
 enum {
 	DEVICES_MAX = 64,

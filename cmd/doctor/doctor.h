@@ -4,7 +4,6 @@
  *
  *   doctor.c     options, the sequence of checks, the verdict
  *   findings.c   findings as text and for the report
- *   sysfs.c      bounded reads of /sys and /proc
  *   driver.c     PCI driver, module and libibverbs provider of a device
  *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
  *   devices.c    RDMA devices, ports and GIDs

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/doctor/sysfs.h"
+#include "core/sysfs.h"
 
 /* The names are arrays: a pointer with its relocation would need more space than the name. */
 struct driver {

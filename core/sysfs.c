@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/doctor/sysfs.h"
+#include "core/sysfs.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

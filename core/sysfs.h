@@ -3,8 +3,8 @@
  * Reads files of /sys and /proc. Their paths begin with a root directory, which is "" except in tests. Their contents
  * are not trusted: every text is bounded, and control characters are replaced.
  */
-#ifndef CMD_DOCTOR_SYSFS_H
-#define CMD_DOCTOR_SYSFS_H
+#ifndef CORE_SYSFS_H
+#define CORE_SYSFS_H
 
 #include <dirent.h>
 #include <stdbool.h>

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Device files that cannot be used, and their remedies: each row of the table, and cases without one. */
+/* link: -Wl,@test/unit/core_device_file.wrap */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "test/unit/unit.h"
+
+#include "core/device_file.h"
+
+#define FILE_PATH "/dev/infiniband/uverbs0"
+
+struct host {
+	int error; /* of open(2) */
+	mode_t mode;
+	unsigned minor;
+	bool numbered; /* /sys has 231:192 */
+	bool in_container, in_user_namespace;
+	bool is_foreign; /* the owner is outside the user namespace */
+	uid_t user;
+	unsigned long mount_flags;
+};
+
+static const struct host *host;
+static char number_path[] = "/tmp/number.XXXXXX";
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (strcmp(path, FILE_PATH) != 0)
+		return __real_open(path, flags);
+	assert_int_equal(flags & O_ACCMODE, O_RDWR);
+	errno = host->error;
+	return host->error ? -1 : __real_open("/dev/null", flags);
+}
+
+int __wrap_stat(const char *path, struct stat *status);
+int __wrap_stat(const char *path, struct stat *status)
+{
+	assert_string_equal(path, FILE_PATH);
+	errno = host->error;
+	*status = (struct stat){ .st_mode = host->mode,
+				 .st_rdev = makedev(231, host->minor),
+				 .st_uid = host->is_foreign ? 65534 : 0 };
+	return host->mode ? 0 : -1;
+}
+
+int __wrap_statvfs(const char *path, struct statvfs *system);
+int __wrap_statvfs(const char *path, struct statvfs *system)
+{
+	assert_string_equal(path, FILE_PATH);
+	*system = (struct statvfs){ .f_flag = host->mount_flags };
+	return 0;
+}
+
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void)
+{
+	return host->user;
+}
+
+bool __wrap_privileges_in_container(void);
+bool __wrap_privileges_in_container(void)
+{
+	return host->in_container;
+}
+
+bool __wrap_privileges_user_namespace_is_initial(void);
+bool __wrap_privileges_user_namespace_is_initial(void)
+{
+	return !host->in_user_namespace;
+}
+
+#define DEVICE	(S_IFCHR | 0666)
+#define PRIVATE (S_IFCHR | 0600)
+#define ERROR	"test: rxe0: opening the device: "
+
+static const struct {
+	struct host host;
+	int result;
+	const char *error, *hint;
+} cases[] = {
+	{ { 0, DEVICE, 192, true }, 0, "", NULL },
+	{ { 0, DEVICE, 192 }, 0, "", NULL },
+
+	{ { ENOENT, .in_container = true },
+	  ENOENT,
+	  "No such file or directory (2)",
+	  "start the container with " FILE_PATH },
+	{ { ENOENT, .numbered = true },
+	  ENOENT,
+	  "No such file or directory (2)",
+	  "as root: mkdir -p /dev/infiniband; mknod -m 666 " FILE_PATH " c 231 192" },
+	{ { ENOENT }, ENOENT, "No such file or directory (2)", NULL },
+
+	{ { ENXIO, DEVICE, 200, true, .in_container = true },
+	  ENXIO,
+	  "No such device or address; its number 231:200 is stale, the device has 231:192 (6)",
+	  "start the container again with " FILE_PATH },
+	{ { 0, DEVICE, 193, true },
+	  ENODEV,
+	  "its number 231:193 is stale, the device has 231:192",
+	  "as root: rm " FILE_PATH "; mknod -m 666 " FILE_PATH " c 231 192" },
+	{ { ENODEV, DEVICE, 200 }, ENODEV, "No such device; its number 231:200 is stale (19)", NULL },
+	{ { ENXIO, DEVICE, 192, true }, ENXIO, "No such device or address (6)", NULL },
+	{ { 0, S_IFREG | 0666, .numbered = true },
+	  ENODEV,
+	  "it is no device file",
+	  "as root: rm " FILE_PATH "; mknod -m 666 " FILE_PATH " c 231 192" },
+	{ { EISDIR, S_IFDIR | 0755 }, EISDIR, "Is a directory; it is no device file (21)", NULL },
+
+	{ { EPERM, DEVICE, 192, true, .in_container = true },
+	  EPERM,
+	  "Operation not permitted (1)",
+	  "start the container with " FILE_PATH },
+	{ { EPERM, DEVICE, 192, true },
+	  EPERM,
+	  "Operation not permitted (1)",
+	  "allow it in the unit of the service: DeviceAllow=" FILE_PATH " rw" },
+
+	{ { EACCES, PRIVATE, 192, true, .user = 1000 },
+	  EACCES,
+	  "Permission denied (13)",
+	  "run as root, or give this user the right: chmod a+rw " FILE_PATH },
+	/* Who runs as root of a user namespace is told nothing that only root of the host can do. */
+	{ { EACCES, PRIVATE, 192, true, .in_container = true, .in_user_namespace = true, .is_foreign = true },
+	  EACCES,
+	  "Permission denied (13)",
+	  "on the host: chmod a+rw " FILE_PATH },
+	{ { EACCES, PRIVATE, 192, true }, EACCES, "Permission denied (13)", NULL },
+	{ { EACCES, DEVICE, 192, true, .in_container = true, .mount_flags = ST_NODEV },
+	  EACCES,
+	  "Permission denied (13)",
+	  "start the container with " FILE_PATH },
+	{ { EACCES, DEVICE, 192, true, .mount_flags = ST_NODEV }, EACCES, "Permission denied (13)", NULL },
+	{ { EACCES, DEVICE, 192, true, .user = 1000 }, EACCES, "Permission denied (13)", NULL },
+	/* The directory may not be searched: nothing is known of the file. */
+	{ { EACCES, .user = 1000 }, EACCES, "Permission denied (13)", NULL },
+
+	{ { EMFILE, DEVICE, 192, true }, EMFILE, "Too many open files (24)", NULL },
+};
+
+static void test_files(void **state)
+{
+	static const struct log log = { .name = "test" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		bool fails = cases[i].result;
+		struct capture capture;
+		char expected[512];
+		int result;
+
+		host = &cases[i].host;
+		snprintf(expected, sizeof(expected), "%s%s%s%s%s%s", fails ? ERROR : "", cases[i].error,
+			 fails ? "\n" : "", cases[i].hint ? "test: hint: " : "", cases[i].hint ? cases[i].hint : "",
+			 cases[i].hint ? "\n" : "");
+		capture_begin(&capture);
+		result = device_file_check(&log, "rxe0", "opening the device", FILE_PATH,
+					   host->numbered ? number_path : "/nonexistent");
+		assert_string_equal(capture_end(&capture), expected);
+		assert_int_equal(result, cases[i].result);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files) };
+	int fd = mkstemp(number_path), failed;
+
+	if (fd < 0 || write(fd, "231:192\n", 8) != 8)
+		return 1;
+	close(fd);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(number_path);
+	return failed;
+}

@@ -10,12 +10,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "core/log.h"
 #include "core/privileges.h"
 #include "core/sysfs.h"
 
 enum {
-	NOTE_SIZE = 192,
-	REMEDY_SIZE = 384,
 	UNMAPPED_OWNER = 65534, /* what stat(2) says of an owner outside the user namespace */
 };
 
@@ -36,13 +35,13 @@ static const struct {
 	uint16_t needs, lacks; /* enum fact */
 	const char *text;
 } remedies[] = {
-	{ MISSING | CONTAINER, 0, "start the container with @" },
+	{ MISSING | CONTAINER, 0, "start the container with the device @" },
 	{ MISSING | NUMBER, 0, "as root: mkdir -p /dev/infiniband; mknod -m 666 @ c #" },
-	{ STALE | CONTAINER, 0, "start the container again with @" },
+	{ STALE | CONTAINER, 0, "start the container again with the device @" },
 	{ STALE | NUMBER, 0, "as root: rm @; mknod -m 666 @ c #" },
-	{ REFUSED | CONTAINER, 0, "start the container with @" },
+	{ REFUSED | CONTAINER, 0, "start the container with the device @" },
 	{ REFUSED, 0, "allow it in the unit of the service: DeviceAllow=@ rw" },
-	{ NODEV | CONTAINER, 0, "start the container with @" },
+	{ NODEV | CONTAINER, 0, "start the container with the device @" },
 	{ FOREIGN, 0, "on the host: chmod a+rw @" },
 	{ FORBIDDEN, ROOT, "run as root, or give this user the right: chmod a+rw @" },
 };
@@ -55,18 +54,17 @@ static const char *remedy_for(unsigned facts)
 	return NULL;
 }
 
-static void report_remedy(const struct log *log, unsigned facts, const char *path, const char *number)
+static void write_remedy(unsigned facts, const char *path, const char *number, char text[DEVICE_FILE_TEXT_SIZE])
 {
-	char text[REMEDY_SIZE] = "";
+	size_t used = 0;
 
-	for (const char *remedy = remedy_for(facts); remedy && *remedy; remedy++) {
+	*text = 0;
+	for (const char *remedy = remedy_for(facts); remedy && *remedy; remedy++, used = strlen(text)) {
 		const char *value = *remedy == '@' ? path : *remedy == '#' ? number : NULL;
-		size_t used = strlen(text);
 
-		log_text(text + used, sizeof(text) - used, "%.*s", value ? REMEDY_SIZE : 1, value ? value : remedy);
+		log_text(text + used, DEVICE_FILE_TEXT_SIZE - used, "%.*s", value ? DEVICE_FILE_TEXT_SIZE : 1,
+			 value ? value : remedy);
 	}
-	if (*text)
-		log_hint(log, "%s", text);
 }
 
 /* Of a file that may not be opened. */
@@ -81,42 +79,48 @@ static unsigned forbidden_by(const char *path, const struct stat *status)
 	return !statvfs(path, &system) && system.f_flag & ST_NODEV ? NODEV : 0;
 }
 
-/* What open(2) does not say: it is no device, or the number is that of another one or of none. "" if neither. */
-static void describe(const struct stat *status, int error, const char *number, char note[NOTE_SIZE])
+/* Whether the file is no device, or its number that of another one or of none. Adds that to the cause. */
+static bool is_stale(const struct stat *status, int error, const char *number, char cause[DEVICE_FILE_TEXT_SIZE])
 {
+	bool is_device = S_ISCHR(status->st_mode), other;
 	char own[SYSFS_TEXT_SIZE];
-	bool other;
+	size_t used;
 
 	snprintf(own, sizeof(own), "%u:%u", major(status->st_rdev), minor(status->st_rdev));
 	other = *number && strcmp(own, number) != 0;
-	if (!S_ISCHR(status->st_mode))
-		strcpy(note, "it is no device file");
-	else if (other || (!*number && (error == ENXIO || error == ENODEV)))
-		snprintf(note, NOTE_SIZE, "its number %s is stale%s%s", own, other ? ", the device has " : "", number);
+	if (is_device && !other && (*number || (error != ENXIO && error != ENODEV)))
+		return false;
+	if (error)
+		strcat(cause, "; ");
+	used = strlen(cause);
+	if (is_device)
+		snprintf(cause + used, DEVICE_FILE_TEXT_SIZE - used, "its number %s is stale%s%s", own,
+			 other ? ", the device has " : "", number);
+	else
+		strcpy(cause + used, "it is no device file");
+	return true;
 }
 
-int device_file_check(const struct log *log, const char *object, const char *phase, const char *path,
-		      const char *number_path)
+int device_file_check(const char *path, const char *number_path, char cause[DEVICE_FILE_TEXT_SIZE],
+		      char remedy[DEVICE_FILE_TEXT_SIZE])
 {
 	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC), error = fd < 0 ? errno : 0;
 	unsigned facts = (privileges_in_container() ? CONTAINER : 0) | (geteuid() ? 0 : ROOT);
-	char number[SYSFS_TEXT_SIZE], note[NOTE_SIZE] = "";
+	char number[SYSFS_TEXT_SIZE];
 	struct stat status;
 
 	if (!error)
 		close(fd);
+	snprintf(cause, DEVICE_FILE_TEXT_SIZE / 2, "%s", error ? strerror(error) : "");
 	if (sysfs_line(number, "%s", number_path))
 		facts |= NUMBER;
-	if (!stat(path, &status)) {
-		describe(&status, error, number, note);
-		facts |= *note ? STALE : error == EPERM ? REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
-	} else if (error == ENOENT) {
-		facts |= MISSING;
-	}
-	if (!error && !*note)
-		return 0;
-	log_cause(log, object, phase, error, "%s%s%s", error ? strerror(error) : "", error && *note ? "; " : "", note);
+	if (stat(path, &status))
+		facts |= error == ENOENT ? MISSING : 0;
+	else if (is_stale(&status, error, number, cause))
+		facts |= STALE;
+	else
+		facts |= error == EPERM ? REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
 	number[strcspn(number, ":")] = ' ';
-	report_remedy(log, facts, path, number);
-	return error ? error : ENODEV;
+	write_remedy(facts, path, number, remedy);
+	return facts & STALE && !error ? ENODEV : error;
 }

@@ -205,17 +205,23 @@ static void signal_handler(int number)
 	errno = saved_errno;
 }
 
+bool signals_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN;
+}
+
 void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context)
 {
-	struct sigaction hangup;
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, context);
 	shared.first_signal = 0;
 	shared.running = true;
-	handle(SIGINT, signal_handler);
-	handle(SIGTERM, signal_handler);
-	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
-		handle(SIGHUP, signal_handler);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!signals_ignored(numbers[i]))
+			handle(numbers[i], signal_handler);
 }
 
 void signals_release(struct loop_signal *watcher)

@@ -13,7 +13,13 @@
 
 #include "core/loop.h"
 
-/* Calls back from the loop, once, for the first SIGINT, SIGTERM, or SIGHUP unless it is ignored (nohup(1)). */
+/*
+ * True if the caller has the signal ignored, which then stays so: SIGHUP by nohup(1), SIGINT and SIGQUIT by a shell
+ * that starts the command in the background of a script.
+ */
+bool signals_ignored(int number);
+
+/* Calls back from the loop, once, for the first SIGINT, SIGTERM or SIGHUP that is not ignored. */
 void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context);
 
 /* Ends the callbacks. Afterwards the second signal still ends the process. */

@@ -224,7 +224,8 @@ void reporting_start(struct reporting *reporting, void *state)
 	reporting->report.of_steps = reporting->live == LIVE_STEPS;
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
-	loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
+	if (!signals_ignored(SIGQUIT))
+		loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	reporting_write_prometheus(reporting);
 	start_interval(reporting);
 }

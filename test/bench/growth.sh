@@ -73,7 +73,7 @@ pinging() {
 	growth_short=$(growth_figure duration_ns)
 	growth_run rping -c --targets growth.targets -S 64 -C $(($2 + 2)) || return
 	growth_long=$(growth_figure duration_ns)
-	kill -INT "$growth_server"
+	kill "$growth_server"
 	wait "$growth_server" || return
 	awk "BEGIN { value = ($growth_long - $growth_short) / 1000 / $1 / $2; printf \"%.4g\\n\", (value > 0 ? value : 0.001) }"
 }

@@ -34,6 +34,7 @@ static int raised[2];
 
 /* Of the next command: seconds of an alarm(2) that is running when the program begins; 0: none. */
 static unsigned alarm_of_caller;
+static int ignored; /* a signal, by the caller */
 
 /* RLIMIT_NOFILE of the next command; 0: unchanged. */
 static rlim_t descriptors_max;
@@ -392,6 +393,8 @@ static struct child spawn(const struct command *row, const char *arguments)
 		for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 			argv[argc++] = word;
 		signal(SIGPIPE, SIG_IGN); /* as main() does */
+		if (ignored)
+			signal(ignored, SIG_IGN);
 		alarm(alarm_of_caller);
 		dup2(out[1], STDOUT_FILENO);
 		dup2(err[1], STDERR_FILENO);
@@ -403,6 +406,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 		_exit((int)output_finish(&log, command_run(&command, "tool", argc, argv)));
 	}
 	alarm_of_caller = 0;
+	ignored = 0;
 	descriptors_max = 0;
 	close(out[1]);
 	close(err[1]);
@@ -582,6 +586,21 @@ static void signal_starts_orderly_shutdown(void **state)
 		assert_string_equal(result.out, "open\nstart\nsignal\ntool: done\nstop\nclose\n");
 		assert_string_equal(result.err, "");
 		assert_int_equal(result.status, OUTCOME_OK);
+	}
+}
+
+/* A shell starts background processes of a script so, and nohup(1) any. */
+static void ignored_signals_stay_ignored(void **state)
+{
+	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(numbers); i++) {
+		raised[0] = ignored = numbers[i];
+		expect(&raises, "--deadline 20ms", OUTCOME_FAILED,
+		       "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
+		       "tool: deadline of 0.02 s exceeded\n");
 	}
 }
 
@@ -1060,6 +1079,7 @@ int main(void)
 		cmocka_unit_test(status_follows_the_verdict),
 		cmocka_unit_test(run_that_ends_at_its_deadline_passes),
 		cmocka_unit_test(signal_starts_orderly_shutdown),
+		cmocka_unit_test(ignored_signals_stay_ignored),
 		cmocka_unit_test_teardown(two_signals_of_timeout_are_one_request, restore_timers),
 		cmocka_unit_test_teardown(watchdog_tolerates_two_expiries, restore_timers),
 		cmocka_unit_test_setup_teardown(second_signal_during_shutdown, speed_up_timers, restore_timers),

@@ -97,7 +97,9 @@ static enum outcome connect_next(struct dial *dial)
 {
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
 
-	while (outcome && dial->address_next < dial->address_count) {
+	/* At the deadline the error of the last attempt is what ended the run. */
+	while (outcome && dial->address_next < dial->address_count &&
+	       !(dial->held_count && loop_deadline_passed(dial->options.loop))) {
 		dial->address = dial->addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until)) {
@@ -122,11 +124,11 @@ static bool pause_before_next_round(struct dial *dial)
 {
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !dial->absent || left <= 0)
+	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(dial->options.loop))
 		return false;
 	dial->absent = false;
 	dial->stale = true;
-	loop_timer_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
+	loop_phase_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
 	return true;
 }
 
@@ -144,8 +146,6 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 void dial_begin(struct dial *dial)
 {
-	if (EXTRA(dial->options.wait_server) && !dial->until)
-		dial->until = clock_now() + dial->options.wait_server;
 	dial->attempting = true;
 	dial->address_next = 0;
 	attempt_ended(dial, connect_next(dial));
@@ -159,12 +159,19 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 	attempt_ended(dial, outcome);
 }
 
+static void hint_waited(const struct dial_options *options)
+{
+	log_hint(options->log, "no server within %g s (--wait-server)", units_seconds(options->wait_server));
+}
+
 void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
 	const struct error *error = dial_error(dial);
 	enum error_kind kind = error ? error->kind : ERROR_OTHER;
-	bool waited = EXTRA(dial->until) && dial->absent && dial->held_count && clock_now() >= dial->until;
+	bool ended = loop_deadline_passed(options->loop);
+	bool waited = EXTRA(dial->until) && dial->held_count && (ended || (dial->absent && clock_now() >= dial->until));
+	char text[LOOP_PHASE_TEXT_SIZE];
 
 	dial->attempting = false;
 	held_report(dial, false);
@@ -175,9 +182,10 @@ void dial_give_up(struct dial *dial)
 	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
 		log_hint(options->log, "to check the way there: rdmatest doctor %s --transport %s", options->host,
 			 transport_name(options->transport));
-	if (waited)
-		log_hint(dial->options.log, "no server within %g s (--wait-server)",
-			 units_seconds(dial->options.wait_server));
+	if (waited && ended)
+		log_hint(options->log, "--wait-server: %s", loop_phase_text(options->loop, 0, text));
+	else if (waited)
+		hint_waited(options);
 	dial_stop(dial);
 }
 
@@ -206,6 +214,8 @@ static void addresses_found(void *context, enum outcome outcome, const struct ad
 	struct dial *dial = context;
 	const struct dial_options *options = &dial->options;
 
+	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && !loop_deadline_passed(options->loop))
+		hint_waited(options);
 	if (!outcome)
 		outcome = path_filter(&options->common->family, dial->source, options->log, options->host, addresses,
 				      count, dial->addresses, &dial->address_count);
@@ -226,6 +236,9 @@ void dial_resolve(struct dial *dial, enum address_family source)
 	const struct dial_options *options = &dial->options;
 
 	dial->source = source;
+	if (EXTRA(options->wait_server))
+		dial->until = clock_now() + options->wait_server;
+	dial->resolver.wait = EXTRA(options->wait_server);
 	resolver_start(&dial->resolver, options->loop, options->log, options->host, options->format,
 		       options->common->timeout, addresses_found, dial);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
- * again, at intervals, until a server accepts or the time is over.
+ * again, at intervals, until a server accepts or the time is over. A name that is not known yet is waited for, too.
  *
  * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts, with dial->log as the
  * endpoint's log. The errors of an attempt are held until its result is known: they become hints if another address

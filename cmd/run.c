@@ -25,7 +25,6 @@ struct run {
 	struct environment environment;
 	struct loop_signal signal;
 	struct output_watch output;
-	struct loop_timer deadline;
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct daemon daemon;
 	struct reporting reporting;
@@ -109,13 +108,16 @@ static void output_failed(void *context)
 		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
 }
 
+/* The phases have ended. This ends what was in none, such as a server that waits for a client. */
 static void deadline_expired(void *context)
 {
 	struct run *run = context;
+	char text[LOOP_PHASE_TEXT_SIZE];
 
 	if (run->environment.ended)
 		return;
-	log_error(&run->environment.log, NULL, "deadline of %.9g s exceeded", units_seconds(run->common->deadline));
+	log_error(&run->environment.log, NULL, "%s", loop_phase_text(run->environment.loop, 0, text));
+	loop_deadline_stop(run->environment.loop);
 	environment_record_outcome(&run->environment, OUTCOME_FAILED);
 	/* A signal has started the shutdown before: it gets no more time. */
 	if (run->interruption)
@@ -131,7 +133,7 @@ static void run_loop(struct run *run, const void *options)
 	enum outcome outcome = OUTCOME_OK;
 
 	if (run->common->deadline) {
-		loop_timer_start(environment->loop, &run->deadline, run->common->deadline, deadline_expired, run);
+		loop_deadline_start(environment->loop, run->common->deadline, deadline_expired, run);
 		watchdog_start(run->common->deadline + watchdog_limit(run));
 	}
 	/* A daemon closes its standard output. */
@@ -158,7 +160,7 @@ static void run_loop(struct run *run, const void *options)
 		reporting_finish(&run->reporting);
 	if (run->state)
 		run->command->stop(run->state);
-	loop_timer_stop(&run->deadline);
+	loop_deadline_stop(environment->loop);
 	loop_timer_stop(&run->shutdown);
 	output_watch_stop(&run->output);
 	signals_release(&run->signal);

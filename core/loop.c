@@ -2,6 +2,7 @@
 #include "core/loop.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -17,6 +18,7 @@
 #pragma GCC diagnostic pop
 
 #include "core/clock.h"
+#include "core/units.h"
 
 /*
  * A non-blocking iteration of libev costs a system call, about twenty times an empty poll of a completion queue.
@@ -31,10 +33,11 @@ enum {
 
 /*
  * Descriptors are served before timers in an iteration: data that has arrived takes precedence over a timeout that
- * expired while the loop was busy.
+ * expired while the loop was busy. The deadline comes after the phases that end with it.
  */
 enum {
-	PRIORITY_IO = 1
+	PRIORITY_IO = 1,
+	PRIORITY_DEADLINE = -1,
 };
 
 struct loop {
@@ -46,6 +49,12 @@ struct loop {
 	bool deferred;			 /* a timer is due in the next iteration */
 	bool stopped;
 	bool watch_failed; /* libev has stopped watching a descriptor */
+
+	struct loop_timer deadline;
+	int64_t deadline_length; /* 0: none */
+	loop_callback *deadline_expired;
+	void *deadline_context;
+	bool deadline_reached;
 
 	ev_io wake_timer; /* the timerfd of loop_wake(), created on first use */
 	int64_t wake_at;  /* 0: not set */
@@ -243,8 +252,9 @@ static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
 	timer->callback(timer->context);
 }
 
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-		      void *context)
+/* libev counts from ev_now_update(): without it from the start of its iteration, long ago if a callback was slow. */
+static void start_timer(struct loop *loop, struct loop_timer *timer, double seconds, loop_callback *callback,
+			void *context)
 {
 	ev_timer *watcher = (ev_timer *)timer->storage;
 
@@ -252,18 +262,78 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 	timer->loop = loop;
 	timer->callback = callback;
 	timer->context = context;
-	ev_timer_init(watcher, timer_expired, (double)nanoseconds / (double)CLOCK_NS_PER_S, 0.);
+	ev_timer_init(watcher, timer_expired, seconds, 0.);
+	if (timer == &loop->deadline)
+		ev_set_priority(watcher, PRIORITY_DEADLINE);
 	watcher->data = timer;
-	/* libev counts from the start of its iteration, which is long ago if a callback was slow. */
-	ev_now_update(loop->ev);
 	ev_timer_start(loop->ev, watcher);
-	loop->deferred |= nanoseconds <= 0;
+	loop->deferred |= seconds <= 0;
+}
+
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
+		      void *context)
+{
+	ev_now_update(loop->ev);
+	start_timer(loop, timer, units_seconds(nanoseconds), callback, context);
 }
 
 void loop_timer_stop(struct loop_timer *timer)
 {
 	if (timer->loop)
 		ev_timer_stop(timer->loop->ev, (ev_timer *)timer->storage);
+}
+
+/* The callbacks of this iteration may have deferred the end of the run to the next one. */
+static void deadline_reached(void *context)
+{
+	struct loop *loop = context;
+
+	loop->deadline_reached = true;
+	loop_timer_start(loop, &loop->deadline, 0, loop->deadline_expired, loop->deadline_context);
+}
+
+void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context)
+{
+	loop->deadline_length = nanoseconds;
+	loop->deadline_reached = false;
+	loop->deadline_expired = expired;
+	loop->deadline_context = context;
+	loop_timer_start(loop, &loop->deadline, nanoseconds, deadline_reached, loop);
+}
+
+void loop_deadline_stop(struct loop *loop)
+{
+	loop->deadline_length = 0;
+	loop_timer_stop(&loop->deadline);
+}
+
+/* libev stops all timers that are due before it calls the first of them back. */
+bool loop_deadline_passed(const struct loop *loop)
+{
+	return loop->deadline_length &&
+	       (loop->deadline_reached || !ev_is_active((const ev_timer *)loop->deadline.storage));
+}
+
+/* In libev's own numbers: a phase that ends at the deadline is due in the same iteration as that. */
+void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
+		      void *context)
+{
+	double seconds = units_seconds(limit), left = seconds;
+
+	ev_now_update(loop->ev);
+	if (loop->deadline_length)
+		left = loop_deadline_passed(loop) ? 0
+						  : ev_timer_remaining(loop->ev, (ev_timer *)loop->deadline.storage);
+	start_timer(loop, timer, left < seconds ? left : seconds, callback, context);
+}
+
+const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE])
+{
+	bool passed = loop_deadline_passed(loop);
+
+	snprintf(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %.9g s exceeded" : "timed out after %.9g s",
+		 units_seconds(passed ? loop->deadline_length : limit));
+	return text;
 }
 
 /* libev checks its timers after this callback. */

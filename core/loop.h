@@ -79,6 +79,26 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 void loop_timer_stop(struct loop_timer *timer);
 
 /*
+ * The deadline of the run. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called
+ * in the next iteration, if that has not ended the run. Phases that begin after loop_deadline_stop() have only their
+ * own limits.
+ */
+void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context);
+void loop_deadline_stop(struct loop *loop);
+/* True from then until loop_deadline_stop(): no further attempts are wanted. */
+bool loop_deadline_passed(const struct loop *loop);
+
+enum {
+	LOOP_PHASE_TEXT_SIZE = 64
+};
+
+/* Starts the timer of a phase, which is due after limit nanoseconds, or at the deadline if that comes first. */
+void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
+		      void *context);
+/* For its callback. Returns why the phase has ended: "timed out after 10 s", or "deadline of 2 s exceeded". */
+const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE]);
+
+/*
  * Makes the loop also check its timers nanoseconds from now. libev sleeps whole milliseconds, so a timer alone is up to
  * 1 ms late. Of several pending wake-ups only the soonest is kept.
  */

@@ -21,6 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
+/* Between two look-ups of an unknown name. */
+#define RESOLVER_PAUSE (100 * CLOCK_NS_PER_MS)
+
 _Static_assert(sizeof(((struct resolver *)0)->result) <= 512,
 	       "POSIX guarantees atomic writes to a pipe up to 512 bytes");
 
@@ -79,9 +84,17 @@ static void drop_inherited(int pipe_end)
 	close_files((unsigned)pipe_end + 1, ~0U);
 }
 
+/* A name server that cannot be reached is no different: its answer is that of the next moment. */
+static bool is_unknown(int error)
+{
+	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
+}
+
 static void __attribute__((noreturn)) run_child(struct resolver *resolver, int pipe_end, pid_t parent)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	const struct timespec pause = clock_timespec(RESOLVER_PAUSE);
+	int64_t until = clock_now() + resolver->wait;
 	struct addrinfo *list;
 	ssize_t written;
 
@@ -89,7 +102,10 @@ static void __attribute__((noreturn)) run_child(struct resolver *resolver, int p
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	resolver->result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
+	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
+	do
+		resolver->result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
+	while (is_unknown(resolver->result.error) && clock_now() < until && !nanosleep(&pause, NULL));
 	/* EAI_* codes are negative and errno values positive. */
 	if (resolver->result.error == EAI_SYSTEM)
 		resolver->result.error = errno;
@@ -208,7 +224,10 @@ static void resolver_timeout(void *context)
 {
 	struct resolver *resolver = context;
 
-	log_cause(resolver->log, resolver->text, NULL, ETIMEDOUT, "look-up failed: no answer in time");
+	char text[LOOP_PHASE_TEXT_SIZE];
+
+	log_cause(resolver->log, resolver->text, "looking up", 0, "%s",
+		  loop_phase_text(resolver->loop, resolver->wait + resolver->timeout, text));
 	resolver_finish(resolver, OUTCOME_NO_CONNECTION);
 }
 
@@ -230,7 +249,7 @@ static pid_t fork_with_signals_blocked(void)
 	return child;
 }
 
-static enum outcome start_child(struct resolver *resolver, int64_t timeout)
+static enum outcome start_child(struct resolver *resolver)
 {
 	pid_t parent = getpid();
 	int ends[2];
@@ -250,8 +269,9 @@ static enum outcome start_child(struct resolver *resolver, int64_t timeout)
 	}
 	resolver->pipe = ends[0];
 	loop_io_start(resolver->loop, &resolver->readable, resolver->pipe, pipe_readable, resolver);
-	if (timeout)
-		loop_timer_start(resolver->loop, &resolver->timer, timeout, resolver_timeout, resolver);
+	if (resolver->timeout)
+		loop_phase_start(resolver->loop, &resolver->timer, resolver->wait + resolver->timeout, resolver_timeout,
+				 resolver);
 	return OUTCOME_OK;
 }
 
@@ -301,6 +321,7 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 	resolver->loop = loop;
 	resolver->log = log;
 	resolver->text = text;
+	resolver->timeout = timeout;
 	resolver->callback = callback;
 	resolver->context = context;
 	resolver->received = 0;
@@ -314,7 +335,7 @@ void resolver_start(struct resolver *resolver, struct loop *loop, const struct l
 		log_error(log, text, "is not an address, and this build cannot look up names");
 		resolver->immediate = OUTCOME_USAGE;
 	} else {
-		resolver->immediate = start_child(resolver, timeout);
+		resolver->immediate = start_child(resolver);
 		if (!resolver->immediate)
 			return;
 	}

@@ -28,6 +28,7 @@ typedef void resolver_callback(void *context, enum outcome outcome, const struct
 
 /* One name look-up. Zeroed before its first start. */
 struct resolver {
+	int64_t wait; /* set before the start: how long an unknown name is looked up again and again; 0: once */
 	struct loop *loop;
 	const struct log *log;
 	const char *text;
@@ -35,7 +36,8 @@ struct resolver {
 	void *context;
 	struct loop_io readable;
 	struct loop_timer timer; /* of the child; with time 0, delivers an immediate result */
-	enum outcome immediate;	 /* of a result that needs no child: a numeric address, or an error */
+	int64_t timeout;
+	enum outcome immediate; /* of a result that needs no child: a numeric address, or an error */
 	pid_t child;
 	int pipe;
 	size_t received; /* bytes of result */

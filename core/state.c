@@ -28,7 +28,7 @@ void state_enter(struct state *state, unsigned next, const char *object)
 	state_change(state->rows, state->current, next, state->log, "%s", object);
 	state->current = next;
 	if (state->rows[next].waits)
-		loop_timer_start(state->loop, &state->timer, state->timeout, state->expired, state->context);
+		loop_phase_start(state->loop, &state->timer, state->timeout, state->expired, state->context);
 	else
 		state_stop(state);
 }

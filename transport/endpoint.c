@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "core/state.h"
-#include "core/units.h"
 #include "transport/path.h"
 #include "transport/rejection.h"
 
@@ -80,7 +79,7 @@ enum error_kind endpoint_rejection_kind(int reason)
 static void state_timed_out(void *context)
 {
 	struct endpoint *endpoint = context;
-	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
 	if (endpoint_take_log_line(endpoint))
 		log_failure(endpoint->log,
@@ -88,7 +87,7 @@ static void state_timed_out(void *context)
 					       .phase = states[endpoint->state].text,
 					       .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY
 											      : ERROR_OTHER },
-			    "timed out after %g s%s", units_seconds(endpoint->options.timeout),
+			    "%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
 			    endpoint_timeout_cause(endpoint, cause));
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
@@ -101,7 +100,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 		return false;
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
-		loop_timer_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
+		loop_phase_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
 				 state_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);

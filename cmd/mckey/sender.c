@@ -145,14 +145,16 @@ static void sender_check_progress(void *context)
 	int64_t timeout = run->options->common.timeout;
 	const struct member *member = first_outstanding(run);
 	int64_t silence = member ? clock_now() - run->progress : 0;
-	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	struct loop *loop = run->environment->loop;
+	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
-	if (!member || silence < timeout) {
-		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, sender_check_progress, run);
+	if (!member || (silence < timeout && !loop_deadline_passed(loop))) {
+		loop_phase_start(loop, &run->idle, timeout - silence, sender_check_progress, run);
 		return;
 	}
-	log_cause(run->log, run->group_text, "sending", 0, "timed out: the device completed nothing for %g s%s",
-		  units_seconds(timeout), endpoint_timeout_cause(member->endpoint, reason));
+	log_cause(run->log, run->group_text, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
+		  silence < timeout ? "" : ": the device completed nothing",
+		  endpoint_timeout_cause(member->endpoint, reason));
 	mckey_end(run, OUTCOME_FAILED);
 }
 
@@ -192,7 +194,7 @@ void sender_start(struct mckey_run *run)
 		return;
 	environment_print(run->environment, "initiating data transfers");
 	run->progress = run->traffic_began = clock_now();
-	loop_timer_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
+	loop_phase_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
 	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++) {
 		struct member *member = &run->members[i];
 		enum outcome outcome;

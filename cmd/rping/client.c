@@ -50,7 +50,7 @@ static void start_some(struct rping_client *client)
 	const size_t *in_state = client->all.in_state;
 
 	while (client->first && in_state[TARGET_RESOLVING] + in_state[TARGET_CONNECTING] < CONNECTING_MAX &&
-	       !client->ending) {
+	       !client->ending && !loop_deadline_passed(client->environment->loop)) {
 		struct target *target = client->first;
 
 		client->first = target->next;

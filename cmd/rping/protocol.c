@@ -94,10 +94,10 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 
 void ping_timed_out(const struct state *state, const struct endpoint *endpoint, uint64_t ping)
 {
-	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
-	log_cause(state->log, endpoint->name, state_text(state), 0, "timed out after %g s in ping %" PRIu64 "%s",
-		  units_seconds(state->timeout), ping, endpoint_timeout_cause(endpoint, silence));
+	log_cause(state->log, endpoint->name, state_text(state), 0, "%s in ping %" PRIu64 "%s",
+		  loop_phase_text(state->loop, state->timeout, text), ping, endpoint_timeout_cause(endpoint, silence));
 }
 
 enum outcome ping_out_of_order(const struct state *state, const struct endpoint *endpoint, uint64_t ping)

@@ -399,7 +399,10 @@ static void target_dial_resumed(void *context)
 {
 	struct target *target = context;
 
-	target->all->enqueue(target->all->context, target);
+	if (loop_deadline_passed(target->state.loop))
+		dial_begin(&target->dial); /* which gives up */
+	else
+		target->all->enqueue(target->all->context, target);
 }
 
 static void target_dial_failed(void *context, enum outcome outcome)

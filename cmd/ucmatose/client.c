@@ -60,7 +60,7 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 		uint32_t connecting = run->in_state[CONNECTION_CONNECTING];
 		uint32_t failed = run->in_state[CONNECTION_FAILED];
 
-		if (run->begun && failed == run->begun) {
+		if ((run->begun && failed == run->begun) || loop_deadline_passed(run->environment->loop)) {
 			run->no_more_connections = true;
 			return;
 		}

@@ -67,32 +67,48 @@ static int64_t progress_timeout(const struct ucmatose *run)
 	return timeout;
 }
 
-static void fail_stalled(struct ucmatose_connection *connection, double seconds)
+enum {
+	STALL_TEXT_SIZE = LOOP_PHASE_TEXT_SIZE + 48
+};
+
+/* Returns text: that nothing more came within the limit, in those words, or that the deadline has passed. */
+static const char *stall_text(const struct ucmatose *run, const char *words, int64_t limit, char text[STALL_TEXT_SIZE])
+{
+	const struct loop *loop = run->environment->loop;
+	char passed[LOOP_PHASE_TEXT_SIZE];
+
+	if (loop_deadline_passed(loop))
+		snprintf(text, STALL_TEXT_SIZE, ": %s", loop_phase_text(loop, limit, passed));
+	else
+		snprintf(text, STALL_TEXT_SIZE, "%s for %g s", words, units_seconds(limit));
+	return text;
+}
+
+static void fail_stalled(struct ucmatose_connection *connection, int64_t limit)
 {
 	struct ucmatose *run = connection->run;
 	const struct log *log = &run->environment->log;
+	char text[STALL_TEXT_SIZE];
 	const char *name = connection->endpoint ? connection->endpoint->name : NULL;
 
 	switch (connection->state) {
 	case CONNECTION_SENDING:
 		log_error(log, name,
-			  "connection %" PRIu32 ": the peer acknowledged %" PRIu64 " of %" PRIu64
-			  " messages, then none for %g s",
-			  connection->index, connection->acknowledged, run->messages, seconds);
+			  "connection %" PRIu32 ": the peer acknowledged %" PRIu64 " of %" PRIu64 " messages%s",
+			  connection->index, connection->acknowledged, run->messages,
+			  stall_text(run, ", then none", limit, text));
 		break;
 	case CONNECTION_RECEIVING:
-		log_error(log, name,
-			  "connection %" PRIu32 ": received %" PRIu64 " of %" PRIu64 " messages, then none for %g s",
-			  connection->index, connection->received, run->messages, seconds);
+		log_error(log, name, "connection %" PRIu32 ": received %" PRIu64 " of %" PRIu64 " messages%s",
+			  connection->index, connection->received, run->messages,
+			  stall_text(run, ", then none", limit, text));
 		break;
 	case CONNECTION_TRANSFERRED:
 		/* The server disconnects once all connections have their messages. */
 		if (run->phase != UCMATOSE_CLOSING)
 			return;
-		log_error(log, name,
-			  "connection %" PRIu32
-			  ": all messages are transferred, but the server has not disconnected for %g s",
-			  connection->index, seconds);
+		log_error(log, name, "connection %" PRIu32 ": all messages are transferred%s", connection->index,
+			  stall_text(run, ", but the server has not disconnected", limit, text));
 		break;
 	default:
 		return; /* the transport has the deadlines of the other states */
@@ -100,14 +116,15 @@ static void fail_stalled(struct ucmatose_connection *connection, double seconds)
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);
 }
 
-static void fail_missing(struct ucmatose *run, double seconds)
+static void fail_missing(struct ucmatose *run, int64_t limit)
 {
 	uint32_t requested = ucmatose_connection_count(run);
+	char text[STALL_TEXT_SIZE];
 
 	if (requested || !run->mismatched) /* else the mismatch is already logged */
 		log_error(&run->environment->log, NULL,
-			  "received only %" PRIu32 " of %" PRIu32 " connection requests, and no more for %g s",
-			  requested, run->wanted, seconds);
+			  "received only %" PRIu32 " of %" PRIu32 " connection requests%s", requested, run->wanted,
+			  stall_text(run, ", and no more", limit, text));
 	environment_record_outcome(run->environment, OUTCOME_FAILED);
 	run->no_more_connections = true;
 }
@@ -118,15 +135,15 @@ static void progress_timed_out(void *context)
 	int64_t limit = progress_timeout(run); /* read once: a connection that fails below doubles it */
 	int64_t left = run->progress + limit - clock_now();
 
-	if (left > 0) {
-		loop_timer_start(run->environment->loop, &run->progress_timer, left, progress_timed_out, run);
+	if (left > 0 && !loop_deadline_passed(run->environment->loop)) {
+		loop_phase_start(run->environment->loop, &run->progress_timer, left, progress_timed_out, run);
 		return;
 	}
 	if (ucmatose_wants_more(run))
-		fail_missing(run, units_seconds(limit));
+		fail_missing(run, limit);
 	else if (run->phase == UCMATOSE_TRANSFERRING || run->phase == UCMATOSE_CLOSING)
 		for (uint32_t i = 0; i < run->begun; i++)
-			fail_stalled(&run->connections[i], units_seconds(limit));
+			fail_stalled(&run->connections[i], limit);
 	ucmatose_progressed(run);
 	ucmatose_start_progress_timer(run);
 	ucmatose_advance(run);
@@ -134,7 +151,7 @@ static void progress_timed_out(void *context)
 
 void ucmatose_start_progress_timer(struct ucmatose *run)
 {
-	loop_timer_start(run->environment->loop, &run->progress_timer, progress_timeout(run), progress_timed_out, run);
+	loop_phase_start(run->environment->loop, &run->progress_timer, progress_timeout(run), progress_timed_out, run);
 }
 
 static void begin_transfer(struct ucmatose *run)

@@ -286,6 +286,51 @@ static void stopped_watchers_make_no_callback(void **state)
 	close(ends[1]);
 }
 
+/* A phase of the deadline's test: records the letter, and why it has ended. */
+static void phase_over(void *context)
+{
+	struct actor *actor = context;
+	char text[LOOP_PHASE_TEXT_SIZE];
+
+	note(actor);
+	loop_phase_text(actor->trace->loop, 20 * CLOCK_NS_PER_MS, text);
+	assert_string_equal(text, actor->left ? "deadline of 0.05 s exceeded" : "timed out after 0.02 s");
+	assert_int_equal(loop_deadline_passed(actor->trace->loop), actor->left);
+	if (actor->other)
+		loop_timer_start(actor->trace->loop, &actor->other->timer, 0, note_only, actor->other);
+}
+
+/* Each phase that lasts until then, and what its end defers, comes before the deadline's own callback. */
+static void phases_end_at_the_deadline(void **state)
+{
+	struct trace *trace = *state;
+	struct actor deferred = { .trace = trace, .letter = 'd' };
+	struct actor short_phase = { .trace = trace, .letter = 's' };
+	struct actor phases[] = {
+		{ .trace = trace, .letter = 'p', .left = 1, .other = &deferred },
+		{ .trace = trace, .letter = 'p', .left = 1 },
+	};
+	struct actor deadline = { .trace = trace, .letter = 'D' };
+
+	fake_clock.real = false;
+	loop_phase_start(trace->loop, &phases[0].timer, 10 * CLOCK_NS_PER_MS, unexpected_callback, NULL);
+	loop_deadline_start(trace->loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
+	assert_false(loop_deadline_passed(trace->loop));
+	fake_clock_pass(5 * CLOCK_NS_PER_MS);
+	loop_phase_start(trace->loop, &phases[0].timer, CLOCK_NS_PER_S, phase_over, &phases[0]);
+	loop_phase_start(trace->loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
+	loop_phase_start(trace->loop, &phases[1].timer, 46 * CLOCK_NS_PER_MS, phase_over, &phases[1]);
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "sppdD");
+	loop_deadline_stop(trace->loop);
+	/* The shutdown has its own limits. */
+	short_phase.letter = 'S';
+	loop_phase_start(trace->loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
+	assert_false(loop_deadline_passed(trace->loop));
+	loop_run(trace->loop);
+	assert_string_equal(trace->letters, "sppdDS");
+}
+
 static void read_byte(void *context)
 {
 	struct actor *actor = context;
@@ -767,6 +812,7 @@ int main(void)
 		LOOP_TEST(timers_expire_in_order),
 		LOOP_TEST(timer_of_zero_defers_to_next_iteration),
 		LOOP_TEST(timer_restarts),
+		LOOP_TEST(phases_end_at_the_deadline),
 		LOOP_TEST(stopped_watchers_make_no_callback),
 		LOOP_TEST(io_is_level_triggered),
 		LOOP_TEST(io_comes_before_timers),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=loop_timer_start,--wrap=loop_timer_stop,--wrap=clock_gettime */
+/* link: -Wl,--wrap=loop_phase_start,--wrap=loop_timer_stop,--wrap=clock_gettime */
 /* Endpoint states and errors, the same for each backend, with a fake backend. */
 #include "test/unit/unit.h"
 
@@ -80,9 +80,9 @@ static struct {
 } timer;
 static int64_t now = CLOCK_NS_PER_S;
 
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
+void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
 			     loop_callback *callback, void *context);
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
+void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
 			     loop_callback *callback, void *context)
 {
 	(void)loop;
@@ -174,6 +174,20 @@ static const char *finish(struct endpoint *endpoint)
 	return capture_end(&capture);
 }
 
+static int create_loop(void **state)
+{
+	(void)state;
+	transport.loop = loop_create();
+	return !transport.loop;
+}
+
+static int destroy_loop(void **state)
+{
+	(void)state;
+	loop_destroy(transport.loop);
+	return 0;
+}
+
 #define STATES (ENDPOINT_DESTROYED + 1)
 
 /* For each state its successors, besides FAILED and DESTROYED, and whether it has a deadline. */
@@ -235,6 +249,14 @@ static bool was_connected(enum endpoint_state state)
 	       state == ENDPOINT_JOINED || state == ENDPOINT_LISTENING;
 }
 
+static void enter(struct endpoint *endpoint, enum endpoint_state state)
+{
+	for (enum endpoint_state from = 0; from < STATES; from++)
+		if (is_allowed(from, state))
+			endpoint->state = from;
+	assert_true(endpoint_enter(endpoint, state));
+}
+
 /* An expired deadline fails the endpoint, with a message. While connecting, the kind is that the peer does not reply.
  */
 static void deadlines(void **state)
@@ -246,10 +268,7 @@ static void deadlines(void **state)
 		if (!states[at].has_deadline)
 			continue;
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
-		for (enum endpoint_state from = 0; from < STATES; from++)
-			if (is_allowed(from, at))
-				endpoint->state = from;
-		assert_true(endpoint_enter(endpoint, at));
+		enter(endpoint, at);
 		timer.callback(timer.context);
 		assert_int_equal(reported.events, 1);
 		assert_int_equal(reported.event.kind, EVENT_FAILED);
@@ -260,13 +279,38 @@ static void deadlines(void **state)
 		/* Timeout 0: no deadline. */
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
 		endpoint->options.timeout = 0;
-		for (enum endpoint_state from = 0; from < STATES; from++)
-			if (is_allowed(from, at))
-				endpoint->state = from;
-		assert_true(endpoint_enter(endpoint, at));
+		enter(endpoint, at);
 		assert_false(timer.running);
 		finish(endpoint);
 	}
+}
+
+static void loop_is_stopped(void *loop)
+{
+	loop_stop(loop);
+}
+
+/* Each state that waits ends with the run's deadline as with its own: same outcome, kind and words, another reason. */
+static void deadline_of_the_run(void **state)
+{
+	(void)state;
+	loop_deadline_start(transport.loop, CLOCK_NS_PER_MS, loop_is_stopped, transport.loop);
+	loop_run(transport.loop);
+	for (enum endpoint_state at = 0; at < STATES; at++) {
+		struct endpoint *endpoint;
+		char line[128];
+
+		if (!states[at].has_deadline)
+			continue;
+		endpoint = create(ENDPOINT_CONNECTION, NULL);
+		enter(endpoint, at);
+		timer.callback(timer.context);
+		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
+		assert_int_equal(last_kind, at <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER);
+		snprintf(line, sizeof(line), "tool: peer: %s: deadline of 0.001 s exceeded\n", endpoint_state_text(at));
+		assert_non_null(strstr(finish(endpoint), line));
+	}
+	loop_deadline_stop(transport.loop);
 }
 
 static void failure_is_reported_once(void **state)
@@ -624,6 +668,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(state_transitions),
 		cmocka_unit_test(deadlines),
+		cmocka_unit_test(deadline_of_the_run),
 		cmocka_unit_test(failure_is_reported_once),
 		cmocka_unit_test(rejection_carries_private_data),
 		cmocka_unit_test(reject_texts),
@@ -638,5 +683,5 @@ int main(void)
 		cmocka_unit_test(type_of_service),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, create_loop, destroy_loop);
 }

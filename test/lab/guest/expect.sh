@@ -130,7 +130,7 @@ kernel_log_clean() {
 device_errors() {
 	for lab_file in /sys/class/infiniband/rxe0/ports/1/hw_counters/*; do
 		case ${lab_file##*/} in
-		lifespan | sent_pkts | rcvd_pkts | rdma_sends | rdma_recvs | ack_deferred) continue ;;
+		lifespan | sent_pkts | sent_bytes | rcvd_pkts | rcvd_bytes | rdma_sends | rdma_recvs | ack_deferred) continue ;;
 		completer_retry_err | link_downed) continue ;;
 		esac
 		read -r lab_value <"$lab_file"

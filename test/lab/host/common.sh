@@ -37,20 +37,6 @@ pack_files() {
 	cpio --quiet --create --format=newc --owner=0:0 --reproducible
 }
 
-# The packages of a list, of each line the first that this release has; comments stand behind '#'.
-package_names() {
-	sed 's/#.*//' "$1" | xargs apt-cache madison 2>/dev/null | awk '
-		FILENAME == "-" { known[$1]; next }
-		{ sub(/#.*/, "") }
-		NF {
-			name = $1
-			for (i = NF; i > 0; i--)
-				if ($i in known)
-					name = $i
-			print name
-		}' - "$1"
-}
-
 # link_merged FOLDER: of unpacked packages. Newer ones have all below usr; here the older places lead there.
 link_merged() {
 	local name

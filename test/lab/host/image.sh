@@ -11,7 +11,7 @@ guest_programs='ip tc rdma bridge rping ucmatose mckey cmtime ib_send_bw ib_send
 # Libraries that no program names: providers are opened at run time, libgcc_s by
 # pthread_exit, nss modules by name look-ups, libev by the program under test.
 # libstdbuf makes stock tools write line by line, so that a scenario can wait for one.
-guest_extra_libraries='libibverbs/librxe-rdmav34.so libibverbs/libsiw-rdmav34.so
+guest_extra_libraries='libibverbs/librxe-rdmav*.so libibverbs/libsiw-rdmav*.so
 	libgcc_s.so.1 libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libev.so.4
 	libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1'
 
@@ -51,15 +51,17 @@ copy_program() {
 	die "no package of guest/packages holds the program $name"
 }
 
+# copy_extra_library ROOT PATTERN FROM: rdma-core changes the version in a provider's name.
 copy_extra_library() {
-	local root=$1 name=$2 from=$3 place
+	local root=$1 name=$2 from=$3 place found
 	for place in "$library_path" lib/x86_64-linux-gnu; do
-		if [ -e "$from/$place/$name" ]; then
-			mkdir -p "$root/$library_path/$(dirname "$name")"
-			cp -L "$from/$place/$name" "$root/$library_path/$name"
+		for found in "$from/$place"/$name; do
+			[ -e "$found" ] || continue
+			name=${found#"$from/$place/"}
+			cp -L "$found" "$root/$library_path/$name"
 			copy_libraries "$root" "$root/$library_path/$name" "$from"
 			return
-		fi
+		done
 	done
 	die "no package of guest/packages holds the library $name"
 }

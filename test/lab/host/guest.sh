@@ -36,7 +36,7 @@ guest_start() {
 	setpriv --pdeathsig KILL "${emulator[@]}" -nodefaults \
 		-m "${LAB_MEMORY:-1024}" -smp "$processors" -display none -no-reboot \
 		-kernel "$run_folder/$kernel" -initrd "$REPLY" \
-		-append "console=$console quiet loglevel=4 panic=-1 nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
+		-append "console=$console quiet loglevel=4 panic=-1 no_timer_check nokaslr mitigations=off lab.role=$role lab.matrix=$matrix ${LAB_KERNEL:-}" \
 		-serial "file:$folder/console" \
 		-device virtio-serial-pci \
 		-chardev "pipe,id=control,path=$folder/control" \

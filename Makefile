@@ -217,7 +217,9 @@ demo: writable setup-demo ## a minute's tour (verbs in a virtual machine, if the
 	+@test/quiet $(BUILD)/build.log 'building $(BUILD)/rdmatest' $(build) all
 	@BUILD=$(BUILD) test/demo/run
 
-# The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD.
+# The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD. However
+# make ends, they end too.
+run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
 whole := lab:core $(fast) builds:core
@@ -225,19 +227,19 @@ nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fas
 	   then lab then lab:sanitized then mutants
 
 check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests
-	@env BUILD=$(BUILD) test/run -b programs-quick $(quick)
+	@$(run_tests) -b programs-quick $(quick)
 
 check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine
-	@env BUILD=$(BUILD) test/run -b programs-fast $(fast)
+	@$(run_tests) -b programs-fast $(fast)
 
 check: writable setup ## ten minutes: that, the core of the lab, and the builds that matter most
-	@env BUILD=$(BUILD) test/run -b programs $(whole)
+	@$(run_tests) -b programs $(whole)
 
 check-all: writable setup-all ## one to two hours, by night: everything
-	@env BUILD=$(BUILD) test/run -b programs $(nightly)
+	@$(run_tests) -b programs $(nightly)
 
 check-%: writable ## one part of the tests, a folder of test/ with a program "run"
-	@env BUILD=$(BUILD) test/run -b programs $*
+	@$(run_tests) -b programs $*
 
 check-cross: setup-cross
 check-packaging: setup-packaging

@@ -3,6 +3,8 @@
 
 #include <ifaddrs.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /*
  * IPv4 first: on RoCE v2 Linux's RDMA CM joins no group of an IPv6 address. Link-local addresses last, because they
@@ -41,4 +43,18 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 		count = add_ranked(entries, wanted, list, count);
 	freeifaddrs(entries);
 	return count;
+}
+
+bool interface_source(const struct address *peer, struct address *source)
+{
+	struct sockaddr_storage storage;
+	socklen_t length = (socklen_t)address_to_socket(peer, &storage);
+	int fd = length ? socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	bool found = fd >= 0 && !connect(fd, (struct sockaddr *)&storage, length) &&
+		     !getsockname(fd, (struct sockaddr *)&storage, &length) &&
+		     address_from_socket((struct sockaddr *)&storage, source);
+
+	if (fd >= 0)
+		close(fd);
+	return found;
 }

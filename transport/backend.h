@@ -90,6 +90,8 @@ void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
 
 /* Reports EVENT_FAILED once; the caller has logged the cause. Ignored if the endpoint has failed or is destroyed. */
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
+/* Logs that the state took longer than --timeout, and fails. */
+void endpoint_timed_out(struct endpoint *endpoint);
 /* The same for a connection that the peer rejected with private data. */
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 

@@ -14,12 +14,16 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/clock.h"
 #include "core/state.h"
 #include "transport/path.h"
 #include "transport/rejection.h"
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
+
+/* The kernel resolves until --timeout is over. What it finds at the end comes before our time-out. */
+#define VERDICT_DELAY CLOCK_NS_PER_S
 
 static const struct state_row states[] = {
 	[ENDPOINT_IDLE] = { "idle", BIT(RESOLVING_ADDRESS) | BIT(LISTENING) | BIT(REQUESTED) | ENDED },
@@ -76,9 +80,8 @@ enum error_kind endpoint_rejection_kind(int reason)
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
-static void state_timed_out(void *context)
+void endpoint_timed_out(struct endpoint *endpoint)
 {
-	struct endpoint *endpoint = context;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
 	if (endpoint_take_log_line(endpoint))
@@ -92,16 +95,23 @@ static void state_timed_out(void *context)
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
+static void state_timed_out(void *endpoint)
+{
+	endpoint_timed_out(endpoint);
+}
+
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
+	bool resolving = state == ENDPOINT_RESOLVING_ADDRESS || state == ENDPOINT_RESOLVING_ROUTE;
 
 	if (!state_change(states, endpoint->state, state, endpoint->log, "%s", name))
 		return false;
 	endpoint->state = state;
 	if (states[state].waits && endpoint->options.timeout)
-		loop_phase_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
-				 state_timed_out, endpoint);
+		loop_phase_start(endpoint->transport->loop, &endpoint->timer,
+				 endpoint->options.timeout + (resolving ? VERDICT_DELAY : 0), state_timed_out,
+				 endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
 	return true;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
@@ -18,6 +19,11 @@
 enum {
 	VENDOR_SIW = 0x626d74, /* soft-iWARP */
 	BACKLOG = 1024,	       /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
+	/* Limits of the kernel's tries to resolve, milliseconds. The stock tools have one of 2 s. */
+	ADDRESS_TRY_FIRST = 20,
+	ADDRESS_TRY_LONGEST = 2000,
+	ROUTE_TRY_FIRST = 2000,
+	ROUTE_TRY_LONGEST = 60000,
 };
 
 /* id: of a request, or NULL. */
@@ -148,24 +154,85 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 }
 
 /*
- * For librdmacm: milliseconds, a little more than endpoint_enter()'s limit, which reports a time-out in one wording. On
- * InfiniBand the kernel repeats a query of the subnet manager after a tenth of it.
+ * Returns the limit of the next try of the kernel, milliseconds. The kernel asks for a neighbour's link-layer address
+ * before it waits for the answer: it misses an answer that comes at once, and looks again when the limit is over. So
+ * the first limit is short, and each further one twice as long.
  */
-static int resolve_timeout(const struct endpoint *endpoint)
+static int next_try(struct verbs_endpoint *endpoint, int64_t first, int64_t longest)
 {
-	int64_t limit = endpoint->options.timeout / CLOCK_NS_PER_MS;
+	int64_t left = longest;
 
-	limit += limit / 8 + 1;
-	return !endpoint->options.timeout || limit > INT32_MAX ? INT32_MAX : (int)limit;
+	if (endpoint->resolve_until)
+		left = (endpoint->resolve_until - clock_now()) / CLOCK_NS_PER_MS + 1;
+	endpoint->last_try = endpoint->last_try ? MIN(2 * endpoint->last_try, longest) : first;
+	return (int)MAX(MIN(endpoint->last_try, left), 1);
 }
 
-static void resolve_route(struct verbs_endpoint *endpoint)
+/* Before the first try of resolving the address or the route. */
+static void begin_tries(struct verbs_endpoint *endpoint)
 {
-	if (rdma_resolve_route(endpoint->id, resolve_timeout(&endpoint->base))) {
-		endpoint_fail(&endpoint->base, verbs_report_failure(&endpoint->base, "resolving the route", errno));
+	endpoint->last_try = 0;
+	endpoint->resolve_until = endpoint->base.options.timeout ? clock_now() + endpoint->base.options.timeout : 0;
+}
+
+static enum outcome resolve_address(struct verbs_endpoint *endpoint)
+{
+	struct sockaddr_storage source, destination;
+	struct endpoint *base = &endpoint->base;
+
+	if (!rdma_resolve_addr(endpoint->id, verbs_socket_address(&endpoint->source, &base->options, &source),
+			       verbs_socket_address(&base->peer, &base->options, &destination),
+			       next_try(endpoint, ADDRESS_TRY_FIRST, ADDRESS_TRY_LONGEST)))
+		return OUTCOME_OK;
+	return verbs_report_address(base, "resolving the address", errno);
+}
+
+/* With a new id: the kernel before 5.14 leaves an id that has failed with the source address of its route. */
+static enum outcome resolve_address_again(struct verbs_endpoint *endpoint)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(endpoint->id->channel, &id, endpoint, endpoint->id->ps))
+		return verbs_report_resources(endpoint->base.log, endpoint->base.name,
+					      "creating a connection identifier", errno);
+	rdma_destroy_id(endpoint->id);
+	endpoint->id = id;
+	return resolve_address(endpoint);
+}
+
+/* On InfiniBand the kernel repeats its query of the subnet manager after a tenth of the limit. */
+static enum outcome resolve_route(struct verbs_endpoint *endpoint)
+{
+	if (!rdma_resolve_route(endpoint->id, next_try(endpoint, ROUTE_TRY_FIRST, ROUTE_TRY_LONGEST)))
+		return OUTCOME_OK;
+	return verbs_report_failure(&endpoint->base, "resolving the route", errno);
+}
+
+/* -ETIMEDOUT of the kernel ends a try; any other status is its verdict. */
+static void try_ended(struct verbs_endpoint *endpoint)
+{
+	bool address = endpoint->base.state == ENDPOINT_RESOLVING_ADDRESS;
+	enum outcome outcome;
+
+	if (endpoint->resolve_until && clock_now() >= endpoint->resolve_until) {
+		endpoint_timed_out(&endpoint->base);
 		return;
 	}
-	endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
+	outcome = address ? resolve_address_again(endpoint) : resolve_route(endpoint);
+	if (outcome)
+		endpoint_fail(&endpoint->base, outcome);
+}
+
+static void begin_route(struct verbs_endpoint *endpoint)
+{
+	enum outcome outcome;
+
+	begin_tries(endpoint);
+	outcome = resolve_route(endpoint);
+	if (outcome)
+		endpoint_fail(&endpoint->base, outcome);
+	else
+		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
 }
 
 static void address_resolved(void *context)
@@ -182,7 +249,7 @@ static void address_resolved(void *context)
 	verbs_address(rdma_get_local_addr(endpoint->id), &endpoint->base.local);
 	endpoint_reached(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED)
-		resolve_route(endpoint);
+		begin_route(endpoint);
 }
 
 /* A native multicast GID is not resolved: binding to the source address selects the device. */
@@ -202,15 +269,14 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 enum outcome verbs_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	struct sockaddr_storage source_storage, destination_storage;
-	struct sockaddr *from = verbs_socket_address(source, &base->options, &source_storage);
-	struct sockaddr *to = verbs_socket_address(destination, &base->options, &destination_storage);
+	struct sockaddr_storage storage;
 
 	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
-		return bind_group(endpoint, from);
-	if (rdma_resolve_addr(endpoint->id, from, to, resolve_timeout(base)))
-		return verbs_report_address(base, "resolving the address", errno);
-	return OUTCOME_OK;
+		return bind_group(endpoint, verbs_socket_address(source, &base->options, &storage));
+	if (source)
+		endpoint->source = *source;
+	begin_tries(endpoint);
+	return resolve_address(endpoint);
 }
 
 enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
@@ -282,6 +348,11 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
+	if (event->status == -ETIMEDOUT &&
+	    (endpoint->base.state == ENDPOINT_RESOLVING_ADDRESS || endpoint->base.state == ENDPOINT_RESOLVING_ROUTE)) {
+		try_ended(endpoint);
+		return;
+	}
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
 		outcome = verbs_report_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
 						-event->status);
@@ -292,6 +363,9 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	}
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_take_log_line(&endpoint->base))
 		report_event(endpoint, event);
+	if (event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
+	    endpoint->base.kind == ENDPOINT_CONNECTION)
+		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);
 	else

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device, port and GID of an id: checks them against the options and reports them. */
+#include "transport/path.h"
+
+#include <stdio.h>
 #include <string.h>
 
+#include "core/interface.h"
 #include "transport/verbs/verbs.h"
 
 static const char *device_name(const struct rdma_cm_id *id)
@@ -63,6 +67,33 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	       !unmet_option(id, options);
 	rdma_destroy_id(id);
 	return fits;
+}
+
+void verbs_hint_route(const struct endpoint *endpoint)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list), used = 0;
+	char start[ADDRESS_TEXT_SIZE + IF_NAMESIZE + 64] = "", addresses[4 * ADDRESS_TEXT_SIZE] = "";
+	char host[ADDRESS_TEXT_SIZE];
+	struct address source = { .family = ADDRESS_NONE };
+
+	interface_source(&endpoint->peer, &source);
+	for (size_t i = 0; i < count; i++) {
+		const struct address *address = &list[i].address;
+
+		address_host(address, host);
+		if (address_same_host(address, &source))
+			snprintf(start, sizeof(start), "the route to it starts at %s on %s; ", host, list[i].name);
+		if (!list[i].loopback && !address_is_link_local(address) &&
+		    used + strlen(host) + 2 < sizeof(addresses) &&
+		    verbs_source_fits(endpoint->transport, &path_unset, address))
+			used += (size_t)snprintf(addresses + used, sizeof(addresses) - used, "%s%s", used ? ", " : "",
+						 host);
+	}
+	if (used)
+		log_hint(endpoint->log, "%sthese addresses of this host have an RDMA device: %s", start, addresses);
+	else
+		log_hint(endpoint->log, "%sno address of this host has an RDMA device", start);
 }
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)

@@ -100,7 +100,10 @@ struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
 	uint32_t slot;
-	struct ibv_qp *qp; /* the id's, or our own with options.own_qp */
+	struct address source; /* to resolve from, if its family is set */
+	int64_t resolve_until; /* clock_now() at which --timeout is over; 0: never */
+	int64_t last_try;      /* its limit in milliseconds; 0: none yet */
+	struct ibv_qp *qp;     /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */
 	struct rdma_conn_param request; /* of the peer's REQ, limited by the device, when accepting */
@@ -245,6 +248,8 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 /* path.c */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
+/* After ENODEV for a peer's address: names the local address of the route, and those that have a device. */
+void verbs_hint_route(const struct endpoint *endpoint);
 /* Logs an error if the id is bound to another device, port or GID than the options name. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);
 /* The same for the GID index of a connection or membership. */

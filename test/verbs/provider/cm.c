@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 enum {
 	REJECTED_TIMEOUT = 4,
 	REJECTED_NO_LISTENER = 8,
@@ -682,6 +684,34 @@ static void address_resolved(struct action *action)
 	cm_raise(id, action->status ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, action->status);
 }
 
+static void route_resolved(struct action *action)
+{
+	struct cm_id *id = cm_find(action->id);
+
+	if (!id)
+		return;
+	if (!action->status)
+		id->state = CM_ROUTE;
+	cm_raise(id, action->status ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ROUTE_RESOLVED, action->status);
+}
+
+/* The end of a try to resolve, which may wait for its limit, milliseconds. */
+static struct action *try_resolve(action_run *resolved, struct cm_id *id, int limit)
+{
+	struct action *action = provider_action(resolved, id->number);
+
+	action->id = id->number;
+	if (provider.tries_unanswered) {
+		provider.tries_unanswered--;
+		action->status = -ETIMEDOUT;
+	}
+	if (provider.route_held && resolved == route_resolved)
+		action->until = INT64_MAX;
+	else if (action->status || provider.answer_missed)
+		action->until = clock_now() + limit * CLOCK_NS_PER_MS;
+	return action;
+}
+
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *source, struct sockaddr *destination, int timeout)
 {
 	struct sockaddr_storage storage = { .ss_family = AF_INET };
@@ -704,23 +734,16 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *source, struct s
 	if (set_source(id, source))
 		return -1;
 	memcpy(&base->route.addr.dst_storage, destination, size_of(destination));
-	action = provider_action(address_resolved, id->number);
-	action->id = id->number;
-	if (!is_multicast(destination) && !device_at(destination, &port))
+	action = try_resolve(address_resolved, id, timeout);
+	if (action->status)
+		return 0;
+	if (provider.address_status)
+		action->status = provider.address_status;
+	else if (!is_multicast(destination) && !device_at(destination, &port))
 		action->status = -EHOSTUNREACH;
 	else if (!id->device)
 		action->status = -ENODEV;
 	return 0;
-}
-
-static void route_resolved(struct action *action)
-{
-	struct cm_id *id = cm_find(action->id);
-
-	if (!id)
-		return;
-	id->state = CM_ROUTE;
-	cm_raise(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout)
@@ -730,7 +753,7 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout)
 		return -1;
 	if (cm(base)->state != CM_ADDRESS)
 		return fails_with(EINVAL);
-	provider_action(route_resolved, cm(base)->number)->id = cm(base)->number;
+	try_resolve(route_resolved, cm(base), timeout);
 	return 0;
 }
 

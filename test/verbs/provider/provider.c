@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/interface.h"
 
 struct provider provider;
@@ -162,6 +163,10 @@ void provider_pump(void)
 		struct action *action = choose();
 
 		LIST_REMOVE(provider.actions, action);
+		if (action->until > clock_now()) {
+			LIST_APPEND(provider.actions, action);
+			continue;
+		}
 		action->run(action);
 		free(action);
 	}

@@ -223,6 +223,7 @@ struct action {
 	unsigned connection;
 	bool passive; /* goes to the passive end */
 	int status;
+	int64_t until; /* not before clock_now() is that */
 	struct rdma_conn_param parameters;
 	uint8_t data[UINT8_MAX];
 	struct action *next;
@@ -250,17 +251,22 @@ struct provider {
 	char root[64]; /* a folder in place of / for /sys/class and /dev/infiniband */
 
 	/* Misbehaviour. */
-	const char *fails;			    /* the call of that name ... */
-	int fails_with;				    /* ... with this errno value ... */
-	unsigned fails_after;			    /* ... when it was called so often, ... */
-	bool fails_once;			    /* ... and then works again */
-	unsigned calls;				    /* of that name */
-	bool events_without_end;		    /* instead of any other */
-	bool silent_flush;			    /* flushed work raises no event */
-	bool refuses_in_silence;		    /* a responder raises no event of the device, as rxe */
-	bool binds_no_holder;			    /* an identifier without an event channel */
-	bool retries_end;			    /* at once, where the other queue pair does not answer */
-	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */
+	unsigned tries_unanswered; /* so many tries to resolve an address or a route end with their limit and -ETIMEDOUT
+				    */
+	bool answer_missed;	   /* of a neighbour: the kernel finds it when the limit of the try is over */
+	bool route_held;	   /* no try to resolve a route ends of itself */
+	int address_status;	   /* the verdict on an address, if it is not 0 */
+	const char *fails;	   /* the call of that name ... */
+	int fails_with;		   /* ... with this errno value ... */
+	unsigned fails_after;	   /* ... when it was called so often, ... */
+	bool fails_once;	   /* ... and then works again */
+	unsigned calls;		   /* of that name */
+	bool events_without_end;   /* instead of any other */
+	bool silent_flush;	   /* flushed work raises no event */
+	bool refuses_in_silence;   /* a responder raises no event of the device, as rxe */
+	bool binds_no_holder;	   /* an identifier without an event channel */
+	bool retries_end;	   /* at once, where the other queue pair does not answer */
+	bool keeps_completions;	   /* of a destroyed queue pair, as rxe does */
 	enum ibv_wc_status breaks_with;		    /* the next send */
 	void (*listening)(struct cm_id *id);	    /* called in rdma_listen() */
 	void (*destroying)(struct queue_pair *qp);  /* and in ibv_destroy_qp() */

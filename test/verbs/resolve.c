@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Resolving an address and a route: the kernel's tries within --timeout, its verdict, and the time-out. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+#include "test/conformance/pair.h"
+#include "test/verbs/provider/provider.h"
+#include "transport/backend.h"
+#include "transport/verbs/verbs.h"
+
+static struct bench bench;
+static struct endpoint_options options;
+
+static void begin(enum provider_fabric fabric)
+{
+	static const struct path_options path = PATH_OPEN;
+
+	provider_begin(fabric, 0);
+	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
+	options = bench_options(&bench);
+	options.path = &path;
+}
+
+static void end(void)
+{
+	bench_clear(&bench);
+	bench_close(&bench);
+	provider_end();
+}
+
+/* The client fails; returns what it printed. */
+static const char *fails(void)
+{
+	static struct capture capture;
+
+	capture_begin(&capture);
+	assert_true(bench_start_client(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	capture_end(&capture);
+	assert_int_equal(bench.client.records[bench.client.count - 1].outcome, OUTCOME_NO_CONNECTION);
+	assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
+	return capture.text;
+}
+
+/* The kernel looks again when the limit of a try is over, and must do so before the endpoint's own time-out. */
+static void an_answer_that_the_kernel_misses(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.timeout = 500 * CLOCK_NS_PER_MS;
+	provider.answer_missed = true;
+	assert_true(bench_resolve(&bench, &options));
+	assert_non_null(strstr(provider.trace, "from none in 20 ms\nresolve the route in "));
+	end();
+}
+
+static void each_try_is_twice_as_long(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.timeout = 0;
+	provider.tries_unanswered = 4;
+	assert_true(bench_resolve(&bench, &options));
+	assert_string_equal(provider.trace, "create_id space 0x0106\n"
+					    "resolve 10.0.0.1:1 from none in 20 ms\n"
+					    "create_id space 0x0106\n"
+					    "resolve 10.0.0.1:1 from none in 40 ms\n"
+					    "create_id space 0x0106\n"
+					    "resolve 10.0.0.1:1 from none in 80 ms\n"
+					    "create_id space 0x0106\n"
+					    "resolve 10.0.0.1:1 from none in 160 ms\n"
+					    "create_id space 0x0106\n"
+					    "resolve 10.0.0.1:1 from none in 320 ms\n"
+					    "resolve the route in 2000 ms\n"
+					    "create_qp RC by the manager\n");
+	end();
+}
+
+/* An address without a device is known before --timeout is over, however late the kernel looks. */
+static void the_verdict_comes_before_the_time_out(void **state)
+{
+	static const struct {
+		int status;
+		const char *cause;
+	} rows[] = {
+		{ -ENODEV, "resolving the address: no RDMA device on the route to it" },
+		{ -ENODEV, "these addresses of this host have an RDMA device: 10.0.0.1, 10.0.0.2, 10.0.1.1, " },
+		{ -EHOSTUNREACH, "resolving the address: no route to the host" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		begin(PROVIDER_ROCE);
+		options.timeout = CLOCK_NS_PER_MS;
+		provider.answer_missed = true;
+		provider.address_status = rows[row].status;
+		assert_non_null(strstr(fails(), rows[row].cause));
+		end();
+	}
+}
+
+static void nobody_answers(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.timeout = 100 * CLOCK_NS_PER_MS;
+	provider.tries_unanswered = 1000;
+	assert_non_null(strstr(fails(), "10.0.0.1:1: resolving the address: timed out after 0.1 s\n"));
+	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
+	assert_null(strstr(provider.trace, "in 80 ms"));
+	end();
+}
+
+/* The second try fails at once. */
+static void a_try_that_fails(void **state)
+{
+	static const struct {
+		const char *call, *cause;
+		int error;
+	} rows[] = {
+		{ "rdma_create_id", "creating a connection identifier", ENOMEM },
+		{ "rdma_resolve_addr", "resolving the address: no route to the host", ENETUNREACH },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		provider.tries_unanswered = 1;
+		assert_true(bench_start_client(&bench, &options));
+		provider_fail(rows[row].call, rows[row].error, 0);
+		capture_begin(&capture);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		assert_non_null(strstr(capture_end(&capture), rows[row].cause));
+		end();
+	}
+}
+
+/* As far as the first try of the route, which does not end of itself. */
+static struct cm_id *begin_route(int64_t timeout)
+{
+	begin(PROVIDER_INFINIBAND);
+	options.timeout = timeout;
+	provider.route_held = true;
+	assert_true(bench_start_client(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_ADDRESS_RESOLVED));
+	return (struct cm_id *)((struct verbs_endpoint *)bench.client.endpoint)->id;
+}
+
+/* The kernel repeats a query of the subnet manager after a tenth of the limit, and a slow one needs a long limit. */
+static void each_try_of_a_route_is_twice_as_long(void **state)
+{
+	struct cm_id *id;
+
+	(void)state;
+	id = begin_route(0);
+	for (int count = 0; count < 3; count++) {
+		cm_raise(id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
+		bench_linger(&bench, 1);
+	}
+	assert_non_null(strstr(provider.trace, "resolve the route in 2000 ms\nresolve the route in 4000 ms\n"
+					       "resolve the route in 8000 ms\nresolve the route in 16000 ms\n"));
+	end();
+}
+
+static void a_route_that_is_not_found(void **state)
+{
+	static const struct {
+		int status;
+		enum error_kind kind;
+		const char *cause;
+	} rows[] = {
+		{ -ETIMEDOUT, ERROR_NO_REPLY, "resolving the route: timed out after 0.05 s\n" },
+		{ -EINVAL, ERROR_OTHER, "resolving the route: Invalid argument" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+		struct cm_id *id = begin_route(50 * CLOCK_NS_PER_MS);
+
+		bench_linger(&bench, 60);
+		capture_begin(&capture);
+		cm_raise(id, RDMA_CM_EVENT_ROUTE_ERROR, rows[row].status);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		assert_non_null(strstr(capture_end(&capture), rows[row].cause));
+		assert_int_equal(bench.error.kind, rows[row].kind);
+		end();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_that_the_kernel_misses),
+		cmocka_unit_test(each_try_is_twice_as_long),
+		cmocka_unit_test(the_verdict_comes_before_the_time_out),
+		cmocka_unit_test(nobody_answers),
+		cmocka_unit_test(a_try_that_fails),
+		cmocka_unit_test(each_try_of_a_route_is_twice_as_long),
+		cmocka_unit_test(a_route_that_is_not_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -221,7 +221,7 @@ demo: writable setup-demo ## a minute's tour (verbs in a virtual machine, if the
 # make ends, they end too.
 run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
-fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts fuzz walk make style
+fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes fuzz walk make style
 whole := lab:core $(fast) builds:core
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
 	   then lab then lab:sanitized then mutants

@@ -2,21 +2,19 @@
 #include "test/network/network.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/errqueue.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/loop.h"
+#include "transport/soft/net/route.h"
 #include "transport/soft/wire/packet.h"
 
 #ifdef __has_feature
@@ -42,7 +40,7 @@ enum {
 
 struct fake_socket {
 	bool open, bound, icmp_pending, gro;
-	struct address address, connected, icmp_peer;
+	struct address address, icmp_peer;
 	uint8_t quoted[NETWORK_QUOTED_MAX];
 	size_t quoted_length;
 	struct loop_io *io;
@@ -667,32 +665,6 @@ int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 	return 0;
 }
 
-int __real_connect(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length)
-{
-	struct fake_socket *fake = fake_of(fd);
-
-	if (!fake)
-		return __real_connect(fd, name, length);
-	address_of(name, length, &fake->connected);
-	return 0;
-}
-
-int __real_getsockname(int fd, struct sockaddr *name, socklen_t *length);
-int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length);
-int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length)
-{
-	struct fake_socket *fake = fake_of(fd);
-	struct sockaddr_storage storage;
-
-	if (!fake)
-		return __real_getsockname(fd, name, length);
-	*length = (socklen_t)address_to_socket(&fake->address, &storage);
-	memcpy(name, &storage, *length);
-	return 0;
-}
-
 int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
@@ -722,66 +694,21 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 	return 0;
 }
 
-int __real_ioctl(int fd, unsigned long request, void *argument);
-int __wrap_ioctl(int fd, unsigned long request, void *argument);
-int __wrap_ioctl(int fd, unsigned long request, void *argument)
+/* Interface 1 has 127.0.0.0/8, interface 3 10.0.1.0/24, interface 2 all others. */
+int __real_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
+int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
+int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
 {
-	struct ifreq *interface = argument;
-
-	if (!fake_of(fd))
-		return __real_ioctl(fd, request, argument);
-	interface->ifr_mtu = internal->mtu;
-	return 0;
-}
-
-int __real_getifaddrs(struct ifaddrs **list);
-int __wrap_getifaddrs(struct ifaddrs **list);
-int __wrap_getifaddrs(struct ifaddrs **list)
-{
-	static char names[2][5] = { "eth0", "eth1" }; /* eth1 has 10.0.1.0/24 */
-	struct entry {
-		struct ifaddrs base;
-		struct sockaddr_storage address;
-	} *entries;
-	size_t count = 0;
-
 	if (!network)
-		return __real_getifaddrs(list);
-	entries = calloc(SOCKETS + 1, sizeof(*entries));
-	if (!entries)
-		abort();
-	for (size_t index = 0; index < SOCKETS; index++) {
-		const struct fake_socket *fake = &internal->sockets[index];
-
-		if (!fake->open || !fake->bound)
-			continue;
-		address_to_socket(&fake->address, &entries[count].address);
-		entries[count].base.ifa_name =
-			names[fake->address.family == ADDRESS_IP4 && fake->address.bytes[2] == 1];
-		entries[count].base.ifa_addr = (struct sockaddr *)&entries[count].address;
-		if (count)
-			entries[count - 1].base.ifa_next = &entries[count].base;
-		count++;
-	}
-	*list = &entries[0].base;
-	return 0;
-}
-
-void __real_freeifaddrs(struct ifaddrs *list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
-void __wrap_freeifaddrs(struct ifaddrs *list)
-{
-	if (network)
-		free(list);
-	else
-		__real_freeifaddrs(list);
-}
-
-unsigned __real_if_nametoindex(const char *name);
-unsigned __wrap_if_nametoindex(const char *name);
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	return network ? (unsigned)(name[3] - '0') + 1 : __real_if_nametoindex(name);
+		return __real_soft_route_find(peer, source, route);
+	*route = (struct soft_route){
+		.source = *source,
+		.interface = soft_is_loopback(source)				      ? ROUTE_LOOPBACK
+			     : source->family == ADDRESS_IP4 && source->bytes[2] == 1 ? 3
+										      : 2,
+		.mtu = (uint32_t)internal->mtu,
+	};
+	return network->route_error;
 }
 
 static uint16_t segment_of(struct msghdr *header)

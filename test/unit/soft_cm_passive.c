@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* The accepting side: REP, REJ, MRA and RTU. */
+#include <errno.h>
+
 #include "test/network/cm.h"
 
 static void test_req_private_data(void **state)
@@ -412,6 +414,31 @@ static void test_invalid_reqs(void **state)
 	assert_req_rejected(corrupt_service, REJECTED_NO_LISTENER);
 }
 
+/* Without a route back the request gets no answer, and a line on this side. */
+static void test_no_route_back(void **state)
+{
+	struct capture capture;
+	struct conn *active;
+	struct mad mad;
+	uint64_t before;
+
+	(void)state;
+	active = connect_one();
+	testbed_flush();
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
+	do_release(active);
+	testbed_flush();
+	mad.transaction++;
+	before = state_hash();
+	network->route_error = ENETUNREACH;
+	capture_begin(&capture);
+	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
+	assert_non_null(strstr(capture_end(&capture), "test: 10.0.0.1: finding the route to answer a request: "
+						      "Network is unreachable (101)\n"));
+	assert_int_equal(state_hash(), before);
+	assert_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
+}
+
 /* A REQ with the QPN of an established connection is rejected. The connection stays, and its peer is probed. */
 static void test_stale_qpn(void **state)
 {
@@ -462,6 +489,7 @@ int main(void)
 		CM_TEST(test_req_fields),
 		CM_TEST(test_captured_client),
 		CM_TEST(test_invalid_reqs),
+		CM_TEST(test_no_route_back),
 		CM_TEST(test_stale_qpn),
 	};
 

@@ -32,17 +32,21 @@ static void datagram_completed(void *context, struct host *host, const struct re
 static void set_destination(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
 {
 	const struct host *host = &testbed.hosts[end];
-	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to, .mtu = 1024 };
+	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to };
 
+	assert_int_equal(soft_path_route(&path), 0);
+	path.mtu = 1024;
 	soft_qp_set_destination(datagrams->ends[end].qp, &path, key);
 }
 
 static struct soft_socket *join(size_t end, const struct address *to)
 {
+	const struct host *host = &testbed.hosts[end];
+	struct soft_path path = { .socket = host->socket, .local = host->socket->address, .peer = *to };
 	struct soft_socket *socket;
 
-	assert_int_equal(soft_group_socket_join(testbed.hosts[end].transport, testbed.hosts[end].transport->base.log,
-						"peer", testbed.hosts[end].socket, to, &socket),
+	assert_int_equal(soft_path_route(&path), 0);
+	assert_int_equal(soft_group_socket_join(host->transport, host->transport->base.log, "peer", &path, &socket),
 			 OUTCOME_OK);
 	return socket;
 }

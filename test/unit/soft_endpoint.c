@@ -7,8 +7,9 @@
 
 #include "test/network/network.h"
 #include "test/network/stack.h"
-#include "transport/soft/cm/cm.h"
+#include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/endpoint.h"
+#include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp_internal.h"
 
 enum {
@@ -200,6 +201,27 @@ static void options_apply_to_path(void **state)
 	}
 }
 
+/* The MTU of the figures is the agreed one, which may be less than the route's; the interface is the route's. */
+static void figures_of_the_path(void **state)
+{
+	static struct domain domain = { .device = "udp" };
+	struct soft_cm_id cm_id = { .agreement = { .path.mtu = 1024, .peer_qpn = 17 } };
+	struct soft_endpoint endpoint = {
+		.base.domain = &domain,
+		.path = { .local = address_of("10.0.0.1"), .mtu = 4096, .interface = ROUTE_LOOPBACK },
+	};
+	struct path path = { 0 };
+
+	(void)state;
+	soft_path(&endpoint.base, &path);
+	assert_int_equal(path.mtu, 4096);
+	endpoint.cm_id = &cm_id;
+	soft_path(&endpoint.base, &path);
+	assert_int_equal(path.mtu, 1024);
+	assert_int_equal(path.peer_qpn, 17);
+	assert_string_equal(path.interface, "lo");
+}
+
 /* The cause closest to this host is reported. */
 static void timeout_causes(void **state)
 {
@@ -236,6 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_is_used_once, begin, end),
 		cmocka_unit_test_setup_teardown(request_of_destroyed_listener, begin, end),
 		cmocka_unit_test(options_apply_to_path),
+		cmocka_unit_test(figures_of_the_path),
 		cmocka_unit_test_setup_teardown(timeout_causes, begin, end),
 	};
 

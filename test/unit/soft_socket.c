@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/unit/soft_socket.wrap */
-/* Sockets of soft: errors of bind(2), the MTU cache, multicast TTL, asynchronous errors. */
+/* Sockets of soft: errors of bind(2), paths by the route, multicast TTL, asynchronous errors. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 
-#include "core/clock.h"
 #include "transport/soft/base/state.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/net/port_owner.h"
+#include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp_internal.h"
 
 static struct {
@@ -20,10 +17,8 @@ static struct {
 	bool real_bind;
 	bool module;	   /* rdma_rxe is loaded */
 	const char *table; /* /proc/net/udp */
-	int64_t now;
-	int mtu;
-	unsigned mtu_lookups;
-	bool no_source; /* a route exists, but has no source address */
+	struct soft_route route;
+	int route_error;
 	struct soft_transport transport;
 } fake;
 
@@ -57,48 +52,14 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return fmemopen((void *)(uintptr_t)fake.table, strlen(fake.table), "r");
 }
 
-int __real_getifaddrs(struct ifaddrs **list);
-int __wrap_getifaddrs(struct ifaddrs **list);
-int __wrap_getifaddrs(struct ifaddrs **list)
+int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
+int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
 {
-	fake.mtu_lookups++;
-	return __real_getifaddrs(list);
-}
-
-int __real_connect(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_connect(int fd, const struct sockaddr *name, socklen_t length)
-{
-	return fake.no_source ? 0 : __real_connect(fd, name, length);
-}
-
-/* With such a route the kernel returns 0.0.0.0. */
-int __real_getsockname(int fd, struct sockaddr *name, socklen_t *length);
-int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length);
-int __wrap_getsockname(int fd, struct sockaddr *name, socklen_t *length)
-{
-	if (!fake.no_source)
-		return __real_getsockname(fd, name, length);
-	*length = (socklen_t)address_to_socket(&(struct address){ .family = ADDRESS_IP4 },
-					       (struct sockaddr_storage *)(void *)name);
-	return 0;
-}
-
-int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface);
-int __wrap_ioctl(int fd, unsigned long request, struct ifreq *interface)
-{
-	(void)fd;
-	assert_int_equal(request, SIOCGIFMTU);
-	interface->ifr_mtu = fake.mtu;
-	return 0;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	(void)clock;
-	*time = (struct timespec){ .tv_sec = fake.now / CLOCK_NS_PER_S, .tv_nsec = fake.now % CLOCK_NS_PER_S };
-	return 0;
+	(void)peer;
+	*route = fake.route;
+	if (!address_is_any(source))
+		route->source = *source;
+	return fake.route_error;
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
@@ -121,7 +82,6 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
-	fake.now = CLOCK_NS_PER_S;
 	fake.transport.base.log = &test_log;
 	fake.transport.packet_io = soft_packet_io_open();
 	return fake.transport.packet_io ? 0 : -1;
@@ -203,7 +163,7 @@ static void route_has_no_source(void **state)
 	enum outcome outcome;
 
 	(void)state;
-	fake.no_source = true;
+	fake.route = (struct soft_route){ .source.family = ADDRESS_IP4, .interface = 2, .mtu = 1500 };
 	fake.bind_error = EADDRINUSE;
 	fake.table = "-";
 	capture_begin(&capture);
@@ -214,32 +174,26 @@ static void route_has_no_source(void **state)
 	assert_null(fake.transport.sockets);
 }
 
-static void mtu_is_cached(void **state)
+/* The interface and the MTU are the route's, of a path to a peer and of the path back. */
+static void paths_are_the_routes(void **state)
 {
-	struct soft_path path;
-	struct soft_socket *socket;
+	static const struct {
+		uint32_t route, path;
+	} mtus[] = { { 65536, 4096 }, { 9000, 4096 }, { 1500, 1024 }, { 1280, 1024 }, { 68, 256 }, { 0, 256 } };
+	struct soft_path path, back;
 
 	(void)state;
-	fake.mtu = 1500;
-	assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &loopback), OUTCOME_OK);
-	socket = fake.transport.sockets;
-	for (unsigned count = 0; count < 1000; count++) {
-		soft_path_reply(socket, &loopback, &path);
-		assert_int_equal(path.mtu, 1024);
-		fake.now += CLOCK_NS_PER_MS / 2;
+	for (size_t i = 0; i < LENGTH(mtus); i++) {
+		fake.route = (struct soft_route){ .source = loopback, .interface = 7, .mtu = mtus[i].route };
+		assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &loopback, &loopback, &path),
+				 OUTCOME_OK);
+		soft_path_reply(path.socket, &loopback, &back);
+		assert_int_equal(soft_path_route(&back), 0);
+		assert_int_equal(path.mtu, mtus[i].path);
+		assert_int_equal(path.interface, 7);
+		assert_int_equal(back.mtu, mtus[i].path);
+		assert_int_equal(back.interface, 7);
 	}
-	assert_int_equal(fake.mtu_lookups, 1);
-	fake.mtu = 9000;
-	fake.now += CLOCK_NS_PER_S;
-	soft_path_reply(socket, &loopback, &path);
-	assert_int_equal(path.mtu, 4096);
-	assert_int_equal(fake.mtu_lookups, 2);
-	/* An interface MTU below all path MTUs: the smallest is used. */
-	fake.mtu = 68;
-	fake.now += CLOCK_NS_PER_S;
-	assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &loopback, &loopback, &path), OUTCOME_OK);
-	assert_int_equal(path.mtu, 256);
-	assert_int_equal(fake.mtu_lookups, 3);
 	soft_sockets_close(&fake.transport);
 }
 
@@ -254,11 +208,13 @@ static void multicast_ttl_is_64(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(here); i++) {
 		bool four = here[i].family == ADDRESS_IP4;
+		struct soft_path path;
 		socklen_t length = sizeof(int);
 		int hops = 0;
 
 		assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &here[i]), OUTCOME_OK);
-		assert_true(soft_socket_multicast(fake.transport.sockets, true));
+		path = (struct soft_path){ fake.transport.sockets, .local = here[i], .interface = ROUTE_LOOPBACK };
+		assert_true(soft_socket_multicast(&path, true));
 		assert_int_equal(getsockopt(fake.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
 					    four ? IP_MULTICAST_TTL : IPV6_MULTICAST_HOPS, &hops, &length),
 				 0);
@@ -332,7 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bind_errors, begin, end),
 		cmocka_unit_test_setup_teardown(holder_of_the_port, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
-		cmocka_unit_test_setup_teardown(mtu_is_cached, begin, end),
+		cmocka_unit_test_setup_teardown(paths_are_the_routes, begin, end),
 		cmocka_unit_test_setup_teardown(multicast_ttl_is_64, begin, end),
 		cmocka_unit_test_setup_teardown(socket_errors_are_cleared, begin, end),
 	};

@@ -3,6 +3,8 @@
  * Multicast membership. A full member joins through the socket API, so that the kernel sends IGMP or MLD, and receives
  * the group's datagrams. A send-only full member only learns the group's address.
  */
+#include <errno.h>
+
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/endpoint.h"
@@ -38,13 +40,15 @@ enum outcome soft_join(struct endpoint *base, void *context)
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
-		outcome = soft_group_socket_join(transport, base->log, base->name, endpoint->path.socket, group,
+		outcome = soft_group_socket_join(transport, base->log, base->name, &endpoint->path,
 						 &endpoint->group_socket);
 		if (outcome)
 			return outcome;
 	}
-	if (!soft_socket_multicast(endpoint->path.socket, !base->options.no_loopback))
-		log_debug(base->log, "%s: the interface for multicast cannot be chosen", base->name);
+	if (!soft_socket_multicast(&endpoint->path, !base->options.no_loopback)) {
+		log_errno(base->log, base->name, errno, "choosing the interface of the group");
+		return OUTCOME_NO_CONNECTION;
+	}
 	endpoint->group = (struct group_address){
 		.qpn = GROUP_QPN,
 		.qkey = GROUP_QKEY_UDP,

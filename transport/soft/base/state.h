@@ -56,6 +56,7 @@ struct soft_path {
 	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
 	struct address local;
 	struct address peer;
+	unsigned interface;	    /* index, that of the route */
 	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint8_t type_of_service;    /* only bits of SOFT_DSCP */
 	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */

@@ -169,6 +169,8 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	struct soft_path path;
 	struct mad_address address;
 	uint16_t port_space, port, reason;
+	char host[ADDRESS_TEXT_SIZE];
+	int error;
 
 	cm_id = soft_cm_id_find_peer(cm, req->ca_guid, mad->local_id, socket, from);
 	if (cm_id) {
@@ -189,6 +191,14 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 		listener = soft_listener_find(cm->transport, (enum port_space)port_space, port, &path.local);
 	if (!listener) {
 		reject_req(cm, &path, mad, REJECTED_NO_LISTENER, 0);
+		return;
+	}
+	/* Without a route back no answer reaches the peer. */
+	error = soft_path_route(&path);
+	if (error) {
+		if (endpoint_take_log_line(&listener->base))
+			log_errno(listener->base.log, address_host(from, host), error,
+				  "finding the route to answer a request");
 		return;
 	}
 	soft_path_apply_options(&path, &listener->base);

@@ -18,13 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/net/port_owner.h"
+#include "transport/soft/net/route.h"
 
 enum {
 	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
@@ -78,74 +77,6 @@ static void socket_set_options(int fd, enum address_family family)
 static bool is_loopback4(const struct address *address)
 {
 	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
-}
-
-static bool is_loopback(const struct address *address)
-{
-	static const uint8_t one[16] = { [15] = 1 };
-
-	return is_loopback4(address) || (address->family == ADDRESS_IP6 && !memcmp(address->bytes, one, sizeof(one)));
-}
-
-/* getifaddrs(3) lists 127.0.0.1, but no other 127.x.x.x. */
-bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE])
-{
-	struct ifaddrs *list, *entry;
-
-	if (getifaddrs(&list))
-		return false;
-	for (entry = list; entry; entry = entry->ifa_next) {
-		struct address address;
-
-		if (entry->ifa_addr && address_from_socket(entry->ifa_addr, &address) &&
-		    address.family == local->family && !memcmp(address.bytes, local->bytes, sizeof(address.bytes)))
-			break;
-		if (is_loopback4(local) && (entry->ifa_flags & IFF_LOOPBACK))
-			break;
-	}
-	if (entry)
-		snprintf(name, IF_NAMESIZE, "%s", entry->ifa_name);
-	freeifaddrs(list);
-	return entry != NULL;
-}
-
-bool soft_is_loopback(const struct address *local)
-{
-	char name[IF_NAMESIZE];
-
-	return is_loopback(local) || (soft_interface_name(local, name) && !strcmp(name, "lo"));
-}
-
-/* Returns 65536, the loopback interface's, if no interface has the address. */
-static int interface_mtu(const struct address *local)
-{
-	struct ifreq request = { 0 };
-	int mtu = 65536, fd;
-
-	if (!soft_interface_name(local, request.ifr_name))
-		return mtu;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
-		mtu = request.ifr_mtu;
-	if (fd >= 0)
-		close(fd);
-	return mtu;
-}
-
-/* Looks up the interface at most once a second: any received REQ calls this. */
-static uint32_t path_mtu(struct soft_socket *socket)
-{
-	int64_t now = clock_now();
-	int room;
-	unsigned code;
-
-	if (socket->mtu && now < socket->mtu_expires)
-		return socket->mtu;
-	room = interface_mtu(&socket->address) - PACKET_OVERHEAD_MAX;
-	code = mtu_code(room > 0 ? (size_t)room : 0);
-	socket->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
-	socket->mtu_expires = now + CLOCK_NS_PER_S;
-	return socket->mtu;
 }
 
 /* Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes. */
@@ -216,7 +147,7 @@ static const char *socket_hint(const struct address *address)
 	if (is_loopback4(address))
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
 		       "process";
-	if (is_loopback(address))
+	if (soft_is_loopback(address))
 		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
 		       "serves too";
 	return "each soft process needs its own local address: end the other process, or use another address of this "
@@ -283,39 +214,6 @@ static struct soft_socket *own_loopback_socket(struct soft_transport *transport,
 	return NULL;
 }
 
-/* Sets *source to the local address of the route to a peer; to the any address if a group's route has none. */
-static int route_source(const struct address *peer, struct address *source)
-{
-	struct sockaddr_storage storage;
-	struct address target = *peer;
-	socklen_t length;
-	int error = 0;
-	int fd = socket(peer->family == ADDRESS_IP4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return errno;
-	target.port = PACKET_PORT;
-	length = (socklen_t)address_to_socket(&target, &storage);
-	if (connect(fd, (struct sockaddr *)&storage, length))
-		error = errno;
-	length = sizeof(storage);
-	if (!error && getsockname(fd, (struct sockaddr *)&storage, &length))
-		error = errno;
-	if (!error)
-		address_from_socket(&storage, source);
-	close(fd);
-	source->port = 0;
-	return error;
-}
-
-/* Returns 0, with which the kernel chooses, if no interface has the address. */
-static unsigned interface_index(const struct address *local)
-{
-	char name[IF_NAMESIZE];
-
-	return soft_interface_name(local, name) ? if_nametoindex(name) : 0;
-}
-
 /* fe80::, ff02:: or ff12:: (RFC 4291, 2.7). */
 static bool is_link_scope(const struct address *address)
 {
@@ -323,60 +221,73 @@ static bool is_link_scope(const struct address *address)
 	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
 }
 
+int soft_path_route(struct soft_path *path)
+{
+	struct soft_route route = { 0 };
+	int error = soft_route_find(&path->peer, &path->local, &route);
+	unsigned code = mtu_code(route.mtu > PACKET_OVERHEAD_MAX ? route.mtu - PACKET_OVERHEAD_MAX : 0);
+
+	if (address_is_any(&path->local))
+		path->local = route.source;
+	path->interface = route.interface;
+	path->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
+	return error;
+}
+
+/* Opens the socket of the local address that the route has given. */
+static enum outcome open_route_socket(struct soft_transport *transport, const struct log *log, const char *name,
+				      struct soft_path *path)
+{
+	if (address_is_any(&path->local)) {
+		log_cause(log, name, "resolving the address", 0, "the route that leads there has no local address");
+		return OUTCOME_NO_CONNECTION;
+	}
+	/* The peer may be another process of this host, which has bound that address. */
+	if ((is_loopback4(&path->local) || address_same_host(&path->local, &path->peer)) &&
+	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
+		path->socket = own_loopback_socket(transport, &path->peer);
+		if (!path->socket)
+			return socket_report_error(log, name, &path->local, errno);
+		path->local = path->socket->address;
+		return OUTCOME_OK;
+	}
+	return socket_get(transport, log, name, &path->local, &path->socket);
+}
+
 enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
 			    const struct address *source, const struct address *peer, struct soft_path *path)
 {
-	struct address local;
-	enum outcome outcome = OUTCOME_OK;
+	bool given = source && !address_is_any(source);
+	int error;
 
-	*path = (struct soft_path){ .peer = *peer };
+	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
 	path->peer.port = PACKET_PORT;
 	if (source && source->family != peer->family) {
 		log_error(log, name, "the source and the destination are not of the same address family");
 		return OUTCOME_NO_CONNECTION;
 	}
-	if (source && !address_is_any(source)) {
-		local = *source;
-		local.port = 0;
-	} else {
-		int error = route_source(peer, &local);
+	if (given) {
+		enum outcome outcome;
 
-		if (error) {
-			log_errno(log, name, error, "resolving the address");
-			return socket_outcome(error);
-		}
-		if (address_is_any(&local)) {
-			log_cause(log, name, "resolving the address", 0,
-				  "the route that leads there has no local address");
-			return OUTCOME_NO_CONNECTION;
-		}
-		/* The peer may be another process of this host, which has bound that address. */
-		if ((is_loopback4(&local) || address_same_host(&local, peer)) && local.family == ADDRESS_IP4 &&
-		    !socket_find(transport, &local)) {
-			path->socket = own_loopback_socket(transport, peer);
-			if (!path->socket)
-				return socket_report_error(log, name, &local, errno);
-			local = path->socket->address;
-		}
+		path->local = *source;
+		path->local.port = 0;
+		outcome = socket_get(transport, log, name, &path->local, &path->socket);
+		if (outcome)
+			return outcome;
 	}
-	if (!path->socket)
-		outcome = socket_get(transport, log, name, &local, &path->socket);
-	path->local = local;
+	error = soft_path_route(path);
+	if (error) {
+		log_errno(log, name, error, "resolving the address");
+		return socket_outcome(error);
+	}
 	if (is_link_scope(peer) && !peer->scope)
-		path->peer.scope = interface_index(&local);
-	if (!outcome)
-		path->mtu = path_mtu(path->socket);
-	return outcome;
+		path->peer.scope = path->interface;
+	return given ? OUTCOME_OK : open_route_socket(transport, log, name, path);
 }
 
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path)
 {
-	*path = (struct soft_path){
-		.socket = socket,
-		.local = socket->address,
-		.peer = *from,
-		.mtu = path_mtu(socket),
-	};
+	*path = (struct soft_path){ .socket = socket, .local = socket->address, .peer = *from };
 	path->peer.port = 0;
 }
 
@@ -409,8 +320,8 @@ static int open_all_local(struct soft_transport *transport, const struct address
 		    socket_find(transport, &address) || socket_open(transport, &address, false))
 			continue;
 		/* Any other error: the address is not usable yet (tentative), and netlink reports when it is. */
-		if (!error &&
-		    (socket_outcome(errno) == OUTCOME_INTERNAL || (errno == EADDRINUSE && !is_loopback(&address)))) {
+		if (!error && (socket_outcome(errno) == OUTCOME_INTERNAL ||
+			       (errno == EADDRINUSE && !soft_is_loopback(&address)))) {
 			error = errno;
 			*failed = address;
 		}
@@ -557,55 +468,37 @@ void soft_sockets_close(struct soft_transport *transport)
 		socket_close(transport->sockets);
 }
 
-/*
- * The kernel takes the interface of the index, or without one that of the address: no interface has an address that is
- * local by a route alone (ip route add local).
- */
-static struct ip_mreqn ip4_interface(const struct address *local, unsigned index)
+static bool join_group(const struct soft_socket *socket, unsigned interface)
 {
-	struct ip_mreqn request = { .imr_ifindex = (int)index };
+	struct group_req request = { .gr_interface = interface };
 
-	memcpy(&request.imr_address, local->bytes, 4);
-	return request;
-}
-
-static bool join_group(const struct soft_socket *socket, const struct address *local, unsigned interface)
-{
-	struct ip_mreqn ip4 = ip4_interface(local, interface);
-	struct ipv6_mreq ip6 = { .ipv6mr_interface = interface };
-
-	if (socket->address.family == ADDRESS_IP4) {
-		memcpy(&ip4.imr_multiaddr, socket->address.bytes, 4);
-		return !setsockopt(socket->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &ip4, sizeof(ip4));
-	}
-	memcpy(&ip6.ipv6mr_multiaddr, socket->address.bytes, 16);
-	return !setsockopt(socket->fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ip6, sizeof(ip6));
+	address_to_socket(&socket->address, &request.gr_group);
+	return !setsockopt(socket->fd, socket->address.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6,
+			   MCAST_JOIN_GROUP, &request, sizeof(request));
 }
 
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
-				    const struct soft_socket *local, const struct address *group,
-				    struct soft_socket **result)
+				    const struct soft_path *path, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
-	unsigned interface = interface_index(&local->address);
 	int error;
 
 	*result = NULL;
-	while (socket &&
-	       !(socket->group && socket->interface == interface && address_same_host(&socket->address, group)))
+	while (socket && !(socket->group && socket->interface == path->interface &&
+			   address_same_host(&socket->address, &path->peer)))
 		socket = socket->next;
 	if (!socket) {
-		socket = socket_open(transport, group, true);
+		socket = socket_open(transport, &path->peer, true);
 		if (!socket)
-			return socket_report_error(log, name, group, errno);
-		if (!join_group(socket, &local->address, interface)) {
+			return socket_report_error(log, name, &path->peer, errno);
+		if (!join_group(socket, path->interface)) {
 			error = errno;
 			log_errno(log, name, error, "joining the group");
 			socket_close(socket);
 			return socket_outcome(error);
 		}
 	}
-	socket->interface = interface;
+	socket->interface = path->interface;
 	socket->members++;
 	*result = socket;
 	return OUTCOME_OK;
@@ -618,18 +511,16 @@ void soft_group_socket_leave(struct soft_socket *socket)
 		socket_close(socket);
 }
 
-bool soft_socket_multicast(const struct soft_socket *socket, bool loopback)
+bool soft_socket_multicast(const struct soft_path *path, bool loopback)
 {
-	unsigned index = interface_index(&socket->address);
+	const struct ip_mreqn four = { .imr_ifindex = (int)path->interface };
+	int fd = path->socket->fd;
 
-	if (socket->address.family == ADDRESS_IP4) {
-		struct ip_mreqn request = ip4_interface(&socket->address, index);
-
-		return !setsockopt(socket->fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request)) &&
-		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback) &&
-		       set_option(socket->fd, IPPROTO_IP, IP_MULTICAST_TTL, GROUP_HOPS);
-	}
-	return set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)index) &&
-	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback) &&
-	       set_option(socket->fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, GROUP_HOPS);
+	if (path->local.family == ADDRESS_IP4)
+		return !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &four, sizeof(four)) &&
+		       set_option(fd, IPPROTO_IP, IP_MULTICAST_LOOP, loopback) &&
+		       set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, GROUP_HOPS);
+	return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)path->interface) &&
+	       set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, loopback) &&
+	       set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, GROUP_HOPS);
 }

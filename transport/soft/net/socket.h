@@ -3,7 +3,6 @@
 #ifndef TRANSPORT_SOFT_NET_SOCKET_H
 #define TRANSPORT_SOFT_NET_SOCKET_H
 
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -14,14 +13,12 @@ struct soft_socket {
 	int fd;
 	struct address address; /* local, or the group's */
 	bool group;
-	bool send_failed;    /* the last send: the error queue may hold an ICMP error */
-	bool mtu_exceeded;   /* an ICMP error said that a packet exceeds a path's MTU */
-	int send_error;	     /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
-	unsigned members;    /* of a group socket */
-	unsigned interface;  /* index, of a group socket */
-	size_t buffer;	     /* SO_RCVBUF, bytes */
-	uint32_t mtu;	     /* payload bytes; 0: not looked up yet */
-	int64_t mtu_expires; /* nanoseconds, monotonic clock */
+	bool send_failed;   /* the last send: the error queue may hold an ICMP error */
+	bool mtu_exceeded;  /* an ICMP error said that a packet exceeds a path's MTU */
+	int send_error;	    /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
+	unsigned members;   /* of a group socket */
+	unsigned interface; /* index, of a group socket */
+	size_t buffer;	    /* SO_RCVBUF, bytes */
 	struct loop_io readable;
 	bool streaming; /* the last poll received something */
 	struct soft_socket *next;
@@ -34,14 +31,12 @@ struct soft_socket {
  */
 enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
 			    const struct address *source, const struct address *peer, struct soft_path *path);
-/* Fills *path for a reply to a packet that socket received. Sets no port. */
+/* Fills *path for a reply to a packet that socket received, but for the interface and the MTU. Sets no port. */
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
+/* Sets the interface and the MTU, and a local address that is still the any address. Returns 0 or an errno. */
+int soft_path_route(struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
-/* Sets name to the interface of a local address. Returns false if none has it. */
-bool soft_interface_name(const struct address *local, char name[IF_NAMESIZE]);
-/* Whether it is the loopback interface's. There IP_MULTICAST_LOOP has no effect: every datagram loops back. */
-bool soft_is_loopback(const struct address *local);
 /*
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
  * also of those added later. Logs the cause of a failure to log, under name.
@@ -58,17 +53,16 @@ size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /*
- * Returns in *result the socket that receives a group's datagrams at a local address. The first call joins the group
- * (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the cause to log,
- * under name and sets *result to NULL.
+ * Returns in *result the socket that receives a group's datagrams at the interface of a path to it. The first call
+ * joins the group (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the
+ * cause to log, under name and sets *result to NULL.
  */
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
-				    const struct soft_socket *local, const struct address *group,
-				    struct soft_socket **result);
+				    const struct soft_path *path, struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
 /* Sets the interface and IP_MULTICAST_LOOP for sending to a group. Returns false with errno on failure. */
-bool soft_socket_multicast(const struct soft_socket *socket, bool loopback);
+bool soft_socket_multicast(const struct soft_path *path, bool loopback);
 
 /* Implements endpoint_local_addresses(). */
 void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);

@@ -9,6 +9,7 @@
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/route.h"
 #include "transport/soft/qp/datagram.h"
 #include "transport/soft/qp/recovery.h"
 #include "transport/soft/qp/requester.h"
@@ -230,7 +231,7 @@ void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, u
 	qp->path = *path;
 	qp->path.unsent = &qp->unsent;
 	qp->qkey = qkey;
-	qp->drop_sends = qp->endpoint->base.options.no_loopback && soft_is_loopback(&path->local);
+	qp->drop_sends = qp->endpoint->base.options.no_loopback && path->interface == ROUTE_LOOPBACK;
 	if (qp->state == QP_INIT)
 		qp->state = QP_RTR;
 }

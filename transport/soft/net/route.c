@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RTM_GETROUTE. A connected UDP socket would not tell the interface, and its IP_MTU includes the path MTU of ICMP
+ * messages, which anybody can forge.
+ */
+#include "transport/soft/net/route.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	ATTRIBUTES_MAX = 4096 /* bytes */
+};
+
+struct message {
+	struct nlmsghdr header;
+	union {
+		struct rtmsg route;
+		struct nlmsgerr error;
+	};
+	uint8_t rest[ATTRIBUTES_MAX];
+};
+
+bool soft_is_loopback(const struct address *address)
+{
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return address->family == ADDRESS_IP4 ? address->bytes[0] == 127 : !memcmp(address->bytes, one, sizeof(one));
+}
+
+static size_t address_size(const struct address *address)
+{
+	return address->family == ADDRESS_IP4 ? 4 : sizeof(address->bytes);
+}
+
+static void add_attribute(struct message *message, unsigned short type, const void *value, size_t length)
+{
+	const struct rtattr row = { .rta_type = type, .rta_len = (unsigned short)RTA_LENGTH(length) };
+	uint8_t *end = (uint8_t *)message + message->header.nlmsg_len;
+
+	memcpy(end, &row, sizeof(row));
+	memcpy(end + sizeof(row), value, length);
+	message->header.nlmsg_len += (uint32_t)RTA_SPACE(length);
+}
+
+/* Copies up to size bytes of an attribute's value and returns their number; 0 if there is no such attribute. */
+static size_t read_attribute(const uint8_t *bytes, size_t length, unsigned type, void *value, size_t size)
+{
+	while (length >= sizeof(struct rtattr)) {
+		struct rtattr row;
+
+		memcpy(&row, bytes, sizeof(row));
+		if (row.rta_len < sizeof(row) || row.rta_len > length)
+			break;
+		if (row.rta_type == type) {
+			size = size < RTA_PAYLOAD(&row) ? size : RTA_PAYLOAD(&row);
+			memcpy(value, bytes + sizeof(row), size);
+			return size;
+		}
+		if (RTA_ALIGN(row.rta_len) >= length)
+			break;
+		bytes += RTA_ALIGN(row.rta_len);
+		length -= RTA_ALIGN(row.rta_len);
+	}
+	return 0;
+}
+
+/* Returns 0 if there is no such interface. */
+static uint32_t interface_mtu(int fd, unsigned index)
+{
+	struct ifreq request = { .ifr_ifindex = (int)index };
+
+	return ioctl(fd, SIOCGIFNAME, &request) || ioctl(fd, SIOCGIFMTU, &request) ? 0 : (uint32_t)request.ifr_mtu;
+}
+
+static int parse_route(int fd, const struct message *reply, const struct address *to, struct soft_route *route)
+{
+	const uint8_t *rows = (const uint8_t *)&reply->route + NLMSG_ALIGN(sizeof(reply->route));
+	size_t length = reply->header.nlmsg_len - NLMSG_SPACE(sizeof(reply->route));
+	struct rta_cacheinfo cache = { 0 };
+	uint8_t metrics[256];
+	uint32_t mtu = 0;
+
+	*route = (struct soft_route){ .source.family = to->family };
+	read_attribute(rows, length, RTA_OIF, &route->interface, sizeof(route->interface));
+	read_attribute(rows, length, RTA_PREFSRC, route->source.bytes, address_size(to));
+	if (address_is_link_local(&route->source))
+		route->source.scope = route->interface;
+	read_attribute(rows, length, RTA_CACHEINFO, &cache, sizeof(cache));
+	route->mtu = interface_mtu(fd, route->interface);
+	/* The MTU of a route that expires was learned from ICMP. */
+	if (!cache.rta_expires &&
+	    read_attribute(metrics, read_attribute(rows, length, RTA_METRICS, metrics, sizeof(metrics)), RTAX_MTU, &mtu,
+			   sizeof(mtu)) &&
+	    mtu < route->mtu)
+		route->mtu = mtu;
+	return -(int)cache.rta_error;
+}
+
+/* source: NULL for none. interface: 0 for any. */
+static int query(int fd, const struct address *to, const struct address *source, unsigned interface, unsigned flags,
+		 struct soft_route *route)
+{
+	struct message message = {
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.route)),
+			    .nlmsg_type = RTM_GETROUTE,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.route = { .rtm_family = to->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
+			   .rtm_dst_len = (unsigned char)(8 * address_size(to)),
+			   .rtm_flags = flags },
+	};
+
+	add_attribute(&message, RTA_DST, to->bytes, address_size(to));
+	if (source) {
+		message.route.rtm_src_len = message.route.rtm_dst_len;
+		add_attribute(&message, RTA_SRC, source->bytes, address_size(source));
+	}
+	if (interface)
+		add_attribute(&message, RTA_OIF, &interface, sizeof(interface));
+	/* The kernel answers within send(2). */
+	if (send(fd, &message, message.header.nlmsg_len, 0) < 0 ||
+	    recv(fd, &message, sizeof(message), MSG_DONTWAIT) < 0)
+		return errno;
+	return message.header.nlmsg_type == NLMSG_ERROR ? -message.error.error : parse_route(fd, &message, to, route);
+}
+
+/*
+ * As the kernel does: from an address to a group by the interface that has the address. But an address on the loopback
+ * interface may be the host's own for all its interfaces; then the route to the group decides.
+ */
+static int find_group_route(int fd, const struct address *group, const struct address *source, struct soft_route *route)
+{
+	unsigned interface = group->scope ? group->scope : source->scope;
+
+	/* FIB_MATCH: the entry of the address itself; packets to it go by the loopback interface. */
+	if (!interface && !address_is_any(source) && !query(fd, source, NULL, 0, RTM_F_FIB_MATCH, route))
+		interface = route->interface;
+	if (!interface || address_is_any(source))
+		return query(fd, group, NULL, interface, 0, route);
+	if (interface == ROUTE_LOOPBACK && !soft_is_loopback(source) && !query(fd, group, NULL, 0, 0, route))
+		return 0;
+	*route = (struct soft_route){ .interface = interface, .mtu = interface_mtu(fd, interface) };
+	return 0;
+}
+
+static int find_peer_route(int fd, const struct address *peer, const struct address *source, struct soft_route *route)
+{
+	unsigned interface = peer->scope ? peer->scope : source->scope;
+	struct address found = *source;
+	int error = 0;
+
+	if (address_is_any(source)) {
+		error = query(fd, peer, NULL, interface, 0, route);
+		found = route->source;
+	}
+	/* Again with the source: among equal paths the kernel chooses by both addresses. */
+	if (!error && !address_is_any(&found))
+		error = query(fd, peer, &found, interface, 0, route);
+	route->source = found;
+	return error;
+}
+
+int soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int error;
+
+	if (fd < 0)
+		return errno;
+	error = address_is_multicast(peer) ? find_group_route(fd, peer, source, route)
+					   : find_peer_route(fd, peer, source, route);
+	close(fd);
+	return error;
+}

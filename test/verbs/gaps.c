@@ -530,6 +530,23 @@ static void the_last_message_before_the_end(void **state)
 	end();
 }
 
+/* The RTU is lost. The client's first message proves the connection to the kernel, too: else it would send no DREQ. */
+static void a_message_in_place_of_the_rtu(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	bench.accept_receives = 4;
+	provider.rtu_lost = true;
+	assert_true(bench_connect(&bench, &options));
+	post(bench.client.endpoint, IBV_WR_SEND, 8);
+	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, 1));
+	assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+	bench_linger(&bench, 5);
+	assert_int_equal(end_events(&bench.server, EVENT_ESTABLISHED), 1);
+	end();
+}
+
 /* The connection manager's message overtakes the last acknowledgement; which may also never come. */
 static void the_last_acknowledgement(void **state)
 {
@@ -1695,6 +1712,7 @@ int main(void)
 		cmocka_unit_test(a_peer_says_no),
 		cmocka_unit_test(qp_of_client_is_not_moved),
 		cmocka_unit_test(the_last_message_before_the_end),
+		cmocka_unit_test(a_message_in_place_of_the_rtu),
 		cmocka_unit_test(the_last_acknowledgement),
 		cmocka_unit_test(the_last_acknowledgement_of_nobody),
 		cmocka_unit_test(an_unwanted_request),

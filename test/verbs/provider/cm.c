@@ -273,7 +273,7 @@ static void rtu_arrives(struct action *action)
 {
 	struct cm_id *id = end_of(action);
 
-	if (!id || id->state != CM_REP_SENT)
+	if (!id || id->state != CM_REP_SENT || provider.rtu_lost)
 		return;
 	id->state = CM_ESTABLISHED;
 	cm_raise(id, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -847,6 +847,17 @@ int rdma_establish(struct rdma_cm_id *base)
 		return fails_with(EINVAL);
 	id->state = CM_ESTABLISHED;
 	send_on(id, rtu_arrives, NULL, 0);
+	return 0;
+}
+
+int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
+{
+	struct cm_id *id = cm(base);
+
+	if (event != IBV_EVENT_COMM_EST || id->state != CM_REP_SENT || id->device->fabric == PROVIDER_IWARP)
+		return fails_with(EINVAL);
+	id->state = CM_ESTABLISHED;
+	cm_raise(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	return 0;
 }
 

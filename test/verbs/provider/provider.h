@@ -261,12 +261,13 @@ struct provider {
 	unsigned fails_after;	   /* ... when it was called so often, ... */
 	bool fails_once;	   /* ... and then works again */
 	unsigned calls;		   /* of that name */
-	bool events_without_end;   /* instead of any other */
-	bool silent_flush;	   /* flushed work raises no event */
-	bool refuses_in_silence;   /* a responder raises no event of the device, as rxe */
-	bool binds_no_holder;	   /* an identifier without an event channel */
-	bool retries_end;	   /* at once, where the other queue pair does not answer */
-	bool keeps_completions;	   /* of a destroyed queue pair, as rxe does */
+	bool rtu_lost;
+	bool events_without_end;		    /* instead of any other */
+	bool silent_flush;			    /* flushed work raises no event */
+	bool refuses_in_silence;		    /* a responder raises no event of the device, as rxe */
+	bool binds_no_holder;			    /* an identifier without an event channel */
+	bool retries_end;			    /* at once, where the other queue pair does not answer */
+	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */
 	enum ibv_wc_status breaks_with;		    /* the next send */
 	void (*listening)(struct cm_id *id);	    /* called in rdma_listen() */
 	void (*destroying)(struct queue_pair *qp);  /* and in ibv_destroy_qp() */

@@ -129,7 +129,10 @@ static enum outcome run_help(const struct log *log, int argc, char *const *argv)
 	return OUTCOME_OK;
 }
 
-/* "rdmatest --transport soft rping -s": the command comes first, its options keep their order. */
+/*
+ * "rdmatest --transport soft rping -s": the command comes first, its options keep their order. --list is none of its
+ * options.
+ */
 static void put_command_first(int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
@@ -154,7 +157,7 @@ static enum outcome dispatch(struct log *log, int argc, char **argv)
 		print_usage(stderr, log->name);
 		return OUTCOME_USAGE;
 	}
-	if (argv[1][0] == '-')
+	if (argv[1][0] == '-' && strcmp(argv[1], "--list") != 0)
 		put_command_first(argc, argv);
 	if (argv[1][0] == '-')
 		return run_options(log, argc, argv);

@@ -117,12 +117,23 @@ static enum outcome take_value(const struct parse *parse, const struct option *r
 	return option_set(row, parse->log, value, parse->options);
 }
 
+/* The value is the next argument. If it may also be an operand, one that looks like an option is none. */
+static enum outcome take_next(const struct parse *parse, const struct option *row, const char *value)
+{
+	char name[OPTION_TEXT_SIZE];
+
+	if (!row->operand || !value || value[0] != '-' || !value[1])
+		return take_value(parse, row, value);
+	log_error(parse->log, option_label(row, name), "%s is an option, not %s", value,
+		  option_field(row, OPTION_ARGUMENT));
+	return OUTCOME_USAGE;
+}
+
 /* "-vVC5" and "-C 5": flags may share one dash. The rest of the argument is the value of an option that takes one. */
 static enum outcome parse_letters(struct parse *parse, char *const *argv, int *index)
 {
 	for (const char *letters = argv[*index] + 1; *letters && !parse->stops; letters++) {
 		const struct option *row = option_first(parse->table);
-		const char *value;
 
 		while (row && row->letter != *letters)
 			row = option_next(row);
@@ -138,8 +149,7 @@ static enum outcome parse_letters(struct parse *parse, char *const *argv, int *i
 			set_flag(parse, row);
 			continue;
 		}
-		value = letters[1] ? letters + 1 : argv[++*index];
-		return take_value(parse, row, value);
+		return letters[1] ? take_value(parse, row, letters + 1) : take_next(parse, row, argv[++*index]);
 	}
 	return OUTCOME_OK;
 }
@@ -193,9 +203,7 @@ static enum outcome parse_name(struct parse *parse, char *const *argv, int *inde
 		set_flag(parse, row);
 		return OUTCOME_OK;
 	}
-	if (!value)
-		value = argv[++*index];
-	return take_value(parse, row, value);
+	return value ? take_value(parse, row, value) : take_next(parse, row, argv[++*index]);
 }
 
 static enum outcome reject_operand(const struct parse *parse, const struct option *row, const char *operand)

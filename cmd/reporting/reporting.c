@@ -100,6 +100,12 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
 	use_form(reporting, reporting_form_of_options(options));
+	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
+		log_error(&reporting->environment->log, "--interval-report", "%s prints no intervals",
+			  options->quiet ? "--quiet" : "--json");
+		log_hint(&reporting->environment->log, "--json-stream, --csv and --prometheus report them");
+		return OUTCOME_USAGE;
+	}
 	if (reporting->form == &reporting_text && !options->quiet) {
 		if (!options->interval && reporting->command->figures && isatty(STDOUT_FILENO))
 			reporting->live = LIVE_ROWS;

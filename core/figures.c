@@ -86,8 +86,14 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before)
 {
 	const char *old = before;
+	bool labels = report->format->labels;
 
+	for (const struct figure *row = rows; labels && row->kind; row++)
+		if (row->flags & FIGURE_LABEL)
+			add_figure(report, row, (const char *)values + row->offset, NULL);
 	for (const struct figure *row = rows; row->kind; row++) {
+		if (labels && row->kind == FIGURE_TEXT)
+			continue;
 		if (!(row->flags & report->format->without))
 			add_figure(report, row, (const char *)values + row->offset, old ? old + row->offset : NULL);
 		else if (row->kind == FIGURE_OBJECT || row->kind == FIGURE_LIST)

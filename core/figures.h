@@ -48,6 +48,9 @@ enum {
 	FIGURE_NOT_BLOCK = 1 << 7,
 	/* A table has no such count, and a block omits it if it is 0: scripts search logs for the word "failed". */
 	FIGURE_NOT_0 = 1 << 5,
+	/* Prometheus: a text that is a label of the samples of its level, before or behind it. It has no other texts.
+	 */
+	FIGURE_LABEL = 1 << 9,
 	/* The rate in an interval is over its whole length, but of a step to the last count. */
 	FIGURE_WHOLE = 1 << 6,
 };

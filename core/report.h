@@ -67,6 +67,7 @@ struct report_format {
 	bool omits_empty;   /* omits values that are not known, and empty histograms */
 	uint8_t brief;	    /* enum report_brief: omits most values of histograms */
 	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
+	bool labels;	    /* has the texts with FIGURE_LABEL first, and no others */
 	bool lists;	    /* lists the buckets of histograms, if report.buckets is set */
 	uint16_t without;   /* omits the figures with one of these flags of core/figures.h */
 };

@@ -3,7 +3,7 @@
  * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
  * Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two runs on one
  * host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that name: the
- * format allows no duplicates. Texts in other objects (the path) are omitted.
+ * format allows no duplicates. Texts in other objects (the path) are omitted, and of rows those without FIGURE_LABEL.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -104,5 +104,6 @@ const struct report_format report_prometheus = {
 	.begin = prometheus_begin,
 	.end = prometheus_end,
 	.value = prometheus_value,
+	.labels = true,
 	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_PROMETHEUS,
 };

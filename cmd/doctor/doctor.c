@@ -270,7 +270,7 @@ static void doctor_interrupt(void *state, enum interruption reason)
 }
 
 static const struct figure doctor_figures[] = {
-	FIGURE(TEXT, "target", struct doctor, name),
+	FIGURE(TEXT, "target", struct doctor, name, .flags = FIGURE_LABEL),
 	FIGURE(COUNT, "ok", struct doctor, findings.counts[FINDING_OK]),
 	FIGURE(COUNT, "warnings", struct doctor, findings.counts[FINDING_WARN]),
 	FIGURE(COUNT, "failures", struct doctor, findings.counts[FINDING_FAIL]),

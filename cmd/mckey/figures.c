@@ -101,8 +101,8 @@ static void report_senders(struct report *report, const void *member)
 #define ROW(kind, name, member, ...) FIGURE(kind, name, struct mckey_figures, member, __VA_ARGS__)
 
 static const struct figure run_figures[] = {
-	ROW(TEXT, "role", role),
-	ROW(TEXT, "target", target),
+	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
+	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
 	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, address, report_address, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("connections"),

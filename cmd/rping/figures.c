@@ -28,8 +28,8 @@ const struct figure connect_figures[] = {
 };
 
 const struct figure ping_figures[] = {
-	FIGURE(TEXT, "role", struct ping_figures, role),
-	FIGURE(TEXT, "target", struct ping_figures, target),
+	FIGURE(TEXT, "role", struct ping_figures, role, .flags = FIGURE_LABEL),
+	FIGURE(TEXT, "target", struct ping_figures, target, .flags = FIGURE_LABEL),
 	FIGURES_OF_CODE(OBJECT, "path", struct ping_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OF_ROWS("pings", struct ping_figures, counts, ping_count_figures),
 	FIGURE(HISTOGRAM, "round_trip", struct ping_figures, round_trip),

@@ -387,8 +387,8 @@ static void report_clients(struct report *report, const void *member)
 
 /* In text each client already has a line. */
 static const struct figure server_figures[] = {
-	FIGURE(TEXT, "role", struct server_figures, role),
-	FIGURE(TEXT, "target", struct server_figures, target),
+	FIGURE(TEXT, "role", struct server_figures, role, .flags = FIGURE_LABEL),
+	FIGURE(TEXT, "target", struct server_figures, target, .flags = FIGURE_LABEL),
 	FIGURES_OPEN("served"),
 	FIGURE(COUNT, "clients", struct server_figures, served),
 	FIGURE(COUNT, "failed", struct server_figures, failed, .flags = FIGURE_NOT_0),

@@ -512,12 +512,12 @@ void target_interrupt(struct target *target, enum interruption reason)
 }
 
 /*
- * Text has one short line for each target. The name must be the only text before the counts: it is their label for
- * Prometheus, which also needs the index: labels must be unique, and an address may be given twice.
+ * Text has one short line for each target. For Prometheus the index is a label, too: an address may be given twice, and
+ * labels must be unique.
  */
 static const struct figure target_figures[] = {
-	FIGURE(TEXT, "index", struct target, index, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON),
-	FIGURE(TEXT, "target", struct target, name),
+	FIGURE(TEXT, "index", struct target, index, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON | FIGURE_LABEL),
+	FIGURE(TEXT, "target", struct target, name, .flags = FIGURE_LABEL),
 	FIGURE(COUNT, "answered", struct target, record.counts.answered.count, .flags = FIGURE_ONLY_TEXT),
 	FIGURE(COUNT, "lost", struct target, record.counts.lost, .flags = FIGURE_ONLY_TEXT),
 	FIGURES_OF_ROWS("pings", struct target, record.counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
@@ -532,8 +532,19 @@ static const struct figure target_figures[] = {
 
 void target_report(struct target *target, const char *index, struct report *report)
 {
+	char label[ERROR_OBJECT_SIZE];
+	struct address address;
+
 	target->index = index;
 	target->name = target_name(target);
+	/* A label must not change when a name has been looked up: it would begin a new series. */
+	if (report->format->labels) {
+		bool numeric = address_parse(target->address, ADDRESS_FORMAT_IP, &address);
+
+		address.port = target->dial.options.port;
+		target->name = numeric ? address_text(&address, label)
+				       : log_text(label, sizeof(label), "%s:%u", target->address, address.port);
+	}
 	target->record.counts.size = target->size;
 	figures_report(report, target_figures, target, NULL);
 	if (target->round_trips && report->format == &report_json)

@@ -66,9 +66,9 @@ struct result {
 };
 
 static const struct figure result_figures[] = {
-	FIGURE(TEXT, "command", struct result, command),
-	FIGURE(TEXT, "verdict", struct result, verdict),
-	FIGURE(TEXT, "reason", struct result, reason),
+	FIGURE(TEXT, "command", struct result, command, .flags = FIGURE_LABEL),
+	FIGURE(TEXT, "verdict", struct result, verdict, .flags = FIGURE_LABEL),
+	FIGURE(TEXT, "reason", struct result, reason, .flags = FIGURE_LABEL),
 	FIGURE(TIME, "duration", struct result, duration),
 	FIGURES_END,
 };
@@ -363,7 +363,7 @@ static void report_parts(struct report *report, const void *member)
 }
 
 static const struct figure selftest_figures[] = {
-	FIGURE(TEXT, "target", struct selftest, target),
+	FIGURE(TEXT, "target", struct selftest, target, .flags = FIGURE_LABEL),
 	FIGURE(COUNT, "passes", struct selftest, passed),
 	FIGURE(COUNT, "failures", struct selftest, failed),
 	FIGURE(COUNT, "skips", struct selftest, skipped),

@@ -11,8 +11,8 @@
 #define ROW(kind, name, member, ...) FIGURE(kind, name, struct ucmatose_figures, member, __VA_ARGS__)
 
 static const struct figure ucmatose_figures[] = {
-	ROW(TEXT, "role", role),
-	ROW(TEXT, "target", target),
+	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
+	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
 	FIGURES_OF_CODE(OBJECT, "path", struct ucmatose_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .flags = FIGURE_NOT_TABLE),

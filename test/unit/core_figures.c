@@ -54,7 +54,7 @@ static void add_entries(struct report *report, const void *member)
 }
 
 static const struct figure rows[] = {
-	ROW(TEXT, "role", role),
+	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "nothing", nothing),
 	ROW(COUNT, "sent", sent),
 	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
@@ -117,6 +117,22 @@ static void totals(void **state)
 	assert_text(&report_block, rows, &filled, NULL,
 		    "  sent: 7\n  size: 3\n  time: 5 ns\n  good: yes\n  inner: lost 4\n  rate: 3/s\n  whole: 3/s\n"
 		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
+}
+
+/* For Prometheus a label is one of every sample, also behind them; other texts are nothing. */
+static void labels(void **state)
+{
+	static const struct figure label_rows[] = {
+		ROW(TEXT, "nothing", nothing),
+		ROW(COUNT, "sent", sent),
+		ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
+		FIGURES_END,
+	};
+	struct sample sample = filled;
+
+	(void)state;
+	sample.nothing = "text";
+	assert_text(&report_prometheus, label_rows, &sample, NULL, "test_sent{role=\"client\"} 7\n");
 }
 
 /* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */
@@ -210,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals),
+		cmocka_unit_test(labels),
 		cmocka_unit_test(intervals),
 		cmocka_unit_test(steps),
 		cmocka_unit_test(counts_that_increase),

@@ -6,8 +6,9 @@
 
 static const uint8_t magic[4] = { 0xd7, 'r', 'd', 't' };
 
+/* Says which pattern the payload of ucmatose has (core/payload.h), too. Version 1 had another one. */
 enum {
-	HELLO_VERSION = 1
+	HELLO_VERSION = 2
 };
 
 struct hello_wire {
@@ -48,7 +49,7 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 	if (!bytes || length < sizeof(wire))
 		return false;
 	memcpy(&wire, bytes, sizeof(wire));
-	if (memcmp(wire.magic, magic, sizeof(magic)) || wire.version < HELLO_VERSION || wire.tool != tool)
+	if (memcmp(wire.magic, magic, sizeof(magic)) || wire.version != HELLO_VERSION || wire.tool != tool)
 		return false;
 	*hello = (struct hello){
 		.tool = tool,

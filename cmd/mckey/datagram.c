@@ -6,7 +6,7 @@
 
 enum {
 	MAGIC = 0x726d636b, /* "rmck" */
-	VERSION_1 = 1,
+	VERSION = 2,	    /* says which pattern the datagram has, too */
 
 	HIGH_BITS = 24,
 
@@ -50,20 +50,21 @@ static uint32_t checksum(const uint8_t mark[OFFSET_CHECKSUM], size_t size, uint3
 	return sum;
 }
 
-void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark)
+void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
+		    const struct datagram_mark *mark)
 {
 	size_t start = 0;
 
 	if (size >= DATAGRAM_MARK_SIZE) {
 		memset(memory, 0, DATAGRAM_MARK_SIZE);
 		put32(memory + OFFSET_MAGIC, MAGIC);
-		put32(memory + OFFSET_VERSION, VERSION_1 << HIGH_BITS | (uint32_t)(mark->sequence >> 32));
+		put32(memory + OFFSET_VERSION, VERSION << HIGH_BITS | (uint32_t)(mark->sequence >> 32));
 		put32(memory + OFFSET_SEQUENCE, (uint32_t)mark->sequence);
 		put32(memory + OFFSET_TOTAL, (uint32_t)mark->total);
 		put32(memory + OFFSET_CHECKSUM, checksum(memory, size, qpn));
 		start = DATAGRAM_MARK_SIZE;
 	}
-	payload_pattern_fill(memory + start, size - start, qpn, (uint32_t)mark->sequence);
+	memcpy(memory + start, pattern + payload_pattern_offset(qpn, (uint32_t)mark->sequence), size - start);
 }
 
 static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark)
@@ -71,7 +72,7 @@ static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct d
 	uint32_t low, left;
 	bool is_open;
 
-	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION_1 ||
+	if (size < DATAGRAM_MARK_SIZE || get32(memory + OFFSET_MAGIC) != MAGIC || memory[OFFSET_VERSION] != VERSION ||
 	    get32(memory + OFFSET_CHECKSUM) != checksum(memory, size, qpn))
 		return false;
 	low = get32(memory + OFFSET_SEQUENCE);
@@ -84,13 +85,13 @@ static bool mark_read(const uint8_t *memory, size_t size, uint32_t qpn, struct d
 	return true;
 }
 
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,
-				    struct payload_difference *difference)
+enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
+				    struct datagram_mark *mark, struct payload_difference *difference)
 {
 	if (!mark_read(memory, size, qpn, mark))
 		return DATAGRAM_UNMARKED;
-	if (payload_pattern_check(memory + DATAGRAM_MARK_SIZE, size - DATAGRAM_MARK_SIZE, qpn, (uint32_t)mark->sequence,
-				  difference))
+	if (payload_equal(pattern + payload_pattern_offset(qpn, (uint32_t)mark->sequence), memory + DATAGRAM_MARK_SIZE,
+			  size - DATAGRAM_MARK_SIZE, difference))
 		return DATAGRAM_INTACT;
 	difference->position += DATAGRAM_MARK_SIZE;
 	return DATAGRAM_DAMAGED;

@@ -25,6 +25,7 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
+	DATAGRAM_SIZE_MAX = 4096,	/* of any MTU */
 	DATAGRAM_TOTAL_MAX = INT32_MAX, /* largest -C, also of the stock tool */
 };
 
@@ -42,12 +43,13 @@ enum datagram_content {
 	DATAGRAM_DAMAGED, /* the mark is valid, the pattern is not */
 };
 
-/* Writes a datagram of size bytes with the mark, if there is room, and the pattern. */
-void datagram_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark);
+/* Writes a datagram of size bytes with the mark, if there is room, and its part of the pattern (core/payload.h). */
+void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
+		    const struct datagram_mark *mark);
 
 /* Checks a datagram of QP qpn. Sets *mark unless it returns DATAGRAM_UNMARKED, *difference for DATAGRAM_DAMAGED. */
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, uint32_t qpn, struct datagram_mark *mark,
-				    struct payload_difference *difference);
+enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
+				    struct datagram_mark *mark, struct payload_difference *difference);
 
 /*
  * Reads the sender's address from the bytes in front of the datagram: a GRH or IPv6 header, or an IPv4 header in the

@@ -228,6 +228,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->size = (uint32_t)options->size;
 	run->count = EXTRA(options->duration) ? DATAGRAM_OPEN : (uint64_t)options->count;
 	run->count = run->size ? run->count : 0;
+	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)
 		return OUTCOME_INTERNAL;

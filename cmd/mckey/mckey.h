@@ -154,6 +154,7 @@ struct mckey_run {
 	bool ended_in_traffic;	/* the last interval lasts until the end, as the others do */
 	struct verdict verdict; /* its device is known once a member is resolved */
 	char verdict_text[512]; /* printed when the group has been left */
+	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
 };
 
 /* addresses.c */

@@ -217,8 +217,8 @@ static void count_datagram(struct member *member, const struct completion *compl
 		return;
 	window = &source->windows[member - run->members];
 	was_complete = window_complete(window, run->count);
-	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, completion->source_qpn, &mark,
-				&difference);
+	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, run->pattern, completion->source_qpn,
+				&mark, &difference);
 	if (!window_count(window, content == DATAGRAM_UNMARKED ? NULL : &mark))
 		return;
 	mckey_figures_counted(run, completion->length, window_arrived(window) == 1);

@@ -59,7 +59,7 @@ static struct work next_datagram(struct member *member, int64_t now)
 	if (sender_is_last(run, now))
 		member->total = member->posted + 1;
 	mark.total = member->total;
-	datagram_write(member->region->memory + offset, run->size, member->endpoint->qpn, &mark);
+	datagram_write(member->region->memory + offset, run->size, run->pattern, member->endpoint->qpn, &mark);
 	member->posted++;
 	return (struct work){
 		.kind = WORK_SEND,

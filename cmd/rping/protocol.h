@@ -88,9 +88,9 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 void ping_timed_out(const struct state *state, const struct endpoint *endpoint, uint64_t ping);
 /* The peer sent a message that the state does not expect. Returns OUTCOME_FAILED. */
 enum outcome ping_out_of_order(const struct state *state, const struct endpoint *endpoint, uint64_t ping);
-/* Compares a payload with the expected one. Returns false after it has reported the first difference. */
-bool ping_verify(const struct state *state, const struct endpoint *endpoint, uint64_t ping, const uint8_t *expected,
-		 const uint8_t *found, uint32_t size);
+/* Compares every byte of a payload. Returns false after it has reported the first difference. */
+bool ping_verify(const struct state *state, const struct endpoint *endpoint, uint64_t ping, const uint8_t *found,
+		 uint32_t size);
 
 /*
  * The control messages of one connection, in registered memory. The receives are posted before the connection is

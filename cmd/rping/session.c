@@ -236,15 +236,6 @@ static enum outcome buffer_reserve(struct session *session, uint32_t length)
 	region_destroy(session->old_buffer);
 	session->old_buffer = session->buffer;
 	session->buffer = NULL;
-	free(session->expected);
-	session->expected = NULL;
-	if (session->options->validate) {
-		session->expected = calloc(1, capacity);
-		if (!session->expected) {
-			log_error(session->log, session->endpoint->name, "out of memory");
-			return OUTCOME_INTERNAL;
-		}
-	}
 	return region_create(session->endpoint->domain, capacity, REGION_READ_SINK, &session->buffer);
 }
 
@@ -271,20 +262,11 @@ static enum outcome read_source(struct session *session, const struct advertisem
 
 static enum outcome source_read(struct session *session)
 {
-	const struct rping_options *options = session->options;
 	struct work go_ahead = control_send(&session->control, GO_AHEAD);
 
 	rping_classic_completion(session->environment, "rdma read");
 	region_destroy(session->old_buffer);
 	session->old_buffer = NULL;
-	/* The payload of a ping depends only on its number, also with stock clients. */
-	if (options->validate)
-		payload_ping_fill(session->expected, session->length, ping_number(session->answered));
-	if (options->validate && !ping_verify(&session->state, session->endpoint, session->answered, session->expected,
-					      session->buffer->memory, session->length))
-		return OUTCOME_FAILED;
-	if (options->verbose)
-		ping_print(session->environment->output, "server ping data", session->buffer->memory, session->length);
 	/* Unsignalled: the completion of the next READ on the same send queue covers it. */
 	go_ahead.unsignalled = true;
 	session_enter(session, SESSION_AWAITING_SINK);
@@ -293,10 +275,12 @@ static enum outcome source_read(struct session *session)
 
 /*
  * Posts the go-ahead together with the WRITE, which saves a round trip: RC keeps their order. Both are
- * unsignalled: the client's next message proves delivery.
+ * unsignalled: the client's next message proves delivery. Only then verifies and prints the ping: the client measures
+ * the time until the answer.
  */
 static enum outcome write_sink(struct session *session, const struct advertisement *sink)
 {
+	const struct rping_options *options = session->options;
 	enum outcome outcome = check_advertisement(session, "sink", sink, session->length);
 	struct work works[] = {
 		{
@@ -315,7 +299,16 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	works[1].unsignalled = true;
 	session->unconfirmed_answer = true;
 	session_enter(session, SESSION_ANSWERED);
-	return endpoint_post(session->endpoint, works, sizeof(works) / sizeof(works[0]));
+	outcome = endpoint_post(session->endpoint, works, sizeof(works) / sizeof(works[0]));
+	if (outcome)
+		return outcome;
+	/* The payload of a ping depends only on its number, also with stock clients. */
+	if (options->validate && !ping_verify(&session->state, session->endpoint, session->answered,
+					      session->buffer->memory, session->length))
+		return OUTCOME_FAILED;
+	if (options->verbose)
+		ping_print(session->environment->output, "server ping data", session->buffer->memory, session->length);
+	return OUTCOME_OK;
 }
 
 static enum outcome session_disconnect(struct session *session)
@@ -530,7 +523,6 @@ void session_destroy(struct session *session)
 	control_destroy(&session->control);
 	region_destroy(session->buffer);
 	region_destroy(session->old_buffer);
-	free(session->expected);
 	*session->link = session->next;
 	if (session->next)
 		session->next->link = session->link;

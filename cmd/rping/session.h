@@ -45,7 +45,6 @@ struct session {
 
 	struct region *buffer;	   /* at least as long as the longest ping so far */
 	struct region *old_buffer; /* the previous buffer, while the send queue may still use it */
-	uint8_t *expected;	   /* with -V: the expected payload, as long as the buffer */
 	uint32_t length;	   /* of the current ping */
 	uint32_t shortest;
 	uint32_t longest;

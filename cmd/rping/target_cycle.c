@@ -6,7 +6,7 @@
 #include "cmd/rping/target.h"
 #include "core/units.h"
 
-/* Send buffers of the control messages. Each advertisement is the same for every ping and written once. */
+/* Send buffers of the control messages. The server's answer proves the delivery of what was in one before. */
 enum {
 	SOURCE,
 	SINK
@@ -49,6 +49,16 @@ static void duration_expired(void *context)
 		target_cycle_continue(target);
 }
 
+static void write_advertisement(struct target *target, uint32_t index, const struct region *region, size_t offset)
+{
+	control_write(&target->control, index,
+		      &(struct advertisement){
+			      .address = (uintptr_t)region->memory + offset,
+			      .key = region->remote_key,
+			      .size = target->size,
+		      });
+}
+
 static void start_ping(struct target *target)
 {
 	const struct rping_options *options = target->all->options;
@@ -61,7 +71,9 @@ static void start_ping(struct target *target)
 	}
 	if (is_signalled(target))
 		target->uncompleted++;
-	payload_ping_fill(target->source_region->memory, target->size, ping_number(target->done));
+	target->source_offset = payload_ping_write(target->source_region->memory, target->size,
+						   ping_number(target->done), target->source_offset);
+	write_advertisement(target, SOURCE, target->source_region, target->source_offset);
 	if (options->validate || options->verbose)
 		memset(target->sink_region->memory, SINK_FILL, target->size);
 	now = clock_now();
@@ -77,26 +89,19 @@ static void start_ping(struct target *target)
 	advertise(target, SOURCE, TARGET_SOURCE_ADVERTISED);
 }
 
-static void write_advertisement(struct target *target, uint32_t index, const struct region *region)
+/* What is the same for all pings of a size. */
+static void begin_size(struct target *target)
 {
-	control_write(&target->control, index,
-		      &(struct advertisement){
-			      .address = (uintptr_t)region->memory,
-			      .key = region->remote_key,
-			      .size = target->size,
-		      });
-}
-
-static void write_advertisements(struct target *target)
-{
-	write_advertisement(target, SOURCE, target->source_region);
-	write_advertisement(target, SINK, target->sink_region);
+	payload_ramp_write(target->source_region->memory, target->size);
+	target->source_offset = 0;
+	write_advertisement(target, SINK, target->sink_region, 0);
 }
 
 void target_cycle_begin(struct target *target)
 {
 	struct domain *domain = target->endpoint->domain;
-	enum outcome outcome = region_create(domain, target->longest, REGION_REMOTE_READ, &target->source_region);
+	enum outcome outcome =
+		region_create(domain, target->longest + PAYLOAD_RAMP, REGION_REMOTE_READ, &target->source_region);
 
 	if (!outcome)
 		outcome = region_create(domain, target->longest, REGION_REMOTE_WRITE, &target->sink_region);
@@ -104,14 +109,11 @@ void target_cycle_begin(struct target *target)
 		target_finish(target, outcome);
 		return;
 	}
-	write_advertisements(target);
+	begin_size(target);
 	start_ping(target);
 }
 
-/*
- * The pings of a size are answered. Begins the next size of a sweep; false if there is none. The server's answer has
- * confirmed the delivery of the advertisements.
- */
+/* The pings of a size are answered. Begins the next size of a sweep; false if there is none. */
 static bool next_size(struct target *target)
 {
 	uint32_t size = target_next_size(target);
@@ -125,7 +127,7 @@ static bool next_size(struct target *target)
 	target->duration_passed = false;
 	target->first = target->done;
 	target->size = size;
-	write_advertisements(target);
+	begin_size(target);
 	return true;
 }
 
@@ -225,9 +227,8 @@ static void ping_finished(struct target *target)
 {
 	const struct rping_options *options = target->all->options;
 	int64_t now = clock_now();
-	bool same = options->validate &&
-		    ping_verify(&target->state, target->endpoint, target->done, target->source_region->memory,
-				target->sink_region->memory, target->size);
+	bool same = options->validate && ping_verify(&target->state, target->endpoint, target->done,
+						     target->sink_region->memory, target->size);
 
 	count_ping(target, now, same);
 	if (options->validate && !same) {

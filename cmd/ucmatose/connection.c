@@ -184,13 +184,8 @@ void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct h
 {
 	connection->peer_is_ours = true;
 	/* The seeds of the two directions differ: a device that returns our own message fails the check. */
-	if (connection->run->is_server) {
-		connection->send_seed = ~connection->index;
-		connection->receive_seed = hello->connection;
-	} else {
-		connection->send_seed = connection->index;
-		connection->receive_seed = ~hello->connection;
-	}
+	connection->send_seed = 2 * connection->index + connection->run->is_server;
+	connection->receive_seed = 2 * hello->connection + !connection->run->is_server;
 	connection->peer_window = hello->window;
 }
 

@@ -2,8 +2,8 @@
 /*
  * The messages of a connection: any number of them in bounded memory.
  *
- * Receives are posted into a ring of slots and reposted as they complete. Sends are posted from a ring of slots in
- * batches. A message is checked before its slot is reused.
+ * Receives are posted into a ring of slots and reposted as they complete. Sends are posted in batches, from memory that
+ * never changes and that connections share (core/payload.h). A message is checked before its slot is reused.
  *
  * Flow control, for a receiver with fewer slots than there are messages:
  *  - rdmatest peer: grants. A sender may send as many messages as the peer's hello says, and half of that more for each
@@ -29,12 +29,12 @@
 #include "core/payload.h"
 
 /* Maximum bytes of all slots of a run, unless one slot per connection needs more. */
-#define MEMORY_BUDGET (UINT64_C(64) << 20)
+#define MEMORY_BUDGET (UINT64_C(32) << 20)
 /* Receives that all connections post for stock peers, except on iWARP. */
 #define RECEIVES_BUDGET (UINT32_C(1) << 17)
-/* Bytes of the slots of one direction of a connection, at least WINDOW_LEAST slots. More do not stay in CPU caches. */
+/* Bytes of the slots of a connection, at least WINDOW_LEAST slots. More do not stay in CPU caches. */
 #define WINDOW_BYTES (UINT64_C(4) << 20)
-/* Maximum bytes of a region, unless one connection needs more. Connections share regions to save keys. */
+/* Maximum bytes of the slots of a region, unless one connection needs more. Connections share regions to save keys. */
 #define REGION_SIZE ((size_t)4 << 20)
 
 enum {
@@ -54,7 +54,7 @@ static uint32_t half_of(uint32_t window)
 static uint64_t slot_count(const struct ucmatose *run, const struct domain *domain)
 {
 	const uint64_t size = (uint64_t)run->options->size;
-	uint64_t slots = MEMORY_BUDGET / (2 * run->wanted * size);
+	uint64_t slots = MEMORY_BUDGET / (run->wanted * size);
 	uint64_t max = WINDOW_BYTES / size < WINDOW_LEAST ? WINDOW_LEAST : MIN(WINDOW_BYTES / size, WINDOW_MAX);
 
 	/* The send queue needs entries for grants. */
@@ -67,8 +67,6 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 {
 	const uint64_t size = (uint64_t)run->options->size;
 	struct ucmatose_memory *memory = environment_allocate(run->environment, 1, sizeof(*memory));
-	size_t directions =
-		run->is_server ? 2 : 1; /* a client has received all messages before it reuses the slots to send */
 
 	*outcome = OUTCOME_INTERNAL;
 	if (!memory)
@@ -77,15 +75,18 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	memory->depth = (uint32_t)MIN(run->messages, domain->max_qp_wr);
 	if (domain->fabric != FABRIC_IWARP)
 		memory->depth = MIN(memory->depth, MAX(memory->slots, RECEIVES_BUDGET / run->wanted));
-	memory->stride = directions * memory->slots * (size_t)size;
+	memory->stride = memory->slots * (size_t)size;
 	memory->capacity = (uint32_t)MIN(REGION_SIZE / memory->stride, run->wanted);
 	if (!memory->capacity)
 		memory->capacity = 1;
-	*outcome = region_create(domain, memory->capacity * memory->stride, REGION_LOCAL, &memory->region);
+	memory->pattern = memory->capacity * memory->stride;
+	*outcome =
+		region_create(domain, memory->pattern + (size_t)size + PAYLOAD_PATTERN, REGION_LOCAL, &memory->region);
 	if (*outcome) {
 		free(memory);
 		return NULL;
 	}
+	payload_pattern_write(memory->region->memory + memory->pattern, (size_t)size);
 	return memory;
 }
 
@@ -106,27 +107,20 @@ static enum outcome assign_memory(struct ucmatose_connection *connection)
 		run->memory = memory;
 	}
 	connection->memory = memory;
-	connection->receive_offset = memory->used++ * memory->stride;
-	connection->send_offset = connection->receive_offset;
-	if (run->is_server)
-		connection->send_offset += memory->slots * (size_t)run->options->size;
+	connection->slots = memory->used++ * memory->stride;
 	return OUTCOME_OK;
 }
 
-/* The offset of a message from receive_offset or send_offset: both areas are rings of as many slots. */
-static size_t slot_offset(const struct ucmatose_connection *connection, uint64_t number)
-{
-	return (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
-}
-
+/* The slots are a ring. */
 static size_t receive_slot(const struct ucmatose_connection *connection, uint64_t number)
 {
-	return connection->receive_offset + slot_offset(connection, number);
+	return connection->slots +
+	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
 }
 
-static size_t send_slot(const struct ucmatose_connection *connection, uint64_t number)
+static size_t message_offset(const struct ucmatose_memory *memory, uint32_t seed, uint64_t number)
 {
-	return connection->send_offset + slot_offset(connection, number);
+	return memory->pattern + payload_pattern_offset(seed, (uint32_t)number);
 }
 
 static bool is_iwarp(const struct ucmatose_connection *connection)
@@ -250,20 +244,13 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
 		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
-		for (uint32_t i = 0; i < count; i++) {
-			size_t offset = send_slot(connection, connection->sent + i);
-
-			/* A stock peer checks no bytes: each slot is filled once and sent again. */
-			if (connection->peer_is_ours || connection->sent + i < memory->slots)
-				payload_pattern_fill(memory->region->memory + offset, size, connection->send_seed,
-						     (uint32_t)(connection->sent + i));
+		for (uint32_t i = 0; i < count; i++)
 			work[i] = (struct work){
 				.kind = WORK_SEND,
 				.region = memory->region,
-				.offset = offset,
+				.offset = message_offset(memory, connection->send_seed, connection->sent + i),
 				.length = size,
 			};
-		}
 		outcome = endpoint_post(connection->endpoint, work, (size_t)count);
 		if (outcome)
 			return outcome;
@@ -280,7 +267,6 @@ static enum outcome send_grant(struct ucmatose_connection *connection)
 		.kind = WORK_SEND,
 		.tag = TAG_GRANT,
 		.region = connection->memory->region,
-		.offset = connection->send_offset,
 	};
 
 	connection->grants_in_flight++;
@@ -343,6 +329,7 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 	const struct ucmatose *run = connection->run;
 	const struct log *log = &run->environment->log;
 	const char *name = connection->endpoint->name;
+	const struct ucmatose_memory *memory = connection->memory;
 	struct payload_difference difference;
 
 	if (connection->received == run->messages) {
@@ -358,8 +345,9 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 		return OUTCOME_FAILED;
 	}
 	if (connection->peer_is_ours &&
-	    !payload_pattern_check(connection->memory->region->memory + receive_slot(connection, connection->consumed),
-				   length, connection->receive_seed, (uint32_t)connection->received, &difference)) {
+	    !payload_equal(
+		    memory->region->memory + message_offset(memory, connection->receive_seed, connection->received),
+		    memory->region->memory + receive_slot(connection, connection->consumed), length, &difference)) {
 		log_error(log, name,
 			  "connection %" PRIu32 ": message %" PRIu64
 			  " differs at byte %zu: expected 0x%02x, found 0x%02x",

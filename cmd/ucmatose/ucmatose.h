@@ -63,6 +63,7 @@ struct ucmatose_memory {
 	uint32_t slots; /* messages of a connection in flight, per direction */
 	uint32_t depth; /* receives that a connection asks for; several may share a slot */
 	size_t stride;	/* bytes per connection */
+	size_t pattern; /* where the pattern begins in the region, behind the slots */
 };
 
 struct ucmatose_connection {
@@ -70,8 +71,7 @@ struct ucmatose_connection {
 	struct endpoint *endpoint;
 	struct ucmatose_memory *memory;
 	int64_t step_began; /* time when the current step of the connection manager began */
-	size_t receive_offset;
-	size_t send_offset;
+	size_t slots;	    /* where its slots begin in the region */
 	uint32_t index;
 	enum connection_state state;
 	bool peer_is_ours;	  /* rdmatest: it sent a hello, so its payload is known */

@@ -2,8 +2,8 @@
 /* Conformance: what travels over a connection. */
 #include <string.h>
 
-#include "core/payload.h"
 #include "test/conformance/pair.h"
+#include "test/unit/pattern.h"
 
 static struct work send_of(const struct bench *bench, uint32_t tag, uint32_t length)
 {
@@ -36,22 +36,20 @@ static void send_every_size(struct bench *bench)
 	enum {
 		COUNT = sizeof(sizes) / sizeof(*sizes)
 	};
-	struct payload_difference difference;
 
 	bench->region_size = 1 << 20;
 	REQUIRE(bench, both_established(bench, COUNT));
 	for (uint32_t index = 0; index < COUNT; index++) {
 		struct work work = send_of(bench, index, sizes[index]);
 
-		payload_pattern_fill(bench->client_region->memory, sizes[index], 1, index);
+		pattern_write(bench->client_region->memory, sizes[index], 1, index);
 		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 		REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, index + 1));
 		REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, index + 1));
 		REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->status == COMPLETION_OK);
 		REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->tag == index);
 		REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->length == sizes[index]);
-		REQUIRE(bench,
-			payload_pattern_check(bench->server_region->memory, sizes[index], 1, index, &difference));
+		REQUIRE(bench, pattern_equal(bench->server_region->memory, sizes[index], 1, index));
 	}
 }
 
@@ -91,25 +89,24 @@ static void order_of_news(struct bench *bench)
 
 static void read_and_write(struct bench *bench)
 {
-	struct payload_difference difference;
 	struct work work;
 
 	bench->region_size = 65536;
 	REQUIRE(bench, both_established(bench, 0));
-	payload_pattern_fill(bench->server_region->memory, 65536, 2, 1);
+	pattern_write(bench->server_region->memory, 65536, 2, 1);
 	work = remote_work(bench, WORK_READ, 100, 60000);
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_READ, 1));
 	REQUIRE(bench, end_last_completion(&bench->client, WORK_READ)->status == COMPLETION_OK);
 	REQUIRE(bench, !memcmp(bench->client_region->memory + 100, bench->server_region->memory + 100, 60000));
 	REQUIRE(bench, bench->client_region->memory[99] == 0 && bench->client_region->memory[60100] == 0);
-	payload_pattern_fill(bench->client_region->memory, 65536, 2, 2);
+	pattern_write(bench->client_region->memory, 65536, 2, 2);
 	work = remote_work(bench, WORK_WRITE, 5000, 50000);
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_WRITE, 1));
 	REQUIRE(bench, end_last_completion(&bench->client, WORK_WRITE)->status == COMPLETION_OK);
 	REQUIRE(bench, !memcmp(bench->client_region->memory + 5000, bench->server_region->memory + 5000, 50000));
-	REQUIRE(bench, payload_pattern_check(bench->server_region->memory, 5000, 2, 1, &difference));
+	REQUIRE(bench, pattern_equal(bench->server_region->memory, 5000, 2, 1));
 }
 
 /* A WRITE that is not reported and the SEND behind it: the message tells that the data is there. */
@@ -142,7 +139,7 @@ static void refused_access(struct bench *bench, struct work work)
 {
 	static uint8_t before[4096];
 
-	payload_pattern_fill(bench->server_region->memory, 4096, 3, 1);
+	pattern_write(bench->server_region->memory, 4096, 3, 1);
 	memcpy(before, bench->server_region->memory, 4096);
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_trouble(bench, &bench->client));

@@ -2,8 +2,8 @@
 /* Conformance: multicast groups. */
 #include <string.h>
 
-#include "core/payload.h"
 #include "test/conformance/pair.h"
+#include "test/unit/pattern.h"
 
 static struct endpoint_options group_options(const struct bench *bench)
 {
@@ -32,7 +32,6 @@ static bool joined(struct bench *bench, struct end *end)
 static void exchange(struct bench *bench, const struct endpoint_options *sender_options,
 		     const struct endpoint_options *receiver_options)
 {
-	struct payload_difference difference;
 	const struct completion *received;
 	struct work work;
 
@@ -43,7 +42,7 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, bench->client.group.context == &bench->client);
 	REQUIRE(bench, bench->client.group.qpn == 0xffffff);
 	REQUIRE(bench, bench->client.group.qkey == 0x01234567);
-	payload_pattern_fill(bench->client_region->memory, 500, 4, 1);
+	pattern_write(bench->client_region->memory, 500, 4, 1);
 	work = (struct work){
 		.kind = WORK_SEND,
 		.region = bench->client_region,
@@ -58,8 +57,7 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, received->status == COMPLETION_OK && received->length == 500);
 	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->qpn);
 	REQUIRE(bench, received->source_qpn == bench->client.endpoint->qpn);
-	REQUIRE(bench,
-		payload_pattern_check(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1, &difference));
+	REQUIRE(bench, pattern_equal(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1));
 	REQUIRE(bench, !endpoint_leave(bench->client.endpoint));
 	REQUIRE(bench, !endpoint_leave(bench->server.endpoint));
 }

@@ -18,6 +18,7 @@
 #include "test/fuzz/target.h"
 #include "test/network/log.h"
 #include "test/network/network.h"
+#include "test/unit/pattern.h"
 #include "transport/backend.h"
 #include "transport/soft/wire/mad.h"
 #include "transport/soft/wire/packet.h"
@@ -238,14 +239,15 @@ void parse_datagram(const uint8_t *bytes, size_t length)
 	if (length >= DATAGRAM_HEADER_SIZE && datagram_source(copy, &source) && source.family != ADDRESS_IP4 &&
 	    source.family != ADDRESS_IP6)
 		violation("a datagram's source is no address");
-	datagram_read(copy, length, 77, &mark, &difference);
+	datagram_read(copy, length, pattern(), 77, &mark, &difference);
 	/* One of ours, and the same with a byte changed. */
-	datagram_write(copy, length, 77, &mark);
-	if (length >= DATAGRAM_MARK_SIZE && datagram_read(copy, length, 77, &mark, &difference) != DATAGRAM_INTACT)
+	datagram_write(copy, length, pattern(), 77, &mark);
+	if (length >= DATAGRAM_MARK_SIZE &&
+	    datagram_read(copy, length, pattern(), 77, &mark, &difference) != DATAGRAM_INTACT)
 		violation("a datagram is not intact as it was written");
 	if (length > DATAGRAM_MARK_SIZE) {
 		copy[DATAGRAM_MARK_SIZE + bytes[0] % (length - DATAGRAM_MARK_SIZE)] ^= (uint8_t)(bytes[1] | 1);
-		if (datagram_read(copy, length, 77, &mark, &difference) != DATAGRAM_DAMAGED ||
+		if (datagram_read(copy, length, pattern(), 77, &mark, &difference) != DATAGRAM_DAMAGED ||
 		    difference.position >= length)
 			violation("a damaged datagram goes unnoticed");
 	}

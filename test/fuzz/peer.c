@@ -12,11 +12,12 @@
 #include "cmd/mckey/datagram.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/table.h"
-#include "core/payload.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
 #include "test/network/log.h"
 #include "test/network/network.h"
+#include "test/unit/pattern.h"
+#include "test/unit/stock_ping.h"
 #include "transport/soft/qp/qp_internal.h"
 
 enum {
@@ -321,7 +322,7 @@ static void advertise(struct peer *peer)
 
 	/* A source with the right text, so that the server goes on to the sink. */
 	if (!(how & 8) && advertisement.size <= MEMORY_LENGTH / 2)
-		payload_ping_fill(peer->memory->memory, advertisement.size, peer->number / 2);
+		stock_ping(peer->memory->memory, advertisement.size, peer->number / 2);
 	if (how & 16)
 		advertisement.size = (uint32_t)take(input, 4);
 	if (how & 32)
@@ -357,10 +358,9 @@ static void send_message(struct peer *peer)
 	if (how & 1)
 		mark.sequence = take8(input);
 	if (peer->endpoint->kind == ENDPOINT_GROUP)
-		datagram_write(bytes, MESSAGE_LENGTH, peer->endpoint->qpn, &mark);
+		datagram_write(bytes, MESSAGE_LENGTH, pattern(), peer->endpoint->qpn, &mark);
 	else
-		payload_pattern_fill(bytes, MESSAGE_LENGTH, how & 16 ? peer->connection : ~peer->connection,
-				     (uint32_t)mark.sequence);
+		pattern_write(bytes, MESSAGE_LENGTH, 2 * peer->connection + !(how & 16), (uint32_t)mark.sequence);
 	if (how & 2)
 		bytes[take8(input) % MESSAGE_LENGTH] ^= take8(input);
 	send_bytes(peer, offset, how & 4 ? take8(input) % 128 : MESSAGE_LENGTH, how & 32);

@@ -2,122 +2,222 @@
 #include "test/unit/unit.h"
 
 #include "core/payload.h"
+#include "test/unit/stock_ping.h"
+
+/* ---- the ping ---- */
 
 /* The bytes of the first and second ping of the stock tool, of 40 bytes. */
 static void ping_matches_stock_rping(void **state)
 {
-	uint8_t memory[40];
+	uint8_t memory[40 + PAYLOAD_RAMP];
+	size_t offset;
 
 	(void)state;
-	payload_ping_fill(memory, sizeof(memory), 0);
-	assert_memory_equal(memory, "rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ", sizeof(memory));
-	payload_ping_fill(memory, sizeof(memory), 1);
-	assert_memory_equal(memory, "rdma-ping-1: BCDEFGHIJKLMNOPQRSTUVWXYZ[", sizeof(memory));
-}
-
-static void ping_ramp_wraps(void **state)
-{
-	uint8_t memory[100];
-
-	(void)state;
+	payload_ramp_write(memory, 40);
+	offset = payload_ping_write(memory, 40, 0, 0);
+	assert_memory_equal(memory + offset, "rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ", 40);
+	offset = payload_ping_write(memory, 40, 1, offset);
+	assert_memory_equal(memory + offset, "rdma-ping-1: BCDEFGHIJKLMNOPQRSTUVWXYZ[", 40);
 	/* 'A' to 'z' are 58 letters: ping 57 starts with 'z', and ping 58 with 'A' again. */
-	payload_ping_fill(memory, 20, 57);
-	assert_memory_equal(memory, "rdma-ping-57: zABCD", 20);
-	payload_ping_fill(memory, 20, 58);
-	assert_memory_equal(memory, "rdma-ping-58: ABCDE", 20);
-	payload_ping_fill(memory, sizeof(memory), 0);
-	assert_memory_equal(memory + 13 + 57, "zAB", 3);
+	offset = payload_ping_write(memory, 40, 57, offset);
+	assert_memory_equal(memory + offset, "rdma-ping-57: zABCDEFGHIJKLMNOPQRSTUVWX", 40);
+	offset = payload_ping_write(memory, 40, 58, offset);
+	assert_memory_equal(memory + offset, "rdma-ping-58: ABCDEFGHIJKLMNOPQRSTUVWXY", 40);
 }
 
-static void ping_of_any_size(void **state)
+/* One after the other in the same memory, which has not a byte more than it needs. */
+static void write_pings(size_t size, const uint32_t *numbers, size_t count)
 {
-	uint8_t memory[64];
+	uint8_t *memory = malloc(size + PAYLOAD_RAMP), *stock = malloc(size);
+	struct payload_difference difference;
+	size_t offset = 0;
+
+	assert_true(memory && stock);
+	payload_ramp_write(memory, size);
+	for (size_t i = 0; i < count; i++) {
+		offset = payload_ping_write(memory, size, numbers[i], offset);
+		assert_in_range(offset, 0, PAYLOAD_RAMP - 1);
+		stock_ping(stock, size, numbers[i]);
+		assert_memory_equal(memory + offset, stock, size);
+		assert_true(payload_ping_check(stock, size, numbers[i], &difference));
+	}
+	free(memory);
+	free(stock);
+}
+
+static void pings_of_all_sizes_and_numbers_are_stock_pings(void **state)
+{
+	static const size_t large[] = { 4095, 4096, 4097, 65535, 65536, 65537, 1 << 20 };
+	static const uint32_t far[] = { 998,	   999, 1000, 1001,	  9999999,   10000000,
+					INT32_MAX, 0,	1,    UINT32_MAX, 123456789, 99 };
+	uint32_t numbers[130];
 
 	(void)state;
-	for (size_t size = 0; size <= 40; size++) {
-		memset(memory, 0xee, sizeof(memory));
-		payload_ping_fill(memory, size, UINT32_MAX);
-		if (size)
-			assert_int_equal(memory[size - 1], 0);
-		assert_int_equal(memory[size], 0xee);
+	for (uint32_t i = 0; i < LENGTH(numbers); i++)
+		numbers[i] = i;
+	for (size_t size = 1; size <= 300; size++) {
+		write_pings(size, numbers, LENGTH(numbers));
+		write_pings(size, far, LENGTH(far));
 	}
-	payload_ping_fill(memory, 6, 3);
-	assert_memory_equal(memory, "rdma-", 6);
+	for (size_t i = 0; i < LENGTH(large); i++) {
+		write_pings(large[i], numbers, i < 3 ? LENGTH(numbers) : 3);
+		write_pings(large[i], far, i < 3 ? LENGTH(far) : 3);
+	}
 }
+
+static void assert_ping_differs(uint8_t *ping, size_t size, uint32_t number, size_t position)
+{
+	struct payload_difference difference;
+	uint8_t expected = ping[position];
+
+	ping[position] ^= 1;
+	assert_false(payload_ping_check(ping, size, number, &difference));
+	assert_int_equal(difference.position, position);
+	assert_int_equal(difference.expected, expected);
+	assert_int_equal(difference.found, expected ^ 1);
+	ping[position] = expected;
+}
+
+static void each_wrong_byte_of_a_ping_is_found(void **state)
+{
+	static uint8_t ping[65536];
+	struct payload_difference difference;
+
+	(void)state;
+	for (size_t size = 1; size <= 300; size++) {
+		stock_ping(ping, size, 57);
+		for (size_t position = 0; position < size; position++)
+			assert_ping_differs(ping, size, 57, position);
+	}
+	stock_ping(ping, sizeof(ping), 1234);
+	for (size_t position = 0; position < sizeof(ping); position += 211)
+		assert_ping_differs(ping, sizeof(ping), 1234, position);
+	assert_ping_differs(ping, sizeof(ping), 1234, sizeof(ping) - 1);
+	/* From some byte on, the ramp is one letter further: a part of another ping. */
+	memset(ping + 40000, 0, sizeof(ping) - 40000);
+	stock_ping(ping + 40000 - 17, sizeof(ping) - 40000 + 17, 1235);
+	stock_ping(ping, 40000, 1234);
+	assert_false(payload_ping_check(ping, sizeof(ping), 1234, &difference));
+	assert_in_range(difference.position, 39999, 40000);
+}
+
+static void each_ping_differs_from_the_others(void **state)
+{
+	uint8_t ping[100];
+	struct payload_difference difference;
+
+	(void)state;
+	for (uint32_t number = 0; number < 120; number++) {
+		stock_ping(ping, sizeof(ping), number);
+		for (uint32_t other = 0; other < 120; other++)
+			assert_int_equal(payload_ping_check(ping, sizeof(ping), other, &difference), number == other);
+	}
+}
+
+/* ---- the pattern ---- */
+
+/* The sequence, twice, and in each place the bytes of the place so many further. */
+static uint8_t pattern[2 * PAYLOAD_PATTERN];
 
 static void difference_is_found(void **state)
 {
-	const uint8_t one[] = { 1, 2, 3, 4 };
-	const uint8_t other[] = { 1, 2, 9, 9 };
-	struct payload_difference difference = { 0 };
-
-	(void)state;
-	assert_true(payload_equal(one, one, sizeof(one), &difference));
-	assert_true(payload_equal(one, other, 2, &difference));
-	assert_true(payload_equal(one, other, 0, &difference));
-	assert_false(payload_equal(one, other, sizeof(one), &difference));
-	assert_int_equal(difference.position, 2);
-	assert_int_equal(difference.expected, 3);
-	assert_int_equal(difference.found, 9);
-}
-
-static void pattern_is_verified(void **state)
-{
-	static const size_t sizes[] = { 0, 1, 7, 8, 9, 4095, 4096 };
-	static uint8_t memory[4097];
+	static const size_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 100, 4095, 4096, 4097 };
+	uint8_t found[4097];
 	struct payload_difference difference;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(sizes); i++) {
-		memset(memory, 0xee, sizeof(memory));
-		payload_pattern_fill(memory, sizes[i], 3, 4);
-		assert_int_equal(memory[sizes[i]], 0xee);
-		assert_true(payload_pattern_check(memory, sizes[i], 3, 4, &difference));
-	}
-	for (size_t position = 0; position < 4096; position += 91) {
-		payload_pattern_fill(memory, 4096, 3, 4);
-		memory[position] ^= 0x10;
-		assert_false(payload_pattern_check(memory, 4096, 3, 4, &difference));
-		assert_int_equal(difference.position, position);
-		assert_int_equal(difference.found, memory[position]);
-		assert_int_equal(difference.expected, memory[position] ^ 0x10);
+	payload_pattern_write(pattern, PAYLOAD_PATTERN);
+	assert_true(payload_equal(pattern, found, 0, &difference));
+	for (size_t i = 0; i < LENGTH(sizes); i++)
+		for (size_t position = 0; position < sizes[i]; position++) {
+			memcpy(found, pattern + 9, sizes[i]);
+			assert_true(payload_equal(pattern + 9, found, sizes[i], &difference));
+			found[position] ^= 0x10;
+			found[sizes[i] - 1] ^= position + 1 < sizes[i];
+			assert_false(payload_equal(pattern + 9, found, sizes[i], &difference));
+			assert_int_equal(difference.position, position);
+			assert_int_equal(difference.expected, pattern[9 + position]);
+			assert_int_equal(difference.found, found[position]);
+		}
+}
+
+/*
+ * A byte of another connection, message or place that has another offset differs, but for 255 of 65,535, and never do
+ * two neighbours not: so the bytes of any other packet, block or message are found.
+ */
+static void other_offset_is_found_everywhere(void **state)
+{
+	(void)state;
+	payload_pattern_write(pattern, PAYLOAD_PATTERN);
+	for (size_t distance = 1; distance < PAYLOAD_PATTERN; distance += distance < 5000 ? 1 : 97) {
+		size_t same = 0, neighbours = 0;
+
+		for (size_t i = 0; i < PAYLOAD_PATTERN; i++) {
+			bool is_same = pattern[i] == pattern[i + distance];
+
+			same += is_same;
+			neighbours += is_same && pattern[i + 1] == pattern[(i + 1 + distance) % PAYLOAD_PATTERN];
+		}
+		assert_int_equal(same, 255);
+		assert_int_equal(neighbours, 0);
 	}
 }
 
-static void pattern_differs_between_messages(void **state)
+/* Of other messages of a connection, of other connections, of the other direction, and of both. */
+static void messages_have_other_offsets(void **state)
 {
-	uint8_t memory[64];
-	struct payload_difference difference;
+	static bool taken[PAYLOAD_PATTERN];
 
 	(void)state;
-	payload_pattern_fill(memory, sizeof(memory), 3, 4);
-	assert_false(payload_pattern_check(memory, sizeof(memory), 4, 3, &difference));
-	assert_false(payload_pattern_check(memory, sizeof(memory), 3, 5, &difference));
-	assert_false(payload_pattern_check(memory, sizeof(memory), 2, 4, &difference));
-	assert_false(payload_pattern_check(memory + 8, 56, 3, 4, &difference));
+	for (uint32_t number = 0; number < PAYLOAD_PATTERN; number++) {
+		size_t offset = payload_pattern_offset(3, 4000000000 + number);
+
+		assert_in_range(offset, 0, PAYLOAD_PATTERN - 1);
+		assert_false(taken[offset]);
+		taken[offset] = true;
+	}
+	for (uint32_t seed = 0; seed < PAYLOAD_PATTERN; seed++) {
+		size_t offset = payload_pattern_offset(4000000000 + seed, 7);
+
+		assert_true(taken[offset]);
+		taken[offset] = false;
+	}
+	/* A packet or block of one message in the place of one of another: the same bytes are far from their place. */
+	for (uint32_t seed = 0; seed <= 8; seed++)
+		for (uint32_t number = 0; number <= 128; number++)
+			for (size_t place = 0; (seed || number != 64) && place < 21504; place += 256) {
+				size_t one = payload_pattern_offset(1000, 1000);
+				size_t other = payload_pattern_offset(1000 + seed, 936 + number);
+
+				assert_int_not_equal((one + place) % PAYLOAD_PATTERN, other);
+				assert_int_not_equal((other + place) % PAYLOAD_PATTERN, one);
+			}
 }
 
-/* The pattern must not change between versions. Another implementation has made these bytes. */
+/* A change of the pattern is a new version of cmd/hello.h and of mckey's mark. Another implementation made these. */
 static void pattern_never_changes(void **state)
 {
-	static const uint8_t first[] = { 0xbf, 0xd4, 0x3c, 0xff, 0x26, 0x82, 0x21, 0x48 };
-	static const uint8_t another[] = { 0xec, 0x9b, 0x5c, 0xd5, 0xee, 0xcb, 0xeb, 0x29,
-					   0x22, 0xbd, 0xe4, 0x8d, 0xe8, 0xc6, 0x8c, 0x8e };
-	uint8_t memory[16];
+	static const uint8_t first[] = { 0x01, 0x00, 0x02, 0x02, 0x06, 0x02, 0x0e, 0x0a, 0x16, 0x02, 0x2e, 0x2a };
+	static const uint8_t another[] = { 0x56, 0xa3, 0x0f, 0xce, 0xd0, 0xcb, 0xec, 0xfd,
+					   0xa2, 0xdf, 0x1c, 0x25, 0x1d, 0x57, 0x6d, 0xc3 };
 
 	(void)state;
-	payload_pattern_fill(memory, sizeof(first), 0, 0);
-	assert_memory_equal(memory, first, sizeof(first));
-	payload_pattern_fill(memory, sizeof(another), 7, 9);
-	assert_memory_equal(memory, another, sizeof(another));
+	payload_pattern_write(pattern, PAYLOAD_PATTERN);
+	assert_memory_equal(pattern, first, sizeof(first));
+	assert_memory_equal(pattern + PAYLOAD_PATTERN, first, sizeof(first));
+	assert_memory_equal(pattern + payload_pattern_offset(7, 9), another, sizeof(another));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ping_matches_stock_rping), cmocka_unit_test(ping_ramp_wraps),
-		cmocka_unit_test(ping_of_any_size),	    cmocka_unit_test(difference_is_found),
-		cmocka_unit_test(pattern_is_verified),	    cmocka_unit_test(pattern_differs_between_messages),
+		cmocka_unit_test(ping_matches_stock_rping),
+		cmocka_unit_test(pings_of_all_sizes_and_numbers_are_stock_pings),
+		cmocka_unit_test(each_wrong_byte_of_a_ping_is_found),
+		cmocka_unit_test(each_ping_differs_from_the_others),
+		cmocka_unit_test(difference_is_found),
+		cmocka_unit_test(other_offset_is_found_everywhere),
+		cmocka_unit_test(messages_have_other_offsets),
 		cmocka_unit_test(pattern_never_changes),
 	};
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "cmd/mckey/source.h"
+#include "test/unit/pattern.h"
 
 enum {
 	QUEUE = 17,
@@ -18,8 +19,9 @@ static void written_datagram_is_read_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
-		datagram_write(memory, sizes[i], QUEUE, &written);
-		assert_int_equal(datagram_read(memory, sizes[i], QUEUE, &found, &difference), DATAGRAM_INTACT);
+		datagram_write(memory, sizes[i], pattern(), QUEUE, &written);
+		assert_int_equal(datagram_read(memory, sizes[i], pattern(), QUEUE, &found, &difference),
+				 DATAGRAM_INTACT);
 		assert_int_equal(found.sequence, 41);
 		assert_int_equal(found.total, 1000);
 	}
@@ -34,9 +36,9 @@ static void short_datagram_has_no_mark(void **state)
 	(void)state;
 	for (size_t size = 0; size < DATAGRAM_MARK_SIZE; size++) {
 		memset(memory, 0xee, sizeof(memory));
-		datagram_write(memory, size, QUEUE, &mark);
+		datagram_write(memory, size, pattern(), QUEUE, &mark);
 		assert_int_equal(memory[size], 0xee);
-		assert_int_equal(datagram_read(memory, size, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
+		assert_int_equal(datagram_read(memory, size, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 }
 
@@ -47,17 +49,17 @@ static void mark_depends_on_qpn_length_and_range(void **state)
 	uint8_t memory[SIZE];
 
 	(void)state;
-	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE + 1, &mark, &difference), DATAGRAM_UNMARKED);
-	assert_int_equal(datagram_read(memory, SIZE - 1, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
+	datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE + 1, &mark, &difference), DATAGRAM_UNMARKED);
+	assert_int_equal(datagram_read(memory, SIZE - 1, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	for (size_t byte = 0; byte < DATAGRAM_MARK_SIZE; byte++) {
-		datagram_write(memory, SIZE, QUEUE, &mark);
+		datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
 		memory[byte] ^= 0x40;
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
+		assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 	mark = (struct datagram_mark){ .sequence = 10, .total = 10 };
-	datagram_write(memory, SIZE, QUEUE, &mark);
-	assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
+	datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
+	assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 }
 
 /* A sender with --duration may send more than 2^32 datagrams. */
@@ -80,8 +82,8 @@ static void sequence_numbers_exceed_32_bits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(marks); i++) {
-		datagram_write(memory, SIZE, QUEUE, &marks[i]);
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &found, &difference), DATAGRAM_INTACT);
+		datagram_write(memory, SIZE, pattern(), QUEUE, &marks[i]);
+		assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &found, &difference), DATAGRAM_INTACT);
 		assert_true(found.sequence == marks[i].sequence);
 		assert_true(found.total == marks[i].total);
 	}
@@ -106,9 +108,9 @@ static void position_of_damage_is_found(void **state)
 
 	(void)state;
 	for (size_t byte = DATAGRAM_MARK_SIZE; byte < SIZE; byte++) {
-		datagram_write(memory, SIZE, QUEUE, &mark);
+		datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
 		memory[byte] ^= 1;
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_DAMAGED);
+		assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_DAMAGED);
 		assert_int_equal(difference.position, byte);
 		assert_int_equal(difference.found, memory[byte]);
 	}
@@ -123,7 +125,7 @@ static void heap_garbage_has_no_mark(void **state)
 	(void)state;
 	for (unsigned byte = 0; byte < 256; byte++) {
 		memset(memory, (int)byte, sizeof(memory));
-		assert_int_equal(datagram_read(memory, SIZE, QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
+		assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 }
 

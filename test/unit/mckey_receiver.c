@@ -9,6 +9,7 @@
 #include "cmd/table.h"
 #include "test/unit/fake_clock.h"
 #include "test/unit/figures.h"
+#include "test/unit/pattern.h"
 
 enum {
 	SIZE = 100,
@@ -79,6 +80,7 @@ static struct bench *bench_create(size_t members, uint64_t count)
 	run->member_count = run->joined = run->sources.windows = members;
 	run->count = count;
 	run->size = SIZE;
+	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	for (size_t i = 0; i < members; i++) {
 		bench->endpoints[i].domain = &bench->domain;
 		bench->endpoints[i].state = ENDPOINT_JOINED;
@@ -139,7 +141,7 @@ static void receive(struct bench *bench, const struct datagram *datagram)
 	memory[32] = 10;
 	memory[35] = datagram->host;
 	if (datagram->total)
-		datagram_write(memory + DATAGRAM_HEADER_SIZE, length, datagram->queue, &mark);
+		datagram_write(memory + DATAGRAM_HEADER_SIZE, length, pattern(), datagram->queue, &mark);
 	if (datagram->damage)
 		memory[DATAGRAM_HEADER_SIZE + datagram->damage] ^= 1;
 	receiver_completion(member, &(struct completion){

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rping's wire format, the choice of the ping size, and printing of received bytes. */
 #include "cmd/rping/protocol.h"
-#include "core/payload.h"
+
+#include "test/unit/stock_ping.h"
 #include "test/unit/unit.h"
 
 static void advertisement_has_the_stock_format(void **state)
@@ -98,10 +99,10 @@ static void ping_is_printed_like_stock_tools(void **state)
 	uint8_t ping[64];
 
 	(void)state;
-	payload_ping_fill(ping, sizeof(ping), 0);
+	stock_ping(ping, sizeof(ping), 0);
 	assert_prints(ping, sizeof(ping),
 		      "ping data: rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqr\n");
-	payload_ping_fill(ping, 32, 2);
+	stock_ping(ping, 32, 2);
 	assert_prints(ping, 32, "ping data: rdma-ping-2: CDEFGHIJKLMNOPQRST\n");
 }
 

@@ -6,7 +6,6 @@
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
 #include "cmd/table.h"
-#include "core/payload.h"
 
 /* The source and the sink of the client that a server accesses. */
 #define FAKE_FIELDS                                                                                                    \
@@ -14,6 +13,7 @@
 	uint8_t source[256], sink[256];
 
 #include "test/unit/fake_transport.h"
+#include "test/unit/stock_ping.h"
 
 static int set_up(void **state)
 {
@@ -846,7 +846,7 @@ static void ping(struct endpoint *endpoint, uint32_t size, uint32_t number)
 {
 	struct fake *fake = fake_of(endpoint);
 
-	payload_ping_fill(fake->source, size, number);
+	stock_ping(fake->source, size, number);
 	advertise(endpoint, fake->source, size);
 	perform_read(endpoint);
 	advertise(endpoint, fake->sink, size);
@@ -892,7 +892,7 @@ static void server_keeps_the_old_buffer_until_the_next_read(void **state)
 	struct endpoint *endpoint = connected_session(fake, 0);
 
 	ping(endpoint, 32, 0);
-	payload_ping_fill(fake->source, 64, 1);
+	stock_ping(fake->source, 64, 1);
 	advertise(endpoint, fake->source, 64);
 	assert_int_equal(fake->regions_destroyed, 0);
 	perform_read(endpoint);
@@ -1065,7 +1065,7 @@ static void server_ignores_a_late_confirmation(void **state)
 
 	ping(endpoint, 32, 0);
 	tag = run_until_confirmation_request(fake, endpoint)->tag;
-	payload_ping_fill(fake->source, 32, 1);
+	stock_ping(fake->source, 32, 1);
 	advertise(endpoint, fake->source, 32);
 	complete(endpoint, WORK_WRITE, tag, 0);
 	perform_read(endpoint);
@@ -1131,18 +1131,39 @@ static void server_rejects_a_message_of_wrong_length(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "a message of 0 bytes instead of 16");
 }
 
-static void server_reports_a_wrong_byte(void **state)
+/* It compares and prints when the answer is posted: the client measures the time until then. */
+static void server_reports_a_wrong_byte_after_the_answer(void **state)
 {
 	struct fake *fake = *state;
+	const struct fake_endpoint *posted;
 	struct endpoint *endpoint;
+	char *text = NULL;
+	size_t length;
 
 	fake->options.validate = true;
+	fake->options.verbose = true;
+	fake->environment.output = open_memstream(&text, &length);
 	endpoint = connected_session(fake, 0);
-	payload_ping_fill(fake->source, 32, 0);
+	posted = of(endpoint);
+	ping(endpoint, 32, 0);
+	perform_write(endpoint);
+	stock_ping(fake->source, 32, 1);
 	fake->source[31] = 'x';
 	advertise(endpoint, fake->source, 32);
 	perform_read(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 31 of 32: expected 0x00, found 0x78");
+	assert_int_equal(posted->send_count, 1);
+	assert_int_equal(posted->sends[0].kind, WORK_SEND);
+	fflush(fake->environment.output);
+	assert_non_null(strstr(text, "rdma-ping-0: "));
+	assert_null(strstr(text, "rdma-ping-1: "));
+	advertise(endpoint, fake->sink, 32);
+	assert_int_equal(posted->send_count, 2);
+	assert_int_equal(posted->sends[0].kind, WORK_WRITE);
+	assert_int_equal(posted->sends[1].kind, WORK_SEND);
+	fclose(fake->environment.output);
+	fake->environment.output = stdout;
+	free(text);
+	assert_ended(fake, OUTCOME_FAILED, "ping 1: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
 static void server_expects_the_pings_of_the_hello(void **state)
@@ -1798,7 +1819,7 @@ int main(void)
 		TEST(server_respects_the_size_limit_of_its_device),
 		TEST(server_rejects_a_sink_smaller_than_the_ping),
 		TEST(server_rejects_a_message_of_wrong_length),
-		TEST(server_reports_a_wrong_byte),
+		TEST(server_reports_a_wrong_byte_after_the_answer),
 		TEST(server_expects_the_pings_of_the_hello),
 		TEST(server_expects_count_pings_of_a_stock_client),
 		TEST(server_needs_a_client_that_allows_reads),

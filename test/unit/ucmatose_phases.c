@@ -6,7 +6,6 @@
 
 #include "cmd/table.h"
 #include "cmd/ucmatose/ucmatose.h"
-#include "core/payload.h"
 
 #define FAKE_FIELDS                                                                                                    \
 	struct ucmatose_options options;                                                                               \
@@ -14,6 +13,7 @@
 	size_t output_length;
 
 #include "test/unit/fake_transport.h"
+#include "test/unit/pattern.h"
 
 #define MS CLOCK_NS_PER_MS
 
@@ -109,12 +109,13 @@ static unsigned times_said(const char *text, const char *words)
 	return times;
 }
 
-/* The peer's messages, numbered as its hello said. */
+/* The peer's messages, of the connection that its hello says: a client's seed is twice its number, a server's one more.
+ */
 static void receive(struct endpoint *endpoint, uint32_t seed, uint32_t number)
 {
 	struct work receive = next_receive(endpoint);
 
-	payload_pattern_fill(receive.region->memory + receive.offset, receive.length, seed, number);
+	pattern_write(receive.region->memory + receive.offset, receive.length, seed, number);
 	complete(endpoint, WORK_RECEIVE, 0, receive.length);
 }
 
@@ -182,7 +183,7 @@ static void transfer(struct endpoint *endpoint, uint32_t connection)
 	for (uint32_t i = 0; i < count; i++)
 		sent(endpoint);
 	for (uint32_t i = 0; i < count; i++)
-		receive(endpoint, connection, i);
+		receive(endpoint, 2 * connection, i);
 }
 
 /* A server's run of some connections that all go well. */
@@ -225,7 +226,7 @@ static void server_serves_its_connections(void **state)
 	assert_says_not(fake, "receiving");
 	sent(second);
 	assert_says(fake, "receiving data transfers\n");
-	receive(second, 1, 0);
+	receive(second, 2, 0);
 	run_for(fake, 9 * MS);
 	assert_false(of(first)->disconnected);
 	run_for(fake, 2 * MS);
@@ -838,7 +839,7 @@ static void server_says_where_its_client_left(void **state)
 	sent(endpoints[1]);
 	for (uint32_t i = 0; i < 3; i++)
 		sent(endpoints[2]);
-	receive(endpoints[2], 2, 0);
+	receive(endpoints[2], 4, 0);
 	disconnect(endpoints[1]);
 	disconnect(endpoints[2]);
 	transfer(endpoint_of(fake, 4), 3);
@@ -880,8 +881,8 @@ static void server_fails_silent_clients(void **state)
 	sent(endpoints[0]);
 	for (uint32_t i = 0; i < 3; i++)
 		sent(endpoints[1]);
-	receive(endpoints[1], 1, 0);
-	receive(endpoints[1], 1, 1);
+	receive(endpoints[1], 2, 0);
+	receive(endpoints[1], 2, 1);
 	run_for(fake, 300 * MS);
 	transfer(endpoints[2], 2);
 	run_for(fake, 399 * MS);
@@ -948,7 +949,7 @@ static void reply(struct endpoint *endpoint, uint32_t connection)
 	uint64_t count = (uint64_t)fake_of(endpoint)->options.count;
 
 	for (uint32_t i = 0; i < count; i++)
-		receive(endpoint, ~connection, i);
+		receive(endpoint, 2 * connection + 1, i);
 	for (uint32_t i = 0; i < count; i++)
 		sent(endpoint);
 }
@@ -974,7 +975,7 @@ static void client_makes_its_connections(void **state)
 	reply(first, 0);
 	run_for(fake, 300 * MS);
 	assert_says_not(fake, "sending");
-	receive(second, ~1u, 0);
+	receive(second, 3, 0);
 	assert_says(fake, "sending replies\n");
 	sent(second);
 	run_for(fake, 300 * MS);
@@ -1105,11 +1106,11 @@ static void client_says_where_its_server_left(void **state)
 
 	fake->options.count = 2;
 	start_client(fake, 2);
-	receive(connect_one(fake, 0, true), ~0u, 0);
+	receive(connect_one(fake, 0, true), 1, 0);
 	disconnect(endpoint_of(fake, 0));
 	connect_one(fake, 1, true);
-	receive(endpoint_of(fake, 1), ~1u, 0);
-	receive(endpoint_of(fake, 1), ~1u, 1);
+	receive(endpoint_of(fake, 1), 3, 0);
+	receive(endpoint_of(fake, 1), 3, 1);
 	disconnect(endpoint_of(fake, 1));
 	assert_over(
 		fake, OUTCOME_FAILED,
@@ -1568,8 +1569,8 @@ static void rates_are_over_the_time_of_each_phase(void **state)
 	fake_clock_pass(2 * CLOCK_NS_PER_S);
 	connect_one(fake, 1, true);
 	fake_clock_pass(4 * CLOCK_NS_PER_S);
-	receive(endpoint_of(fake, 0), ~0u, 0);
-	receive(endpoint_of(fake, 1), ~1u, 0);
+	receive(endpoint_of(fake, 0), 1, 0);
+	receive(endpoint_of(fake, 1), 3, 0);
 	fake_clock_pass(8 * CLOCK_NS_PER_S);
 	sent(endpoint_of(fake, 0));
 	sent(endpoint_of(fake, 1));
@@ -1720,7 +1721,7 @@ static void interrupted_client_says_what_was_through(void **state)
 
 	start_client(fake, 1);
 	endpoint = connect_one(fake, 0, true);
-	receive(endpoint, ~0u, 0);
+	receive(endpoint, 1, 0);
 	interrupt(fake, INTERRUPTION_SIGNAL);
 	disconnect(endpoint);
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 1 connection completed\n");

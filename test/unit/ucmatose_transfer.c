@@ -8,8 +8,8 @@
 
 #include "cmd/table.h"
 #include "cmd/ucmatose/ucmatose.h"
-#include "core/payload.h"
 #include "test/unit/figures.h"
+#include "test/unit/pattern.h"
 
 enum {
 	SERVER,
@@ -371,15 +371,15 @@ static void connections_share_memory(void **state)
 			length = one->memory->slots * size;
 			assert_int_equal(end->receives.count, MAX(one->memory->slots, (1 << 17) / CONNECTIONS));
 			taken += one->memory->stride;
-			assert_int_equal(one->memory->stride, end->run.is_server ? 2 * length : length);
-			assert_int_equal(one->send_offset, one->receive_offset + (end->run.is_server ? length : 0));
-			assert_true(one->send_offset + length <= one->memory->region->length);
+			assert_int_equal(one->memory->stride, length);
+			assert_true(one->slots + length <= one->memory->pattern);
+			assert_int_equal(one->memory->pattern + size + PAYLOAD_PATTERN, one->memory->region->length);
 			for (size_t j = 0; j < i; j++)
 				assert_true(many[j].memory != one->memory ||
-					    many[j].receive_offset + one->memory->stride <= one->receive_offset);
+					    many[j].slots + one->memory->stride <= one->slots);
 		}
-		/* 64 MiB, but for one slot a connection and direction. */
-		assert_true(taken <= 64 << 20 || taken <= 2 * CONNECTIONS * size);
+		/* 32 MiB, but for one slot a connection. */
+		assert_true(taken <= 32 << 20 || taken <= CONNECTIONS * size);
 		bench_destroy(bench, text);
 		free(many);
 	}
@@ -506,7 +506,7 @@ static void the_peers_own(struct bench *bench, struct work *send)
 {
 	const struct ucmatose_connection *client = &bench->ends[CLIENT].connection;
 
-	payload_pattern_fill(send->region->memory + send->offset, 100, client->send_seed, 0);
+	pattern_write(send->region->memory + send->offset, 100, client->send_seed, 0);
 }
 
 static void a_bad_message_fails_the_connection(void **state)

@@ -2,7 +2,9 @@
 #include "core/interface.h"
 
 #include <ifaddrs.h>
+#include <linux/if_packet.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,4 +59,31 @@ bool interface_source(const struct address *peer, struct address *source)
 	if (fd >= 0)
 		close(fd);
 	return found;
+}
+
+struct interface interface_read(const char *name)
+{
+	struct interface interface = { .facts = 0 };
+	struct sockaddr_ll link = { .sll_halen = 0 };
+	struct ifaddrs *entries;
+	struct address address;
+
+	if (getifaddrs(&entries))
+		return interface;
+	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
+		if (strcmp(entry->ifa_name, name) != 0)
+			continue;
+		interface.facts |= INTERFACE_HERE | (entry->ifa_flags & IFF_UP ? INTERFACE_UP : 0) |
+				   (entry->ifa_flags & IFF_RUNNING ? INTERFACE_LINK : 0);
+		if (!entry->ifa_addr)
+			continue;
+		if (entry->ifa_addr->sa_family == AF_PACKET)
+			memcpy(&link, entry->ifa_addr, sizeof(link));
+		else if (address_from_socket(entry->ifa_addr, &address) && !address_is_link_local(&address))
+			interface.facts |= INTERFACE_ADDRESS;
+	}
+	freeifaddrs(entries);
+	interface.link_length = link.sll_halen;
+	memcpy(interface.link_address, link.sll_addr, sizeof(link.sll_addr));
+	return interface;
 }

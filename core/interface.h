@@ -4,6 +4,8 @@
 #define CORE_INTERFACE_H
 
 #include <net/if.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "core/address.h"
 
@@ -25,5 +27,21 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 
 /* The local address that the kernel's routes choose for packets to the peer. Returns false if there is none. */
 bool interface_source(const struct address *peer, struct address *source);
+
+enum interface_fact {
+	INTERFACE_HERE = 1, /* in the network namespace of this process */
+	INTERFACE_UP = 2,
+	INTERFACE_LINK = 4,    /* has a carrier */
+	INTERFACE_ADDRESS = 8, /* has one that is not link-local */
+};
+
+struct interface {
+	unsigned facts;
+	size_t link_length;	 /* bytes of its link-layer address; 0: it has none */
+	uint8_t link_address[8]; /* its first bytes */
+};
+
+/* What is known of the interface with that name. Its facts are 0 if there is none, or getifaddrs(3) fails. */
+struct interface interface_read(const char *name);
 
 #endif

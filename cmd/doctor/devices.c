@@ -73,6 +73,22 @@ static void device_read_port(const char *directory, struct port *port)
 		read_gid(directory, i, port);
 }
 
+/* Without GIDs, as on InfiniBand, the interface is the card's of that port: dev_port begins with 0. */
+static void find_interface(const char *device, struct port *port)
+{
+	char path[SYSFS_PATH_SIZE], text[SYSFS_TEXT_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/device/net", device));
+
+	for (int i = 0; i < names.count && !*port->netdev; i++) {
+		const char *name = names.entries[i]->d_name;
+
+		if (names.count == 1 || (sysfs_line(text, "%s/device/net/%s/dev_port", device, name) &&
+					 strtoul(text, NULL, 10) + 1 == port->number))
+			strcpy(port->netdev, name);
+	}
+	sysfs_names_free(&names);
+}
+
 /* Ports are numbered from 1; a switch has port 0. */
 static void read_ports(const char *directory, struct device *device)
 {
@@ -88,6 +104,9 @@ static void read_ports(const char *directory, struct device *device)
 			break;
 		port->number = number;
 		device_read_port(path, port);
+		strcpy(port->netdev, port->gids[0].netdev);
+		if (!*port->netdev && !sysfs_name(port->netdev, "%s/parent", directory))
+			find_interface(directory, port);
 		device->port_count++;
 	}
 }
@@ -109,22 +128,15 @@ static void find_verbs(const char *root, struct device *device)
 
 /*
  * soft-RoCE has a file "parent" with the name of its interface. "device" of a software device may be the card of its
- * interface, so that "parent" is read first.
+ * interface, so that "parent" is looked for first.
  */
 static void find_driver(const char *directory, struct device *device)
 {
-	char path[SYSFS_PATH_SIZE], type[SYSFS_TEXT_SIZE];
-	struct names netdevs;
+	char type[SYSFS_TEXT_SIZE];
 
-	if (sysfs_name(device->netdev, "%s/parent", directory)) {
+	if (sysfs_has("%s/parent", directory))
 		device->driver = driver_rxe;
-		return;
-	}
-	netdevs = sysfs_names(sysfs_path(path, "%s/device/net", directory));
-	if (netdevs.count)
-		strcpy(device->netdev, netdevs.entries[0]->d_name);
-	sysfs_names_free(&netdevs);
-	if (sysfs_link(device->card, "%s/device/driver", directory))
+	else if (sysfs_link(device->card, "%s/device/driver", directory))
 		device->driver = driver_of_card(device->card);
 	sysfs_line(type, "%s/node_type", directory);
 	if (!device->driver && strstr(type, "RNIC"))
@@ -144,8 +156,6 @@ static struct device *read_device(const char *root, const char *name)
 	find_driver(directory, device);
 	find_verbs(root, device);
 	read_ports(directory, device);
-	for (unsigned i = 0; i < device->port_count && !*device->netdev; i++)
-		strcpy(device->netdev, device->ports[i].gids[0].netdev);
 	return device;
 }
 
@@ -198,11 +208,75 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 	return found;
 }
 
-#define INSTALL_PROVIDERS "Debian: apt install ibverbs-providers; Fedora: dnf install libibverbs"
+/*
+ * Whether the interface here is the port's, not another one of that name: the GIDs are its addresses and one made of
+ * its MAC address, whose last three bytes end that GID.
+ */
+static bool is_interface_of(const struct port *port, const struct interface *interface)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	bool found = false;
+
+	if (!interface->link_length)
+		return true;
+	for (unsigned i = 0; i < port->gid_count; i++) {
+		const struct gid *gid = &port->gids[i];
+
+		if (strcmp(gid->netdev, port->netdev) != 0)
+			continue;
+		if (address_is_link_local(&gid->address) &&
+		    !memcmp(gid->address.bytes + 13, interface->link_address + 3, 3))
+			return true;
+		found = true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, port->netdev) && devices_gid(port, &list[i].address))
+			return true;
+	return !found;
+}
+
+static unsigned interface_facts(const char *root, const struct port *port)
+{
+	const struct interface interface = interface_read(port->netdev);
+	char master[SYSFS_PATH_SIZE];
+	unsigned facts = 0;
+
+	if (!interface.facts)
+		return 0;
+	if (!is_interface_of(port, &interface))
+		return FACT_NAMESAKE;
+	facts = FACT_HERE;
+	if (interface.facts & INTERFACE_UP)
+		facts |= FACT_UP;
+	if (interface.facts & INTERFACE_LINK)
+		facts |= FACT_LINK;
+	if (interface.facts & INTERFACE_ADDRESS)
+		facts |= FACT_ADDRESS;
+	if (!interface.link_length)
+		facts |= FACT_TUNNEL;
+	if (sysfs_find(sysfs_path(master, "%s/sys/class/net/%s/master/uevent", root, port->netdev), "DEVTYPE=vrf"))
+		facts |= FACT_VRF;
+	return facts;
+}
+
+unsigned devices_facts(const char *root, const struct device *device, const struct port *port)
+{
+	unsigned facts = device->driver && device->driver->no_cm ? FACT_NO_CM : 0;
+
+	if (!port)
+		return facts;
+	if (!strcmp(port->link_layer, "InfiniBand"))
+		facts |= FACT_INFINIBAND;
+	if (!strcmp(port->state, "INIT"))
+		facts |= FACT_INIT;
+	return facts | (*port->netdev ? interface_facts(root, port) : 0);
+}
 
 static void check_provider(struct doctor *doctor, const struct device *device)
 {
 	const char *provider = device->driver ? device->driver->provider : NULL;
+	const struct remedy remedy = remedy_find(PROBLEM_PROVIDER, doctor->facts, NULL);
 	char file[SYSFS_TEXT_SIZE];
 
 	if (!WITH_VERBS)
@@ -219,39 +293,30 @@ static void check_provider(struct doctor *doctor, const struct device *device)
 		finding_add(doctor, FINDING_OK, "provider", "%s: %s", device->name, file);
 		break;
 	case PROVIDER_NO_LIBRARY:
-		finding_add(doctor, doctor->verbs_failure, "provider",
-			    "%s: libibverbs has no lib%s-rdmav*.so\n" INSTALL_PROVIDERS, device->name, provider);
+		finding_add(doctor, doctor->verbs_failure, "provider", "%s: libibverbs has no lib%s-rdmav*.so\n%s",
+			    device->name, provider, remedy.text);
 		break;
 	case PROVIDER_NO_FILE:
-		finding_add(
-			doctor, doctor->verbs_failure, "provider",
-			"%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver\n" INSTALL_PROVIDERS,
-			device->name, provider);
+		finding_add(doctor, doctor->verbs_failure, "provider",
+			    "%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver\n%s",
+			    device->name, provider, remedy.text);
 		break;
 	}
 }
 
-const char *devices_netdev(const struct device *device)
-{
-	return *device->netdev ? device->netdev : "NETDEV";
-}
-
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char mtu[SYSFS_TEXT_SIZE] = "", remedy[REMEDY_SIZE] = "";
+	unsigned facts = doctor->facts | devices_facts(doctor->root, device, port);
+	struct remedy remedy = { .text = "" };
+	char mtu[SYSFS_TEXT_SIZE] = "";
 
 	if (port->mtu)
 		snprintf(mtu, sizeof(mtu), ", MTU %u", port->mtu);
-	if (strcmp(port->link_layer, "InfiniBand") != 0)
-		snprintf(remedy, sizeof(remedy), "ip link set %s up (or check cable and switch)",
-			 devices_netdev(device));
-	else if (!strcmp(port->state, "INIT"))
-		strcpy(remedy, "start a subnet manager: opensm");
-	else
-		strcpy(remedy, "check cable and switch");
+	if (!port->active)
+		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev);
 	finding_add(doctor, port->active ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s",
 		    device->name, port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate,
-		    port->active ? "" : remedy);
+		    remedy.text);
 }
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
@@ -273,13 +338,30 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 static void check_device(struct doctor *doctor, const struct device *device)
 {
 	const char *driver = device->driver ? device->driver->module : *device->card ? device->card : "unknown";
+	char interfaces[2 * SYSFS_TEXT_SIZE] = "";
+	size_t used = 0;
 
-	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s%s", device->name, driver,
-		    *device->netdev ? ", on " : "", device->netdev, *device->firmware ? ", firmware " : "",
-		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
-	if (!*device->verbs)
-		finding_add(doctor, doctor->verbs_failure, "device", "%s: no uverbs device\nmodprobe ib_uverbs",
+	for (unsigned i = 0; i < device->port_count && used < sizeof(interfaces); i++)
+		if (*device->ports[i].netdev)
+			used += (size_t)snprintf(interfaces + used, sizeof(interfaces) - used, "%s%s",
+						 used ? ", " : ", on ", device->ports[i].netdev);
+	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name, driver, interfaces,
+		    *device->firmware ? ", firmware " : "", device->firmware,
+		    device->ports_left_out ? ", more ports not shown" : "");
+	if (!*device->verbs) {
+		enum problem problem =
+			sysfs_has("%s/sys/class/infiniband_verbs", doctor->root) ? PROBLEM_NONE : PROBLEM_MODULES;
+		const struct remedy remedy = remedy_find(problem, doctor->facts, "ib_uverbs");
+
+		finding_add(doctor, doctor->verbs_failure, "device", "%s: no uverbs device\n%s", device->name,
+			    remedy.text);
+	}
+	if (device->elsewhere)
+		finding_add(doctor, doctor->verbs_failure, "device",
+			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",
 			    device->name);
+	if (device->memory.failed)
+		finding_add_probe(doctor, doctor->verbs_failure, "memory", &device->memory);
 }
 
 void devices_check(struct doctor *doctor)

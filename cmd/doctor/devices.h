@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/doctor/driver.h"
+#include "cmd/doctor/findings.h"
 #include "core/address.h"
 #include "core/sysfs.h"
 
@@ -31,7 +32,8 @@ struct port {
 	char physical_state[SYSFS_TEXT_SIZE];
 	char link_layer[SYSFS_TEXT_SIZE]; /* "InfiniBand", "Ethernet" */
 	char rate[SYSFS_TEXT_SIZE];
-	uint32_t mtu; /* the active MTU, set by route.c; 0 if unknown */
+	char netdev[SYSFS_TEXT_SIZE]; /* its interface; "" if unknown */
+	uint32_t mtu;		      /* the active MTU, set by route.c; 0 if unknown */
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
@@ -41,17 +43,20 @@ struct device {
 	struct device *next;
 	const struct driver *driver; /* NULL if unknown */
 	char name[SYSFS_TEXT_SIZE];
-	char card[SYSFS_TEXT_SIZE];   /* its PCI driver; "" for none */
-	char verbs[SYSFS_TEXT_SIZE];  /* "uverbs0"; "" for none */
-	char netdev[SYSFS_TEXT_SIZE]; /* "" if unknown */
+	char card[SYSFS_TEXT_SIZE];  /* its PCI driver; "" for none */
+	char verbs[SYSFS_TEXT_SIZE]; /* "uverbs0"; "" for none */
 	char firmware[SYSFS_TEXT_SIZE];
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
 
+	bool elsewhere;	       /* soft-RoCE of a kernel that works in another network namespace only */
+	bool cannot_be_opened; /* its file: set by kernel.c */
+
 	/* Set by route.c. */
 	unsigned address_count; /* local addresses that lead to this device */
 	char addresses[128];	/* the first of them, as a list */
+	struct probe memory;	/* whether memory could be registered */
 };
 
 /* The caller frees the list with devices_free(). */
@@ -63,7 +68,7 @@ struct device *devices_find(struct device *devices, const char *name);
 /* The port's GID of this address: the RoCE v2 one, else any. NULL if there is none, as on iWARP. */
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
-/* The name of its interface, or the word "NETDEV" for a command. */
-const char *devices_netdev(const struct device *device);
+/* The facts of the port and of its interface for remedy_find(). port may be NULL. */
+unsigned devices_facts(const char *root, const struct device *device, const struct port *port);
 
 #endif

@@ -12,10 +12,6 @@
 #include "cmd/table.h"
 #include "core/units.h"
 
-enum {
-	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following */
-};
-
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
@@ -29,13 +25,31 @@ static const struct option options_table[] = {
 };
 /* clang-format on */
 
+/* An address leads to a device, or a port of InfiniBand is active: mckey -M and ucmatose -f gid need no IP address. */
+static bool leads_to(const struct device *device)
+{
+	for (unsigned i = 0; i < device->port_count; i++)
+		if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
+			return true;
+	return device->address_count;
+}
+
+static bool has_device(const struct doctor *doctor)
+{
+	const struct device *device = doctor->verbs ? doctor->devices : NULL;
+
+	while (device && !leads_to(device))
+		device = device->next;
+	return device;
+}
+
 static void doctor_finish(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
 	const struct findings *findings = &doctor->findings;
 	uint64_t warnings = findings->counts[FINDING_WARN];
 	uint64_t failures = findings->counts[FINDING_FAIL];
-	bool no_device = doctor->verbs_failure == FINDING_FAIL && !doctor->usable;
+	bool no_device = doctor->verbs_selected && !has_device(doctor);
 	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
 	char count[64], more[64] = "";
 
@@ -51,9 +65,8 @@ static void doctor_finish(struct doctor *doctor)
 			   count, findings_count(findings), more, no_device ? "; no usable RDMA device" : "");
 }
 
-/* Begins a probe, opens a transport and creates a channel. */
-static enum outcome open_transport(struct doctor *doctor, const char *name, struct transport **transport,
-				   struct channel **channel)
+enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,
+			 struct channel **channel)
 {
 	enum outcome outcome;
 
@@ -68,127 +81,95 @@ static enum outcome open_transport(struct doctor *doctor, const char *name, stru
 	return outcome;
 }
 
-/* Finds a free loopback address: each soft process needs its own. */
-static enum outcome listen_on_loopback(struct channel *channel, struct address *address)
+/*
+ * Whether soft-RoCE devices work here: older kernels have their socket in the network namespace of process 1 only.
+ * Reads the socket table for that.
+ */
+static void find_rxe(struct doctor *doctor)
 {
-	static const struct endpoint_handlers handlers = { 0 };
-	const struct endpoint_options options = {
-		.port_space = PORT_SPACE_TCP,
-	};
-	struct endpoint *listener;
-	enum outcome outcome = OUTCOME_FAILED;
-
-	for (uint8_t last = 1; outcome && last <= LOOPBACK_TRIED; last++) {
-		*address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, last } };
-		outcome = endpoint_create(ENDPOINT_LISTENER, channel, &options, &handlers, NULL, &listener);
-		if (outcome)
-			break;
-		outcome = endpoint_listen(listener, address);
-		endpoint_destroy(listener);
+	for (struct device *device = doctor->devices; device; device = device->next) {
+		if (device->driver != driver_rxe || !device->port_count ||
+		    !(devices_facts(doctor->root, device, device->ports) & FACT_HERE))
+			continue;
+		device->elsewhere = doctor->holders.known && !doctor->holders.any;
+		doctor->rxe = device->name;
 	}
-	return outcome;
 }
 
-static void check_soft(struct doctor *doctor)
+/* Adds the error of verbs, with the remedy that this kernel has if there is no device. */
+static void report_verbs(struct doctor *doctor)
 {
-	struct transport *soft;
-	struct channel *channel;
-	struct address address;
-	char host[ADDRESS_TEXT_SIZE];
-	enum outcome outcome = open_transport(doctor, "soft", &soft, &channel);
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	struct probe *probe = &doctor->verbs_probe;
+	size_t count = doctor->devices ? 0 : interface_addresses(list);
+	const char *name = NULL;
+	struct remedy remedy;
 
-	/* soft is not built in. */
-	if (outcome == OUTCOME_USAGE)
-		return;
-	if (!outcome)
-		outcome = listen_on_loopback(channel, &address);
-	if (outcome)
-		finding_add_probe(doctor, doctor->soft_failure, "soft");
-	else
-		finding_add(doctor, FINDING_OK, "soft", "--transport soft works at %s and needs no RDMA device",
-			    address_host(&address, host));
-	if (outcome || doctor->soft_failure != FINDING_FAIL) {
-		transport_close(soft);
-		return;
-	}
-	doctor->environment->transport = doctor->soft = soft;
-	doctor->soft_channel = channel;
+	for (size_t i = 0; i < count && !name; i++)
+		if (!list[i].loopback && interface_read(list[i].name).link_length)
+			name = list[i].name;
+	remedy = remedy_find(PROBLEM_NO_DEVICE, doctor->facts, name);
+	if (!doctor->devices)
+		log_text(probe->hint, sizeof(probe->hint), "%s%s%s", remedy.text, WITH_SOFT && *remedy.text ? "; " : "",
+			 WITH_SOFT ? "without a device: --transport soft" : "");
+	finding_add_probe(doctor, doctor->verbs_failure, "verbs", probe);
 }
 
-static bool has_usable_device(const struct doctor *doctor)
+static void doctor_end(struct doctor *doctor)
 {
-	for (const struct device *device = doctor->devices; device; device = device->next) {
-		if (device->address_count)
-			return true;
-		/* mckey -M and ucmatose -f gid need no IP address. */
-		for (unsigned i = 0; i < device->port_count; i++)
-			if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
-				return true;
-	}
-	return false;
-}
-
-static void check_remaining(struct doctor *doctor)
-{
-	doctor->usable = doctor->verbs && has_usable_device(doctor);
-	devices_check(doctor);
-	if (doctor->verbs) {
-		doctor->findings.new_group = true;
-		route_report(doctor);
-	}
-	doctor->findings.new_group = true;
-	if (!udp_check(doctor))
-		check_soft(doctor);
 	if (doctor->options->address)
 		target_check(doctor, doctor_finish);
 	else
 		doctor_finish(doctor);
 }
 
-/* The hint of verbs is to create a device of rdma_rxe. Replaces it if this kernel has no rdma_rxe. */
-static void correct_hint(struct doctor *doctor)
+/* The devices and addresses were tried. */
+static void report_all(struct doctor *doctor)
 {
-	struct probe *probe = &doctor->probe;
-	const char *device = "install an RDMA card, or a kernel with rdma_rxe or siw";
+	uint64_t *failures, before;
 
-	if (doctor->devices || kernel_may_have(doctor->root, "rdma_rxe"))
-		return;
-	if (kernel_may_have(doctor->root, "siw"))
-		device = "software device: rdma link add siw0 type siw netdev INTERFACE";
-	log_text(probe->hint, sizeof(probe->hint), "%s%s", device,
-		 WITH_SOFT ? "; without a device: --transport soft" : "");
-}
-
-/* explained: earlier findings name the cause of a failure, which then adds none. */
-static bool open_verbs(struct doctor *doctor, bool explained)
-{
-	enum outcome outcome = open_transport(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
-
-	if (outcome && outcome != OUTCOME_USAGE && !explained) {
-		correct_hint(doctor);
-		finding_add_probe(doctor, doctor->verbs_failure, "verbs");
-	}
-	if (!outcome && doctor->verbs_failure == FINDING_FAIL)
-		doctor->environment->transport = doctor->verbs;
-	return !outcome;
-}
-
-static void doctor_begin(void *context)
-{
-	struct doctor *doctor = context;
-	uint64_t *failures = &doctor->findings.counts[doctor->verbs_failure];
-	uint64_t before;
-
-	doctor->devices = devices_read(doctor->root);
+	for (const struct device *device = doctor->devices; device; device = device->next)
+		doctor->usable = doctor->usable || (doctor->verbs && leads_to(device) && !device->memory.failed);
+	if (doctor->usable)
+		doctor->verbs_failure = FINDING_WARN;
+	failures = &doctor->findings.counts[doctor->verbs_failure];
 	before = *failures;
 	kernel_check(doctor);
 	doctor->findings.new_group = true;
 	kernel_check_files(doctor);
 	kernel_check_memory(doctor);
-	if (open_verbs(doctor, doctor->devices && *failures > before))
-		route_check(doctor, check_remaining);
+	/* Earlier findings may name the cause. */
+	if (doctor->verbs_probe.failed && !(doctor->devices && *failures > before))
+		report_verbs(doctor);
+	devices_check(doctor);
+	doctor->findings.new_group = true;
+	if (doctor->verbs)
+		route_report(doctor);
+	doctor->findings.new_group = true;
+	if (udp_check(doctor))
+		doctor_end(doctor);
 	else
-		check_remaining(doctor);
+		soft_check(doctor, doctor_end);
+}
+
+static void doctor_begin(void *context)
+{
+	struct doctor *doctor = context;
+	enum outcome outcome;
+
+	doctor->devices = devices_read(doctor->root);
+	kernel_read_facts(doctor);
+	udp_read(doctor->root, &doctor->holders);
+	find_rxe(doctor);
+	outcome = doctor_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
+	if (!outcome && doctor->verbs_selected)
+		doctor->environment->transport = doctor->verbs;
+	if (outcome && outcome != OUTCOME_USAGE)
+		doctor->verbs_probe = doctor->probe;
+	if (outcome)
+		report_all(doctor);
+	else
+		route_check(doctor, report_all);
 }
 
 static enum outcome doctor_check(struct environment *environment, const void *all_options)
@@ -221,6 +202,7 @@ static enum outcome set_failure_statuses(struct doctor *doctor)
 		return outcome;
 	soft = !transport_opens_devices(transport_name(transport));
 	transport_close(transport);
+	doctor->verbs_selected = !soft;
 	doctor->verbs_failure = soft ? FINDING_WARN : FINDING_FAIL;
 	doctor->soft_failure = soft ? FINDING_FAIL : FINDING_WARN;
 	return OUTCOME_OK;
@@ -252,6 +234,7 @@ static void stop_all(struct doctor *doctor)
 {
 	loop_timer_stop(&doctor->step);
 	route_stop(doctor);
+	soft_stop(doctor);
 	target_stop(doctor);
 	child_run_stop(&doctor->ping);
 }

@@ -3,16 +3,19 @@
  * doctor checks what RDMA needs on this machine.
  *
  *   doctor.c     options, the sequence of checks, the verdict
+ *   remedy.c     the table of remedies, with the facts that each needs
  *   findings.c   findings as text and for the report
  *   driver.c     PCI driver, module and libibverbs provider of a device
  *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
  *   devices.c    RDMA devices, ports and GIDs
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
- *   udp.c        the process that holds the UDP port of RoCE v2
+ *   udp.c        the sockets that hold the UDP port of RoCE v2
+ *   soft.c       the transport soft, which connects to itself
  *   target.c     the route to ADDRESS, and a ping
  *
- * A problem is a failure if the selected transport cannot work with it. It is a warning if it concerns only the other
- * transport, or if the selected one may work nevertheless.
+ * Devices and addresses are tried before files are read, which explain what failed. A problem is a failure if the
+ * selected transport cannot work with it. It is a warning if it concerns only the other transport, or if the selected
+ * one may work nevertheless, as with another device.
  */
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
@@ -30,23 +33,50 @@ struct doctor_options {
 	int64_t port;
 };
 
+enum {
+	HOLDERS_MAX = 8
+};
+
+/* Of UDP port 4791, in this network namespace. */
+struct holders {
+	bool known; /* /proc/net/udp could be read */
+	bool any;   /* one holds it at the any address */
+	unsigned count;
+	struct address addresses[HOLDERS_MAX];
+};
+
+enum soft_end {
+	SOFT_LISTENER,
+	SOFT_CLIENT,
+	SOFT_SERVER,
+	SOFT_ENDS
+};
+
 struct doctor;
 typedef void doctor_step(struct doctor *doctor);
 
 struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
-	const char *name;		   /* of the target, as given */
-	const char *root;		   /* of /sys and /proc */
-	enum finding_status verbs_failure; /* FINDING_FAIL if verbs is the selected transport, else FINDING_WARN */
-	enum finding_status soft_failure;
+	const char *name; /* of the target, as given */
+	const char *root; /* of /sys and /proc */
+	bool verbs_selected;
+	enum finding_status
+		verbs_failure; /* FINDING_FAIL if verbs is selected and no device is usable, else FINDING_WARN */
+	enum finding_status soft_failure; /* FINDING_FAIL if soft is selected, else FINDING_WARN */
+	unsigned facts;			  /* of the process and the kernel: enum fact */
 	struct device *devices;
+	const char *rxe; /* a soft-RoCE device of this network namespace, or NULL */
+	struct holders holders;
 	bool usable; /* a device is usable */
 
 	struct transport *verbs; /* NULL if it cannot be opened */
 	struct channel *verbs_channel;
-	struct transport *soft; /* NULL unless it is the selected transport */
+	struct probe verbs_probe; /* the first error of its opening and of the routes */
+	struct transport *soft;
 	struct channel *soft_channel;
+	struct endpoint *soft_ends[SOFT_ENDS];
+	struct address soft_address;
 
 	struct probe probe;
 	doctor_step *next; /* called when the running check of routes or of the target is complete */
@@ -67,11 +97,17 @@ struct doctor {
 	struct child_run ping;
 };
 
+/* Begins a probe, opens a transport and creates a channel. */
+enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,
+			 struct channel **channel);
+
+/* Sets doctor->facts. */
+void kernel_read_facts(struct doctor *doctor);
 /* Kernel, modules, network namespaces, and cards without an RDMA device. */
 void kernel_check(struct doctor *doctor);
 /* Returns false if this kernel is known to have no such module: it is not loaded, built in or installed. */
 bool kernel_may_have(const char *root, const char *module);
-/* The files in /dev/infiniband. */
+/* The files in /dev/infiniband. Marks the devices whose file cannot be opened. */
 void kernel_check_files(struct doctor *doctor);
 /* The limit of locked memory. */
 void kernel_check_memory(struct doctor *doctor);
@@ -90,8 +126,14 @@ void route_report(struct doctor *doctor);
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 void route_stop(struct doctor *doctor);
 
-/* The UDP port of RoCE v2. Returns true if soft-RoCE holds it. */
+/* The UDP port of RoCE v2. holders is zeroed. */
+void udp_read(const char *root, struct holders *holders);
+/* Returns true if soft-RoCE holds it. */
 bool udp_check(struct doctor *doctor);
+
+/* Connects soft to itself, then calls next. */
+void soft_check(struct doctor *doctor, doctor_step *next);
+void soft_stop(struct doctor *doctor);
 
 /* Resolves the route to options->address and pings it, then calls next. */
 void target_check(struct doctor *doctor, doctor_step *next);

@@ -14,7 +14,7 @@ const struct driver driver_table[DRIVER_CARDS + 2] = {
 	{ "cxgb4", "iw_cxgb4", "cxgb4", true },
 	{ "qede", "qedr", "qedr", false },
 	{ "be2net", "ocrdma", "ocrdma", false },
-	{ "efa", "efa", "efa", true },
+	{ "efa", "efa", "efa", true, .no_cm = true },
 	{ "erdma", "erdma", "erdma", true },
 	{ "hfi1", "hfi1", "hfi1verbs", true },
 	{ "qib", "ib_qib", "ipathverbs", true },

@@ -13,6 +13,7 @@ struct driver {
 	char module[15];   /* kernel module that creates the RDMA device */
 	char provider[11]; /* libibverbs provider, as in "libmlx5-rdmav34.so" */
 	bool always;	   /* every card of this PCI driver supports RDMA */
+	bool no_cm;	   /* the RDMA CM does not support its devices */
 };
 
 enum {

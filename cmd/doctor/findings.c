@@ -111,13 +111,13 @@ void finding_begin_probe(struct doctor *doctor)
 	doctor->probe.log.context = &doctor->probe;
 }
 
-void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check)
+void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check, const struct probe *probe)
 {
-	const struct error *error = &doctor->probe.error;
+	const struct error *error = &probe->error;
 
 	/* The text is "OBJECT: PHASE: CAUSE", of which the first two may be "". Then the remedy and the code. */
 	finding_add(doctor, status, check, "%s%s%s%s%s\n%s\n%s", error->object, *error->object ? ": " : "",
-		    error->phase, *error->phase ? ": " : "", error->cause, doctor->probe.hint, error->code);
+		    error->phase, *error->phase ? ": " : "", error->cause, probe->hint, error->code);
 }
 
 uint64_t findings_count(const struct findings *findings)

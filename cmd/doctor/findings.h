@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
+#include "cmd/doctor/remedy.h"
 
 struct doctor;
 
@@ -15,10 +16,6 @@ enum finding_status {
 	FINDING_WARN, /* the selected transport may work nevertheless */
 	FINDING_FAIL,
 	FINDING_STATUSES,
-};
-
-enum {
-	REMEDY_SIZE = 256
 };
 
 struct finding {
@@ -53,7 +50,7 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 /* Clears doctor->probe: its log collects the errors and hints of the next operation. */
 void finding_begin_probe(struct doctor *doctor);
 /* Adds the probe's error. Its hint is the remedy. */
-void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check);
+void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check, const struct probe *probe);
 
 uint64_t findings_count(const struct findings *findings);
 /* Adds the findings to a list of a report. member is a struct findings. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel, and its limits for this process: modules, namespaces, cards, device files, locked memory. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/device_file.h"
 #include "core/privileges.h"
 #include "core/units.h"
 
@@ -69,12 +68,12 @@ static void add_missing_modules(struct doctor *doctor, const char *missing, bool
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
 		some = some || kernel_may_have(doctor->root, modules[i].module);
 	if (some || uname(&names))
-		finding_add(doctor, failure, "modules", "not loaded: %s\nmodprobe -a %s", missing, missing);
+		finding_add(doctor, failure, "modules", "not loaded: %s\n%s", missing,
+			    remedy_find(PROBLEM_MODULES, doctor->facts, missing).text);
 	else
 		finding_add(doctor, failure, "modules",
-			    "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n"
-			    "use a kernel that has them; in a container: modprobe rdma_ucm on the host",
-			    names.release);
+			    "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
+			    remedy_find(PROBLEM_NO_MODULES, doctor->facts, NULL).text);
 }
 
 static void check_modules(struct doctor *doctor)
@@ -110,8 +109,7 @@ static void check_namespaces(struct doctor *doctor)
 			    "exclusive: this network namespace sees only its own RDMA devices");
 	else
 		finding_add(doctor, FINDING_WARN, "netns",
-			    "exclusive: this network namespace has no RDMA device of its own\n"
-			    "in the namespace of the device: rdma dev set DEVICE netns NAME");
+			    "exclusive: this network namespace has no RDMA device of its own");
 }
 
 /* Cards of one PCI driver without an RDMA device. */
@@ -123,15 +121,14 @@ struct idle_cards {
 static void add_idle_cards(struct doctor *doctor, const struct driver *row, const struct idle_cards *idle)
 {
 	bool loaded = has_module(doctor->root, row->module);
-	char load[SYSFS_TEXT_SIZE];
+	const struct remedy load = remedy_find(PROBLEM_MODULES, doctor->facts, row->module);
 
 	if (!idle->count || (loaded && !row->always))
 		return;
-	snprintf(load, sizeof(load), "modprobe %s", row->module);
 	finding_add(doctor, FINDING_WARN, "card", "%u %s card%s without an RDMA device (%s%s): %s is %s\n%s",
 		    idle->count, row->card, units_plural(idle->count), idle->first, idle->count == 1 ? "" : " ...",
 		    row->module, loaded ? "loaded" : "not loaded",
-		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)" : load);
+		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)" : load.text);
 }
 
 /* Every Mellanox network card supports RDMA; 0x15b3 is their PCI vendor ID, 0x02 the class of network cards. */
@@ -149,7 +146,7 @@ static void check_cards(struct doctor *doctor)
 {
 	struct idle_cards idle[DRIVER_CARDS] = { { 0 } };
 	char directory[SYSFS_PATH_SIZE];
-	char card[SYSFS_TEXT_SIZE];
+	char card[SYSFS_TEXT_SIZE], alias[SYSFS_TEXT_SIZE];
 	struct names names = sysfs_names(sysfs_path(directory, "%s/sys/bus/pci/devices", doctor->root));
 
 	for (int i = 0; i < names.count; i++) {
@@ -157,10 +154,12 @@ static void check_cards(struct doctor *doctor)
 		const struct driver *row;
 
 		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", doctor->root, name);
+		/* modprobe(8) finds the driver of the model by its alias. */
 		if (!sysfs_link(card, "%s/driver", directory) && is_mellanox_card(directory))
-			finding_add(doctor, FINDING_WARN, "card",
-				    "Mellanox card %s has no driver\nmodprobe mlx5_core (older cards: mlx4_core)",
-				    name);
+			finding_add(doctor, FINDING_WARN, "card", "Mellanox card %s has no driver\n%s", name,
+				    sysfs_name(alias, "%s/modalias", directory)
+					    ? remedy_find(PROBLEM_MODULES, doctor->facts, alias).text
+					    : "");
 		row = driver_of_card(card);
 		if (!row || sysfs_has("%s/infiniband", directory))
 			continue;
@@ -170,6 +169,40 @@ static void check_cards(struct doctor *doctor)
 	sysfs_names_free(&names);
 	for (unsigned i = 0; i < DRIVER_CARDS; i++)
 		add_idle_cards(doctor, &driver_table[i], &idle[i]);
+}
+
+/* Only root may read the namespaces of process 1. */
+static bool is_first_network(const char *root)
+{
+	char own[SYSFS_TEXT_SIZE], first[SYSFS_TEXT_SIZE];
+
+	return !sysfs_link(first, "%s/proc/1/ns/net", root) || !sysfs_link(own, "%s/proc/self/ns/net", root) ||
+	       !strcmp(own, first);
+}
+
+void kernel_read_facts(struct doctor *doctor)
+{
+	const char *root = doctor->root;
+	char mode[SYSFS_TEXT_SIZE];
+	unsigned facts = 0;
+
+	if (privileges_in_container())
+		facts |= FACT_CONTAINER;
+	if (!privileges_in_container() || privileges_have(CAP_NET_ADMIN))
+		facts |= FACT_ADMIN;
+	if (sysfs_has("%s/etc/debian_version", root))
+		facts |= FACT_DEBIAN;
+	if (sysfs_has("%s/etc/redhat-release", root))
+		facts |= FACT_FEDORA;
+	if (is_first_network(root))
+		facts |= FACT_FIRST_NETWORK;
+	if (kernel_may_have(root, "rdma_rxe"))
+		facts |= FACT_RXE;
+	if (kernel_may_have(root, "siw"))
+		facts |= FACT_SIW;
+	if (sysfs_line(mode, "%s/sys/module/ib_core/parameters/netns_mode", root) && *mode != 'Y')
+		facts |= FACT_EXCLUSIVE;
+	doctor->facts = facts;
 }
 
 void kernel_check(struct doctor *doctor)
@@ -183,68 +216,42 @@ void kernel_check(struct doctor *doctor)
 	check_cards(doctor);
 }
 
-/* Returns 0 or an errno value. Opening also tests the device rules of a container, and does not change the device. */
-static int try_device_file(const char *path)
+/* class: the file's directory in /sys; user: the device or the function that needs the file. */
+static bool check_device_file(struct doctor *doctor, const char *class, const char *name, const char *user)
 {
-	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	char path[SYSFS_PATH_SIZE], number[SYSFS_PATH_SIZE];
+	char cause[DEVICE_FILE_TEXT_SIZE], remedy[DEVICE_FILE_TEXT_SIZE];
+	int error = device_file_check(sysfs_path(path, "%s/dev/infiniband/%s", doctor->root, name),
+				      sysfs_path(number, "%s/sys/class/%s/%s/dev", doctor->root, class, name), cause,
+				      remedy);
 
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
-}
-
-/* user: the device or the function that needs the file. */
-static void check_device_file(struct doctor *doctor, const char *name, const char *user)
-{
-	char path[SYSFS_PATH_SIZE];
-	int error = try_device_file(sysfs_path(path, "%s/dev/infiniband/%s", doctor->root, name));
-	const struct log *log = &doctor->probe.log;
-
-	if (!error) {
+	if (error)
+		finding_add(doctor, doctor->verbs_failure, "file", "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%d",
+			    name, user, cause, remedy, error);
+	else
 		finding_add(doctor, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
-		return;
-	}
-	if (error == ENOENT) {
-		finding_add(doctor, doctor->verbs_failure, "file",
-			    "/dev/infiniband/%s is missing (%s)\n"
-			    "in a container: pass in /dev/infiniband; else: udevadm trigger",
-			    name, user);
-		return;
-	}
-	finding_begin_probe(doctor);
-	log_errno(log, NULL, error, "/dev/infiniband/%s cannot be opened (%s)", name, user);
-	if (error == EACCES)
-		log_hint(log, "run as root, or: chmod a+rw /dev/infiniband/%s", name);
-	else if (error == EPERM)
-		log_hint(log, "allow the container to use the device");
-	finding_add_probe(doctor, doctor->verbs_failure, "file");
+	return !error;
 }
 
 void kernel_check_files(struct doctor *doctor)
 {
-	if (!doctor->devices)
-		return;
-	if (!sysfs_has("%s/dev/infiniband", doctor->root)) {
-		finding_add(doctor, doctor->verbs_failure, "file",
-			    "/dev/infiniband is missing\n"
-			    "in a container: pass it in (docker: --device /dev/infiniband); else: modprobe ib_uverbs");
-		return;
-	}
-	for (const struct device *device = doctor->devices; device; device = device->next)
-		if (*device->verbs)
-			check_device_file(doctor, device->verbs, device->name);
+	for (struct device *device = doctor->devices; device; device = device->next)
+		device->cannot_be_opened =
+			*device->verbs && !check_device_file(doctor, "infiniband_verbs", device->verbs, device->name);
 	/* Without its module there is no file either: kernel_check() has added a finding. */
-	if (sysfs_has("%s/sys/class/misc/rdma_cm", doctor->root))
-		check_device_file(doctor, "rdma_cm", "connections");
+	if (doctor->devices && sysfs_has("%s/sys/class/misc/rdma_cm", doctor->root))
+		check_device_file(doctor, "misc", "rdma_cm", "connections");
 }
 
 void kernel_check_memory(struct doctor *doctor)
 {
 	struct rlimit limit;
+	unsigned facts = doctor->facts;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return;
+	if (limit.rlim_max == RLIM_INFINITY)
+		facts |= FACT_MAY_RAISE;
 	if (limit.rlim_cur == RLIM_INFINITY)
 		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
 	else if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
@@ -253,7 +260,6 @@ void kernel_check_memory(struct doctor *doctor)
 			    (uint64_t)limit.rlim_cur / 1024);
 	else
 		finding_add(doctor, FINDING_WARN, "memlock",
-			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory\n"
-			    "ulimit -l unlimited (/etc/security/limits.conf; systemd: LimitMEMLOCK=infinity)",
-			    (uint64_t)limit.rlim_cur / 1024);
+			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory\n%s",
+			    (uint64_t)limit.rlim_cur / 1024, remedy_find(PROBLEM_MEMORY, facts, NULL).text);
 }

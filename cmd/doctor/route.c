@@ -22,7 +22,6 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
 			snprintf(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
 }
 
-/* Leaves out link-local addresses: every interface has one. */
 static void find_routes(struct doctor *doctor)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -32,34 +31,34 @@ static void find_routes(struct doctor *doctor)
 		finding_add(doctor, FINDING_WARN, "address", "only the first %d addresses of this host are checked",
 			    INTERFACE_ADDRESSES_MAX);
 	for (size_t i = 0; i < count; i++)
-		if (!list[i].loopback && !address_is_link_local(&list[i].address))
+		if (!list[i].loopback)
 			doctor->routes[doctor->route_count++] = list[i].address;
 }
 
+/* Every interface has a link-local address, the last in the list: it counts where it is the only one. */
 static void add_address(struct device *device, const struct address *address)
 {
 	size_t used = strlen(device->addresses);
 	char host[ADDRESS_TEXT_SIZE];
 
+	if (device->address_count && address_is_link_local(address))
+		return;
 	address_host(address, host);
 	device->address_count++;
-	if (!*device->netdev)
-		route_interface(address, device->netdev);
 	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
 		snprintf(device->addresses + used, sizeof(device->addresses) - used, "%s%s", used ? ", " : "", host);
 	else if (!strstr(device->addresses, "..."))
 		strcpy(device->addresses + used, ", ...");
 }
 
-static void check_registration(struct doctor *doctor, struct domain *domain)
+static void try_registration(struct doctor *doctor, struct device *device, struct domain *domain)
 {
 	struct region *region;
 
 	finding_begin_probe(doctor);
-	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
-		finding_add_probe(doctor, doctor->verbs_failure, "memory");
-	else
+	if (!region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
 		region_destroy(region);
+	device->memory = doctor->probe;
 }
 
 static void route_found(struct doctor *doctor, const struct endpoint *route)
@@ -67,15 +66,21 @@ static void route_found(struct doctor *doctor, const struct endpoint *route)
 	struct device *device = devices_find(doctor->devices, route->domain->device);
 	struct path path;
 
-	if (!device)
+	if (!device || device->elsewhere)
 		return;
 	if (!device->address_count)
-		check_registration(doctor, route->domain);
+		try_registration(doctor, device, route->domain);
 	add_address(device, &route->peer);
 	endpoint_path(route, &path);
-	for (unsigned i = 0; i < device->port_count; i++)
-		if (device->ports[i].number == path.port)
-			device->ports[i].mtu = path.mtu;
+	for (unsigned i = 0; i < device->port_count; i++) {
+		struct port *port = &device->ports[i];
+
+		if (port->number != path.port)
+			continue;
+		port->mtu = path.mtu;
+		if (!*port->netdev)
+			route_interface(&route->peer, port->netdev);
+	}
 }
 
 static void route_resolve_next(struct doctor *doctor);
@@ -86,8 +91,8 @@ static void route_event(void *context, struct endpoint *route, const struct endp
 
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
-	else if (event->outcome == OUTCOME_INTERNAL)
-		finding_add_probe(doctor, doctor->verbs_failure, "device");
+	else if (event->outcome == OUTCOME_INTERNAL && !doctor->verbs_probe.failed)
+		doctor->verbs_probe = doctor->probe;
 	doctor->route = NULL;
 	endpoint_destroy(route);
 	route_resolve_next(doctor);
@@ -123,19 +128,30 @@ void route_check(struct doctor *doctor, doctor_step *next)
 	route_resolve_next(doctor);
 }
 
+static void report_no_address(struct doctor *doctor, const struct device *device)
+{
+	const struct port *port = device->port_count ? device->ports : NULL;
+	struct remedy remedy;
+
+	for (unsigned i = 0; i < device->port_count && !port->active; i++)
+		if (device->ports[i].active)
+			port = &device->ports[i];
+	remedy = remedy_find(PROBLEM_ADDRESS,
+			     doctor->facts | devices_facts(doctor->root, device, port) |
+				     (doctor->usable ? FACT_USABLE : 0),
+			     port ? port->netdev : NULL);
+	finding_add(doctor, doctor->verbs_failure, "address", "no address of this host leads to %s%s\n%s", device->name,
+		    remedy.cause, remedy.text);
+}
+
 void route_report(struct doctor *doctor)
 {
-	enum finding_status status = doctor->usable ? FINDING_WARN : doctor->verbs_failure;
-
 	for (const struct device *device = doctor->devices; device; device = device->next) {
 		if (device->address_count)
 			finding_add(doctor, FINDING_OK, "address", "%s %s to %s", device->addresses,
 				    device->address_count == 1 ? "leads" : "lead", device->name);
-		else
-			finding_add(doctor, status, "address",
-				    "no address of this host leads to %s\n"
-				    "ip link set %s up; ip address add ADDRESS/BITS dev %s",
-				    device->name, devices_netdev(device), devices_netdev(device));
+		else if (!device->cannot_be_opened && !device->elsewhere)
+			report_no_address(doctor, device);
 	}
 }
 

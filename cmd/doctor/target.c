@@ -13,7 +13,7 @@ static void no_route(struct doctor *doctor)
 	/* Without look-ups the error asks for a numeric address. */
 	if (WITH_NAMES || doctor->target_count)
 		log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
-	finding_add_probe(doctor, FINDING_FAIL, "route");
+	finding_add_probe(doctor, FINDING_FAIL, "route", &doctor->probe);
 	doctor->next(doctor);
 }
 
@@ -46,7 +46,8 @@ static void ping_ended(struct child_run *ping)
 	if (!ping->environment.outcome)
 		finding_add(doctor, FINDING_OK, "ping", "%.*s", (int)length, verdict);
 	else /* a host without a listener can be reached */
-		finding_add_probe(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping");
+		finding_add_probe(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
+				  &doctor->probe);
 	doctor->next(doctor);
 }
 
@@ -121,7 +122,7 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 static enum outcome resolve_target(struct doctor *doctor, struct address *address)
 {
 	static const struct endpoint_handlers handlers = { .event = target_resolved };
-	struct channel *channel = doctor->soft ? doctor->soft_channel : doctor->verbs_channel;
+	struct channel *channel = doctor->verbs_selected ? doctor->verbs_channel : doctor->soft_channel;
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = doctor->options->common.timeout,

@@ -71,6 +71,15 @@ static enum outcome find_address(struct environment *environment, const struct s
 		if (!list[i].loopback)
 			outcome = try_address(testbed, &list[i].address);
 	environment->log.sink = sink;
+	/* Packets to its own addresses pass the loopback interface. */
+	if (!outcome && needs_no_device(environment) && !(interface_read("lo").facts & INTERFACE_UP)) {
+		char host[ADDRESS_TEXT_SIZE];
+
+		log_error(&environment->log, address_host(&testbed->address, host),
+			  "this host cannot send to itself: the interface lo is down");
+		log_hint(&environment->log, "ip link set lo up");
+		return OUTCOME_NO_DEVICE;
+	}
 	if (!outcome)
 		return OUTCOME_OK;
 	/* The error at the requested or first address is the cause: try it again with the log on. */

@@ -19,6 +19,8 @@
 #define DEVICE "sys/class/infiniband/mlx5_0/"
 #define PORT   DEVICE "ports/1/"
 
+#define CONTAINED(text) (privileges_in_container() ? "on the host: " text : text)
+
 #define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 #define UDP_LINE(host, inode)                                                                                          \
 	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
@@ -79,6 +81,7 @@ static int set_up(void **state)
 	tree->doctor.root = tree->root;
 	tree->doctor.verbs_failure = FINDING_FAIL;
 	tree->doctor.soft_failure = FINDING_WARN;
+	kernel_read_facts(&tree->doctor);
 	*state = tree;
 	return 0;
 }
@@ -158,7 +161,7 @@ static void test_card(void **state)
 	assert_string_equal(device->driver->module, "mlx5_ib");
 	assert_string_equal(device->driver->provider, "mlx5");
 	assert_string_equal(device->verbs, "uverbs7");
-	assert_string_equal(device->netdev, "eth2");
+	assert_string_equal(device->ports[0].netdev, "eth2");
 	assert_string_equal(device->firmware, "16.35.2000");
 	assert_int_equal(device->port_count, 1);
 	assert_true(device->ports[0].active);
@@ -176,6 +179,13 @@ static void test_card(void **state)
 	devices_free(device);
 }
 
+static bool check_udp(struct sysfs_tree *tree)
+{
+	tree->doctor.holders = (struct holders){ .count = 0 };
+	udp_read(tree->root, &tree->doctor.holders);
+	return udp_check(&tree->doctor);
+}
+
 static void test_nothing(void **state)
 {
 	struct sysfs_tree *tree = *state;
@@ -183,13 +193,13 @@ static void test_nothing(void **state)
 	assert_null(devices_read(tree->root));
 	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs"));
-	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
+	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 	kernel_check_files(&tree->doctor);
 	assert_null(remedy_of(tree, "file"));
-	assert_false(udp_check(&tree->doctor));
+	assert_false(check_udp(tree));
 	assert_null(remedy_of(tree, "udp"));
 	add(tree, "proc/net/udp", UDP_HEAD);
-	assert_false(udp_check(&tree->doctor));
+	assert_false(check_udp(tree));
 	assert_true(has_finding(tree, FINDING_OK, "udp", "4791 is free"));
 	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
 }
@@ -214,7 +224,6 @@ static void test_no_module(void **state)
 	add(tree, module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
 	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "no RDMA modules for this kernel"));
-	assert_non_null(strstr(remedy_of(tree, "modules"), "a kernel that has them"));
 	assert_false(kernel_may_have(tree->root, "rdma_rxe"));
 	add(tree, module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
 	assert_true(kernel_may_have(tree->root, "rdma_rxe"));
@@ -236,7 +245,7 @@ static void test_module_to_load(void **state)
 	add(tree, module_file(name, "modules.dep"), index);
 	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "modules", "not loaded: ib_core"));
-	assert_string_equal(remedy_of(tree, "modules"), "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm");
+	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 }
 
 static void test_missing_module(void **state)
@@ -283,21 +292,32 @@ static void test_exclusive(void **state)
 	assert_true(has_finding(tree, FINDING_WARN, "netns", "exclusive"));
 }
 
-/* First no directory, then a directory with the device file and without rdma_cm. */
+/* One device file is missing, of another kind, another number, or right: /dev/null is one that can be opened. */
 static void test_files(void **state)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
 
 	add_card(tree);
+	add(tree, "sys/class/misc/rdma_cm/dev", "10:124\n");
 	tree->doctor.devices = devices = devices_read(tree->root);
 	kernel_check_files(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband is missing"));
+	assert_true(
+		has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
+	assert_true(devices->cannot_be_opened);
+	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
+	assert_non_null(strstr(tree->doctor.findings.last->remedy, "/dev/infiniband/rdma_cm"));
 	add(tree, "dev/infiniband/uverbs7", "");
-	add(tree, "sys/class/misc/rdma_cm/dev", "10:124\n");
+	add_link(tree, "dev/infiniband/rdma_cm", "/dev/null");
 	kernel_check_files(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_OK, "file", "uverbs7 can be opened"));
-	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm is missing"));
+	assert_true(has_finding(tree, FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
+	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
+	add_link(tree, "dev/infiniband/uverbs7", "/dev/null");
+	add(tree, "sys/class/misc/rdma_cm/dev", "1:3\n");
+	kernel_check_files(&tree->doctor);
+	assert_true(has_finding(tree, FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)"));
+	assert_true(has_finding(tree, FINDING_OK, "file", "rdma_cm can be opened (connections)"));
+	assert_false(devices->cannot_be_opened);
 	devices_free(devices);
 }
 
@@ -330,30 +350,28 @@ static void test_udp_process(void **state)
 {
 	struct sysfs_tree *tree = *state;
 
+	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
 	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("0200007F", "77"));
-	add_link(tree, "proc/42/fd/5", "socket:[1234]");
-	add(tree, "proc/42/comm", "rping\n");
-	assert_false(udp_check(&tree->doctor));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.1:4791 is held by process 42 (rping)"));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "127.0.0.2:4791 is held by a process that this user cannot"));
+	assert_false(check_udp(tree));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "UDP port 4791 is held at 127.0.0.1, 127.0.0.2 (ss -lunp"));
 }
 
+/* The socket at the any address is the kernel's if its module is loaded. */
 static void test_udp_kernel(void **state)
 {
 	struct sysfs_tree *tree = *state;
 
 	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000000000000", "1235"));
-	assert_false(udp_check(&tree->doctor));
+	assert_false(check_udp(tree));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "UDP port 4791 is held at ::"));
 	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
-	assert_true(udp_check(&tree->doctor));
-	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
+	assert_true(check_udp(tree));
+	assert_true(has_finding(tree, FINDING_OK, "udp", "soft-RoCE, or a process (ss -lunp sport = 4791), holds"));
 	tree->doctor.soft_failure = FINDING_FAIL;
-	assert_true(udp_check(&tree->doctor));
+	tree->doctor.rxe = "rxe0";
+	assert_true(check_udp(tree));
 	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 1);
-	/* A socket at one address belongs to a process, also if that is unknown. */
-	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000001000000", "1235"));
-	assert_false(udp_check(&tree->doctor));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "[::1]:4791 is held by a process that this user cannot"));
+	assert_non_null(strstr(tree->doctor.findings.last->remedy, "rdma link delete rxe0"));
 }
 
 /*
@@ -391,36 +409,78 @@ static void test_locked_memory(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* The remedy for a port that is not active depends on its state. */
-static void test_port_that_is_down(void **state)
+/* What is known of an interface and its port. lo is the interface that is in every namespace. */
+static void test_interface_facts(void **state)
 {
-	static const char *const rows[][3] = {
-		{ "1: DOWN\n", "InfiniBand\n", "check cable and switch" },
-		{ "2: INIT\n", "InfiniBand\n", "start a subnet manager: opensm" },
-		{ "3: ARMED\n", "InfiniBand\n", "check cable and switch" },
-		{ "1: DOWN\n", "Ethernet\n", "ip link set eth2 up (or check cable and switch)" },
+	static const struct {
+		const char *parent, *state, *gid, *netdev;
+		unsigned facts;
+	} rows[] = {
+		{ "none9", "1: DOWN\n", NULL, NULL, 0 },
+		{ "lo", "4: ACTIVE\n", NULL, NULL, FACT_HERE | FACT_UP | FACT_LINK | FACT_ADDRESS },
+		{ "lo", "4: ACTIVE\n", "0000:0000:0000:0000:0000:ffff:7f00:0001\n", "lo\n",
+		  FACT_HERE | FACT_UP | FACT_LINK | FACT_ADDRESS },
+		{ "lo", "4: ACTIVE\n", "fe80:0000:0000:0000:0200:00ff:fe00:0000\n", "lo\n",
+		  FACT_HERE | FACT_UP | FACT_LINK | FACT_ADDRESS },
+		/* The port's interface has other addresses. */
+		{ "lo", "4: ACTIVE\n", "0000:0000:0000:0000:0000:ffff:0a00:0001\n", "lo\n", FACT_NAMESAKE },
+		{ "lo", "4: ACTIVE\n", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n", "lo\n", FACT_NAMESAKE },
 	};
 	struct sysfs_tree *tree = *state;
+	struct device *devices;
 
-	add_card(tree);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct device *devices;
-		const struct finding *port;
-
-		add(tree, PORT "state", rows[i][0]);
-		add(tree, PORT "link_layer", rows[i][1]);
-		tree->doctor.devices = devices = devices_read(tree->root);
-		findings_free(&tree->doctor.findings);
-		tree->doctor.findings.last = NULL;
-		devices_check(&tree->doctor);
-		for (port = tree->doctor.findings.first; port && strcmp(port->error.object, "port") != 0;
-		     port = port->next)
-			continue;
-		assert_non_null(port);
-		assert_int_equal(port->status, FINDING_WARN);
-		assert_string_equal(port->remedy, rows[i][2]);
+		add(tree, "sys/class/infiniband/rxe0/parent", rows[i].parent);
+		add(tree, "sys/class/infiniband/rxe0/ports/1/state", rows[i].state);
+		add(tree, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+		if (rows[i].gid) {
+			add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", rows[i].gid);
+			add(tree, "sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
+		}
+		devices = devices_read(tree->root);
+		assert_int_equal(devices_facts(tree->root, devices, devices->ports), rows[i].facts);
 		devices_free(devices);
 	}
+	add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
+	add(tree, "sys/class/net/lo/master/uevent", "DEVTYPE=vrf\n");
+	devices = devices_read(tree->root);
+	assert_int_equal(devices_facts(tree->root, devices, devices->ports), rows[2].facts | FACT_VRF);
+	devices_free(devices);
+}
+
+/* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */
+static void test_interface_of_port(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct device *devices;
+
+	add_card(tree);
+	add(tree, DEVICE "device/net/eth2/dev_port", "0\n");
+	add(tree, DEVICE "device/net/eth3/dev_port", "1\n");
+	add(tree, DEVICE "ports/2/state", "1: DOWN\n");
+	add(tree, PORT "gid_attrs/ndevs/1", "bond0\n");
+	devices = devices_read(tree->root);
+	assert_string_equal(devices->ports[0].netdev, "bond0");
+	assert_string_equal(devices->ports[1].netdev, "eth3");
+	tree->doctor.devices = devices;
+	devices_check(&tree->doctor);
+	assert_true(has_finding(tree, FINDING_OK, "device", "on bond0, eth3, firmware"));
+	devices_free(devices);
+}
+
+static void test_port_that_is_down(void **state)
+{
+	struct sysfs_tree *tree = *state;
+	struct device *devices;
+
+	add_card(tree);
+	add(tree, PORT "state", "2: INIT\n");
+	add(tree, PORT "link_layer", "InfiniBand\n");
+	tree->doctor.devices = devices = devices_read(tree->root);
+	devices_check(&tree->doctor);
+	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: INIT"));
+	assert_string_equal(remedy_of(tree, "port"), "start a subnet manager: opensm");
+	devices_free(devices);
 }
 
 /* A failure is an error of the report. It is printed on stderr only with --quiet. */
@@ -476,7 +536,7 @@ static void test_hostile(void **state)
 	kernel_check_files(&tree->doctor);
 	kernel_check_memory(&tree->doctor);
 	devices_check(&tree->doctor);
-	udp_check(&tree->doctor);
+	check_udp(tree);
 	devices_free(devices);
 	fflush(tree->environment.output);
 	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
@@ -505,6 +565,8 @@ static void test_many(void **state)
 	for (unsigned i = 1; i < 2 * DEVICES_MAX; i++) {
 		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
 		add(tree, name, "d0\n");
+		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/ports/1/state", i);
+		add(tree, name, "4: ACTIVE\n");
 	}
 	tree->doctor.devices = devices = devices_read(tree->root);
 	for (const struct device *device = devices; device; device = device->next)
@@ -516,7 +578,7 @@ static void test_many(void **state)
 	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - 1 - PORT_GIDS_MAX);
 	assert_string_equal(devices->next->name, "rxe1");
 	assert_string_equal(devices->next->driver->provider, "rxe");
-	assert_string_equal(devices->next->netdev, "d0");
+	assert_string_equal(devices->next->ports[0].netdev, "d0");
 	assert_string_equal(devices->next->next->name, "rxe2");
 	devices_free(devices);
 }
@@ -539,7 +601,7 @@ static void test_cut(void **state)
 	/* Each part fits; together they do not. */
 	memcpy(error->object, word, sizeof(error->object) - 1);
 	memcpy(error->cause, word, sizeof(error->cause) - 1);
-	finding_add_probe(&tree->doctor, FINDING_WARN, "long");
+	finding_add_probe(&tree->doctor, FINDING_WARN, "long", &tree->doctor.probe);
 	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
 }
 
@@ -558,6 +620,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_udp_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_udp_kernel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_locked_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_interface_facts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_interface_of_port, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_port_that_is_down, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_failure_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of remedies: which row the facts choose, and that no remedy is offered that cannot work. */
+#include "test/unit/unit.h"
+
+#include "cmd/doctor/remedy.h"
+
+enum {
+	PRESENT = FACT_HERE | FACT_NAMED,
+	GOOD = PRESENT | FACT_UP | FACT_LINK | FACT_ADDRESS
+};
+
+static const struct {
+	enum problem problem;
+	unsigned facts;
+	const char *cause, *remedy;
+} cases[] = {
+	{ PROBLEM_NONE, ~0u, "", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
+	{ PROBLEM_ADDRESS, FACT_ADMIN, "", "" },
+	{ PROBLEM_ADDRESS, FACT_NAMESAKE | FACT_NAMED | FACT_ADMIN,
+	  ": its interface NAME is in another network namespace, where another one has that name", "" },
+	{ PROBLEM_ADDRESS, FACT_CONTAINER | FACT_NAMED, ": its interface NAME is in another network namespace",
+	  "start the container with --network host" },
+	{ PROBLEM_ADDRESS, FACT_CONTAINER | FACT_NAMED | FACT_USABLE,
+	  ": its interface NAME is in another network namespace", "" },
+	{ PROBLEM_ADDRESS, FACT_NAMED | FACT_ADMIN, ": its interface NAME is in another network namespace", "" },
+	{ PROBLEM_ADDRESS, GOOD | FACT_TUNNEL, ": its interface NAME has no link-layer address", "" },
+	{ PROBLEM_ADDRESS, GOOD | FACT_VRF, ": its interface NAME belongs to a VRF", "" },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_ADMIN, ": its interface NAME is down and has no address",
+	  "ip link set NAME up; ip address add ADDRESS/BITS dev NAME" },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_ADMIN | FACT_ADDRESS, ": its interface NAME is down", "ip link set NAME up" },
+	{ PROBLEM_ADDRESS, PRESENT, ": its interface NAME is down", "" },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_UP | FACT_ADMIN, ": its interface NAME has no link",
+	  "check cable and switch" },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_UP | FACT_LINK | FACT_ADMIN, ": its interface NAME has no address",
+	  "ip address add ADDRESS/BITS dev NAME" },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_UP | FACT_LINK, ": its interface NAME has no address", "" },
+	{ PROBLEM_ADDRESS, GOOD | FACT_ADMIN, "", "" },
+	{ PROBLEM_PORT, FACT_INFINIBAND | FACT_INIT, "", "start a subnet manager: opensm" },
+	{ PROBLEM_PORT, FACT_INFINIBAND | PRESENT, "", "check cable and switch" },
+	{ PROBLEM_PORT, PRESENT | FACT_ADMIN, "", "ip link set NAME up" },
+	{ PROBLEM_PORT, PRESENT, "", "" },
+	{ PROBLEM_PORT, PRESENT | FACT_UP, "", "check cable and switch" },
+	{ PROBLEM_PORT, PRESENT | FACT_UP | FACT_TUNNEL, "", "" },
+	{ PROBLEM_PORT, GOOD | FACT_ADMIN, "", "" },
+	{ PROBLEM_PORT, FACT_NAMED | FACT_ADMIN, "", "" },
+	{ PROBLEM_MODULES, 0, "", "modprobe -a NAME" },
+	{ PROBLEM_MODULES, FACT_CONTAINER, "", "on the host: modprobe -a NAME" },
+	{ PROBLEM_NO_MODULES, FACT_CONTAINER, "", "on the host: modprobe rdma_ucm" },
+	{ PROBLEM_NO_MODULES, 0, "", "use a kernel that has them" },
+	{ PROBLEM_MEMORY, FACT_MAY_RAISE | FACT_CONTAINER, "", "ulimit -l unlimited" },
+	{ PROBLEM_MEMORY, FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, 0, "", "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
+	{ PROBLEM_PROVIDER, FACT_DEBIAN, "", "apt install ibverbs-providers" },
+	{ PROBLEM_PROVIDER, FACT_FEDORA, "", "dnf install libibverbs" },
+	{ PROBLEM_PROVIDER, 0, "", "" },
+	{ PROBLEM_NO_DEVICE, FACT_NAMED | FACT_FIRST_NETWORK, "",
+	  "install an RDMA card, or a kernel with rdma_rxe or siw" },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", "" },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, "",
+	  "software device: rdma link add rxe0 type rxe netdev NAME" },
+	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, "",
+	  "software device: rdma link add siw0 type siw netdev NAME" },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED, "", "" },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_FIRST_NETWORK, "", "" },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_CONTAINER, "", "" },
+	{ PROBLEM_UDP_PORT, 0, "",
+	  "modprobe -r rdma_rxe (newer kernels: rdma link delete NAME), or use another network namespace" },
+	{ PROBLEM_UDP_PORT, FACT_CONTAINER, "", "on the host: modprobe -r rdma_rxe, or use another network namespace" },
+	{ PROBLEM_LOOPBACK, FACT_ADMIN, "", "ip link set lo up" },
+	{ PROBLEM_LOOPBACK, 0, "", "" },
+};
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		bool named = cases[i].facts & FACT_NAMED || strstr(cases[i].remedy, "NAME");
+		const struct remedy remedy =
+			remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED, named ? "NAME" : NULL);
+
+		assert_string_equal(remedy.cause, cases[i].cause);
+		assert_string_equal(remedy.text, cases[i].remedy);
+	}
+}
+
+static void test_long_name(void **state)
+{
+	char name[2 * REMEDY_SIZE];
+	struct remedy remedy;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	remedy = remedy_find(PROBLEM_MODULES, FACT_CONTAINER, name);
+	assert_int_equal(strlen(remedy.text), REMEDY_SIZE - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_long_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

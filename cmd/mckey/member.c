@@ -34,8 +34,8 @@ static bool member_check_port(struct member *member)
 	 * which skips a test without a device skips this one, too.
 	 */
 	if (!endpoint->domain->multicast) {
-		log_error(run->log, run->group_text, "%s has no multicast: its transport%s has no datagrams", device,
-			  endpoint->domain->fabric == FABRIC_IWARP ? ", iWARP," : "");
+		log_error(run->log, run->group_text, "%s has no multicast%s", device,
+			  endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
 		mckey_end(run, OUTCOME_NO_DEVICE);
 		return false;
 	}

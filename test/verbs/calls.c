@@ -174,6 +174,17 @@ static void ucmatose_options(void **state)
 		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
 }
 
+static void mckey_without_multicast(void **state)
+{
+	(void)state;
+	provider_begin(PROVIDER_ROCE, 0);
+	device_drive(provider.devices[0], "bnxt_re");
+	expect_from(&mckey_command, "mckey -m 239.1.2.3", OUTCOME_NO_DEVICE,
+		    "create_id space 0x0111\n"
+		    "resolve 239.1.2.3:0 from none in 20 ms\n");
+	provider_end();
+}
+
 /* The loop has its turns all the same: the deadline comes. */
 static void news_do_not_keep_the_loop(void **state)
 {
@@ -397,6 +408,7 @@ int main(void)
 		cmocka_unit_test(ucmatose_native_gid_client),
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),
+		cmocka_unit_test(mckey_without_multicast),
 		cmocka_unit_test(news_do_not_keep_the_loop),
 		cmocka_unit_test(servers_without_a_domain),
 		cmocka_unit_test(a_failure_nobody_needs_to_know),

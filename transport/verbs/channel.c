@@ -23,8 +23,8 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	if (rdma_get_cm_event(events, &taken))
 		return false;
 	*event = *taken;
-	/* librdmacm itself has failed, to open the device or to move the QP: errno has the cause. */
-	if (event->event != RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1 && errno)
+	/* librdmacm itself has failed, to open the device, or to move or attach the QP: errno has the cause. */
+	if (event->status == -1 && errno)
 		event->status = -errno;
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:

@@ -274,7 +274,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	domain->port = id->port_num;
 	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
 	domain->base.fabric = fabric_of(id->verbs, &port);
-	domain->base.multicast = domain->base.fabric != FABRIC_IWARP;
+	/* Some RoCE cards have none either. */
+	domain->base.multicast = domain->base.fabric != FABRIC_IWARP && domain->limits.max_mcast_grp > 0;
 	/* Linux's RDMA CM does not support them on RoCE v2. */
 	domain->base.ip6_multicast = domain->base.fabric == FABRIC_INFINIBAND;
 	domain->base.max_message = port.max_msg_sz;

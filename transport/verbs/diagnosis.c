@@ -191,9 +191,6 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 	/* On iWARP the peer's program has rejected: TCP had connected. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
 		return rejection_text(REJECTED_BY_CONSUMER);
-	/* -1 of librdmacm, not -EPERM: the join succeeded, but ibv_attach_mcast() failed. */
-	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR && event->status == -1)
-		return "the device does not attach this queue to the group: it may have too many already";
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
 	if (event->status < 0)

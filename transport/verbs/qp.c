@@ -177,7 +177,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	int error;
 
 	if (base->kind == ENDPOINT_GROUP && !base->domain->multicast) {
-		log_error(log, base->domain->device, "iWARP has no datagrams and so no multicast");
+		log_error(log, base->domain->device, "the device has no multicast");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (options->no_loopback) {

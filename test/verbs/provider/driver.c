@@ -77,11 +77,12 @@ static const struct driver {
 	int (*refuses)(const struct ibv_qp_cap *cap);
 	int max_work, reads_answered, reads_begun;
 	uint32_t vendor;
+	int groups;
 } drivers[] = {
-	{ "mlx5", mlx5_refuses, MLX5_SEND_UNITS, 16, 16, 0x02c9 },
-	{ "irdma", irdma_refuses, (IRDMA_QUANTA - IRDMA_RESERVED) / 8, 127, 64, 0x8086 },
-	{ "bnxt_re", bnxt_refuses, 65407, 126, 126, 0x14e4 },
-	{ "mlx4", mlx4_refuses, 16351, 16, 128, 0x02c9 },
+	{ "mlx5", mlx5_refuses, MLX5_SEND_UNITS, 16, 16, 0x02c9, 1 << 21 },
+	{ "irdma", irdma_refuses, (IRDMA_QUANTA - IRDMA_RESERVED) / 8, 127, 64, 0x8086, 65536 },
+	{ "bnxt_re", bnxt_refuses, 65407, 126, 126, 0x14e4, 0 },
+	{ "mlx4", mlx4_refuses, 16351, 16, 128, 0x02c9, 8192 },
 };
 
 void device_drive(struct device *device, const char *name)
@@ -97,6 +98,7 @@ void device_drive(struct device *device, const char *name)
 	device->limits.max_qp_rd_atom = driver->reads_answered;
 	device->limits.max_qp_init_rd_atom = driver->reads_begun;
 	device->limits.max_cqe = 4194303;
+	device->limits.max_mcast_grp = driver->groups;
 	if (!strcmp(name, "mlx4")) /* a card whose second port is set to Ethernet */
 		device->ports[1].fabric = PROVIDER_ROCE;
 	device->limits.vendor_id = driver->vendor;

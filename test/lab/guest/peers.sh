@@ -112,6 +112,12 @@ message_pair_iwarp() {
 	nothing_is_left
 }
 
+# needs_stock_sender: a stock mckey destroys its queue pair as soon as it has posted all. soft-RoCE that sends from a work queue
+# (Linux 6.4) then drops what has not left, so that a case with such a sender shows nothing.
+needs_stock_sender() {
+	! grep -qw rxe_alloc_wq /proc/kallsyms || skip "this kernel's soft-RoCE loses what a stock mckey sends"
+}
+
 # group_pair SENDER RECEIVER 'RECEIVER OPTIONS' 'SENDER OPTIONS': mckey.
 group_pair() {
 	# shellcheck disable=SC2086
@@ -147,6 +153,7 @@ far_pair() {
 
 # far_group_pair RECEIVER_ROLE RECEIVER SENDER 'RECEIVER OPTIONS' 'SENDER OPTIONS': mckey between two guests.
 far_group_pair() {
+	[ "$3" != stock ] || needs_stock_sender
 	if [ "$LAB_ROLE" = "$1" ]; then
 		# shellcheck disable=SC2086
 		start receiver $2 mckey $4

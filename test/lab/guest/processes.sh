@@ -73,6 +73,9 @@ start() {
 	*[!a-z0-9_]* | '') fail "start: '$lab_name' is no name (a-z, 0-9, _)" ;;
 	esac
 	step "start $lab_name: $*"
+	case "$* " in
+	*'stock mckey '*' -s '*) needs_stock_sender ;;
+	esac
 	eval "lab_shown_$lab_name=no"
 	lab_become "$@" >"$lab_name.out" 2>"$lab_name.err" </dev/null &
 	eval "lab_pid_$lab_name=$!"

@@ -3,7 +3,7 @@
 # A worker: one guest at a time that runs scenarios from the queue. A guest that hangs
 # or dies costs the scenario it was running, and the next one gets a fresh guest.
 
-boot_limit=90
+boot_limit=300
 # On top of a scenario's own limit, which the guest enforces.
 guest_grace=30
 

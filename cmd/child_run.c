@@ -12,6 +12,8 @@ static const char *value_of(const char *word, const struct child_run_values *val
 		return values->port;
 	if (!strcmp(word, "@group"))
 		return values->group;
+	if (!strcmp(word, "@sizes"))
+		return values->sizes;
 	return word;
 }
 

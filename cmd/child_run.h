@@ -17,11 +17,12 @@ enum {
 	CHILD_RUN_ARGUMENTS_SIZE = 512,
 };
 
-/* The values of @address, @port and @group in the arguments, and of --timeout. */
+/* The values of @address, @port, @group and @sizes in the arguments, and of --timeout. */
 struct child_run_values {
 	char address[ADDRESS_TEXT_SIZE];
 	char port[8];
 	char group[ADDRESS_TEXT_SIZE];
+	char sizes[16];
 	char timeout[32];
 };
 
@@ -47,7 +48,8 @@ struct child_run {
 };
 
 /*
- * Starts command with the words of arguments, of which @address, @port and @group are replaced, and with --timeout.
+ * Starts command with the words of arguments, of which @address, @port, @group and @sizes are replaced, and with
+ * --timeout.
  * values must outlive the run. parent gives the loop, the transport and the log; role, as "server", is added to its
  * name. The loop calls ready, which may be NULL, when the command is ready for a peer, and ended when the run has ended
  * and its state is freed. If the start fails, running is false, environment.outcome has the reason, and neither is

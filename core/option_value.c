@@ -171,7 +171,9 @@ static enum outcome set_number(const struct option *row, const struct log *log, 
 	}
 	option_label(row, name);
 	option_limits(row, &minimum, &maximum);
-	if (parsed == PARSE_OK && !*rest && read >= minimum && read <= last && last <= maximum) {
+	/* 0-TO begins with the default. */
+	if (parsed == PARSE_OK && !*rest && (read >= minimum || (is_range && !read && last >= minimum)) &&
+	    read <= last && last <= maximum) {
 		value[0] = read;
 		if (WITH_REPORT && row->type == OPTION_SIZES)
 			value[1] = is_range ? last : 0;

@@ -88,6 +88,7 @@ struct doctor {
 	size_t target_count;
 	size_t target_next;
 	enum fabric fabric; /* of the device on the route to the target */
+	uint32_t mtu;	    /* of its port */
 	struct findings findings;
 	struct loop_timer step;
 	struct address routes[INTERFACE_ADDRESSES_MAX]; /* local addresses */

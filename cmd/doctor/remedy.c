@@ -67,6 +67,7 @@ static const struct row rows[] = {
 	  "modprobe -r rdma_rxe (newer kernels: rdma link delete @), or use another network namespace", .host = true },
 	{ PROBLEM_UDP_PORT, 0, 0, NULL,
 	  "modprobe -r rdma_rxe, or use another network namespace", .host = true },
+	{ PROBLEM_LENGTH, 0, 0, NULL, "compare the MTU of both interfaces and of every switch between them" },
 	{ PROBLEM_LOOPBACK, FACT_ADMIN, 0, NULL, "ip link set lo up" },
 };
 /* clang-format on */

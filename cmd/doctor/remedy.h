@@ -18,6 +18,7 @@ enum problem {
 	PROBLEM_PROVIDER,   /* no library for a device */
 	PROBLEM_NO_DEVICE,  /* @: an interface for a software device */
 	PROBLEM_UDP_PORT,   /* soft-RoCE holds it; @: one of its devices */
+	PROBLEM_LENGTH,	    /* long packets are lost */
 	PROBLEM_LOOPBACK,   /* the loopback interface is down */
 };
 

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The route to ADDRESS, as the transport resolves it for a connection, and a ping. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
+#include "cmd/rping/protocol.h"
 #include "cmd/table.h"
+
+enum {
+	PACKETS = 4, /* of the path MTU, in the longest ping */
+};
 
 static void no_route(struct doctor *doctor)
 {
@@ -34,17 +40,37 @@ static void hint_at_firewall(struct doctor *doctor)
 			 tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
 }
 
+/*
+ * Some pings were answered: their sizes are 100 (the default), 128, 256 and so on. A longer packet is lost on the way,
+ * or the longest that a device or switch lets through is shorter than the path MTU.
+ */
+static void add_lost_size(struct doctor *doctor, unsigned answered)
+{
+	const struct error *error = &doctor->probe.error;
+	uint32_t passed = answered == 1 ? PING_SIZE : UINT32_C(64) << (answered - 1), lost = UINT32_C(64) << answered;
+
+	finding_add(doctor, FINDING_FAIL, "ping",
+		    "pings of up to %" PRIu32 " bytes are answered, of %" PRIu32 " not (path MTU %" PRIu32
+		    "): %s\n%s\n%s",
+		    passed, lost, doctor->mtu, error->cause, remedy_find(PROBLEM_LENGTH, doctor->facts, NULL).text,
+		    error->code);
+}
+
 static void ping_ended(struct child_run *ping)
 {
 	struct doctor *doctor = ping->context;
 	enum error_kind error = doctor->probe.error.kind;
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
+	unsigned answered = 0;
 
+	sscanf(verdict, "FAILED: %2u ping", &answered);
 	if (error == ERROR_NO_REPLY)
 		hint_at_firewall(doctor);
 	if (!ping->environment.outcome)
 		finding_add(doctor, FINDING_OK, "ping", "%.*s", (int)length, verdict);
+	else if (answered)
+		add_lost_size(doctor, answered);
 	else /* a host without a listener can be reached */
 		finding_add_probe(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
 				  &doctor->probe);
@@ -60,10 +86,14 @@ static void ping_target(struct doctor *doctor, const struct address *address)
 	parent.log = doctor->probe.log;
 	address_host(address, values->address);
 	snprintf(values->port, sizeof(values->port), "%" PRId64, doctor->options->port);
+	/* The default size, then up to several packets; a stock server gets only that size. */
+	snprintf(values->sizes, sizeof(values->sizes), "0-%" PRIu32, PACKETS * doctor->mtu);
 	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
 	doctor->ping.ended = ping_ended;
 	doctor->ping.context = doctor;
-	child_run_start(&doctor->ping, &parent, &rping_command, "ping", "-c -V -C 1 -a @address -p @port", values);
+	child_run_start(&doctor->ping, &parent, &rping_command, "ping",
+			WITH_REPORT ? "-c -V -C 1 -a @address -p @port -S @sizes" : "-c -V -C 1 -a @address -p @port",
+			values);
 	if (!doctor->ping.running)
 		ping_ended(&doctor->ping);
 }
@@ -107,6 +137,7 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 		return;
 	if (resolved) {
 		doctor->fabric = target->domain->fabric;
+		doctor->mtu = target->max_datagram;
 		add_route(doctor, target);
 	}
 	doctor->target = NULL;

@@ -113,7 +113,6 @@ static struct verdict target_verdict_text(const struct rping_client *client, con
 {
 	const struct ping_counts *counts = &target->record.counts;
 	bool validate = client->options->validate;
-	uint32_t shortest = rping_sweep(client->options) ? (uint32_t)client->options->size : target->size;
 	char pings[PINGS_TEXT_SIZE], sizes[PINGS_TEXT_SIZE], warmup[48] = "";
 
 	if (EXTRA(counts->warmup))
@@ -124,7 +123,7 @@ static struct verdict target_verdict_text(const struct rping_client *client, con
 	else
 		snprintf(text, RPING_VERDICT_SIZE, "%s of %s to %s answered%s%s",
 			 rping_pings_text(counts->answered.count, 0, pings),
-			 rping_sizes_text(shortest, target->size, sizes), target_name(target),
+			 rping_sizes_text(target->shortest, target->size, sizes), target_name(target),
 			 validate ? " and verified" : "", warmup);
 	return (struct verdict){
 		.device = target->device,

@@ -245,7 +245,9 @@ static void established(struct target *target, const struct endpoint_event *even
 		maximum = hello.capacity;
 	maximum = ping_limit(target->endpoint->domain, maximum);
 	target->size = ping_size((uint32_t)requested, maximum, target->stock);
-	target->longest = !last ? target->size : last < maximum ? last : maximum;
+	target->shortest = target->size;
+	/* 0-TO: a longer ping than the default may end a stock server. */
+	target->longest = !last || (target->stock && !requested) ? target->size : last < maximum ? last : maximum;
 	if (!target->size) {
 		log_error(target->state.log, target->endpoint->name,
 			  "the server accepts pings of at most %" PRIu32 " bytes, not %" PRId64, maximum,

@@ -201,7 +201,7 @@ static void size_ranges(void **state)
 		{ "-S 7-7", 7, 7, "" },
 		{ "-S 4-8 -S 5", 5, 0, "" },
 		{ "-S 8-4", 0, 0, "tool: -S, --size: 8-4 is out of range: FROM is above TO\n" },
-		{ "-S 0-4", 0, 0, "tool: -S, --size: 0-4 is out of range: 1 to 1M\n" },
+		{ "-S 0-4", 0, 4, "" },
 		{ "-S -4", 0, 0, "tool: -S, --size: -4 is out of range: 1 to 1M\n" },
 		{ "-S 4-2M", 0, 0, "tool: -S, --size: 4-2M is out of range: 1 to 1M\n" },
 		{ "-S 4-99999999999G", 0, 0, "tool: -S, --size: 4-99999999999G is out of range: 1 to 1M\n" },

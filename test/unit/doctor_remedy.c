@@ -67,6 +67,7 @@ static const struct {
 	{ PROBLEM_UDP_PORT, 0, "",
 	  "modprobe -r rdma_rxe (newer kernels: rdma link delete NAME), or use another network namespace" },
 	{ PROBLEM_UDP_PORT, FACT_CONTAINER, "", "on the host: modprobe -r rdma_rxe, or use another network namespace" },
+	{ PROBLEM_LENGTH, 0, "", "compare the MTU of both interfaces and of every switch between them" },
 	{ PROBLEM_LOOPBACK, FACT_ADMIN, "", "ip link set lo up" },
 	{ PROBLEM_LOOPBACK, 0, "", "" },
 };

@@ -212,6 +212,7 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 	endpoint->base.kind = kind;
 	endpoint->base.options.send_depth = sends;
 	endpoint->base.options.receive_depth = receives;
+	endpoint->path.socket = host->socket;
 	strcpy(endpoint->base.name, "peer");
 	if (kind == ENDPOINT_GROUP) {
 		endpoint->next = host->transport->endpoints;

@@ -403,6 +403,25 @@ static void flood_leaves_turns_to_other_sockets(void **state)
 	end_close(&receiver);
 }
 
+static void pollers_read_sockets_with_queue_pairs(void **state)
+{
+	struct soft_transport *transport;
+	struct end receiver;
+
+	(void)state;
+	end_open(&receiver, 2);
+	transport = receiver.socket.transport;
+	transport->sockets = &receiver.socket;
+	packet_io->flood = 300;
+	assert_false(soft_packet_io_poll(transport));
+	assert_int_equal(packet_io->flood, 300);
+	receiver.socket.users = 1;
+	assert_true(soft_packet_io_poll(transport));
+	assert_int_equal(packet_io->flood, 299);
+	transport->sockets = NULL;
+	end_close(&receiver);
+}
+
 /* ---- management datagrams ---- */
 
 static void management_datagrams(void **state)
@@ -675,6 +694,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(truncated_message_is_dropped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(packet_without_gro, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(flood_leaves_turns_to_other_sockets, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pollers_read_sockets_with_queue_pairs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(management_datagrams, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(icmp_errors, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),

@@ -197,6 +197,47 @@ static void paths_are_the_routes(void **state)
 	soft_sockets_close(&fake.transport);
 }
 
+/* Returns how many sockets a poller looks at. */
+static size_t polled_sockets(void)
+{
+	const struct soft_socket *socket = fake.transport.sockets;
+	size_t count = 0;
+
+	for (; socket && socket->users; socket = socket->next)
+		count++;
+	for (; socket; socket = socket->next)
+		assert_int_equal(socket->users, 0);
+	return count;
+}
+
+/* The sockets with queue pairs come first, whatever the number of addresses. */
+static void sockets_with_queue_pairs_come_first(void **state)
+{
+	struct soft_socket *sockets[4];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(sockets); i++) {
+		const struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, (uint8_t)(i + 1) } };
+
+		assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &address), OUTCOME_OK);
+		sockets[i] = fake.transport.sockets;
+	}
+	for (unsigned turn = 0; turn < 2; turn++) {
+		assert_int_equal(polled_sockets(), 0);
+		for (size_t i = 0; i < LENGTH(sockets); i++) {
+			soft_socket_use(sockets[i], 1);
+			assert_int_equal(polled_sockets(), i + 1);
+		}
+		soft_socket_use(sockets[2], 1);
+		soft_socket_use(sockets[2], -1);
+		for (size_t i = 0; i < LENGTH(sockets); i++) {
+			assert_int_equal(polled_sockets(), 4 - i);
+			soft_socket_use(sockets[i], -1);
+		}
+	}
+	soft_sockets_close(&fake.transport);
+}
+
 /* TTL 64, as the Linux CM uses for RoCE v2 groups: the default of 1 would end at the first router. */
 static void multicast_ttl_is_64(void **state)
 {
@@ -289,6 +330,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(holder_of_the_port, begin, end),
 		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
 		cmocka_unit_test_setup_teardown(paths_are_the_routes, begin, end),
+		cmocka_unit_test_setup_teardown(sockets_with_queue_pairs_come_first, begin, end),
 		cmocka_unit_test_setup_teardown(multicast_ttl_is_64, begin, end),
 		cmocka_unit_test_setup_teardown(socket_errors_are_cleared, begin, end),
 	};

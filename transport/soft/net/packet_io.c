@@ -577,7 +577,7 @@ bool soft_packet_io_poll(void *context)
 	bool busy = false;
 
 	soft_callback_begin(transport);
-	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+	for (struct soft_socket *socket = transport->sockets; socket && socket->users; socket = socket->next)
 		busy |= poll_socket(socket);
 	soft_callback_end(transport);
 	return busy;

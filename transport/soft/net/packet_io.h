@@ -21,7 +21,7 @@ void soft_flush(struct soft_transport *transport);
 /* Loop callback: a socket has packets, or an ICMP error. */
 void soft_packet_io_readable(void *socket);
 
-/* Loop poller: receives from every socket of the transport. Returns whether anything was received. */
+/* Loop poller: receives from the sockets that have queue pairs. Returns whether anything was received. */
 bool soft_packet_io_poll(void *transport);
 
 /* Drops what is known of the socket's peers. Call it before the socket is freed: its address may be reused. */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "transport/soft/base/queue.h"
@@ -29,9 +30,10 @@ enum {
 	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
 	LOOPBACK_MAX = 254,    /* own_loopback_socket() tries 127.0.0.1 to 127.0.0.254 */
 	MTU_CODE_LEAST = 1,
-	SKB_OVERHEAD = 512, /* at most: headers, headroom, struct skb_shared_info */
-	SKB_SIZE = 256,	    /* Linux's struct sk_buff */
-	GROUP_HOPS = 64,    /* as Linux's rdma_cm; the default of a socket is 1 */
+	SKB_OVERHEAD = 512,	/* at most: headers, headroom, struct skb_shared_info */
+	SKB_SIZE = 256,		/* Linux's struct sk_buff */
+	SPARE_DESCRIPTORS = 16, /* for look-ups of routes, files of figures, ... */
+	GROUP_HOPS = 64,	/* as Linux's rdma_cm; the default of a socket is 1 */
 };
 
 static bool set_option(int fd, int level, int name, int value)
@@ -117,6 +119,42 @@ failed:
 	free(socket_);
 	errno = error;
 	return NULL;
+}
+
+static void socket_unlink(struct soft_socket *socket)
+{
+	struct soft_socket **slot = &socket->transport->sockets;
+
+	while (*slot != socket)
+		slot = &(*slot)->next;
+	*slot = socket->next;
+}
+
+void soft_socket_use(struct soft_socket *socket, int change)
+{
+	struct soft_socket **slot = &socket->transport->sockets;
+
+	socket_unlink(socket);
+	socket->users += (unsigned)change;
+	while (!socket->users && *slot && (*slot)->users)
+		slot = &(*slot)->next;
+	socket->next = *slot;
+	*slot = socket;
+}
+
+static void socket_close(struct soft_socket *socket)
+{
+	char text[ADDRESS_TEXT_SIZE];
+
+	socket_unlink(socket);
+	loop_io_stop(&socket->readable);
+	soft_packet_io_forget(socket);
+	if (soft_socket_dropped(socket))
+		log_debug(socket->transport->base.log,
+			  "%s: %" PRIu32 " packets were dropped: the socket's receive buffer was full",
+			  address_host(&socket->address, text), soft_socket_dropped(socket));
+	close(socket->fd);
+	free(socket);
 }
 
 static struct soft_socket *socket_find(struct soft_transport *transport, const struct address *address)
@@ -302,31 +340,58 @@ void soft_path_apply_options(struct soft_path *path, const struct endpoint *endp
 		path->mtu = (uint32_t)mtu;
 }
 
-/* Opens a socket on every local address of any's family but 127.x.x.x. Returns the first errno, of address *failed. */
+/* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
+static bool open_one_of_many(struct soft_transport *transport, const struct address *address, rlim_t limit)
+{
+	struct soft_socket *socket = socket_open(transport, address, false);
+
+	if (!socket || (rlim_t)socket->fd + SPARE_DESCRIPTORS < limit)
+		return socket;
+	socket_close(socket);
+	errno = EMFILE;
+	return false;
+}
+
+/*
+ * Opens a socket on every local address of any's family but 127.x.x.x. Returns the errno of *failed, if another process
+ * has that address. What the limits of this process do not allow is left out.
+ */
 static int open_all_local(struct soft_transport *transport, const struct address *any, struct address *failed)
 {
 	struct ifaddrs *list;
+	struct rlimit limit;
+	char host[ADDRESS_TEXT_SIZE];
+	unsigned left_out = 0;
 	int error = 0;
 
 	*failed = *any;
 	if (getifaddrs(&list))
 		return errno;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 	for (struct ifaddrs *entry = list; entry; entry = entry->ifa_next) {
 		struct address address;
 
 		if (!entry->ifa_addr || !address_from_socket(entry->ifa_addr, &address))
 			continue;
 		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
-		    socket_find(transport, &address) || socket_open(transport, &address, false))
+		    socket_find(transport, &address) || open_one_of_many(transport, &address, limit.rlim_cur))
 			continue;
 		/* Any other error: the address is not usable yet (tentative), and netlink reports when it is. */
-		if (!error && (socket_outcome(errno) == OUTCOME_INTERNAL ||
-			       (errno == EADDRINUSE && !soft_is_loopback(&address)))) {
+		if (socket_outcome(errno) == OUTCOME_INTERNAL && !left_out++)
+			address_host(&address, host);
+		if (!error && errno == EADDRINUSE && !soft_is_loopback(&address)) {
 			error = errno;
 			*failed = address;
 		}
 	}
 	freeifaddrs(list);
+	if (left_out && log_allows(&transport->base.request_log_limit))
+		log_hint(transport->base.log,
+			 "%s and %u more addresses of this host are not served: this process may open %ju files "
+			 "(ulimit -n)",
+			 host, left_out - 1, (uintmax_t)limit.rlim_cur);
 	return error;
 }
 
@@ -439,24 +504,6 @@ void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 		strcpy(text + used, ")");
 }
 
-static void socket_close(struct soft_socket *socket)
-{
-	struct soft_socket **slot = &socket->transport->sockets;
-	char text[ADDRESS_TEXT_SIZE];
-
-	while (*slot != socket)
-		slot = &(*slot)->next;
-	*slot = socket->next;
-	loop_io_stop(&socket->readable);
-	soft_packet_io_forget(socket);
-	if (soft_socket_dropped(socket))
-		log_debug(socket->transport->base.log,
-			  "%s: %" PRIu32 " packets were dropped: the socket's receive buffer was full",
-			  address_host(&socket->address, text), soft_socket_dropped(socket));
-	close(socket->fd);
-	free(socket);
-}
-
 void soft_sockets_close(struct soft_transport *transport)
 {
 	if (transport->addresses_fd >= 0) {
@@ -499,7 +546,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 		}
 	}
 	socket->interface = path->interface;
-	socket->members++;
+	soft_socket_use(socket, 1);
 	*result = socket;
 	return OUTCOME_OK;
 }
@@ -507,7 +554,8 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 /* Closing the socket leaves the group. */
 void soft_group_socket_leave(struct soft_socket *socket)
 {
-	if (!--socket->members)
+	soft_socket_use(socket, -1);
+	if (!socket->users)
 		socket_close(socket);
 }
 

@@ -16,7 +16,7 @@ struct soft_socket {
 	bool send_failed;   /* the last send: the error queue may hold an ICMP error */
 	bool mtu_exceeded;  /* an ICMP error said that a packet exceeds a path's MTU */
 	int send_error;	    /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
-	unsigned members;   /* of a group socket */
+	unsigned users;	    /* queue pairs; of a group socket: members */
 	unsigned interface; /* index, of a group socket */
 	size_t buffer;	    /* SO_RCVBUF, bytes */
 	struct loop_io readable;
@@ -60,6 +60,12 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket);
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
 				    const struct soft_path *path, struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
+
+/*
+ * Adds to the number of queue pairs. Sockets that have some come first in the transport's list: a poller looks at no
+ * others, of which a host may have thousands.
+ */
+void soft_socket_use(struct soft_socket *socket, int change);
 
 /* Sets the interface and IP_MULTICAST_LOOP for sending to a group. Returns false with errno on failure. */
 bool soft_socket_multicast(const struct soft_path *path, bool loopback);

@@ -125,6 +125,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	}
 	qp->transport = transport;
 	qp->endpoint = endpoint;
+	soft_socket_use(endpoint->path.socket, 1);
 	soft_table_insert(&table->by_qpn, &qp->by_qpn, qpn_allocate(table), qp);
 	if (is_group_qp(qp))
 		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
@@ -191,6 +192,7 @@ void soft_qp_destroy(struct soft_qp *qp)
 	qp_halt(qp, QP_ERROR);
 	soft_list_remove(&qp->scheduled);
 	soft_table_remove(&table->by_qpn, &qp->by_qpn);
+	soft_socket_use(qp->endpoint->path.socket, -1);
 	qp->endpoint->qp = NULL;
 	qp->endpoint->base.qpn = 0;
 	free(qp);

@@ -21,9 +21,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/interface.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/net/port_owner.h"
+#include "transport/soft/net/port_holder.h"
 #include "transport/soft/net/route.h"
 
 enum {
@@ -165,13 +166,12 @@ static struct soft_socket *socket_find(struct soft_transport *transport, const s
 	return NULL;
 }
 
-/* The kernel's soft-RoCE binds the any address when its module is loaded. */
+/* The kernel's soft-RoCE binds the any address: from the module's load on, since Linux 7 while it has a device. */
 static bool rxe_holds_port(void)
 {
 	static const struct address any = { .family = ADDRESS_IP4 };
-	char name[PORT_OWNER_NAME_SIZE];
 
-	return !access("/sys/module/rdma_rxe", F_OK) && soft_port_socket(&any, name);
+	return !access("/sys/module/rdma_rxe", F_OK) && soft_port_is_held(&any);
 }
 
 static enum outcome socket_outcome(int error)
@@ -180,7 +180,20 @@ static enum outcome socket_outcome(int error)
 											 : OUTCOME_NO_CONNECTION;
 }
 
-static const char *socket_hint(const struct address *address)
+/* Not counting the loopback's, nor what this process holds. */
+static bool every_address_is_held(struct soft_transport *transport, enum address_family family)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].loopback && list[i].address.family == family &&
+		    (socket_find(transport, &list[i].address) || !soft_port_is_held(&list[i].address)))
+			return false;
+	return true;
+}
+
+static const char *socket_hint(struct soft_transport *transport, const struct address *address)
 {
 	if (is_loopback4(address))
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
@@ -188,31 +201,30 @@ static const char *socket_hint(const struct address *address)
 	if (soft_is_loopback(address))
 		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
 		       "serves too";
-	return "each soft process needs its own local address: end the other process, or use another address of this "
-	       "host";
+	if (every_address_is_held(transport, address->family))
+		return "every address of this host is held, as by a server without -a: start it with -a, to leave "
+		       "another address to this process; it is in: ss -lunp sport = 4791";
+	return "each soft process needs its own local address: use another address of this host, or end the process "
+	       "in: ss -lunp sport = 4791";
 }
 
-static enum outcome socket_report_error(const struct log *log, const char *name, const struct address *address,
-					int error)
+static enum outcome socket_report_error(struct soft_transport *transport, const struct log *log, const char *name,
+					const struct address *address, int error)
 {
 	const struct failure failure = { .object = name, .code = error };
 	char text[ADDRESS_TEXT_SIZE];
 
 	address_host(address, text);
 	if (error == EADDRINUSE && rxe_holds_port()) {
-		log_failure(log, &failure, "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 on this machine");
-		log_hint(log,
-			 "use the verbs transport, or run in a network namespace of its own, or: modprobe -r rdma_rxe");
+		log_failure(log, &failure,
+			    "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
+		log_hint(log, "use the verbs transport, or another network namespace, or delete its devices (rdma link "
+			      "delete DEVICE), then: modprobe -r rdma_rxe");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
-		int process = soft_port_owner(address);
-
-		if (process)
-			log_failure(log, &failure, "process %d holds UDP port 4791 on %s", process, text);
-		else
-			log_failure(log, &failure, "another process holds UDP port 4791 on %s", text);
-		log_hint(log, "%s", socket_hint(address));
+		log_failure(log, &failure, "another process holds UDP port 4791 on %s", text);
+		log_hint(log, "%s", socket_hint(transport, address));
 	} else if (error == EADDRNOTAVAIL) {
 		log_failure(log, &failure, "%s is not an address of this host", text);
 	} else {
@@ -228,7 +240,7 @@ static enum outcome socket_get(struct soft_transport *transport, const struct lo
 	*result = socket_find(transport, address);
 	if (!*result)
 		*result = socket_open(transport, address, false);
-	return *result ? OUTCOME_OK : socket_report_error(log, name, address, errno);
+	return *result ? OUTCOME_OK : socket_report_error(transport, log, name, address, errno);
 }
 
 /* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
@@ -285,7 +297,7 @@ static enum outcome open_route_socket(struct soft_transport *transport, const st
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
 		path->socket = own_loopback_socket(transport, &path->peer);
 		if (!path->socket)
-			return socket_report_error(log, name, &path->local, errno);
+			return socket_report_error(transport, log, name, &path->local, errno);
 		path->local = path->socket->address;
 		return OUTCOME_OK;
 	}
@@ -445,7 +457,7 @@ static enum outcome listen_on_all_local(struct soft_transport *transport, const 
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
-	return error ? socket_report_error(log, name, &failed, error) : OUTCOME_OK;
+	return error ? socket_report_error(transport, log, name, &failed, error) : OUTCOME_OK;
 }
 
 enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name,
@@ -537,7 +549,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 	if (!socket) {
 		socket = socket_open(transport, &path->peer, true);
 		if (!socket)
-			return socket_report_error(log, name, &path->peer, errno);
+			return socket_report_error(transport, log, name, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {
 			error = errno;
 			log_errno(log, name, error, "joining the group");

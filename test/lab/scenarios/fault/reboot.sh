@@ -107,7 +107,8 @@ listening() {
 	fi
 }
 
-# What guest b answers is lost, and then it is gone.
+# What guest b answers is lost, and then it is gone. Its link-layer address is known before: its answers to ARP would be
+# lost, too, and the clients would not get beyond resolving.
 connecting() {
 	if [ "$LAB_ROLE" = a ]; then
 		start_servers
@@ -139,7 +140,7 @@ connecting() {
 	fi
 }
 
-# What we answer is lost.
+# What we answer is lost. Guest b knows our link-layer address before, or it could send no request.
 accepting() {
 	if [ "$LAB_ROLE" = a ]; then
 		start_servers

@@ -47,7 +47,7 @@ addresses() {
 attempts() {
 	contact_count=$1 contact_what=$2 passed=0
 	shift 2
-	: >times
+	: >attempts.times
 	for contact_attempt in $(seq "$contact_count"); do
 		forget_neighbours
 		now
@@ -55,9 +55,9 @@ attempts() {
 		run 60 "$@"
 		now
 		[ "$status" != 0 ] || passed=$((passed + 1))
-		echo $((now - contact_begin)) >>times
+		echo $((now - contact_begin)) >>attempts.times
 	done
-	contact_median=$(sort -n times | sed -n "$(((contact_count + 1) / 2))p")
+	contact_median=$(sort -n attempts.times | sed -n "$(((contact_count + 1) / 2))p")
 	say "RESULT first contact $contact_what: $passed of $contact_count, median $contact_median hundredths of a second"
 }
 

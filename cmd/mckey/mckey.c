@@ -221,6 +221,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
+	repeats_initialise(&run->repeats, run->log);
 	run->path_options = options->common.path;
 	/* Datagrams are not acknowledged: mckey has no options for retries. */
 	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;

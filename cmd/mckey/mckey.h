@@ -18,6 +18,7 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
+#include "cmd/repeats.h"
 #include "core/resolver.h"
 #include "core/units.h"
 
@@ -117,6 +118,7 @@ struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
 	const struct log *log;
+	struct repeats repeats; /* of the members */
 	enum mckey_phase phase;
 	int64_t progress;     /* time of the last progress, for the idle timer */
 	bool hinted;	      /* a hint was printed; members that fail alike print no more */

@@ -173,6 +173,7 @@ void member_start(struct member *member)
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
 		.path = &run->path_options,
+		.log = &run->repeats.log,
 		.own_qp = options->own_qp,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,

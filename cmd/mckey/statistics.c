@@ -186,6 +186,9 @@ void statistics_print(struct mckey_run *run)
 		environment_record_outcome(run->environment, OUTCOME_INTERNAL);
 	if (!run->sources.count && !run->deadline_passed)
 		log_error(run->log, run->group_text, "no datagram received%s", run->interrupted ? ": interrupted" : "");
+	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
+	if (!run->sources.count || (all.missing && !all.total))
+		mckey_hint(run, "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s");
 	if (!verified)
 		environment_record_outcome(run->environment, OUTCOME_FAILED);
 	statistics_set_verdict(run, &all, verified);

@@ -206,7 +206,9 @@ static enum outcome ucmatose_start(struct environment *environment, const void *
 	run->connections = environment_allocate(environment, run->wanted, sizeof(*run->connections));
 	if (!run->connections)
 		return OUTCOME_INTERNAL;
+	repeats_initialise(&run->repeats, &environment->log);
 	run->endpoint_options = (struct endpoint_options){
+		.log = &run->repeats.log,
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
 		.send_depth = 1,

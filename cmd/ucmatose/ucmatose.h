@@ -22,6 +22,7 @@
 #include "cmd/command.h"
 #include "cmd/dial.h"
 #include "cmd/hello.h"
+#include "cmd/repeats.h"
 #include "cmd/ucmatose/figures.h"
 #include "core/resolver.h"
 
@@ -121,6 +122,7 @@ struct ucmatose {
 	bool half_printed;		/* the line between the two directions was printed */
 	enum interruption interruption; /* 0: none */
 	struct address source;		/* ADDRESS_NONE without -b */
+	struct repeats repeats; /* of the connections */
 	struct endpoint_options endpoint_options;
 	struct dial dial;		  /* of a client's first connection */
 	struct loop_timer phase_timer;	  /* starts the next phase from the loop */

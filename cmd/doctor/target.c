@@ -9,7 +9,8 @@
 #include "cmd/table.h"
 
 enum {
-	PACKETS = 4, /* of the path MTU, in the longest ping */
+	PACKETS = 4,	    /* of the path MTU, in the longest ping */
+	MTU_UNKNOWN = 1024, /* what it is then taken for */
 };
 
 static void no_route(struct doctor *doctor)
@@ -109,6 +110,17 @@ static const struct gid *find_gid(const struct doctor *doctor, const struct endp
 	return gid;
 }
 
+/* That of soft's route, or of a port of the device: route.c knows it where an address leads to the port. */
+static uint32_t find_mtu(const struct doctor *doctor, const struct endpoint *target)
+{
+	const struct device *device = devices_find(doctor->devices, target->domain->device);
+	uint32_t mtu = target->max_datagram;
+
+	for (unsigned i = 0; device && i < device->port_count && !mtu; i++)
+		mtu = device->ports[i].mtu;
+	return mtu ? mtu : MTU_UNKNOWN;
+}
+
 static void add_route(struct doctor *doctor, const struct endpoint *target)
 {
 	const struct gid *gid = find_gid(doctor, target);
@@ -137,7 +149,7 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 		return;
 	if (resolved) {
 		doctor->fabric = target->domain->fabric;
-		doctor->mtu = target->max_datagram;
+		doctor->mtu = find_mtu(doctor, target);
 		add_route(doctor, target);
 	}
 	doctor->target = NULL;

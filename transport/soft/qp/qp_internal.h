@@ -80,9 +80,7 @@ struct requester {
 	uint8_t outstanding_reads;	    /* READ requests between unacked_psn and next_psn */
 	uint8_t reads_max;		    /* of them */
 	uint32_t read_slice;		    /* response packets of a READ request; a long READ is split into slices */
-	bool in_recovery;      /* a loss reduced cwnd; ends when unacked_psn reaches recover_psn, or with a time-out */
-	uint8_t recent_losses; /* each halves the minimum RTO */
-	uint8_t rtt_samples_since_loss; /* RTT_SAMPLES_PER_LOSS of them decrement recent_losses */
+	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recover_psn, or with a time-out */
 
 	bool rnr_waiting;	      /* until deadline, after an RNR NAK */
 	bool rtt_timing;	      /* rtt_psn is being timed */
@@ -96,11 +94,10 @@ struct requester {
 	uint8_t backoff;
 	uint32_t rtt_psn;
 	int64_t rtt_sent_at;
-	uint64_t rtt_send_order;	    /* soft_transport.send_order of rtt_psn */
-	uint64_t last_send_order;	    /* and of the last packet that requested a reply */
-	int64_t first_since_ack_request_at; /* send time of the first of packets_since_ack_request */
-	int64_t last_unsignalled_at;	    /* send time of the last unsignalled request */
-	int64_t srtt;			    /* RFC 6298; 0 before the first sample */
+	uint64_t rtt_send_order;     /* soft_transport.send_order of rtt_psn */
+	uint64_t last_send_order;    /* and of the last packet that requested a reply */
+	int64_t last_unsignalled_at; /* send time of the last unsignalled request */
+	int64_t srtt;		     /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
 	int64_t deadline;	  /* retransmission time-out, or end of rnr_waiting; 0: none */
 	int64_t timer_at;	  /* expiry of the timer, which may be before deadline; 0: not running */

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loss recovery of the requester. Three events show a loss: a sequence NAK; a reply beyond a READ whose responses have
- * not all come (an implied NAK); a time-out, which follows the measured round trips and doubles (RFC 6298). Each time
- * the requester sends everything again from the oldest missing packet on (go-back-N). A loss reduces the congestion
- * window, and acknowledgements increase it, as in TCP.
+ * Loss recovery of the requester. Two replies show a loss: a sequence NAK, and one beyond a READ whose responses have
+ * not all come (an implied NAK). The requester then sends everything again from the oldest missing packet on
+ * (go-back-N).
+ *
+ * Without a reply there is a time-out, which follows the measured round trips and doubles (RFC 6298). It sends one
+ * packet again: the last (the tail loss probe of RFC 8985), which the peer acknowledges, or answers with a NAK if an
+ * earlier one is missing; the next time-out the oldest, because a kernel's peer sends one NAK only, and that may be
+ * lost; and so on. One packet adds little to the load of a peer that is only busy, so the time-out can be short.
+ *
+ * A loss reduces the congestion window, and acknowledgements increase it, as in TCP.
  */
 #include "transport/soft/qp/recovery.h"
 
@@ -14,7 +20,7 @@
 enum {
 	/* Packets. */
 	CWND_INITIAL = 32,
-	CWND_MIN = 4, /* 1 after more than TIMEOUTS_BY_LOSS time-outs */
+	CWND_MIN = 4, /* 1 after two time-outs */
 	CWND_MAX = 1024,
 	SSTHRESH_INITIAL = 128,
 	CWND_RNR = 8, /* after an RNR NAK, as the peer would drop most of a larger window; 1 after another */
@@ -23,31 +29,19 @@ enum {
 	TIMEOUTS_MAX = 200,
 	RTO_DOUBLINGS_MAX = 10,
 	RNR_NAKS_MAX = 7,
-	RECENT_LOSSES_MAX = 6,
 
-	TIMEOUTS_PER_RETRY = 4,	   /* our RTO is shorter than a device's ACK timeout */
-	TIMEOUTS_BY_LOSS = 5,	   /* consecutive ones that packet loss explains; more mean a busy or dead peer */
-	RESENDS_IMMEDIATE = 4,	   /* of the same PSN; after them, holdoff is at least RTO_MIN */
-	RTT_SAMPLES_PER_LOSS = 64, /* without another loss: they decrement recent_losses */
-	ACK_REQUEST_QUOTA = 64,	   /* unsignalled requests after a pause */
+	TIMEOUTS_PER_RETRY = 4, /* our RTO is shorter than a device's ACK timeout */
+	RESENDS_IMMEDIATE = 4,	/* of the same PSN; after them, holdoff is at least RTO_MIN */
+	ACK_REQUEST_QUOTA = 64, /* unsignalled requests after a pause */
 };
 
-#define RTO_MIN (2 * CLOCK_NS_PER_MS)
-/* The minimum before the first RTT sample. A peer process that must be scheduled is slower than any network. */
-#define RTO_MIN_UNMEASURED (40 * CLOCK_NS_PER_MS)
-/*
- * The minimum without recent losses: about the local CA ACK delay of stock devices (15: 134 ms). A busy peer sometimes
- * takes tens of milliseconds, and retransmissions would add to its load. On a network that loses packets this is too
- * long a wait for each: every recent loss halves it, down to RTO_MIN.
- */
-#define RTO_MIN_LOSSLESS  (128 * CLOCK_NS_PER_MS)
+#define RTO_MIN CLOCK_NS_PER_MS
+/* Before the first RTT sample: about the local CA ACK delay of stock devices (15: 134 ms). */
+#define RTO_UNMEASURED	  (128 * CLOCK_NS_PER_MS)
 #define RTO_BACKOFF_MAX	  (64 * CLOCK_NS_PER_MS) /* or ack_timeout / TIMEOUTS_PER_RETRY, if that is longer */
 #define RTO_MARGIN_MIN	  (250 * CLOCK_NS_PER_US)
 #define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S)	/* maximum; about the ack_timeout of stock peers */
 #define RNR_BACKOFF_MAX	  (5 * CLOCK_NS_PER_MS) /* of the doubled wait; the peer's RNR timer may be longer */
-/* Both are well below the RTO without losses. */
-#define ACK_REQUEST_INTERVAL (8 * CLOCK_NS_PER_MS) /* of unsignalled requests */
-#define ACK_REQUEST_PAUSE    (64 * CLOCK_NS_PER_MS)
 
 void recovery_connect(struct soft_qp *qp)
 {
@@ -92,13 +86,11 @@ static int64_t current_rto(const struct soft_qp *qp)
 	const struct requester *requester = &qp->requester;
 	int64_t ack_timeout = limited_ack_timeout(qp);
 	int64_t backoff_max = ack_timeout / TIMEOUTS_PER_RETRY;
-	int64_t rto = RTO_MIN_UNMEASURED;
+	int64_t rto = RTO_UNMEASURED;
 	int64_t margin = 4 * requester->rttvar;
 
 	if (requester->srtt)
 		rto = requester->srtt + (margin > RTO_MARGIN_MIN ? margin : RTO_MARGIN_MIN);
-	if (rto < RTO_MIN_LOSSLESS >> requester->recent_losses)
-		rto = RTO_MIN_LOSSLESS >> requester->recent_losses;
 	if (rto > ack_timeout)
 		rto = ack_timeout;
 	if (rto < RTO_MIN)
@@ -145,10 +137,6 @@ static void rtt_sample(struct soft_qp *qp)
 		qp->transport->acked_send_order = requester->rtt_send_order;
 	requester->rtt_timing = false;
 	requester->backoff = 0;
-	if (requester->recent_losses && ++requester->rtt_samples_since_loss == RTT_SAMPLES_PER_LOSS) {
-		requester->rtt_samples_since_loss = 0;
-		requester->recent_losses--;
-	}
 	if (rtt <= 0)
 		rtt = 1;
 	if (!requester->srtt) {
@@ -191,19 +179,19 @@ void recovery_sent(struct soft_qp *qp)
 }
 
 /*
- * Unsignalled work leaves AckReq to later work, if that comes soon. After a pause it may not come, and the time-out
- * would retransmit. That is harmless, but the peer's device counts duplicate requests, and operators watch the counter.
+ * Unsignalled work leaves AckReq to later work, if that comes before the time-out. After a pause it may not, and the
+ * last packet would be sent again. That is harmless, but the peer's device counts it, and operators watch the counter.
  */
 bool recovery_wants_ack(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
 
-	if (now - requester->last_unsignalled_at >= ACK_REQUEST_PAUSE)
+	if (now - requester->last_unsignalled_at >= RTO_MIN)
 		requester->ack_request_quota = ACK_REQUEST_QUOTA;
 	requester->last_unsignalled_at = now;
 	if (!requester->ack_request_quota)
-		return now - requester->first_since_ack_request_at >= ACK_REQUEST_INTERVAL;
+		return false;
 	requester->ack_request_quota--;
 	return true;
 }
@@ -227,9 +215,6 @@ static void reduce_cwnd(struct requester *requester)
 	if (requester->in_recovery)
 		return;
 	requester->in_recovery = true;
-	requester->rtt_samples_since_loss = 0;
-	if (requester->recent_losses < RECENT_LOSSES_MAX)
-		requester->recent_losses++;
 	requester->recover_psn = requester->highest_psn;
 	requester->cwnd = cwnd < CWND_MIN ? CWND_MIN : cwnd;
 	requester->ssthresh = requester->cwnd;
@@ -330,15 +315,9 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 static void deadline_exceeded(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
+	uint32_t psn = requester->unacked_psn;
 
 	if (limited_ack_timeout(qp) && may_be_queued(qp)) {
-		recovery_arm(qp);
-		return;
-	}
-	/* No outstanding packet has AckReq. The retransmission sets it, and is not counted as a loss. */
-	if (requester->packets_since_ack_request >= ((requester->next_psn - requester->unacked_psn) & PSN_MASK)) {
-		go_back(requester);
-		requester_transmit(qp);
 		recovery_arm(qp);
 		return;
 	}
@@ -350,14 +329,14 @@ static void deadline_exceeded(struct soft_qp *qp)
 		requester_retries_exhausted(qp);
 		return;
 	}
-	requester->in_recovery = false;
-	reduce_cwnd(requester);
-	if (requester->consecutive_timeouts > TIMEOUTS_BY_LOSS)
+	if (requester->consecutive_timeouts > 1) {
+		requester->in_recovery = false;
+		reduce_cwnd(requester);
 		requester->cwnd = 1;
-	requester->resent_psn = requester->unacked_psn;
-	requester->resent_at = qp_now(qp);
-	go_back(requester);
-	requester_transmit(qp);
+	}
+	if (requester->consecutive_timeouts & 1)
+		psn = psn_add(requester->next_psn, PSN_MASK);
+	requester_resend(qp, psn);
 	recovery_arm(qp);
 }
 
@@ -405,6 +384,9 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
 		rtt_sample(qp);
+	/* As soon after a time-out the peer has answered that packet, not a former one late. */
+	else if (!requester->rtt_timing && qp_now(qp) - requester->rtt_sent_at < 2 * requester->srtt)
+		requester->backoff = 0;
 	/* A window of which less than half is in use does not grow. */
 	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
 		increase_cwnd(requester, packets);

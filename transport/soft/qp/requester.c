@@ -125,8 +125,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
 		packet.opcode++;
-	if (!requester->packets_since_ack_request++)
-		requester->first_since_ack_request_at = qp_now(qp);
+	requester->packets_since_ack_request++;
 	/*
 	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
 	 * follows, the time-out sends it again, with AckReq.
@@ -187,7 +186,7 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 void requester_transmit(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	bool was_idle = requester->next_psn == requester->unacked_psn;
+	uint32_t old_next_psn = requester->next_psn;
 
 	if (qp->state != QP_RTS || requester->rnr_waiting)
 		return;
@@ -202,12 +201,11 @@ void requester_transmit(struct soft_qp *qp)
 		if (((requester->next_psn - request->psn) & PSN_MASK) == request->packets)
 			requester->next_request++;
 	}
-	if (requester->next_psn == requester->unacked_psn)
+	if (requester->next_psn == old_next_psn)
 		return;
-	if (was_idle && !requester->consecutive_timeouts)
+	if (old_next_psn == requester->unacked_psn && !requester->consecutive_timeouts)
 		requester->unanswered_since = qp_now(qp);
-	if (!requester->deadline)
-		recovery_arm(qp);
+	recovery_arm(qp);
 }
 
 static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status)
@@ -284,6 +282,29 @@ static const struct request *find_request(struct requester *requester, uint32_t 
 			return request;
 	}
 	return NULL;
+}
+
+void requester_resend(struct soft_qp *qp, uint32_t psn)
+{
+	struct requester *requester = &qp->requester;
+	const struct request *request = find_request(requester, psn);
+	uint32_t next_psn = requester->next_psn;
+	uint8_t outstanding_reads = requester->outstanding_reads;
+	bool read = request->kind == WORK_READ;
+
+	if (read)
+		psn = psn_add(psn, PSN_MASK + 1 - ((psn - request->psn) & PSN_MASK) % requester->read_slice);
+	if (psn_before(psn, requester->unacked_psn))
+		psn = requester->unacked_psn;
+	requester->next_psn = psn;
+	requester->outstanding_reads = 0;
+	/* It gets AckReq, and needs no room in the window. */
+	requester->packets_since_ack_request = PSN_MASK;
+	requester->rtt_timing = false;
+	requester->rtt_sent_at = qp_now(qp);
+	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
+	requester->next_psn = next_psn;
+	requester->outstanding_reads = outstanding_reads;
 }
 
 static void read_response_received(struct soft_qp *qp, const struct packet *packet)

@@ -19,5 +19,7 @@ void requester_retries_exhausted(struct soft_qp *qp);
 
 /* The oldest request is done: reports its completion, unless it is unsignalled. */
 void requester_complete_oldest(struct soft_qp *qp);
+/* Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. */
+void requester_resend(struct soft_qp *qp, uint32_t psn);
 
 #endif

@@ -37,7 +37,9 @@ struct packet_io {
 	unsigned failing[16]; /* for each call, the number of messages at its end that fail; 0: none */
 	size_t turn;
 	int error;
-	int icmp_error; /* in the socket error queue; 0: none */
+	int icmp_error;	    /* in the socket error queue; 0: none */
+	unsigned icmp_more; /* of them */
+	bool reported;	    /* by a receive */
 	int unreachable;
 	unsigned mads;
 };
@@ -85,7 +87,7 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 	(void)flags;
 	(void)timeout;
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
-	errno = packet_io->icmp_error;
+	errno = packet_io->reported ? EAGAIN : packet_io->icmp_error;
 	if (packet_io->flood) {
 		count = count < packet_io->flood ? count : packet_io->flood;
 		packet_io->flood -= count;
@@ -132,7 +134,10 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
 	if (!packet_io->icmp_error)
 		return -1;
-	packet_io->icmp_error = 0;
+	if (packet_io->icmp_more)
+		packet_io->icmp_more--;
+	else
+		packet_io->icmp_error = 0;
 	memcpy(header->msg_name, &packet_io->from, sizeof(packet_io->from));
 	row->cmsg_level = IPPROTO_IP;
 	row->cmsg_type = IP_RECVERR;
@@ -483,6 +488,25 @@ static void icmp_errors(void **state)
 	}
 }
 
+/* A receive reports the first only. */
+static void flood_of_icmp_errors_leaves_turns(void **state)
+{
+	struct end receiver;
+	unsigned turns = 0;
+
+	(void)state;
+	end_open(&receiver, 2);
+	packet_io->received = true;
+	packet_io->icmp_error = EHOSTUNREACH;
+	packet_io->icmp_more = 300;
+	for (; packet_io->icmp_error; turns++) {
+		soft_packet_io_readable(&receiver.socket);
+		packet_io->reported = true;
+	}
+	assert_in_range(turns, 3, 300);
+	end_close(&receiver);
+}
+
 /* ---- send errors ---- */
 
 enum {
@@ -609,6 +633,45 @@ static void gso_message_limits(void **state)
 	}
 }
 
+/*
+ * An interface that refuses segmented messages (EIO) gets none again, as each would have to be sent twice. Other
+ * refusals are those of one path.
+ */
+static void segmentation_ends_for_its_interface_only(void **state)
+{
+	static const uint8_t payload[FULL];
+	static const struct packet packet = {
+		.opcode = OPCODE_SEND_MIDDLE, .pkey = PACKET_PKEY, .destination = 7, .payload = payload, .length = FULL
+	};
+
+	(void)state;
+	for (int interface = 0; interface < 2; interface++) {
+		struct end sender;
+		struct soft_socket other;
+
+		end_open(&sender, 1);
+		other = sender.socket;
+		packet_io->error = interface ? EIO : EINVAL;
+		for (unsigned turn = 0; turn < 3; turn++) {
+			struct soft_path path = { .socket = turn < 2 ? &sender.socket : &other, .mtu = FULL };
+
+			path.local = path.socket->address;
+			path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)turn } };
+			memset(packet_io->failing, 0, sizeof(packet_io->failing));
+			for (unsigned call = 0; !turn && call < 8; call++)
+				packet_io->failing[call] = 1;
+			packet_io->turn = packet_io->messages = packet_io->length = 0;
+			soft_transmit(&sender.transport, &path, &packet);
+			soft_transmit(&sender.transport, &path, &packet);
+			soft_flush(&sender.transport);
+			/* Packets that are sent by themselves have errors of their own: the descriptor is invalid. */
+			assert_int_equal(path.socket->send_error, turn ? 0 : EBADF);
+			assert_int_equal(packet_io->messages, !turn ? 0 : turn == 1 && interface ? 2 : 1);
+		}
+		end_close(&sender);
+	}
+}
+
 /* ---- buffers ---- */
 
 /* Compares with the kernel's accounting, for the default buffer of an unprivileged process. */
@@ -697,8 +760,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pollers_read_sockets_with_queue_pairs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(management_datagrams, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(icmp_errors, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(flood_of_icmp_errors_leaves_turns, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gso_message_limits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(segmentation_ends_for_its_interface_only, set_up, tear_down),
 		cmocka_unit_test(window_fits_socket_buffer),
 		cmocka_unit_test_setup_teardown(timeout_reports_local_drops, set_up, tear_down),
 	};

@@ -75,7 +75,6 @@ struct soft_packet_io {
 	struct message messages[SEND_BATCH];
 	struct mmsghdr headers[SEND_BATCH];
 	size_t packets, element_count, message_count;
-	bool no_segmentation; /* UDP_SEGMENT failed once */
 	/* in */
 	uint8_t buffers[RECEIVE_BATCH][RECEIVE_SIZE];
 	struct iovec in_elements[RECEIVE_BATCH];
@@ -161,7 +160,7 @@ static struct message *get_message(struct soft_packet_io *packet_io, const struc
 	struct message *message = packet_io->message_count ? &packet_io->messages[packet_io->message_count - 1] : NULL;
 
 	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
-	    !packet_io->no_segmentation && message->type_of_service == path->type_of_service &&
+	    !packet_io->socket->no_segmentation && message->type_of_service == path->type_of_service &&
 	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MAX &&
 	    message->bytes + size <= MESSAGE_MAX)
 		return message;
@@ -265,8 +264,9 @@ static bool may_be_pending(int error, unsigned *tries)
 }
 
 /*
- * UDP_SEGMENT fails on an interface without checksum offload (EIO) and on a path with a small MTU (EINVAL). Sent one by
- * one, each packet has identification 0, so its ICRC is computed again.
+ * UDP_SEGMENT fails on an interface without checksum offload (EIO), or because the packets are too long for the path
+ * (EINVAL); by themselves these then have the true error. Sent one by one, each packet has identification 0, so its
+ * ICRC is computed again.
  */
 static void send_one_by_one(struct soft_transport *transport, struct message *message)
 {
@@ -299,6 +299,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 		do
 			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
 		while (sent < 0 && may_be_pending(errno, &tries));
+		packet_io->socket->send_error = sent < 0 && errno != EAGAIN ? errno : 0;
 		if (sent < 0 && message->unsent) {
 			count_unsent(message, (left + message->segment - 1) / message->segment, errno);
 			return;
@@ -327,18 +328,18 @@ void soft_flush(struct soft_transport *transport)
 		if (count > 0) {
 			sent += (size_t)count;
 			/* A pending ICMP error may have ended the batch; the kernel reports it only once. */
-			packet_io->socket->send_failed |= (unsigned)count < ready;
+			packet_io->socket->errors_queued |= (unsigned)count < ready;
 			packet_io->socket->send_error = 0;
 			tries = 0;
 			continue;
 		}
-		packet_io->socket->send_failed |= errno != EINTR && errno != EAGAIN;
+		packet_io->socket->errors_queued |= errno != EINTR && errno != EAGAIN;
 		if (may_be_pending(errno, &tries))
 			continue;
 		tries = 0;
 		packet_io->socket->send_error = errno == EAGAIN ? 0 : errno;
 		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
-			packet_io->no_segmentation = true;
+			packet_io->socket->no_segmentation |= errno == EIO;
 			send_one_by_one(transport, message);
 		} else {
 			count_unsent(message, message->packets, errno);
@@ -516,6 +517,16 @@ static bool receive_error(struct soft_socket *socket)
 	return true;
 }
 
+/* Returns whether some may be left. The socket stays readable until then. */
+static bool receive_errors(struct soft_socket *socket)
+{
+	unsigned count = 0;
+
+	while (count < RECEIVE_BATCH && receive_error(socket))
+		count++;
+	return count == RECEIVE_BATCH;
+}
+
 /* Receives up to max messages. Returns how many. */
 static int receive_batch(struct soft_socket *socket, unsigned max)
 {
@@ -531,10 +542,8 @@ static int receive_batch(struct soft_socket *socket, unsigned max)
 	}
 	/* The first system call that reports a socket error clears it, and that may be a send. The error queue stays.
 	 */
-	if (failed || socket->send_failed)
-		while (receive_error(socket))
-			;
-	socket->send_failed = false;
+	if (failed || socket->errors_queued)
+		socket->errors_queued = receive_errors(socket);
 	return count > 0 ? count : 0;
 }
 

@@ -13,12 +13,13 @@ struct soft_socket {
 	int fd;
 	struct address address; /* local, or the group's */
 	bool group;
-	bool send_failed;   /* the last send: the error queue may hold an ICMP error */
-	bool mtu_exceeded;  /* an ICMP error said that a packet exceeds a path's MTU */
-	int send_error;	    /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
-	unsigned users;	    /* queue pairs; of a group socket: members */
-	unsigned interface; /* index, of a group socket */
-	size_t buffer;	    /* SO_RCVBUF, bytes */
+	bool no_segmentation; /* its interface refused UDP_SEGMENT */
+	bool errors_queued;   /* perhaps: ICMP errors */
+	bool mtu_exceeded;    /* an ICMP error said that a packet exceeds a path's MTU */
+	int send_error;	      /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
+	unsigned users;	      /* queue pairs; of a group socket: members */
+	unsigned interface;   /* index, of a group socket */
+	size_t buffer;	      /* SO_RCVBUF, bytes */
 	struct loop_io readable;
 	bool streaming; /* the last poll received something */
 	struct soft_socket *next;

@@ -363,7 +363,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 	}
 	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_take_log_line(&endpoint->base))
 		report_event(endpoint, event);
-	if (event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
+	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
 	    endpoint->base.kind == ENDPOINT_CONNECTION)
 		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)

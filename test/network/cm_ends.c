@@ -230,7 +230,9 @@ void icmp_unreachable(struct host *host, const struct host *peer, int error, uin
 	bytes_write(quoted + 5, 3, qp);
 	if (qp == MAD_QPN)
 		bytes_write(quoted + 44, 4, id);
-	soft_cm_unreachable(host->transport, host->socket, &peer->address, error, quoted, length);
+	soft_cm_unreachable(host->transport, host->socket,
+			    &(struct soft_icmp){ .peer = peer->address, .from = peer->address, .error = error }, quoted,
+			    length);
 }
 
 void icmp_port_unreachable(struct host *host, const struct host *peer, uint32_t qp, uint32_t id, size_t length)

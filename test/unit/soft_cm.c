@@ -32,7 +32,7 @@ static void test_icmp_port_unreachable(void **state)
 
 	icmp_for_mad(host, connecting);
 	assert_int_equal(connecting->code, ECONNREFUSED);
-	assert_string_equal(connecting->cause, "no server there: nothing holds UDP port 4791");
+	assert_string_equal(connecting->cause, "no server there, or a firewall rejects UDP port 4791");
 	icmp_for_mad(host, disconnecting);
 	assert_int_equal(disconnecting->last, SOFT_EVENT_DISCONNECTED);
 	/* An established connection sends a probe first. */
@@ -59,11 +59,11 @@ static void test_icmp_host_unreachable(void **state)
 	connecting = connect_one();
 	id = connecting->endpoint.cm_id->local_id;
 	icmp_unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id + 1, 48);
-	assert_int_equal(connecting->endpoint.icmp_errno, 0);
+	assert_int_equal(connecting->endpoint.icmp.error, 0);
 	icmp_unreachable(host, peer, EHOSTUNREACH, MAD_QPN, id, 48);
-	assert_int_equal(connecting->endpoint.icmp_errno, EHOSTUNREACH);
+	assert_int_equal(connecting->endpoint.icmp.error, EHOSTUNREACH);
 	icmp_unreachable(host, peer, ENETUNREACH, passive->qp.qpn, 0, 12);
-	assert_int_equal(active->endpoint.icmp_errno, ENETUNREACH);
+	assert_int_equal(active->endpoint.icmp.error, ENETUNREACH);
 	assert_int_equal(active->qp.suspects, 0);
 	assert_true(is_established(active));
 	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);

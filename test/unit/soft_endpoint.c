@@ -225,18 +225,46 @@ static void figures_of_the_path(void **state)
 /* The cause closest to this host is reported. */
 static void timeout_causes(void **state)
 {
-	static const struct {
-		int send_error, icmp_errno;
+	const struct address address = address_of("10.0.0.1"), router = address_of("10.0.9.9"),
+			     router6 = address_of("fd00::9");
+	const struct {
+		int send_error;
+		struct soft_icmp icmp;
 		bool mtu_exceeded;
 		const char *text;
 	} rows[] = {
-		{ 0, 0, false, "" },
-		{ EPERM, EHOSTUNREACH, true, "; this host refuses to send: Operation not permitted (errno 1)" },
-		{ 0, EHOSTUNREACH, true, "; ICMP says: No route to host (errno 113)" },
-		{ 0, 0, true, "; ICMP: the packets are too long for the path, reduce the MTU" },
+		{ 0, { .error = 0 }, false, "" },
+		{ EPERM,
+		  { .error = EHOSTUNREACH },
+		  true,
+		  "; this host refuses to send: Operation not permitted (errno 1)" },
+		{ 0,
+		  { .error = EHOSTUNREACH, .type = 3, .code = 13, .from = router, .peer = router },
+		  true,
+		  "; ICMP type 3 code 13 from 10.0.9.9: prohibited by a firewall" },
+		{ 0,
+		  { .error = ECONNREFUSED, .type = 3, .code = 3, .from = router, .peer = router },
+		  false,
+		  "; ICMP type 3 code 3 from 10.0.9.9: port unreachable" },
+		{ 0,
+		  { .error = EHOSTUNREACH, .type = 3, .code = 1, .from = router, .peer = router },
+		  false,
+		  "; ICMP type 3 code 1 from 10.0.9.9: No route to host" },
+		{ 0,
+		  { .error = EHOSTUNREACH, .type = 3, .code = 1, .from = address, .peer = router },
+		  false,
+		  "; ICMP type 3 code 1 from 10.0.0.1: no neighbour on the link answers" },
+		{ 0,
+		  { .error = EACCES, .type = 1, .code = 1, .from = router6, .peer = router6 },
+		  false,
+		  "; ICMP type 1 code 1 from fd00::9: prohibited by a firewall" },
+		{ 0,
+		  { .error = EHOSTUNREACH, .type = 3, .code = 1, .from = router6, .peer = router6 },
+		  false,
+		  "; ICMP type 3 code 1 from fd00::9: No route to host" },
+		{ 0, { .error = 0 }, true, "; ICMP: the packets are too long for the path, reduce the MTU" },
 	};
-	const struct address address = address_of("10.0.0.1");
-	struct soft_endpoint endpoint = { .path.socket = stack_socket(transport, &address) };
+	struct soft_endpoint endpoint = { .path = { stack_socket(transport, &address), .local = address } };
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
@@ -244,7 +272,7 @@ static void timeout_causes(void **state)
 
 		endpoint.path.socket->send_error = rows[row].send_error;
 		endpoint.path.socket->mtu_exceeded = rows[row].mtu_exceeded;
-		endpoint.icmp_errno = rows[row].icmp_errno;
+		endpoint.icmp = rows[row].icmp;
 		soft_timeout_cause(&endpoint.base, text);
 		assert_string_equal(text, rows[row].text);
 	}

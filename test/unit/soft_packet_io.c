@@ -148,16 +148,15 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 }
 
 void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
-				const struct address *peer, int error, const uint8_t *quoted, size_t length);
+				const struct soft_icmp *icmp, const uint8_t *quoted, size_t length);
 void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
-				const struct address *peer, int error, const uint8_t *quoted, size_t length)
+				const struct soft_icmp *icmp, const uint8_t *quoted, size_t length)
 {
 	(void)transport;
 	(void)socket;
-	(void)peer;
 	(void)quoted;
 	(void)length;
-	packet_io->unreachable = error;
+	packet_io->unreachable = icmp->error;
 }
 
 void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,

@@ -120,7 +120,7 @@ static void packet_to_other_address_is_dropped(void **state)
 	(void)state;
 	life_open(&bench, record);
 	endpoint = &bench.pair.ends[1];
-	endpoint->icmp_errno = EHOSTUNREACH;
+	endpoint->icmp.error = EHOSTUNREACH;
 	stack_socket(testbed.hosts[1].transport, &other);
 	other_host = testbed.hosts[1];
 	other_host.address = other;
@@ -128,11 +128,11 @@ static void packet_to_other_address_is_dropped(void **state)
 	host_send_packet(&testbed.hosts[0], &other_host, &packet);
 	bench_run();
 	assert_int_equal(testbed.hosts[1].cm_packets, 0);
-	assert_int_equal(endpoint->icmp_errno, EHOSTUNREACH);
+	assert_int_equal(endpoint->icmp.error, EHOSTUNREACH);
 	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(testbed.hosts[1].cm_packets, 1);
-	assert_int_equal(endpoint->icmp_errno, 0);
+	assert_int_equal(endpoint->icmp.error, 0);
 	bench_close(&bench);
 }
 

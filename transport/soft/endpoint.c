@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -186,19 +188,36 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 	return soft_qp_post(soft_endpoint_of(base)->qp, work, count);
 }
 
+/* The kernel's errno has one word for many. Itself it sends "host unreachable" if ARP or NDP finds no neighbour. */
+static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local)
+{
+	if (icmp->peer.family == ADDRESS_IP4 ? icmp->type == ICMP_UNREACH && (icmp->code == ICMP_UNREACH_NET_PROHIB ||
+									      icmp->code == ICMP_UNREACH_HOST_PROHIB ||
+									      icmp->code == ICMP_UNREACH_FILTER_PROHIB)
+					     : icmp->type == ICMP6_DST_UNREACH && icmp->code == ICMP6_DST_UNREACH_ADMIN)
+		return "prohibited by a firewall";
+	if (icmp->error == ECONNREFUSED)
+		return "port unreachable";
+	if (icmp->error == EHOSTUNREACH && address_same_host(&icmp->from, local))
+		return "no neighbour on the link answers";
+	return strerror(icmp->error);
+}
+
 void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 	const struct soft_socket *socket = endpoint->path.socket;
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
+	const struct soft_icmp *icmp = &endpoint->icmp;
 	int send_error = socket ? socket->send_error : 0;
+	char host[ADDRESS_TEXT_SIZE];
 
 	if (send_error)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
 			 strerror(send_error), send_error);
-	else if (endpoint->icmp_errno)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP says: %s (errno %d)",
-			 strerror(endpoint->icmp_errno), endpoint->icmp_errno);
+	else if (icmp->error)
+		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
+			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
 	else if (socket && socket->mtu_exceeded)
 		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; ICMP: the packets are too long for the path, reduce the MTU");

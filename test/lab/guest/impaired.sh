@@ -97,7 +97,7 @@ wait_at() {
 }
 
 # Why a run may fail on a bad network. A stock peer that failed, or was told to end, is a peer that left.
-true_reasons='timed out after [0-9.]+ s|retries exceeded|the peer does not answer|UDP port 4791 is closed|nothing holds UDP port 4791'
+true_reasons='timed out after [0-9.]+ s|retries exceeded|the peer does not answer|UDP port 4791 is closed|rejects UDP port 4791'
 true_reasons="$true_reasons|the (server|client|peer) (went away|left|disconnected)|then none for [0-9.]+ s|deadline of [0-9.]+ s exceeded"
 true_reasons="$true_reasons|[0-9]+ of [0-9]+ datagrams did not arrive|[0-9]+ of [0-9]+ connections failed"
 

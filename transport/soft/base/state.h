@@ -22,6 +22,7 @@ struct soft_transport;
 struct soft_endpoint;
 struct soft_socket;
 struct soft_path;
+struct soft_icmp;
 
 /* What a layer reports to those above it. Everything else is a call down. */
 struct soft_handlers {
@@ -35,9 +36,9 @@ struct soft_handlers {
 	/* net: a packet from that address; icrc_confirm() must accept it before it changes a connection. */
 	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
 		       const struct icrc_pending *icrc);
-	/* net: an ICMP error (an errno) for a packet to that address, of which it quotes the first bytes. */
-	void (*icmp)(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
-		     int error, const uint8_t *quoted, size_t length);
+	/* net: an ICMP error, which quotes the first bytes of a packet. */
+	void (*icmp)(struct soft_transport *transport, const struct soft_socket *socket, const struct soft_icmp *icmp,
+		     const uint8_t *quoted, size_t length);
 	/* qp: the first valid packet of a connection. */
 	void (*first_packet)(struct soft_endpoint *endpoint);
 	/* cm: returns a new connection in ENDPOINT_REQUESTED; NULL without memory. The caller sets its cm_id. */
@@ -62,6 +63,13 @@ struct soft_path {
 	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */
 };
 
+/* An ICMP error for a packet to the peer. Firewalls and routers send them too, and anybody can forge one. */
+struct soft_icmp {
+	struct address peer, from;
+	int error; /* errno; 0: no ICMP error */
+	uint8_t type, code;
+};
+
 struct soft_endpoint {
 	struct endpoint base;
 	struct soft_qp *qp;
@@ -70,7 +78,7 @@ struct soft_endpoint {
 	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
 	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
 	bool no_memory;			     /* it fails in the next soft_callback_end() */
-	int icmp_errno;			     /* of the ICMP error since the last packet of the peer; 0: none */
+	struct soft_icmp icmp;		     /* the last one since a packet of the peer */
 	struct soft_socket *group_socket;    /* a full member's, bound to the group */
 	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */
 	struct soft_endpoint *next_destroyed;

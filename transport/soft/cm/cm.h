@@ -32,12 +32,12 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 /* The first valid packet of the endpoint's queue pair implies RTU. */
 void soft_cm_packet_received(struct soft_endpoint *endpoint);
 /*
- * An ICMP error for a packet to that address, of which it quotes the first bytes. ECONNREFUSED (port 4791 is closed):
- * a connecting endpoint fails, an established one probes its peer. Any other errno may be transient and is only
- * reported with a later time-out. The kernel checks addresses and ports only, so anybody can forge the error: it must
+ * An ICMP error, which quotes the first bytes of a packet. ECONNREFUSED (port unreachable): a connecting endpoint
+ * fails, an established one probes its peer. Any other errno may be transient and is only reported with a later
+ * time-out. The kernel checks addresses and ports only, so anybody can forge the error: it must
  * quote a local identifier or the QPN of a cm_id.
  */
-void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
-			 int error, const uint8_t *quoted, size_t length);
+void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			 const struct soft_icmp *icmp, const uint8_t *quoted, size_t length);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "transport/soft/base/queue.h"
+#include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp.h"
 
 static void stop_qp(const struct soft_cm_id *cm_id)
@@ -242,23 +243,33 @@ enum {
 	QUOTED_ID_END = QUOTED_ID + 4,
 };
 
-void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket, const struct address *peer,
-			 int error, const uint8_t *quoted, size_t length)
+/* A firewall answers as the peer's kernel does; only on this host's loopback there is none. */
+static const char *refusal_text(const struct soft_icmp *icmp)
+{
+	if (soft_is_loopback(&icmp->peer))
+		return "no server there: nothing holds UDP port 4791";
+	return address_same_host(&icmp->from, &icmp->peer) ? "no server there, or a firewall rejects UDP port 4791"
+							   : "a firewall or router on the way rejects UDP port 4791";
+}
+
+void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
+			 const struct soft_icmp *icmp, const uint8_t *quoted, size_t length)
 {
 	uint32_t qpn = length < PACKET_BASE_SIZE ? 0 : (uint32_t)bytes_read(quoted + QUOTED_QPN, 3);
 	bool is_mad = qpn == MAD_QPN && length >= QUOTED_ID_END;
 	uint32_t id = is_mad ? (uint32_t)bytes_read(quoted + QUOTED_ID, 4) : 0;
-	struct soft_cm_id *cm_id = soft_cm_id_find_sender(transport->cm, id, qpn, socket, peer);
+	struct soft_cm_id *cm_id = soft_cm_id_find_sender(transport->cm, id, qpn, socket, &icmp->peer);
 
 	if (!cm_id)
 		return;
-	if (error != ECONNREFUSED) {
-		if (cm_id->endpoint)
-			cm_id->endpoint->icmp_errno = error;
-	} else if (cm_id->state == CM_ESTABLISHED) {
+	if (cm_id->endpoint && !soft_is_loopback(&icmp->peer))
+		cm_id->endpoint->icmp = *icmp;
+	if (icmp->error != ECONNREFUSED)
+		return;
+	if (cm_id->state == CM_ESTABLISHED) {
 		soft_qp_suspect(cm_id->endpoint->qp);
 	} else if (is_mad && cm_id->state < CM_TIMEWAIT) {
-		soft_cm_fail(cm_id, "no server there: nothing holds UDP port 4791", ECONNREFUSED);
+		soft_cm_fail(cm_id, refusal_text(icmp), ECONNREFUSED);
 	}
 }
 

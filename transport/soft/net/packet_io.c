@@ -496,23 +496,25 @@ static bool receive_error(struct soft_socket *socket)
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	struct address peer;
 	ssize_t length = recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
 
 	if (length < 0)
 		return false;
 	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = next_control(&header, row)) {
 		struct sock_extended_err error;
+		struct soft_icmp icmp;
 
 		if (!(row->cmsg_level == IPPROTO_IP && row->cmsg_type == IP_RECVERR) &&
 		    !(row->cmsg_level == IPPROTO_IPV6 && row->cmsg_type == IPV6_RECVERR))
 			continue;
 		memcpy(&error, CMSG_DATA(row), sizeof(error));
-		if (error.ee_errno == EMSGSIZE)
+		icmp = (struct soft_icmp){ .error = (int)error.ee_errno, .type = error.ee_type, .code = error.ee_code };
+		if (row->cmsg_len >= CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
+			address_from_socket(CMSG_DATA(row) + sizeof(error), &icmp.from);
+		if (icmp.error == EMSGSIZE)
 			socket->mtu_exceeded = true;
-		else if (address_from_socket(&to, &peer))
-			socket->transport->handlers->icmp(socket->transport, socket, &peer, (int)error.ee_errno, quoted,
-							  (size_t)length);
+		else if (address_from_socket(&to, &icmp.peer))
+			socket->transport->handlers->icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
 	}
 	return true;
 }

@@ -210,7 +210,7 @@ void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
 	requester_connect(qp, agreement);
 	responder_connect(qp, agreement);
 	qp->state = QP_RTR;
-	qp->endpoint->icmp_errno = 0;
+	qp->endpoint->icmp.error = 0;
 }
 
 void soft_qp_start(struct soft_qp *qp)
@@ -375,7 +375,7 @@ void qp_packet_received(struct soft_qp *qp)
 		qp->suspected_at = 0;
 		recovery_confirm(qp);
 	}
-	qp->endpoint->icmp_errno = 0;
+	qp->endpoint->icmp.error = 0;
 	if (qp->packet_received)
 		return;
 	qp->packet_received = true;
@@ -457,8 +457,9 @@ static void keepalive(void *context)
 				continue;
 			any = true;
 			if (is_suspect_expired(qp)) {
-				qp_fail_connection(qp, "the peer is gone: its UDP port 4791 is closed", "errno",
-						   ECONNREFUSED);
+				qp_fail_connection(
+					qp, "the peer is gone: its UDP port 4791 is closed, or a firewall rejects it",
+					"errno", ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

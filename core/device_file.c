@@ -122,5 +122,5 @@ int device_file_check(const char *path, const char *number_path, char cause[DEVI
 		facts |= error == EPERM ? REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
 	number[strcspn(number, ":")] = ' ';
 	write_remedy(facts, path, number, remedy);
-	return facts & STALE && !error ? ENODEV : error;
+	return facts & STALE && !error ? -1 : error;
 }

@@ -226,8 +226,9 @@ static bool check_device_file(struct doctor *doctor, const char *class, const ch
 				      remedy);
 
 	if (error)
-		finding_add(doctor, doctor->verbs_failure, "file", "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%d",
-			    name, user, cause, remedy, error);
+		finding_add(doctor, doctor->verbs_failure, "file",
+			    "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%.0d", name, user, cause, remedy,
+			    error > 0 ? error : 0);
 	else
 		finding_add(doctor, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
 	return !error;

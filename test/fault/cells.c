@@ -81,7 +81,6 @@ const struct row cell_rows[] = {
 	ROW(fopen, "0 5", (EACCES, EMFILE, ENOENT, ENOMEM, ENOSPC, EROFS), .transport = "soft"),
 	ROW(fdopen, "5", (EBADF, EINVAL, ENOMEM), .transport = "soft"),
 	ROW(open_memstream, "0 5", (EMFILE, ENOMEM), .transport = "soft", .words = "out of memory|\\([0-9]+\\)"),
-	ROW(opendir, "0 3 5", (EACCES, EMFILE, ENFILE, ENOENT, ENOMEM), .words = "\\([0-9]+\\)|is empty|is not loaded|are missing"),
 	ROW(rename, "5", (EACCES, ENOSPC, EROFS, ENOENT), .transport = "soft"),
 	ROW(unlink, "0", (EACCES, EROFS, ENOENT), .transport = "soft"),
 	ROW(read, "0", (EAGAIN, EINTR, EIO), .transport = "soft"),

@@ -12,7 +12,6 @@
  */
 /* The C library's own prototypes have unions where ISO C wants pointers. */
 #pragma GCC diagnostic ignored "-Wpedantic"
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +72,6 @@
 	X(fopen)                                                                                                       \
 	X(fdopen)                                                                                                      \
 	X(open_memstream)                                                                                              \
-	X(opendir)                                                                                                     \
 	X(rename)                                                                                                      \
 	X(unlink)                                                                                                      \
 	X(read)                                                                                                        \
@@ -410,7 +408,6 @@ CALL(failed(), pid_t, fork, (void), ())
 CALL(nothing(), FILE *, fopen, (const char *restrict path, const char *restrict mode), (path, mode))
 CALL(nothing(), FILE *, fdopen, (int fd, const char *mode), (fd, mode))
 CALL(nothing(), FILE *, open_memstream, (char **text, size_t *length), (text, length))
-CALL(nothing(), DIR *, opendir, (const char *path), (path))
 CALL(failed(), int, rename, (const char *from, const char *to), (from, to))
 CALL(failed(), int, unlink, (const char *path), (path))
 CALL(failed(), ssize_t, read, (int fd, void *bytes, size_t length), (fd, bytes, length))

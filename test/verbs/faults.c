@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that fail, devices that are not there, and peers that go: told with their cause, and nothing is left behind. */
+/* link: -Wl,--wrap=privileges_in_container -Wl,--wrap=privileges_have */
 #include "test/verbs/provider/pair.h"
 
 #include <errno.h>
@@ -145,83 +146,207 @@ static void memory_runs_short(void **state)
 		}
 }
 
-static const char *in_root(const char *path)
-{
-	static char text[256];
+static bool in_container;
 
-	snprintf(text, sizeof(text), "%s%s", provider.root, path);
-	return text;
+bool __wrap_privileges_in_container(void);
+bool __wrap_privileges_in_container(void)
+{
+	return in_container;
 }
 
-/* What is missing on a machine, in the order in which it is looked for. */
+/* Whoever runs the tests is no root. */
+bool __wrap_privileges_have(unsigned capability);
+bool __wrap_privileges_have(unsigned capability)
+{
+	(void)capability;
+	return false;
+}
+
+/* What is missing on a machine. A file that is written is no device file. */
 static void machines_without(void **state)
 {
 	static const struct {
-		const char *removed, *added, *call, *cause;
+		const char *removed[3], *written, *content, *call;
 		int error;
 		enum outcome outcome;
+		bool no_provider, container;
+		const char *cause, *hint;
 	} lacks[] = {
-		{ "/sys/class/infiniband/ib0", NULL, NULL, "no RDMA device on this machine", 0, OUTCOME_NO_DEVICE },
-		{ "/sys/class/infiniband_verbs/uverbs0", NULL, NULL, "modprobe ib_uverbs", 0, OUTCOME_NO_DEVICE },
-		{ "/dev/infiniband/rdma_cm", NULL, NULL, "modprobe rdma_ucm", 0, OUTCOME_NO_DEVICE },
-		{ "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm", NULL, "the device file is missing", 0,
-		  OUTCOME_NO_DEVICE },
-		{ NULL, NULL, "access", "opening the RDMA connection manager: Permission denied", EACCES,
-		  OUTCOME_NO_DEVICE },
-		{ NULL, NULL, "opendir", "looking for RDMA devices: Too many open files", EMFILE, OUTCOME_INTERNAL },
-		{ NULL, NULL, "opendir", "looking for RDMA devices: Permission denied", EACCES, OUTCOME_NO_DEVICE },
+		/* Where files cannot be seen, the calls decide, and they succeed. */
+		{ { "/sys" }, .outcome = OUTCOME_OK },
+		{ { "/sys/class/infiniband", "/sys/class/infiniband_verbs" }, .outcome = OUTCOME_OK },
+		{ { "/dev/infiniband/uverbs1" }, .outcome = OUTCOME_OK },
+		{ .call = "scandir", .error = EACCES, .outcome = OUTCOME_OK },
+
+		{ { "/sys/class/infiniband", "/dev/infiniband" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no RDMA device on this machine (/sys/class/infiniband is empty)\n",
+		  .hint = "without a device: --transport soft" },
+		{ { "/sys", "/dev/infiniband" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no RDMA device found; /sys, which may say why, is not mounted\n",
+		  .hint = "without a device: --transport soft" },
+		{ { "/sys/class/infiniband", "/dev/infiniband" },
+		  .written = "/sys/module/ib_core/parameters/netns_mode",
+		  .content = "N\n",
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no RDMA device in this network namespace (rdma system: netns exclusive)\n",
+		  .hint = "without a device: --transport soft" },
+		{ { "/sys/class/infiniband_verbs", "/dev/infiniband" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)\n",
+		  .hint = "modprobe ib_uverbs" },
+		{ { "/dev/infiniband" },
+		  .container = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no usable RDMA device: roce0 has no /dev/infiniband/uverbs0, roce1 has no "
+			   "/dev/infiniband/uverbs1\n",
+		  .hint = "start the container with the device /dev/infiniband/uverbs0" },
+		{ { "/dev/infiniband" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no usable RDMA device: roce0 has no /dev/infiniband/uverbs0, roce1 has no "
+			   "/dev/infiniband/uverbs1\n",
+		  .hint = "as root: mkdir -p /dev/infiniband; mknod -m 666 /dev/infiniband/uverbs0 c 1 3" },
+		{ .no_provider = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": no usable RDMA device: roce0 has no provider library, roce1 has no provider library\n",
+		  .hint = "install its package: ibverbs-providers (Debian), libibverbs (Fedora)" },
+
+		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": the RDMA connection manager is not loaded (no /sys/class/misc/rdma_cm)\n",
+		  .hint = "modprobe rdma_ucm" },
+		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" },
+		  .container = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": the RDMA connection manager is not loaded (no /sys/class/misc/rdma_cm)\n",
+		  .hint = "on the host: modprobe rdma_ucm" },
+		{ { "/dev/infiniband/rdma_cm" },
+		  .container = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": /dev/infiniband/rdma_cm: opening the device file: No such file or directory (2)\n",
+		  .hint = "start the container with the device /dev/infiniband/rdma_cm" },
+		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc" },
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": /dev/infiniband/rdma_cm: opening the device file: No such file or directory (2)\n" },
+		{ .call = "open",
+		  .error = EACCES,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": /dev/infiniband/rdma_cm: opening the device file: Permission denied (13)\n" },
+		{ .call = "open",
+		  .error = ENODEV,
+		  .container = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": /dev/infiniband/rdma_cm: opening the device file: No such device; its number 1:3 is "
+			   "stale (19)\n",
+		  .hint = "start the container again with the device /dev/infiniband/rdma_cm" },
+		{ .call = "open",
+		  .error = EMFILE,
+		  .outcome = OUTCOME_INTERNAL,
+		  .cause = ": /dev/infiniband/rdma_cm: creating an event channel: Too many open files (24)\n" },
+		/* libibverbs then finds no device. */
+		{ { "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1" },
+		  .call = "scandir",
+		  .error = EMFILE,
+		  .outcome = OUTCOME_INTERNAL,
+		  .cause = ": /sys/class/infiniband: looking for RDMA devices: Too many open files (24)\n" },
+		{ { "/dev/infiniband" },
+		  .call = "scandir",
+		  .error = EACCES,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = ": /sys/class/infiniband: looking for RDMA devices: Permission denied (13)\n" },
 	};
 
 	(void)state;
 	for (size_t row = 0; row < LENGTH(lacks); row++) {
 		struct pair pair = { .grace_ms = 20 };
+		char hint[256] = "";
 
 		provider_begin(PROVIDER_ROCE, 0);
-		if (lacks[row].removed)
-			assert_int_equal(remove(in_root(lacks[row].removed)), 0);
-		if (lacks[row].added) {
-			mkdir(in_root("/sys/class/misc"), 0755);
-			assert_int_equal(mkdir(in_root(lacks[row].added), 0755), 0);
-		}
+		for (size_t file = 0; file < LENGTH(lacks[row].removed) && lacks[row].removed[file]; file++)
+			provider_remove(lacks[row].removed[file]);
+		if (lacks[row].written)
+			provider_write(lacks[row].content, "%s", lacks[row].written);
+		in_container = lacks[row].container;
+		for (size_t device = 0; device < 2; device++)
+			provider.devices[device]->has_no_provider = lacks[row].no_provider;
 		provider_fail(lacks[row].call, lacks[row].error, 0);
-		pair_run(&pair, NULL, rping.client, "500ms");
-		if (pair.client_outcome != lacks[row].outcome || !strstr(pair.capture.text, lacks[row].cause)) {
+		pair_run(&pair, lacks[row].outcome ? NULL : rping.server, rping.client, "500ms");
+		if (lacks[row].hint)
+			snprintf(hint, sizeof(hint), ": hint: %s\n", lacks[row].hint);
+		if (pair.client_outcome != lacks[row].outcome ||
+		    (lacks[row].cause && !strstr(pair.capture.text, lacks[row].cause)) ||
+		    !strstr(pair.capture.text, hint) || (!*hint && strstr(pair.capture.text, "hint: "))) {
+			print_message("# row %zu\n", row);
 			pair_print(&pair);
 			fail();
 		}
 		pair_free(&pair);
 		provider_end();
 	}
+	in_container = false;
 }
 
-/*
- * A device's file that may not be opened comes from librdmacm as no device at all. If the kernel has found no device,
- * such a file has nothing to do with it: a container has the files of its own devices only.
- */
-static void file_of_device_is_missing(void **state)
+/* The kernel has found a device that librdmacm cannot open: which one that may be, and why. */
+static void device_of_the_route(void **state)
 {
 	static const struct {
-		const char *call, *cause;
+		const char *removed, *written, *call;
+		int error;
+		bool no_provider, server;
 		enum outcome outcome;
-	} cases[] = {
-		{ "ucma_get_device", "roce0: opening the device: No such file or directory", OUTCOME_NO_DEVICE },
-		{ "rdma_resolve_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
-		{ "rdma_bind_addr", "no RDMA device on the route to it", OUTCOME_NO_CONNECTION },
+		const char *cause;
+	} routes[] = {
+		{ .removed = "/dev/infiniband/uverbs0",
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = "resolving the address: the RDMA device on the route cannot be used: roce0 has no "
+			   "/dev/infiniband/uverbs0 (19)" },
+		{ .removed = "/dev/infiniband/uverbs0",
+		  .server = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = "binding: the RDMA device on the route cannot be used: roce0 has no "
+			   "/dev/infiniband/uverbs0 (19)" },
+		{ .no_provider = true,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = "the RDMA device on the route cannot be used: roce0 has no provider library (19)" },
+		{ .written = "/dev/infiniband/uverbs0",
+		  .call = "ucma_get_device",
+		  .error = ENODEV,
+		  .outcome = OUTCOME_NO_DEVICE,
+		  .cause = "roce0: opening the device file: it is no device file\n" },
+		/* The kernel has found none. */
+		{ .removed = "/dev/infiniband/uverbs0",
+		  .call = "rdma_resolve_addr",
+		  .error = ENODEV,
+		  .outcome = OUTCOME_NO_CONNECTION,
+		  .cause = "no RDMA device on the route to it" },
+		{ .removed = "/dev/infiniband/uverbs0",
+		  .call = "rdma_bind_addr",
+		  .error = ENODEV,
+		  .server = true,
+		  .outcome = OUTCOME_NO_CONNECTION,
+		  .cause = "no RDMA device on the route to it" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for (size_t row = 0; row < LENGTH(routes); row++) {
 		struct pair pair = { .grace_ms = 20 };
 
 		provider_begin(PROVIDER_ROCE, 0);
-		assert_int_equal(remove(in_root("/dev/infiniband/uverbs0")), 0);
-		provider_fail(cases[i].call, ENODEV, 0);
-		if (!strcmp(cases[i].call, "rdma_bind_addr"))
-			pair_run(&pair, rping.server, NULL, "500ms");
-		else
-			pair_run(&pair, NULL, rping.client, "500ms");
-		assert_int_equal(pair.client_outcome | pair.server_outcome, cases[i].outcome);
-		assert_non_null(strstr(pair.capture.text, cases[i].cause));
+		if (routes[row].removed)
+			provider_remove(routes[row].removed);
+		if (routes[row].written)
+			provider_write("", "%s", routes[row].written);
+		provider.devices[0]->has_no_provider = routes[row].no_provider;
+		provider_fail(routes[row].call, routes[row].error, 0);
+		pair_run(&pair, routes[row].server ? rping.server : NULL, routes[row].server ? NULL : rping.client,
+			 "500ms");
+		if ((pair.client_outcome | pair.server_outcome) != routes[row].outcome ||
+		    !strstr(pair.capture.text, routes[row].cause)) {
+			print_message("# row %zu\n", row);
+			pair_print(&pair);
+			fail();
+		}
 		pair_free(&pair);
 		provider_end();
 	}
@@ -388,10 +513,10 @@ static void selftest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_fail),	     cmocka_unit_test(machines_without),
-		cmocka_unit_test(file_of_device_is_missing), cmocka_unit_test(limits),
-		cmocka_unit_test(memory_runs_short),	     cmocka_unit_test(a_device_that_goes),
-		cmocka_unit_test(a_completion_that_fails),   cmocka_unit_test(selftest),
+		cmocka_unit_test(calls_that_fail),	   cmocka_unit_test(machines_without),
+		cmocka_unit_test(device_of_the_route),	   cmocka_unit_test(limits),
+		cmocka_unit_test(memory_runs_short),	   cmocka_unit_test(a_device_that_goes),
+		cmocka_unit_test(a_completion_that_fails), cmocka_unit_test(selftest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rdma_cm event channel: copies an event, acknowledges it, then handles it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -111,19 +113,30 @@ static void channel_readable(void *context)
 	}
 }
 
+/*
+ * librdmacm waits for udev to replace a file that may not be opened, twice five seconds. One that is not there may
+ * appear when it asks the kernel for it.
+ */
+static struct rdma_event_channel *create_events(void)
+{
+	int fd = open(VERBS_MANAGER_FILE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 && errno != ENOENT)
+		return NULL;
+	if (fd >= 0)
+		close(fd);
+	return rdma_create_event_channel();
+}
+
 enum outcome verbs_channel_create(struct transport *transport, struct channel **result)
 {
 	struct verbs_transport *verbs = verbs_of(transport);
-	enum outcome outcome = verbs_report_devices(transport->log);
-	struct verbs_channel *channel;
+	struct verbs_channel *channel = calloc(1, sizeof(*channel));
 
-	if (outcome)
-		return outcome;
-	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return verbs_report_resources(transport->log, NULL, "creating an event channel", ENOMEM);
 	channel->base.transport = transport;
-	channel->events = rdma_create_event_channel();
+	channel->events = create_events();
 	if (!channel->events) {
 		int error = errno;
 

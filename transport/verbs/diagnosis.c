@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Causes of failures in words, with hints at the remedy. */
-#include <dirent.h>
+/*
+ * Causes of failures in words, with remedies. Files of /sys and /dev are read only after a call has failed, to explain
+ * it: they decide nothing, and where they cannot be read that is said instead of a remedy.
+ */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/device_file.h"
+#include "core/privileges.h"
+#include "core/sysfs.h"
 #include "transport/rejection.h"
 #include "transport/verbs/verbs.h"
 
 #if WITH_SOFT
-#define SOFT_HINT "; without a device: --transport soft"
+#define SOFT_HINT "without a device: --transport soft"
 #else
 #define SOFT_HINT ""
 #endif
-#define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
-
-/* Returns 0 if the directory has an entry whose name begins with prefix; else ENOENT or the error of opendir(). */
-static int find_entry(const char *directory, const char *prefix)
-{
-	DIR *entries = opendir(directory);
-	struct dirent *entry;
-	bool found = false;
-
-	if (!entries)
-		return errno;
-	while (!found && (entry = readdir(entries)))
-		found = entry->d_name[0] != '.' && !strncmp(entry->d_name, prefix, strlen(prefix));
-	closedir(entries);
-	return found ? 0 : ENOENT;
-}
+#define DEVICES	 "/sys/class/infiniband"
+#define VERBS	 "/sys/class/infiniband_verbs"
+#define FILES	 "/dev/infiniband"
+#define MANAGER	 "/sys/class/misc/rdma_cm"
+#define PROVIDER "install its package: ibverbs-providers (Debian), libibverbs (Fedora)"
 
 static enum outcome outcome_of(int error)
 {
@@ -38,52 +34,135 @@ static enum outcome outcome_of(int error)
 											: OUTCOME_NO_DEVICE;
 }
 
-enum outcome verbs_report_devices(const struct log *log)
+/* Where a kernel module is loaded: not in a container. */
+static void hint_module(const struct log *log, const char *module)
 {
-	static const struct {
-		const char *directory, *prefix, *missing, *hint;
-	} checks[] = {
-		{ "/sys/class/infiniband", "", "no RDMA device on this machine (/sys/class/infiniband is empty)",
-		  "software device: rdma link add rxe0 type rxe netdev INTERFACE" SOFT_HINT },
-		{ "/sys/class/infiniband_verbs", "uverbs",
-		  "the kernel's verbs interface is not loaded (no /sys/class/infiniband_verbs/uverbs*)",
-		  "modprobe ib_uverbs" },
-		{ "/dev/infiniband", "uverbs", "the verbs devices are missing (no /dev/infiniband/uverbs*)",
-		  "in a container, pass the devices in /dev/infiniband into it" },
-	};
+	log_hint(log, "%smodprobe %s", privileges_in_container() ? "on the host: " : "", module);
+}
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		int error = find_entry(checks[i].directory, checks[i].prefix);
+static bool is_listed(struct ibv_device **devices, const char *file)
+{
+	for (; devices && *devices; devices++)
+		if (!strcmp((*devices)->dev_name, file))
+			return true;
+	return false;
+}
 
-		if (!error)
+/*
+ * libibverbs leaves out a device whose file is not there, and one without a provider. Writes which devices of the
+ * kernel lack what, and a remedy for the first, "" if none is known. Returns their number.
+ */
+static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], char remedy[DEVICE_FILE_TEXT_SIZE])
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct names names = sysfs_names(VERBS);
+	unsigned count = 0;
+
+	for (int i = 0; i < names.count; i++) {
+		const char *file = names.entries[i]->d_name;
+		char device[SYSFS_TEXT_SIZE], path[SYSFS_PATH_SIZE], number[SYSFS_PATH_SIZE];
+		char cause[DEVICE_FILE_TEXT_SIZE];
+		size_t used = count ? strlen(text) : 0;
+		bool here;
+
+		/* Another network namespace may have it. */
+		if (is_listed(devices, file) || !sysfs_name(device, VERBS "/%s/ibdev", file) ||
+		    !sysfs_has(DEVICES "/%s", device))
 			continue;
-		if (error != ENOENT) {
-			log_errno(log, checks[i].directory, error, "looking for RDMA devices");
-			return outcome_of(error);
-		}
-		log_error(log, NULL, "%s", checks[i].missing);
-		log_hint(log, "%s", checks[i].hint);
+		here = sysfs_has("%s", sysfs_path(path, FILES "/%s", file));
+		if (!count++ && here)
+			strcpy(remedy, PROVIDER);
+		else if (count == 1)
+			device_file_check(path, sysfs_path(number, VERBS "/%s/dev", file), cause, remedy);
+		log_text(text + used, ERROR_CAUSE_SIZE - used, "%s%s has no %s", used ? ", " : "", device,
+			 here ? "provider library" : path);
+	}
+	sysfs_names_free(&names);
+	if (devices)
+		ibv_free_device_list(devices);
+	return count;
+}
+
+/* libibverbs lists no device. */
+static enum outcome report_no_device(const struct log *log)
+{
+	char text[ERROR_CAUSE_SIZE], remedy[DEVICE_FILE_TEXT_SIZE] = SOFT_HINT, mode[SYSFS_TEXT_SIZE];
+	struct names names;
+	int error;
+
+	errno = 0;
+	names = sysfs_names(DEVICES);
+	error = names.count ? 0 : errno;
+	sysfs_names_free(&names);
+	if (error && error != ENOENT) {
+		log_errno(log, DEVICES, error, "looking for RDMA devices");
+		return outcome_of(error);
+	}
+	if (find_left_out(text, remedy)) {
+		log_error(log, NULL, "no usable RDMA device: %s", text);
+	} else if (names.count) {
+		log_error(log, NULL, "the kernel's verbs interface is not loaded (no " VERBS "/uverbs*)");
+		hint_module(log, "ib_uverbs");
 		return OUTCOME_NO_DEVICE;
-	}
-	if (!access(CONNECTION_MANAGER, R_OK | W_OK))
-		return OUTCOME_OK;
-	if (errno != ENOENT) {
-		log_errno(log, CONNECTION_MANAGER, errno, "opening the RDMA connection manager");
-		log_hint(log, "run as root, or give this user the right: chmod a+rw /dev/infiniband/rdma_cm");
-	} else if (!find_entry("/sys/class/misc", "rdma_cm")) {
-		log_error(log, CONNECTION_MANAGER, "the device file is missing");
-		log_hint(log, "in a container, pass the devices in /dev/infiniband into it");
+	} else if (!sysfs_has("/sys/class")) {
+		log_error(log, NULL, "no RDMA device found; /sys, which may say why, is not mounted");
+	} else if (sysfs_line(mode, "/sys/module/ib_core/parameters/netns_mode") && *mode == 'N') {
+		log_error(log, NULL, "no RDMA device in this network namespace (rdma system: netns exclusive)");
 	} else {
-		log_error(log, NULL, "the RDMA connection manager is not loaded (no " CONNECTION_MANAGER ")");
-		log_hint(log, "modprobe rdma_ucm");
+		log_error(log, NULL, "no RDMA device on this machine (" DEVICES " is empty)");
 	}
+	if (*remedy)
+		log_hint(log, "%s", remedy);
 	return OUTCOME_NO_DEVICE;
+}
+
+/* Reports a device file that cannot be opened. Returns OUTCOME_OK if it can. */
+static enum outcome report_file(const struct log *log, const char *object, const char *path, const char *number)
+{
+	char cause[DEVICE_FILE_TEXT_SIZE], remedy[DEVICE_FILE_TEXT_SIZE];
+	int error = device_file_check(path, number, cause, remedy);
+
+	if (!error)
+		return OUTCOME_OK;
+	log_cause(log, object, "opening the device file", error > 0 ? error : 0, "%s", cause);
+	if (*remedy)
+		log_hint(log, "%s", remedy);
+	return outcome_of(error);
 }
 
 enum outcome verbs_report_no_channel(const struct log *log, int error)
 {
-	log_errno(log, CONNECTION_MANAGER, error, "creating an event channel");
+	struct ibv_device **devices;
+	enum outcome outcome = OUTCOME_OK;
+	int count = 0;
+
+	if (outcome_of(error) == OUTCOME_NO_DEVICE) {
+		devices = ibv_get_device_list(&count);
+		if (devices)
+			ibv_free_device_list(devices);
+		if (!count)
+			return report_no_device(log);
+		if (sysfs_has("/sys/class/misc") && !sysfs_has(MANAGER)) {
+			log_error(log, NULL, "the RDMA connection manager is not loaded (no " MANAGER ")");
+			hint_module(log, "rdma_ucm");
+			return OUTCOME_NO_DEVICE;
+		}
+		outcome = report_file(log, VERBS_MANAGER_FILE, VERBS_MANAGER_FILE, MANAGER "/dev");
+	}
+	if (outcome)
+		return outcome;
+	log_errno(log, VERBS_MANAGER_FILE, error, "creating an event channel");
 	return outcome_of(error);
+}
+
+/* What may be done about the limit of locked memory. */
+static const char *raise_limit(const struct rlimit *limit)
+{
+	if (privileges_in_container())
+		return "start the container with a higher limit";
+	return limit->rlim_max == RLIM_INFINITY || !geteuid()
+		       ? "ulimit -l unlimited"
+		       : "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)";
 }
 
 enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error)
@@ -94,46 +173,55 @@ enum outcome verbs_report_resources(const struct log *log, const char *object, c
 	if (error == EAGAIN)
 		log_hint(log, "the control group of this process may have used up its rdma.max");
 	else if ((error == ENOMEM || error == EPERM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
-		 locked.rlim_cur != RLIM_INFINITY)
-		log_hint(log,
-			 "at most %llu KiB of memory may be locked, and RDMA locks its memory: ulimit -l unlimited",
-			 (unsigned long long)locked.rlim_cur / 1024);
+		 locked.rlim_cur != RLIM_INFINITY &&
+		 !(privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
+		log_hint(log, "at most %llu KiB of memory may be locked, and RDMA locks its memory: %s",
+			 (unsigned long long)locked.rlim_cur / 1024, raise_limit(&locked));
 	return OUTCOME_INTERNAL;
+}
+
+/* The kernel has found a device for the endpoint, and librdmacm cannot open it. Returns OUTCOME_OK if no reason is
+ * found. */
+static enum outcome report_unopened(const struct endpoint *endpoint, const char *what)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	char text[ERROR_CAUSE_SIZE], remedy[DEVICE_FILE_TEXT_SIZE] = "", path[96], number[96];
+	enum outcome outcome = OUTCOME_OK;
+
+	for (struct ibv_device **device = devices; device && *device && !outcome; device++) {
+		const char *name = ibv_get_device_name(*device);
+		struct ibv_context *context;
+
+		snprintf(path, sizeof(path), FILES "/%s", (*device)->dev_name);
+		snprintf(number, sizeof(number), VERBS "/%s/dev", (*device)->dev_name);
+		outcome = report_file(endpoint->log, name, path, number);
+		/* libibverbs would wait for udev to replace a file that it may not open. */
+		context = outcome ? NULL : ibv_open_device(*device);
+		if (context)
+			ibv_close_device(context);
+		else if (!outcome)
+			outcome = verbs_report_resources(endpoint->log, name, "opening the device", errno);
+	}
+	if (devices)
+		ibv_free_device_list(devices);
+	if (outcome || !find_left_out(text, remedy))
+		return outcome;
+	log_cause(endpoint->log, endpoint->name, what, ENODEV, "the RDMA device on the route cannot be used: %s", text);
+	if (*remedy)
+		log_hint(endpoint->log, "%s", remedy);
+	return OUTCOME_NO_DEVICE;
 }
 
 enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error)
 {
 	struct rdma_cm_id *id = ((const struct verbs_endpoint *)endpoint)->id;
-	const char *object = endpoint->name;
-	/* The kernel has found a device: librdmacm knows the local address before it opens the device. */
-	bool cannot_open = error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs;
-	struct ibv_device **devices = cannot_open ? ibv_get_device_list(NULL) : NULL;
-	enum outcome outcome = OUTCOME_OK;
 
-	for (struct ibv_device **device = devices; device && *device && error == ENODEV; device++) {
-		struct ibv_context *context = NULL;
-		char path[96];
-
-		/* libibverbs tries other names for a file that it may not open, and loses errno. */
-		snprintf(path, sizeof(path), "/dev/infiniband/%s", (*device)->dev_name);
-		if (!access(path, R_OK | W_OK))
-			context = ibv_open_device(*device);
-		if (context) {
-			ibv_close_device(context);
-			continue;
-		}
-		error = errno;
-		object = ibv_get_device_name(*device);
-		what = "opening the device";
-		outcome = outcome_of(error);
-	}
-	if (outcome || outcome_of(error) == OUTCOME_INTERNAL) {
-		verbs_report_resources(endpoint->log, object, what, error);
-		outcome = outcome_of(error);
-	}
-	if (devices)
-		ibv_free_device_list(devices);
-	return outcome;
+	if (outcome_of(error) == OUTCOME_INTERNAL)
+		return verbs_report_resources(endpoint->log, endpoint->name, what, error);
+	/* librdmacm knows the local address before it opens the device. */
+	if (error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs)
+		return report_unopened(endpoint, what);
+	return OUTCOME_OK;
 }
 
 enum {

@@ -136,6 +136,8 @@ void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint
 /* Frees destroyed objects in the next turn of the loop. */
 void verbs_reap_later(struct verbs_transport *transport);
 
+#define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
+
 /* diagnosis.c: logs why there is no event channel, or no memory, with a hint at the remedy. */
 enum outcome verbs_report_no_channel(const struct log *log, int error);
 enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error);
@@ -148,8 +150,6 @@ enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error);
 /* Either. */
 enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error);
-/* Logs why there is no usable device, before librdmacm prints its own message; OUTCOME_OK if there is one. */
-enum outcome verbs_report_devices(const struct log *log);
 /* The cause of a failed CM event in words. */
 const char *verbs_event_cause(const struct rdma_cm_event *event);
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event);

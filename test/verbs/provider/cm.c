@@ -177,7 +177,15 @@ static struct rdma_event_channel *new_channel(void)
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
-	return provider_fails(__func__) ? NULL : new_channel();
+	struct ibv_device **devices;
+	int count;
+
+	if (provider_fails(__func__))
+		return NULL;
+	devices = ibv_get_device_list(&count);
+	ibv_free_device_list(devices);
+	errno = count ? ENOENT : ENODEV;
+	return count && provider_has("/dev/infiniband/rdma_cm") ? new_channel() : NULL;
 }
 
 static void free_events(struct cm_event *event)
@@ -316,7 +324,7 @@ static void event_taken(struct cm_id *id, struct rdma_cm_event *event)
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (provider_fails("ucma_get_device")) {
+		if (provider_fails("ucma_get_device") || (!device_is_known(id->device) && fails_with(ENODEV))) {
 			event->event = RDMA_CM_EVENT_ADDR_ERROR;
 			event->status = -1;
 			break;
@@ -655,6 +663,8 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 		return fails_with(EINVAL);
 	if (set_source(cm(base), address))
 		return -1;
+	if (cm(base)->device && !device_is_known(cm(base)->device))
+		return fails_with(ENODEV);
 	if (cm(base)->device)
 		bind_to_device(cm(base));
 	cm(base)->state = CM_ADDRESS;

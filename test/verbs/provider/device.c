@@ -63,6 +63,10 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 	snprintf(device->base.name, sizeof(device->base.name), "%s%u", names[fabric], index);
 	snprintf(device->base.dev_name, sizeof(device->base.dev_name), "uverbs%u", index);
 	device->base.transport_type = fabric == PROVIDER_IWARP ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+	provider_write("", "/sys/class/infiniband/%s/node_type", device->base.name);
+	provider_write(device->base.name, "/sys/class/infiniband_verbs/%s/ibdev", device->base.dev_name);
+	provider_write(DEVICE_NUMBER, "/sys/class/infiniband_verbs/%s/dev", device->base.dev_name);
+	provider_write(DEVICE_FILE, "/dev/infiniband/%s", device->base.dev_name);
 	device->fabric = fabric;
 	device->inline_max = 64;
 	device->refuses_no_loopback = fabric == PROVIDER_ROCE;
@@ -185,13 +189,19 @@ union ibv_gid device_gid(const struct device *device, uint8_t number, const stru
 
 /* ---- libibverbs ---- */
 
+bool device_is_known(const struct device *device)
+{
+	return !device->has_no_provider && provider_has("/dev/infiniband/%s", device->base.dev_name);
+}
+
 struct ibv_device **ibv_get_device_list(int *count)
 {
 	struct ibv_device **list = provider_allocate((DEVICES_MAX + 1) * sizeof(struct ibv_device *));
 	int found = 0;
 
 	for (size_t index = 0; index < DEVICES_MAX; index++)
-		if (provider.devices[index] && !provider.devices[index]->removed)
+		if (provider.devices[index] && !provider.devices[index]->removed &&
+		    device_is_known(provider.devices[index]))
 			list[found++] = &provider.devices[index]->base;
 	if (count)
 		*count = found;

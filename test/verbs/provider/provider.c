@@ -204,21 +204,56 @@ int doorbell_empty(const struct doorbell *bell, const char *call)
 
 /* ---- the file system, as far as the backend looks at it ---- */
 
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	return remove(path);
+}
+
 static const char *elsewhere(const char *path, char buffer[256])
 {
-	if (!*provider.root || (strncmp(path, "/sys/class/", 11) != 0 && strncmp(path, "/dev/infiniband", 15) != 0))
+	if (!*provider.root || (strncmp(path, "/sys", 4) != 0 && strncmp(path, "/dev/infiniband", 15) != 0))
 		return path;
 	snprintf(buffer, 256, "%s%s", provider.root, path);
 	return buffer;
 }
 
-DIR *__real_opendir(const char *path);
-DIR *__wrap_opendir(const char *path);
-DIR *__wrap_opendir(const char *path)
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+	char buffer[256];
+	va_list list;
+	mode_t mode;
+
+	va_start(list, flags);
+	mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+	va_end(list);
+	path = elsewhere(path, buffer);
+	return path == buffer && provider_fails("open") ? -1 : __real_open(path, flags, mode);
+}
+
+int __real_stat(const char *path, struct stat *status);
+int __wrap_stat(const char *path, struct stat *status);
+int __wrap_stat(const char *path, struct stat *status)
 {
 	char buffer[256];
 
-	return provider_fails("opendir") ? NULL : __real_opendir(elsewhere(path, buffer));
+	return __real_stat(elsewhere(path, buffer), status);
+}
+
+int __real_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
+		   int (*order)(const struct dirent **, const struct dirent **));
+int __wrap_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
+		   int (*order)(const struct dirent **, const struct dirent **));
+int __wrap_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
+		   int (*order)(const struct dirent **, const struct dirent **))
+{
+	char buffer[256];
+
+	return provider_fails("scandir") ? -1 : __real_scandir(elsewhere(path, buffer), entries, is_kept, order);
 }
 
 int __real_access(const char *path, int mode);
@@ -227,7 +262,52 @@ int __wrap_access(const char *path, int mode)
 {
 	char buffer[256];
 
-	return provider_fails("access") ? -1 : __real_access(elsewhere(path, buffer), mode);
+	return __real_access(elsewhere(path, buffer), mode);
+}
+
+bool provider_has(const char *format, ...)
+{
+	char path[256], buffer[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(path, sizeof(path), format, list);
+	va_end(list);
+	return !__real_access(elsewhere(path, buffer), F_OK);
+}
+
+void provider_write(const char *content, const char *format, ...)
+{
+	char path[128], buffer[256];
+	va_list list;
+	FILE *file;
+
+	va_start(list, format);
+	vsnprintf(path, sizeof(path), format, list);
+	va_end(list);
+	elsewhere(path, buffer);
+	for (char *slash = buffer + strlen(provider.root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		mkdir(buffer, 0755);
+		*slash = '/';
+	}
+	remove(buffer);
+	if (!strcmp(content, DEVICE_FILE)) {
+		if (symlink(DEVICE_FILE, buffer))
+			provider_die("symlink: %s", strerror(errno));
+		return;
+	}
+	file = fopen(buffer, "w");
+	if (!file || fputs(content, file) < 0 || fclose(file))
+		provider_die("%s: %s", buffer, strerror(errno));
+}
+
+void provider_remove(const char *path)
+{
+	char buffer[256];
+
+	if (nftw(elsewhere(path, buffer), remove_entry, 8, FTW_DEPTH | FTW_PHYS))
+		provider_die("%s: %s", path, strerror(errno));
 }
 
 /* Of the interface "lo", which every machine has. */
@@ -246,39 +326,6 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 	return count;
 }
 
-static void make_root(void)
-{
-	static const char *const folders[] = { "/sys",
-					       "/sys/class",
-					       "/sys/class/infiniband",
-					       "/sys/class/infiniband/ib0",
-					       "/sys/class/infiniband_verbs",
-					       "/sys/class/infiniband_verbs/uverbs0",
-					       "/dev",
-					       "/dev/infiniband",
-					       "/dev/infiniband/uverbs0",
-					       "/dev/infiniband/uverbs1",
-					       "/dev/infiniband/rdma_cm" };
-
-	strcpy(provider.root, "/tmp/provider.XXXXXX");
-	if (!mkdtemp(provider.root))
-		provider_die("mkdtemp: %s", strerror(errno));
-	for (size_t index = 0; index < sizeof(folders) / sizeof(*folders); index++) {
-		char path[256];
-
-		snprintf(path, sizeof(path), "%s%s", provider.root, folders[index]);
-		mkdir(path, 0755);
-	}
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-	(void)status;
-	(void)type;
-	(void)place;
-	return remove(path);
-}
-
 /* ---- from begin to end ---- */
 
 void provider_begin(enum provider_fabric fabric, unsigned seed)
@@ -289,7 +336,11 @@ void provider_begin(enum provider_fabric fabric, unsigned seed)
 	provider.random = 2463534242u ^ (seed * 2654435761u);
 	provider.keeps_completions = seed % 2;
 	provider.last_number = 16;
-	make_root();
+	strcpy(provider.root, "/tmp/provider.XXXXXX");
+	if (!mkdtemp(provider.root))
+		provider_die("mkdtemp: %s", strerror(errno));
+	provider_write(DEVICE_FILE, "/dev/infiniband/rdma_cm");
+	provider_write(DEVICE_NUMBER, "/sys/class/misc/rdma_cm/dev");
 	for (unsigned index = 0; index < 2; index++)
 		provider.devices[index] = device_add(fabric, index);
 }

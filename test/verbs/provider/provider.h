@@ -73,6 +73,7 @@ struct device {
 	uint32_t inline_max;
 	int (*refuses)(const struct ibv_qp_cap *cap); /* its driver: the errno value, or -1; NULL if it has none */
 	bool refuses_no_loopback;
+	bool has_no_provider; /* library */
 	struct port ports[PORTS];
 	bool removed;
 	bool listed; /* librdmacm has seen it */
@@ -248,7 +249,7 @@ struct provider {
 	unsigned last_number;			  /* of anything */
 	unsigned signalled, unsignalled, inlined; /* sends posted */
 	char trace[TRACE_SIZE];
-	char root[64]; /* a folder in place of / for /sys/class and /dev/infiniband */
+	char root[64]; /* a folder in place of / for /sys and /dev/infiniband */
 
 	/* Misbehaviour. */
 	unsigned tries_unanswered; /* so many tries to resolve an address or a route end with their limit and -ETIMEDOUT
@@ -286,6 +287,14 @@ void provider_trace(const char *format, ...) __attribute__((format(printf, 1, 2)
 bool provider_fails(const char *call);
 void provider_fail(const char *call, int error, unsigned after);
 
+/* The files of the machine, in the root: what device files are, and their number in /sys. */
+#define DEVICE_FILE   "/dev/null"
+#define DEVICE_NUMBER "1:3\n"
+bool provider_has(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void provider_write(const char *content, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Also a folder with all that is in it. */
+void provider_remove(const char *path);
+
 /* A new action at the end of the list. */
 struct action *provider_action(action_run *run, unsigned lane);
 void provider_forget(const void *subject);
@@ -303,6 +312,8 @@ struct device *device_add(enum provider_fabric fabric, unsigned index);
 void device_free(struct device *device);
 /* Makes it one of "mlx5", "irdma", "bnxt_re", "mlx4". */
 void device_drive(struct device *device, const char *driver);
+/* libibverbs leaves out a device without a file or a provider library. */
+bool device_is_known(const struct device *device);
 /* False once every file that keeps the driver from removing the device was closed. */
 bool device_is_held(const struct device *device);
 /* librdmacm finds an identifier's device, or gives it back. */

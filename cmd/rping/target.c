@@ -106,6 +106,26 @@ static void drop_connection(struct target *target)
 	target->sink_region = NULL;
 }
 
+/* Of a size no ping has been answered, which may be the reason. */
+static void hint_at_size(const struct target *target)
+{
+	const struct log *log = target->state.log;
+	bool in_ping = target->state.current >= TARGET_SOURCE_ADVERTISED && target->state.current <= TARGET_DRAINING;
+
+	if (!in_ping || (target->done && target->done != target->first))
+		return;
+	if (target->stock && target->size > PING_SIZE_STOCK && target->endpoint->state == ENDPOINT_DISCONNECTED)
+		log_hint(log, "a stock server ends when a ping is longer than its own -S (64 by default): "
+			      "give both ends the same -S");
+	else if (target->passed)
+		log_hint(log,
+			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
+			 " none: a hop with a smaller MTU may drop long packets",
+			 target->passed, target->size);
+	else if (target->size > PING_SIZE)
+		log_hint(log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets", PING_SIZE);
+}
+
 void target_finish(struct target *target, enum outcome outcome)
 {
 	const struct error *error = dial_error(&target->dial);
@@ -113,6 +133,8 @@ void target_finish(struct target *target, enum outcome outcome)
 
 	if (target_is_done(target))
 		return;
+	if (outcome == OUTCOME_FAILED)
+		hint_at_size(target);
 	if (WITH_REPORT && outcome && error)
 		record_error(target, error_text(error, text));
 	if (outcome)
@@ -271,11 +293,7 @@ static void server_disconnected(struct target *target)
 	char pings[PINGS_TEXT_SIZE];
 
 	log_cause(target->state.log, target->endpoint->name, state_text(&target->state), 0,
-		  "the server went away after %s", target_pings_text(target, pings));
-	if (target->stock && (!target->done || target->done == target->first) && target->size > PING_SIZE_STOCK)
-		log_hint(target->state.log,
-			 "a stock server ends when a ping is longer than its own -S (64 by default): "
-			 "give both ends the same -S");
+		  "the server disconnected after %s", target_pings_text(target, pings));
 	target_finish(target, OUTCOME_FAILED);
 }
 

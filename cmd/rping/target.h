@@ -70,6 +70,7 @@ struct target {
 	uint32_t size;
 	size_t source_offset; /* of the ping in source_region */
 	uint32_t shortest;    /* the first size of a sweep, or size */
+	uint32_t passed;      /* the last size of a sweep that was answered; 0: none */
 	uint32_t longest;     /* the last size of a sweep that the server accepts, or size */
 	uint64_t done;	      /* pings answered, including warm-up */
 	uint64_t first;	      /* done at the first measured ping, of a sweep of this size */

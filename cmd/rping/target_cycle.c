@@ -126,6 +126,7 @@ static bool next_size(struct target *target)
 	loop_timer_stop(&target->pace_timer);
 	target->duration_passed = false;
 	target->first = target->done;
+	target->passed = target->size;
 	target->size = size;
 	begin_size(target);
 	return true;

@@ -266,7 +266,7 @@ static void client_reports_that_the_server_disconnected(void **state)
 	endpoint = connected_client(fake, NULL);
 	pings(endpoint, 1);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "the server went away after 1 of 3 pings");
+	assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 1 of 3 pings");
 }
 
 /* A stock server without -S accepts the pings of a client without -S. */
@@ -287,7 +287,7 @@ static void client_hints_at_the_size_limit_of_a_stock_server(void **state)
 		fake = *state;
 		fake->options.size = rows[i].size;
 		disconnect(connected_client(fake, NULL));
-		assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 pings");
+		assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 0 pings");
 		assert_int_equal(!!strstr(fake->errors.text, "stock server"), !!*rows[i].words);
 		assert_non_null(strstr(fake->errors.text, rows[i].words));
 	}
@@ -333,7 +333,7 @@ static void client_hello_includes_warm_up_pings(void **state)
 	endpoint = connected_client(fake, NULL);
 	assert_true(of(endpoint)->hello.count == (uint64_t)INT64_MAX + INT32_MAX);
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "the server went away after 0 of 9223372036854775807 pings");
+	assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 0 of 9223372036854775807 pings");
 }
 
 static void client_fails_if_a_warm_up_ping_fails(void **state)
@@ -588,6 +588,31 @@ static void client_is_interrupted_in_a_sweep(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ended early, after 2 pings: interrupted");
 }
 
+/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
+static void client_names_the_sizes_that_passed(void **state)
+{
+	const struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.size = 64;
+	fake->options.count = 1;
+	endpoint = sweeping_client(fake, 4096, &hello);
+	pings_of(endpoint, 64, 1);
+	pings_of(endpoint, 128, 1);
+	disconnect(endpoint);
+	assert_ended(
+		fake, OUTCOME_FAILED,
+		"hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets");
+	tear_down(state);
+	set_up(state);
+	fake = *state;
+	fake->options.size = 4096;
+	endpoint = connected_client(fake, &hello);
+	run_for(fake, fake->options.common.timeout + CLOCK_NS_PER_S);
+	assert_ended(fake, OUTCOME_FAILED, "hint: if pings with -S 100 pass, a hop with a smaller MTU may drop");
+}
+
 static void client_hints_at_the_size_limit_of_a_stock_server_in_a_sweep(void **state)
 {
 	struct fake *fake = *state;
@@ -599,7 +624,7 @@ static void client_hints_at_the_size_limit_of_a_stock_server_in_a_sweep(void **s
 	pings_of(endpoint, 64, 1);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_FAILED, "hint: a stock server ends when a ping is longer than its own -S");
-	assert_non_null(strstr(fake->errors.text, "the server went away after 2 pings"));
+	assert_non_null(strstr(fake->errors.text, "the server disconnected after 2 pings"));
 }
 
 static void start_targets(struct fake *fake, const char *first, const char *second)
@@ -1787,6 +1812,7 @@ int main(void)
 		TEST(client_disconnects_after_its_duration),
 		TEST(client_pings_at_its_rate_for_its_duration),
 		TEST(client_sweeps_its_sizes),
+		TEST(client_names_the_sizes_that_passed),
 		TEST(client_sweeps_with_1000_pings_of_each_size),
 		TEST(client_sweeps_up_to_the_size_limit_of_the_server),
 		TEST(client_sweeps_for_a_time_each),

@@ -280,18 +280,9 @@ enum {
 /* Every option unset. */
 #define PATH_OPEN                                                                                                      \
 	{                                                                                                              \
-		.port = PATH_UNSET,                                                                                    \
-		.gid_index = PATH_UNSET,                                                                               \
-		.pkey = PATH_UNSET,                                                                                    \
-		.type_of_service = PATH_UNSET,                                                                         \
-		.dscp = PATH_UNSET,                                                                                    \
-		.service_level = PATH_UNSET,                                                                           \
-		.ack_timeout = PATH_UNSET,                                                                             \
-		.retry = PATH_UNSET,                                                                                   \
-		.rnr_retry = PATH_UNSET,                                                                               \
-		.mtu = PATH_UNSET,                                                                                     \
-		.backlog = PATH_UNSET,                                                                                 \
-		.inline_size = PATH_UNSET,                                                                             \
+		.port = PATH_UNSET, .gid_index = PATH_UNSET, .pkey = PATH_UNSET, .type_of_service = PATH_UNSET,        \
+		.dscp = PATH_UNSET, .service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET,       \
+		.rnr_retry = PATH_UNSET, .mtu = PATH_UNSET, .backlog = PATH_UNSET, .inline_size = PATH_UNSET,          \
 	}
 
 /* For endpoints without path options. */
@@ -400,7 +391,10 @@ enum {
 	ENDPOINT_TIMEOUT_CAUSE_SIZE = 128
 };
 
-/* Returns text: why the peer may not respond, as far as this host knows, "; ..." for the end of a message, or "". */
+/*
+ * Returns text: why the peer may not respond, or may have received nothing before it disconnected, as far as this host
+ * knows, "; ..." for the end of a message, or "".
+ */
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 
 enum {

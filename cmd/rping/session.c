@@ -397,6 +397,8 @@ static void session_completed(void *context, struct endpoint *endpoint, const st
 
 static void client_disconnected(struct session *session)
 {
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
 	switch ((enum session_state)session->state.current) {
 	case SESSION_ESTABLISHED:
 	case SESSION_IDLE:
@@ -412,7 +414,8 @@ static void client_disconnected(struct session *session)
 		break;
 	default:
 		log_cause(session->log, session->endpoint->name, state_text(&session->state), 0,
-			  "the client went away in the middle of ping %" PRIu64, session->answered);
+			  "the client went away in the middle of ping %" PRIu64 "%s", session->answered,
+			  endpoint_timeout_cause(session->endpoint, cause));
 		session_end(session, OUTCOME_FAILED);
 		break;
 	}

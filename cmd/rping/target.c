@@ -290,10 +290,11 @@ static void established(struct target *target, const struct endpoint_event *even
 
 static void server_disconnected(struct target *target)
 {
-	char pings[PINGS_TEXT_SIZE];
+	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	log_cause(target->state.log, target->endpoint->name, state_text(&target->state), 0,
-		  "the server disconnected after %s", target_pings_text(target, pings));
+		  "the server disconnected after %s%s", target_pings_text(target, pings),
+		  endpoint_timeout_cause(target->endpoint, cause));
 	target_finish(target, OUTCOME_FAILED);
 }
 

@@ -256,6 +256,7 @@ static void ucmatose_connection_failed(struct ucmatose_connection *connection, c
 static void connection_disconnected(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	switch (connection->state) {
 	case CONNECTION_TRANSFERRED:
@@ -271,17 +272,20 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 	case CONNECTION_SENDING:
 		log_error(&run->environment->log, connection->endpoint->name,
 			  "connection %" PRIu32 ": the peer disconnected before it acknowledged message %" PRIu64
-			  " of %" PRIu64,
-			  connection->index, connection->acknowledged + 1, run->messages);
+			  " of %" PRIu64 "%s",
+			  connection->index, connection->acknowledged + 1, run->messages,
+			  endpoint_timeout_cause(connection->endpoint, cause));
 		break;
 	case CONNECTION_RECEIVING:
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": the peer disconnected after %" PRIu64 " of %" PRIu64 " messages",
-			  connection->index, connection->received, run->messages);
+			  "connection %" PRIu32 ": the peer disconnected after %" PRIu64 " of %" PRIu64 " messages%s",
+			  connection->index, connection->received, run->messages,
+			  endpoint_timeout_cause(connection->endpoint, cause));
 		break;
 	default:
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": the peer disconnected before the first message", connection->index);
+			  "connection %" PRIu32 ": the peer disconnected before the first message%s", connection->index,
+			  endpoint_timeout_cause(connection->endpoint, cause));
 		break;
 	}
 	ucmatose_connection_fail(connection, OUTCOME_FAILED);

@@ -56,6 +56,7 @@ struct fake {
 	bool confined, sent_before_confined;
 	bool time_is_over;
 	FAKE_FIELDS
+	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
 };
 
 static inline struct fake *fake_of(struct endpoint *endpoint)
@@ -215,6 +216,14 @@ static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channe
 	return once(&fake_of(endpoint)->next.migrate);
 }
 
+static inline void fake_timeout_cause(const struct endpoint *endpoint, char text[])
+{
+	const char *cause = ((const struct fake *)endpoint->transport)->cause;
+
+	if (cause)
+		strcpy(text, cause);
+}
+
 static const struct backend fake_backend = {
 	.name = "fake",
 	.channel_create = fake_channel_create,
@@ -232,6 +241,7 @@ static const struct backend fake_backend = {
 	.disconnect = fake_disconnect,
 	.post = fake_post,
 	.migrate = fake_migrate,
+	.timeout_cause = fake_timeout_cause,
 };
 
 /* Where the link wraps it: a command gives up its privileges. */

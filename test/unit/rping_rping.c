@@ -265,8 +265,9 @@ static void client_reports_that_the_server_disconnected(void **state)
 	fake->options.count = 3;
 	endpoint = connected_client(fake, NULL);
 	pings(endpoint, 1);
+	fake->cause = "; this host refuses to send";
 	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 1 of 3 pings");
+	assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 1 of 3 pings; this host refuses to send");
 }
 
 /* A stock server without -S accepts the pings of a client without -S. */

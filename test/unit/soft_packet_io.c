@@ -632,6 +632,37 @@ static void gso_message_limits(void **state)
 	}
 }
 
+/* What this host refused remains the cause of a silence until a packet as long is sent. */
+static void refusal_of_long_packets_outlives_short_ones(void **state)
+{
+	static const uint8_t payload[FULL];
+	static const struct {
+		size_t length;
+		int error, recorded;
+	} rows[] = {
+		{ FULL, EMSGSIZE, EMSGSIZE }, { SHORT, 0, EMSGSIZE }, { SHORT, EAGAIN, EMSGSIZE }, { FULL, 0, 0 }
+	};
+	struct end sender;
+
+	(void)state;
+	end_open(&sender, 1);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct soft_path path = { .socket = &sender.socket, .local = sender.socket.address, .mtu = FULL };
+		struct packet packet = { .opcode = OPCODE_SEND_ONLY, .pkey = PACKET_PKEY, .payload = payload };
+
+		packet.length = rows[row].length;
+		path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+		packet_io->error = rows[row].error;
+		packet_io->turn = packet_io->length = 0;
+		for (size_t call = 0; call < LENGTH(packet_io->failing); call++)
+			packet_io->failing[call] = rows[row].error != 0;
+		soft_transmit(&sender.transport, &path, &packet);
+		soft_flush(&sender.transport);
+		assert_int_equal(sender.socket.send_error, rows[row].recorded);
+	}
+	end_close(&sender);
+}
+
 /*
  * An interface that refuses segmented messages (EIO) gets none again, as each would have to be sent twice. Other
  * refusals are those of one path.
@@ -762,6 +793,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(flood_of_icmp_errors_leaves_turns, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gso_message_limits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refusal_of_long_packets_outlives_short_ones, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(segmentation_ends_for_its_interface_only, set_up, tear_down),
 		cmocka_unit_test(window_fits_socket_buffer),
 		cmocka_unit_test_setup_teardown(timeout_reports_local_drops, set_up, tear_down),

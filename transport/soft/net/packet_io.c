@@ -263,6 +263,17 @@ static bool may_be_pending(int error, unsigned *tries)
 	       (error != EAGAIN && error != ENOBUFS && ++*tries < SEND_TRIES);
 }
 
+/* A short packet says nothing about what is too long: ACKs and messages of the CM pass. EAGAIN is no error. */
+static void record_send(struct soft_socket *socket, int error, size_t size)
+{
+	if (error && error != EAGAIN) {
+		socket->send_error = error;
+		socket->refused = size;
+	} else if (!error && size >= socket->refused) {
+		socket->send_error = 0;
+	}
+}
+
 /*
  * UDP_SEGMENT fails on an interface without checksum offload (EIO), or because the packets are too long for the path
  * (EINVAL); by themselves these then have the true error. Sent one by one, each packet has identification 0, so its
@@ -299,7 +310,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 		do
 			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
 		while (sent < 0 && may_be_pending(errno, &tries));
-		packet_io->socket->send_error = sent < 0 && errno != EAGAIN ? errno : 0;
+		record_send(packet_io->socket, sent < 0 ? errno : 0, size);
 		if (sent < 0 && message->unsent) {
 			count_unsent(message, (left + message->segment - 1) / message->segment, errno);
 			return;
@@ -326,10 +337,10 @@ void soft_flush(struct soft_transport *transport)
 			continue;
 		}
 		if (count > 0) {
-			sent += (size_t)count;
 			/* A pending ICMP error may have ended the batch; the kernel reports it only once. */
 			packet_io->socket->errors_queued |= (unsigned)count < ready;
-			packet_io->socket->send_error = 0;
+			for (; count; count--)
+				record_send(packet_io->socket, 0, packet_io->messages[sent++].segment);
 			tries = 0;
 			continue;
 		}
@@ -337,7 +348,7 @@ void soft_flush(struct soft_transport *transport)
 		if (may_be_pending(errno, &tries))
 			continue;
 		tries = 0;
-		packet_io->socket->send_error = errno == EAGAIN ? 0 : errno;
+		record_send(packet_io->socket, errno, message->segment);
 		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
 			packet_io->socket->no_segmentation |= errno == EIO;
 			send_one_by_one(transport, message);

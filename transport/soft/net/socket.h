@@ -16,7 +16,8 @@ struct soft_socket {
 	bool no_segmentation; /* its interface refused UDP_SEGMENT */
 	bool errors_queued;   /* perhaps: ICMP errors */
 	bool mtu_exceeded;    /* an ICMP error said that a packet exceeds a path's MTU */
-	int send_error;	      /* errno of the last send; 0 if it succeeded or failed with EAGAIN */
+	int send_error;	      /* errno of the last failed send; 0 since a packet as long was sent */
+	size_t refused;	      /* bytes of that packet */
 	unsigned users;	      /* queue pairs; of a group socket: members */
 	unsigned interface;   /* index, of a group socket */
 	size_t buffer;	      /* SO_RCVBUF, bytes */

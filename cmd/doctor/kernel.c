@@ -96,6 +96,39 @@ static void check_modules(struct doctor *doctor)
 		add_missing_modules(doctor, missing, *loaded);
 }
 
+/*
+ * Whether ib_uverbs was loaded after rdma_cm; the last loaded module is the first in the list. The kernel tells the
+ * modules of a device's removal in the reverse order.
+ */
+static bool is_verbs_last(const char *root)
+{
+	char line[SYSFS_PATH_SIZE];
+	FILE *list = fopen(sysfs_path(line, "%s/proc/modules", root), "re");
+	bool verbs = false, cm = false;
+
+	while (list && !cm && fgets(line, sizeof(line), list)) {
+		verbs = verbs || !strncmp(line, "ib_uverbs ", 10);
+		cm = !strncmp(line, "rdma_cm ", 8);
+	}
+	if (list)
+		fclose(list);
+	return verbs && cm;
+}
+
+/* The drivers of cards take a device from its users; those of software devices wait for them. */
+static void check_order(struct doctor *doctor)
+{
+	const struct device *device = doctor->devices;
+
+	while (device && device->driver != driver_rxe && device->driver != driver_siw)
+		device = device->next;
+	if (device && is_verbs_last(doctor->root))
+		finding_add(doctor, FINDING_WARN, "modules",
+			    "ib_uverbs was loaded after rdma_cm: removing %s waits for its users, without notice to "
+			    "them\n%s",
+			    device->name, remedy_find(PROBLEM_MODULE_ORDER, doctor->facts, NULL).text);
+}
+
 static void check_namespaces(struct doctor *doctor)
 {
 	char mode[SYSFS_TEXT_SIZE];
@@ -212,6 +245,7 @@ void kernel_check(struct doctor *doctor)
 	if (!uname(&names))
 		finding_add(doctor, FINDING_OK, "kernel", "%s %s on %s", names.sysname, names.release, names.machine);
 	check_modules(doctor);
+	check_order(doctor);
 	check_namespaces(doctor);
 	check_cards(doctor);
 }

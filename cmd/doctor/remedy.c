@@ -46,6 +46,7 @@ static const struct row rows[] = {
 	{ PROBLEM_PORT, FACT_HERE | FACT_UP, FACT_LINK | FACT_TUNNEL, NULL, CHECK_CABLE },
 
 	{ PROBLEM_MODULES, 0, 0, NULL, "modprobe -a @", .host = true },
+	{ PROBLEM_MODULE_ORDER, 0, 0, NULL, "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm", .host = true },
 	{ PROBLEM_NO_MODULES, FACT_CONTAINER, 0, NULL, "modprobe rdma_ucm", .host = true },
 	{ PROBLEM_NO_MODULES, 0, 0, NULL, "use a kernel that has them" },
 

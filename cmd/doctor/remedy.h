@@ -9,17 +9,18 @@ enum {
 
 /* "@" in their rows is the name given here. */
 enum problem {
-	PROBLEM_NONE,	    /* no cause and no remedy is known */
-	PROBLEM_ADDRESS,    /* no address leads to a device; @: its interface */
-	PROBLEM_PORT,	    /* a port is not active; @: its interface */
-	PROBLEM_MODULES,    /* not loaded; @: their names */
-	PROBLEM_NO_MODULES, /* none that could be loaded */
-	PROBLEM_MEMORY,	    /* the limit of locked memory */
-	PROBLEM_PROVIDER,   /* no library for a device */
-	PROBLEM_NO_DEVICE,  /* @: an interface for a software device */
-	PROBLEM_UDP_PORT,   /* soft-RoCE holds it; @: one of its devices */
-	PROBLEM_LENGTH,	    /* long packets are lost */
-	PROBLEM_LOOPBACK,   /* the loopback interface is down */
+	PROBLEM_NONE,	      /* no cause and no remedy is known */
+	PROBLEM_ADDRESS,      /* no address leads to a device; @: its interface */
+	PROBLEM_PORT,	      /* a port is not active; @: its interface */
+	PROBLEM_MODULES,      /* not loaded; @: their names */
+	PROBLEM_MODULE_ORDER, /* ib_uverbs was loaded after rdma_cm */
+	PROBLEM_NO_MODULES,   /* none that could be loaded */
+	PROBLEM_MEMORY,	      /* the limit of locked memory */
+	PROBLEM_PROVIDER,     /* no library for a device */
+	PROBLEM_NO_DEVICE,    /* @: an interface for a software device */
+	PROBLEM_UDP_PORT,     /* soft-RoCE holds it; @: one of its devices */
+	PROBLEM_LENGTH,	      /* long packets are lost */
+	PROBLEM_LOOPBACK,     /* the loopback interface is down */
 };
 
 enum fact {

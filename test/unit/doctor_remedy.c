@@ -46,6 +46,7 @@ static const struct {
 	{ PROBLEM_PORT, FACT_NAMED | FACT_ADMIN, "", "" },
 	{ PROBLEM_MODULES, 0, "", "modprobe -a NAME" },
 	{ PROBLEM_MODULES, FACT_CONTAINER, "", "on the host: modprobe -a NAME" },
+	{ PROBLEM_MODULE_ORDER, 0, "", "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, FACT_CONTAINER, "", "on the host: modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, 0, "", "use a kernel that has them" },
 	{ PROBLEM_MEMORY, FACT_MAY_RAISE | FACT_CONTAINER, "", "ulimit -l unlimited" },

@@ -261,6 +261,28 @@ static void test_missing_module(void **state)
 	devices_free(devices);
 }
 
+/* The module that was loaded last comes first. Only a software device is waited for. */
+static void test_module_order(void **state)
+{
+	struct sysfs_tree *tree = *state;
+
+	add_card(tree);
+	add(tree, "proc/modules", "ib_uverbs 1 2 rdma_ucm, Live 0x0\nrdma_cm 1 1 rdma_ucm, Live 0x0\n");
+	for (unsigned i = 0; i < 3; i++) {
+		tree->doctor.devices = devices_read(tree->root);
+		kernel_check(&tree->doctor);
+		assert_int_equal(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"),
+				 i == 1);
+		findings_free(&tree->doctor.findings);
+		tree->doctor.findings.last = NULL;
+		devices_free(tree->doctor.devices);
+		if (i)
+			add(tree, "proc/modules", "rdma_cm 1 0 - Live 0x0\nib_uverbs 1 2 rdma_ucm, Live 0x0\n");
+		else
+			add(tree, "sys/class/infiniband/rxe0/parent", "d0\n");
+	}
+}
+
 static void test_idle_card(void **state)
 {
 	struct sysfs_tree *tree = *state;
@@ -613,6 +635,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_module, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_module_to_load, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_module_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),

@@ -414,6 +414,58 @@ static void test_invalid_reqs(void **state)
 	assert_req_rejected(corrupt_service, REJECTED_NO_LISTENER);
 }
 
+static unsigned lines_about_addresses(const char *text)
+{
+	unsigned count = 0;
+
+	while ((text = strstr(text,
+			      "a request from 10.0.0.1 is refused: it names 10.0.0.1 and 10.0.0.9 as its addresses"))) {
+		count++;
+		text++;
+	}
+	return count;
+}
+
+/* A NAT changes addresses that the ICRC covers: one line for a request and its resends. */
+static void test_request_through_a_nat(void **state)
+{
+	const struct icrc_pending damaged = { .result = ICRC_BAD };
+	uint8_t private_data[MAD_REQ_PRIVATE], bytes[MAD_SIZE];
+	struct host *host = &cm_hosts.hosts[1];
+	struct mad_address address;
+	struct capture capture;
+	struct conn *active;
+	struct mad mad;
+	uint64_t before;
+
+	(void)state;
+	active = connect_one();
+	testbed_flush();
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
+	memcpy(private_data, mad.private_data, sizeof(private_data));
+	mad.private_data = private_data;
+	do_release(active);
+	testbed_flush();
+	before = state_hash();
+	capture_begin(&capture);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		/* At first it is only damaged, then it is sent twice, then there is another one. */
+		if (turn == 1) {
+			assert_true(mad_address_parse(private_data, sizeof(private_data), &address));
+			address.destination[3] = 9;
+			mad_address_write(&address, private_data);
+		}
+		mad.transaction += turn == 3;
+		mad_write(&mad, bytes);
+		soft_cm_receive(host->transport, host->socket, &cm_hosts.hosts[0].address, bytes, sizeof(bytes),
+				&damaged);
+	}
+	assert_int_equal(lines_about_addresses(capture_end(&capture)), 2);
+	testbed_flush();
+	assert_int_equal(state_hash(), before);
+	assert_null(last_sent(MAD_REJ, host, &mad));
+}
+
 /* Without a route back the request gets no answer, and a line on this side. */
 static void test_no_route_back(void **state)
 {
@@ -489,6 +541,7 @@ int main(void)
 		CM_TEST(test_req_fields),
 		CM_TEST(test_captured_client),
 		CM_TEST(test_invalid_reqs),
+		CM_TEST(test_request_through_a_nat),
 		CM_TEST(test_no_route_back),
 		CM_TEST(test_stale_qpn),
 	};

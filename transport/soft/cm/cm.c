@@ -208,6 +208,10 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!mad_parse(bytes, length, &mad))
 		return;
+	if (icrc->result == ICRC_BAD) {
+		soft_cm_damaged_received(cm, socket, from, &mad);
+		return;
+	}
 	/* No icrc_confirm(): anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
 		soft_cm_req_received(cm, socket, from, &mad);

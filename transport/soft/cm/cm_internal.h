@@ -117,8 +117,9 @@ struct soft_cm {
 	unsigned half_open;  /* cm_ids in CM_REQ_RECEIVED and CM_REP_SENT */
 	unsigned orphans;    /* in CM_DREQ_SENT without endpoint */
 	struct soft_list rep_sent;
-	struct soft_list timewait; /* and rejected */
-	uint32_t psn;		   /* of the next MAD; UD receivers ignore it */
+	struct soft_list timewait;     /* and rejected */
+	uint64_t reported_transaction; /* the last request that a NAT has changed */
+	uint32_t psn;		       /* of the next MAD; UD receivers ignore it */
 	unsigned outgoing_count;
 	uint8_t outgoing[CM_OUTGOING][MAD_SIZE]; /* unchanged until soft_flush() */
 };
@@ -188,6 +189,9 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu);
 
 void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
 			  const struct mad *req);
+/* A MAD with a wrong ICRC: nothing is answered; a request that a NAT has changed is reported. */
+void soft_cm_damaged_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			      const struct mad *mad);
 /* Also for a packet of the connection or a DREQ, which imply a lost RTU. */
 void soft_cm_rtu_received(struct soft_cm_id *cm_id);
 

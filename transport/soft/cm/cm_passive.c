@@ -98,6 +98,33 @@ static uint16_t check_req(const struct soft_path *path, const struct mad *mad, s
 	return check_addresses(path, mad, address);
 }
 
+/*
+ * Reports a request that names other addresses than it comes from and to. The peer cannot know: behind a NAT it takes
+ * no answer, because the ICRC covers the addresses.
+ */
+static void report_addresses(struct soft_cm *cm, const struct soft_endpoint *listener, const struct soft_path *path,
+			     const struct mad *mad)
+{
+	char peer[ADDRESS_TEXT_SIZE], source[ADDRESS_TEXT_SIZE], destination[ADDRESS_TEXT_SIZE];
+	struct mad_address named;
+	struct address one, other;
+
+	if (!mad_address_parse(mad->private_data, mad->private_length, &named))
+		return;
+	one = other = (struct address){ .family = named.version == 4 ? ADDRESS_IP4 : ADDRESS_IP6 };
+	memcpy(one.bytes, named.source, sizeof(one.bytes));
+	memcpy(other.bytes, named.destination, sizeof(other.bytes));
+	/* Resends are of one transaction. */
+	if ((same_address(&path->peer, named.source) && same_address(&path->local, named.destination)) ||
+	    mad->transaction == cm->reported_transaction || !endpoint_take_log_line(&listener->base))
+		return;
+	cm->reported_transaction = mad->transaction;
+	log_error(listener->base.log, listener->base.name,
+		  "a request from %s is refused: it names %s and %s as its addresses, as after a NAT, which RoCE does "
+		  "not pass",
+		  address_host(&path->peer, peer), address_host(&one, source), address_host(&other, destination));
+}
+
 static void negotiate(struct soft_cm_id *cm_id, const struct mad_req *req)
 {
 	struct soft_agreement *agreement = &cm_id->agreement;
@@ -160,15 +187,24 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 	return true;
 }
 
+static struct soft_endpoint *find_listener(struct soft_cm *cm, const struct mad *mad, const struct soft_path *path)
+{
+	uint16_t port_space, port;
+
+	if (!mad_service_split(mad->req.service_id, &port_space, &port))
+		return NULL;
+	return soft_listener_find(cm->transport, (enum port_space)port_space, port, &path->local);
+}
+
 void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
 			  const struct mad *mad)
 {
 	const struct mad_req *req = &mad->req;
-	struct soft_endpoint *listener = NULL;
+	struct soft_endpoint *listener;
 	struct soft_cm_id *cm_id;
 	struct soft_path path;
 	struct mad_address address;
-	uint16_t port_space, port, reason;
+	uint16_t reason;
 	char host[ADDRESS_TEXT_SIZE];
 	int error;
 
@@ -187,8 +223,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 			soft_qp_probe(cm_id->endpoint->qp);
 		return;
 	}
-	if (mad_service_split(req->service_id, &port_space, &port))
-		listener = soft_listener_find(cm->transport, (enum port_space)port_space, port, &path.local);
+	listener = find_listener(cm, mad, &path);
 	if (!listener) {
 		reject_req(cm, &path, mad, REJECTED_NO_LISTENER, 0);
 		return;
@@ -204,6 +239,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	soft_path_apply_options(&path, &listener->base);
 	reason = check_req(&path, mad, &address);
 	if (reason != NOT_REJECTED) {
+		report_addresses(cm, listener, &path, mad);
 		reject_req(cm, &path, mad, reason, reason == REJECTED_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
@@ -211,6 +247,20 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 		reject_req(cm, &path, mad, REJECTED_NO_RESOURCES, 0);
 		soft_fail_no_memory(listener);
 	}
+}
+
+void soft_cm_damaged_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
+			      const struct mad *mad)
+{
+	const struct soft_endpoint *listener;
+	struct soft_path path;
+
+	if (mad->kind != MAD_REQ)
+		return;
+	soft_path_reply(socket, from, &path);
+	listener = find_listener(cm, mad, &path);
+	if (listener)
+		report_addresses(cm, listener, &path, mad);
 }
 
 /* ---- REP ---- */

@@ -6,8 +6,9 @@
  * of one size to one peer share a message (UDP_SEGMENT). The kernel numbers their IPv4 identifications from 0, which
  * the ICRCs cover.
  *
- * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped before it is parsed. The check of
- * an identification that had to be solved for waits for icrc_confirm(), which the packet's connection calls.
+ * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped; a management datagram first
+ * shows whether a NAT has changed its addresses. The check of an identification that had to be solved for waits for
+ * icrc_confirm(), which the packet's connection calls.
  */
 #include "transport/soft/net/packet_io.h"
 
@@ -22,6 +23,7 @@
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/icrc_state.h"
+#include "transport/soft/wire/mad.h"
 
 enum {
 	RECEIVE_BATCH = 8,
@@ -444,7 +446,9 @@ static void receive_packet(struct soft_socket *socket, const struct sockaddr_sto
 	peer->in_port = port;
 	pending.state = &peer->icrc_state;
 	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, &pending.ip_id);
-	if (pending.result == ICRC_BAD || !packet_parse(bytes, length, &packet))
+	/* A management datagram is passed on: the addresses that a request names tell whether a NAT has changed them.
+	 */
+	if (!packet_parse(bytes, length, &packet) || (pending.result == ICRC_BAD && packet.destination != MAD_QPN))
 		return;
 	transport->handlers->packet(socket, &from, &packet, &pending);
 }

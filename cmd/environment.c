@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "cmd/confinement.h"
+#include "cmd/output.h"
 #include "cmd/signals.h"
 
 void environment_print(const struct environment *environment, const char *format, ...)
@@ -15,7 +16,6 @@ void environment_print(const struct environment *environment, const char *format
 	vfprintf(output, format, list);
 	va_end(list);
 	fputc('\n', output);
-	fflush(output);
 }
 
 void *environment_allocate(const struct environment *environment, size_t count, size_t size)
@@ -66,14 +66,21 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 		return;
 	environment->ended = true;
 	environment_record_outcome(environment, outcome);
+	if (!environment->finished && output_is_lost()) {
+		const struct error lost = { .object = "standard output", .cause = "write failed" };
+
+		/* output_finish() prints it: main() has one for a run that has not begun, too. */
+		if (WITH_REPORT)
+			reporting_record_error(environment->reporting, NULL, &lost);
+		environment_record_outcome(environment, OUTCOME_INTERNAL);
+	}
 	if (WITH_REPORT && verdict->has_figures)
 		reporting_summary(environment->reporting);
 	va_start(list, format);
 	print_result(environment, environment->outcome, verdict, format, list);
 	va_end(list);
 	if (environment->command->prints_status)
-		fprintf(environment->output, "return status %d\n", (int)environment->outcome);
-	fflush(environment->output);
+		environment_print(environment, "return status %d", (int)environment->outcome);
 	if (HAS_CHILD_RUNS && environment->finished) {
 		environment->finished(environment->context);
 		return;

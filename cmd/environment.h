@@ -80,7 +80,7 @@ bool environment_setup_done(struct environment *environment, const struct addres
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
 			 const char *word);
 
-/* Prints a result line: one of the stock tool, which scripts read, or a ready line. */
+/* Prints a line on the output, as every line of a command is printed. main() has it line-buffered. */
 void environment_print(const struct environment *environment, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

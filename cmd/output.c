@@ -2,6 +2,7 @@
 #include "cmd/output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,13 @@ void output_end_echo(FILE *stream)
 {
 	if (stream == stdout && isatty(STDOUT_FILENO))
 		putchar('\n');
+}
+
+bool output_is_lost(void)
+{
+	struct pollfd reader = { .fd = STDOUT_FILENO };
+
+	return (fflush(stdout) || ferror(stdout)) && !(poll(&reader, 1, 0) > 0 && reader.revents & POLLERR);
 }
 
 /* Returns the errno value of the failed write. It is lost by now, so this writes once more. */

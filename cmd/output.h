@@ -32,6 +32,12 @@ enum outcome output_discard(FILE **stream, const struct log *log);
 void output_end_echo(FILE *stream);
 
 /*
+ * True if a write to stdout has failed, for which output_finish() will report an error: before the verdict, so that it
+ * and the exit code agree.
+ */
+bool output_is_lost(void);
+
+/*
  * Flushes and closes stdout, as the last step of the program. Returns outcome, or OUTCOME_INTERNAL if a write failed
  * and outcome is OUTCOME_OK. EPIPE is not an error: grep -q closes the pipe early.
  */

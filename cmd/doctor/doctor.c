@@ -60,7 +60,7 @@ static void doctor_finish(struct doctor *doctor)
 		snprintf(count, sizeof(count), "ok:");
 	if (warnings)
 		snprintf(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
-	fputc('\n', environment->output);
+	environment_print(environment, "%s", "");
 	environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "%s %" PRIu64 " findings%s%s",
 			   count, findings_count(findings), more, no_device ? "; no usable RDMA device" : "");
 }

@@ -37,7 +37,6 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 
 static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
-	FILE *output = doctor->environment->output;
 	struct report *record = environment_begin_record(doctor->environment, "finding");
 	char text[ERROR_TEXT_SIZE];
 
@@ -45,10 +44,10 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 		report_finding(record, finding);
 		environment_end_record(doctor->environment);
 	}
-	fprintf(output, "%s%-4s  %-8s  %s\n", doctor->findings.new_group ? "\n" : "", status_names[finding->status],
-		finding->error.object, error_text(&finding->error, text));
+	environment_print(doctor->environment, "%s%-4s  %-8s  %s", doctor->findings.new_group ? "\n" : "",
+			  status_names[finding->status], finding->error.object, error_text(&finding->error, text));
 	if (*finding->remedy)
-		fprintf(output, "%16sfix: %s\n", "", finding->remedy);
+		environment_print(doctor->environment, "%16sfix: %s", "", finding->remedy);
 	if (finding->status == FINDING_FAIL)
 		report_failure(doctor, finding);
 	doctor->findings.new_group = false;

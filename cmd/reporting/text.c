@@ -39,7 +39,6 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 			wrap_print(stream, 0, WRAPPED_INDENT, ',', line);
 		free(text);
 	}
-	fflush(stream);
 }
 
 void reporting_print_current(struct reporting *reporting)
@@ -106,7 +105,6 @@ static void text_interval(struct reporting *reporting)
 		print_header(reporting, stream);
 	reporting->rows++;
 	print_interval(reporting, stream);
-	fflush(stream);
 }
 
 const struct reporting_form reporting_text = {

@@ -143,24 +143,23 @@ void rping_classic_event(const struct environment *environment, const struct rpi
 		[EVENT_REQUEST] = "CONNECT_REQUEST",	    [EVENT_ESTABLISHED] = "ESTABLISHED",
 		[EVENT_DISCONNECTED] = "DISCONNECTED",
 	};
-	FILE *output = environment->output;
 	bool debug = environment->log.debug;
 
 	if (kind >= sizeof(names) / sizeof(names[0]) || !names[kind])
 		return;
 	if (debug)
-		fprintf(output, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)\n", names[kind], (const void *)endpoint,
-			options->server ? "child" : "parent");
+		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
+				  (const void *)endpoint, options->server ? "child" : "parent");
 	if (debug && kind == EVENT_ESTABLISHED && !options->server)
-		fprintf(output, "rdma_connect successful\n");
+		environment_print(environment, "rdma_connect successful");
 	if (kind == EVENT_DISCONNECTED && (options->verbose || debug))
-		fprintf(output, "%s DISCONNECT EVENT...\n", options->server ? "server" : "client");
+		environment_print(environment, "%s DISCONNECT EVENT...", options->server ? "server" : "client");
 }
 
 void rping_classic_completion(const struct environment *environment, const char *name)
 {
 	if (environment->log.debug)
-		fprintf(environment->output, "%s completion\n", name);
+		environment_print(environment, "%s completion", name);
 }
 
 enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,

@@ -117,7 +117,7 @@ static void print_output(const struct selftest *selftest, const struct child_run
 	while (selftest->options->verbose && *line) {
 		size_t length = strcspn(line, "\n");
 
-		fprintf(selftest->environment->output, "  %s| %.*s\n", role, (int)length, line);
+		environment_print(selftest->environment, "  %s| %.*s", role, (int)length, line);
 		line += length + (line[length] == '\n');
 	}
 }
@@ -145,7 +145,7 @@ static void part_ended(void *context)
 	struct selftest *selftest = context;
 	struct part *part = &selftest->part;
 	const struct child_run *run = part->row->server_verdict ? &part->server : &part->client;
-	FILE *output = selftest->environment->output;
+	const struct environment *environment = selftest->environment;
 	size_t length;
 	const char *verdict = child_run_verdict(run, &length);
 
@@ -153,15 +153,15 @@ static void part_ended(void *context)
 	print_output(selftest, &part->client, "client");
 	environment_record_outcome(selftest->environment, part->outcome);
 	if (part->outcome && selftest->interrupted) {
-		fprintf(output, "%s: ended early\n", selftest->part_name);
+		environment_print(environment, "%s: ended early", selftest->part_name);
 	} else if (part->outcome) {
 		selftest->failed++;
 		record_verdict(selftest, "fail", NULL);
-		fprintf(output, "%s: FAILED\n", selftest->part_name);
+		environment_print(environment, "%s: FAILED", selftest->part_name);
 	} else {
 		selftest->passed++;
 		record_verdict(selftest, "pass", NULL);
-		fprintf(output, "%s: ok: %.*s\n", selftest->part_name, (int)length, verdict);
+		environment_print(environment, "%s: ok: %.*s", selftest->part_name, (int)length, verdict);
 	}
 	part_free(part);
 	selftest->environment->log.name = selftest->name;
@@ -243,8 +243,8 @@ static void next_part(struct selftest *selftest)
 		}
 		selftest->skipped++;
 		record_verdict(selftest, "skip", reason);
-		fprintf(selftest->environment->output, "%s: skipped: %s (%s, %s)\n", selftest->part_name, reason,
-			transport_name(selftest->environment->transport), selftest->testbed.domain.device);
+		environment_print(selftest->environment, "%s: skipped: %s (%s, %s)", selftest->part_name, reason,
+				  transport_name(selftest->environment->transport), selftest->testbed.domain.device);
 	}
 	selftest_finish(selftest);
 }
@@ -306,8 +306,8 @@ static void print_testbed(const struct environment *environment, const struct te
 		reason = ": usable RDMA device found";
 	else if (WITH_VERBS && testbed->automatic)
 		reason = ": no usable RDMA device found (--transport verbs shows why)";
-	fprintf(environment->output, "%s: testing transport %s at %s%s\n", environment->log.name, transport,
-		address_host(&testbed->address, host), reason);
+	environment_print(environment, "%s: testing transport %s at %s%s", environment->log.name, transport,
+			  address_host(&testbed->address, host), reason);
 }
 
 static enum outcome selftest_start(struct environment *environment, const void *options, void **state)

@@ -292,6 +292,24 @@ static enum outcome start_and_print_lines(struct environment *environment, const
 	return OUTCOME_OK;
 }
 
+/* A disk that is full for a while. */
+static enum outcome start_and_lose_a_line(struct environment *environment, const void *options, void **context)
+{
+	int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
+	struct state *state = make_state(environment, context);
+
+	(void)options;
+	fflush(stdout);
+	dup2(full, STDOUT_FILENO);
+	puts("lost");
+	fflush(stdout);
+	dup2(kept, STDOUT_FILENO);
+	close(kept);
+	close(full);
+	loop_timer_start(environment->loop, &state->timer, 0, finish_now, state);
+	return OUTCOME_OK;
+}
+
 /* A library call that never returns. */
 static void hang(void *context)
 {
@@ -568,6 +586,25 @@ static void run_that_ends_at_its_deadline_passes(void **state)
 
 	(void)state;
 	expect(&ends, "--deadline 30ms", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
+}
+
+/* The verdict, also that of JSON, is that of the exit code. */
+static void lost_output_fails_the_run(void **state)
+{
+	const struct command loses = { .start = start_and_lose_a_line };
+	struct child child = spawn(&loses, "--json");
+	struct result result = { 0 };
+
+	(void)state;
+	finish(&child, &result);
+	assert_int_equal(result.status, OUTCOME_INTERNAL);
+	assert_non_null(strstr(result.out, "\"verdict\":\"fail\",\"exit_code\":5,\"error_count\":1"));
+	child = spawn(&loses, "");
+	memset(&result, 0, sizeof(result));
+	finish(&child, &result);
+	assert_int_equal(result.status, OUTCOME_INTERNAL);
+	assert_non_null(strstr(result.out, "tool: FAILED: done\n"));
+	assert_string_equal(result.err, "tool: standard output: write failed: Input/output error (5)\n");
 }
 
 static void signal_starts_orderly_shutdown(void **state)
@@ -1078,6 +1115,7 @@ int main(void)
 		cmocka_unit_test_teardown(steps_of_shutdown_time_out_first, restore_timers),
 		cmocka_unit_test(status_follows_the_verdict),
 		cmocka_unit_test(run_that_ends_at_its_deadline_passes),
+		cmocka_unit_test(lost_output_fails_the_run),
 		cmocka_unit_test(signal_starts_orderly_shutdown),
 		cmocka_unit_test(ignored_signals_stay_ignored),
 		cmocka_unit_test_teardown(two_signals_of_timeout_are_one_request, restore_timers),

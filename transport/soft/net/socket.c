@@ -308,6 +308,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 			    const struct address *source, const struct address *peer, struct soft_path *path)
 {
 	bool given = source && !address_is_any(source);
+	char host[ADDRESS_TEXT_SIZE];
 	int error;
 
 	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
@@ -325,7 +326,17 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 		if (outcome)
 			return outcome;
 	}
+	if (address_is_link_local(peer) && !peer->scope && !path->local.scope) {
+		log_cause(log, name, "resolving the address", EINVAL,
+			  "a link-local address needs an interface: ADDRESS%%INTERFACE, or --interface");
+		return OUTCOME_NO_CONNECTION;
+	}
 	error = soft_path_route(path);
+	if (error == EINVAL || (!error && soft_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
+		log_cause(log, name, "resolving the address", EINVAL, "packets from %s do not leave this host",
+			  address_host(&path->local, host));
+		return OUTCOME_NO_CONNECTION;
+	}
 	if (error) {
 		log_errno(log, name, error, "resolving the address");
 		return socket_outcome(error);

@@ -81,7 +81,7 @@ static const struct row *choose(enum problem problem, unsigned facts)
 	return NULL;
 }
 
-static void write_text(char text[REMEDY_SIZE], const char *format, const char *name)
+static void remedy_write(char text[REMEDY_SIZE], const char *format, const char *name)
 {
 	size_t used = strlen(text);
 
@@ -99,7 +99,7 @@ struct remedy remedy_find(enum problem problem, unsigned facts, const char *name
 		return remedy;
 	if (row->host && facts & FACT_CONTAINER)
 		strcpy(remedy.text, "on the host: ");
-	write_text(remedy.cause, row->cause, name);
-	write_text(remedy.text, row->remedy, name);
+	remedy_write(remedy.cause, row->cause, name);
+	remedy_write(remedy.text, row->remedy, name);
 	return remedy;
 }

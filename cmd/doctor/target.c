@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
-#include "cmd/rping/protocol.h"
 #include "cmd/table.h"
 
 enum {
+	FIRST_SIZE = 100,   /* of the pings: the default of rping */
 	PACKETS = 4,	    /* of the path MTU, in the longest ping */
 	MTU_UNKNOWN = 1024, /* what it is then taken for */
 };
@@ -48,7 +48,7 @@ static void hint_at_firewall(struct doctor *doctor)
 static void add_lost_size(struct doctor *doctor, unsigned answered)
 {
 	const struct error *error = &doctor->probe.error;
-	uint32_t passed = answered == 1 ? PING_SIZE : UINT32_C(64) << (answered - 1), lost = UINT32_C(64) << answered;
+	uint32_t passed = answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1), lost = UINT32_C(64) << answered;
 
 	finding_add(doctor, FINDING_FAIL, "ping",
 		    "pings of up to %" PRIu32 " bytes are answered, of %" PRIu32 " not (path MTU %" PRIu32

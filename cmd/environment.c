@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/confinement.h"
@@ -135,12 +136,28 @@ bool environment_setup_done(struct environment *environment, const struct addres
 	return !outcome;
 }
 
-bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
-			 const char *word)
+/* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
+static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	struct address address;
+
+	if (host && address_is_loopback(&listener->local) && !strstr(host, "localhost") &&
+	    !address_parse(host, ADDRESS_FORMAT_ANY, &address))
+		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
+			 address_host(&listener->local, text));
+	else if (!endpoint_is_reachable(listener))
+		log_hint(&environment->log, "no client can connect yet: no address of this host has an RDMA device");
+}
+
+bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
+			 const char *name, const char *word)
 {
 	char address[ADDRESS_TEXT_SIZE], local[ENDPOINT_ADDRESSES_SIZE], line[512];
 
 	snprintf(line, sizeof(line), "%s: %s on %s%s", name, word, address_text(&listener->local, address),
 		 endpoint_local_addresses(listener, local));
+	if (WITH_EXTRAS)
+		hint_unreachable(environment, listener, host);
 	return environment_setup_done(environment, &listener->local, line);
 }

@@ -76,9 +76,12 @@ void environment_print_result(const struct environment *environment, bool failed
  */
 bool environment_setup_done(struct environment *environment, const struct address *address, const char *line);
 
-/* The same for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a wildcard stands for. */
-bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *name,
-			 const char *word);
+/*
+ * The same for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a wildcard stands for.
+ * host is the address as given, or NULL. A hint says if no other host can reach it.
+ */
+bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
+			 const char *name, const char *word);
 
 /* Prints a line on the output, as every line of a command is printed. main() has it line-buffered. */
 void environment_print(const struct environment *environment, const char *format, ...)

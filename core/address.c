@@ -130,6 +130,15 @@ static size_t address_length(const struct address *address)
 	return address->family == ADDRESS_IP4 ? 4 : sizeof(address->bytes);
 }
 
+bool address_is_loopback(const struct address *address)
+{
+	static const uint8_t ip6[16] = { [15] = 1 };
+
+	return address->family == ADDRESS_IP4
+		       ? address->bytes[0] == 127
+		       : address->family == ADDRESS_IP6 && !memcmp(address->bytes, ip6, sizeof(ip6));
+}
+
 bool address_is_any(const struct address *address)
 {
 	static const uint8_t zeros[sizeof(address->bytes)];

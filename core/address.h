@@ -51,6 +51,7 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 const char *address_host(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 
 bool address_is_any(const struct address *address);
+bool address_is_loopback(const struct address *address);
 bool address_is_multicast(const struct address *address);
 bool address_is_link_local(const struct address *address); /* IPv6 only */
 /* Compares family, bytes and scope, not the port. */

@@ -39,6 +39,21 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
 }
 
+bool endpoint_is_reachable(const struct endpoint *listener)
+{
+	const struct backend *backend = backend_of(listener->transport);
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count;
+
+	if (!backend->source_fits || listener->local.family == ADDRESS_GID || !address_is_any(&listener->local))
+		return true;
+	count = interface_addresses(list);
+	for (size_t i = 0; i < count; i++)
+		if (backend->source_fits(listener->transport, &path_unset, &list[i].address))
+			return true;
+	return false;
+}
+
 static bool is_unset(const struct address *source)
 {
 	return source->family == ADDRESS_NONE || address_is_any(source);

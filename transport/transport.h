@@ -404,6 +404,9 @@ enum {
 /* Returns text: the addresses of a listener on the any address, " (127.0.0.1, 10.0.0.1)", or "". */
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
+/* Returns false for a listener on the any address if no address of this host belongs to a device. */
+bool endpoint_is_reachable(const struct endpoint *listener);
+
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 

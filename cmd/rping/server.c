@@ -318,7 +318,8 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 		return outcome;
 	server->listened = true;
 	server_update_idle_timer(server);
-	environment_listens(server->environment, server->listener, server->log->name, "ready");
+	environment_listens(server->environment, server->listener, rping_listen_address(server->options),
+			    server->log->name, "ready");
 	return OUTCOME_OK;
 }
 

@@ -173,5 +173,5 @@ void ucmatose_server_start(struct ucmatose *run)
 	}
 	start_idle_timer(run);
 	ucmatose_begin_connecting(run);
-	environment_listens(run->environment, run->listener, "cmatose", "listening");
+	environment_listens(run->environment, run->listener, run->options->bind, "cmatose", "listening");
 }

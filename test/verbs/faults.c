@@ -291,7 +291,7 @@ static void machines_without(void **state)
 static void device_of_the_route(void **state)
 {
 	static const struct {
-		const char *removed, *written, *call;
+		const char *removed, *written, *call, *client;
 		int error;
 		bool no_provider, server;
 		enum outcome outcome;
@@ -314,6 +314,16 @@ static void device_of_the_route(void **state)
 		  .error = ENODEV,
 		  .outcome = OUTCOME_NO_DEVICE,
 		  .cause = "roce0: opening the device file: it is no device file\n" },
+		{ .call = "rdma_resolve_addr",
+		  .error = ENODEV,
+		  .client = "rping -c -C 3 -a 127.0.0.1",
+		  .outcome = OUTCOME_NO_CONNECTION,
+		  .cause = "resolving the address: a loopback address leads to no RDMA device (19)" },
+		{ .call = "rdma_resolve_addr",
+		  .error = ENODEV,
+		  .client = "rping -c -C 3 -a ::",
+		  .outcome = OUTCOME_NO_CONNECTION,
+		  .cause = "resolving the address: it is not the address of a host (19)" },
 		/* The kernel has found none. */
 		{ .removed = "/dev/infiniband/uverbs0",
 		  .call = "rdma_resolve_addr",
@@ -325,7 +335,7 @@ static void device_of_the_route(void **state)
 		  .error = ENODEV,
 		  .server = true,
 		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "no RDMA device on the route to it" },
+		  .cause = "binding: not an address of this host with an RDMA device (19)" },
 	};
 
 	(void)state;
@@ -339,7 +349,10 @@ static void device_of_the_route(void **state)
 			provider_write("", "%s", routes[row].written);
 		provider.devices[0]->has_no_provider = routes[row].no_provider;
 		provider_fail(routes[row].call, routes[row].error, 0);
-		pair_run(&pair, routes[row].server ? rping.server : NULL, routes[row].server ? NULL : rping.client,
+		pair_run(&pair, routes[row].server ? rping.server : NULL,
+			 routes[row].server   ? NULL
+			 : routes[row].client ? routes[row].client
+					      : rping.client,
 			 "500ms");
 		if ((pair.client_outcome | pair.server_outcome) != routes[row].outcome ||
 		    !strstr(pair.capture.text, routes[row].cause)) {
@@ -347,6 +360,36 @@ static void device_of_the_route(void **state)
 			pair_print(&pair);
 			fail();
 		}
+		pair_free(&pair);
+		provider_end();
+	}
+}
+
+/* A server that listens where no client can come says so. */
+static void unreachable_server(void **state)
+{
+	static const struct {
+		const char *line;
+		unsigned bound; /* addresses that have a device, the listener's among them */
+		bool hinted;
+	} servers[] = {
+		{ "rping -s --idle-timeout 50ms", 1, true },
+		{ "ucmatose --idle-timeout 50ms", 1, true },
+		{ "rping -s --idle-timeout 50ms", 2, false },
+		{ "rping -s -a @address --idle-timeout 50ms", 1, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(servers); row++) {
+		struct pair pair = { .grace_ms = 20 };
+
+		provider_begin(PROVIDER_ROCE, 0);
+		provider_fail("rdma_bind_addr", ENODEV, servers[row].bound);
+		pair_run(&pair, servers[row].line, NULL, NULL);
+		assert_int_equal(
+			strstr(pair.capture.text,
+			       "hint: no client can connect yet: no address of this host has an RDMA device\n") != NULL,
+			servers[row].hinted);
 		pair_free(&pair);
 		provider_end();
 	}
@@ -513,10 +556,15 @@ static void selftest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_fail),	   cmocka_unit_test(machines_without),
-		cmocka_unit_test(device_of_the_route),	   cmocka_unit_test(limits),
-		cmocka_unit_test(memory_runs_short),	   cmocka_unit_test(a_device_that_goes),
-		cmocka_unit_test(a_completion_that_fails), cmocka_unit_test(selftest),
+		cmocka_unit_test(calls_that_fail),
+		cmocka_unit_test(machines_without),
+		cmocka_unit_test(device_of_the_route),
+		cmocka_unit_test(unreachable_server),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(memory_runs_short),
+		cmocka_unit_test(a_device_that_goes),
+		cmocka_unit_test(a_completion_that_fails),
+		cmocka_unit_test(selftest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

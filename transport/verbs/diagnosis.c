@@ -254,13 +254,25 @@ static const char *error_cause(int error)
 	}
 }
 
+/* The kernel finds no device for the endpoint's address. */
+static const char *no_device_cause(const struct endpoint *endpoint)
+{
+	if (endpoint->kind == ENDPOINT_LISTENER)
+		return error_cause(EADDRNOTAVAIL);
+	if (endpoint->kind == ENDPOINT_CONNECTION && address_is_any(&endpoint->peer))
+		return "it is not the address of a host";
+	if (address_is_loopback(&endpoint->peer))
+		return "a loopback address leads to no RDMA device";
+	return error_cause(ENODEV);
+}
+
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
 {
 	log_failure(
 		endpoint->log,
 		&(struct failure){
 			.object = endpoint->name, .phase = what, .code = error, .kind = endpoint_errno_kind(error) },
-		"%s", error_cause(error));
+		"%s", error == ENODEV ? no_device_cause(endpoint) : error_cause(error));
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -271,7 +283,7 @@ enum outcome verbs_report_address(const struct endpoint *endpoint, const char *w
 	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
 }
 
-const char *verbs_event_cause(const struct rdma_cm_event *event)
+const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
@@ -281,6 +293,8 @@ const char *verbs_event_cause(const struct rdma_cm_event *event)
 		return rejection_text(REJECTED_BY_CONSUMER);
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
+	if (event->status == -ENODEV)
+		return no_device_cause(endpoint);
 	if (event->status < 0)
 		return error_cause(-event->status);
 	return "connection manager error";

@@ -335,7 +335,7 @@ static void report_event(const struct verbs_endpoint *endpoint, const struct rdm
 				       .code_name = code_name,
 				       .code = event->status,
 				       .kind = verbs_event_kind(event) },
-		    "%s%s%s", verbs_event_cause(event),
+		    "%s%s%s", verbs_event_cause(&endpoint->base, event),
 		    rejected ? endpoint_reject_text(event->param.conn.private_data, event->param.conn.private_data_len,
 						    reject_text)
 			     : "",

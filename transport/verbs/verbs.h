@@ -151,7 +151,7 @@ enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *w
 /* Either. */
 enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error);
 /* The cause of a failed CM event in words. */
-const char *verbs_event_cause(const struct rdma_cm_event *event);
+const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event);
 enum error_kind verbs_event_kind(const struct rdma_cm_event *event);
 
 /* address.c: conversion to and from librdmacm's addresses. A GID takes port space and P_Key from the options. */

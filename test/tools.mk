@@ -46,8 +46,8 @@ $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 
 # What runs on the simulated provider, which takes the place of librdmacm and libibverbs. The suite's own main stays.
 verbs_tests := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/verbs/*.c)))
-$(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,test/conformance/pair.c $(wildcard test/verbs/provider/*.c)) \
-		$(archive)
+provider := $(call object,$(wildcard test/verbs/provider/*.c))
+$(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,test/conformance/pair.c) $(provider) $(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/verbs/$*.c) -Wl,@test/verbs/provider/wrap -o $@ \
@@ -83,6 +83,11 @@ bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect firs
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
+
+# The program's own code, on a device as fast as memory.
+$(BUILD)/own_code: $(call object,test/bench/own_code.c) $(provider) $(archive)
+	$(call say,LINK)
+	$(Q)$(link) -Wl,@test/verbs/provider/wrap -o $@ $(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
 # The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
 $(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
@@ -228,7 +233,7 @@ size: ## the sizes of all builds next to the stock tools, as docs/size.md has th
 bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
-bench: setup-bench all $(bench_programs) ## measure beside the stock tools, as docs/performance.md has it
+bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the stock tools, as docs/performance.md has it
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 bench-since: setup-bench all $(bench_programs) ## measure beside the program of the commit BASE

@@ -164,9 +164,9 @@ struct queue_pair {
 	bool signals_all;
 	bool no_loopback;
 	struct send_work *sends;
-	struct receive_work *receives;
-	unsigned sends_used, receives_used; /* until the completion that covers them is polled */
-	unsigned silent;		    /* sends that are done and wait for such a completion */
+	struct receive_work *receives, *last_receive; /* thousands wait: no walk to the last one */
+	unsigned sends_used, receives_used;	      /* until the completion that covers them is polled */
+	unsigned silent;			      /* sends that are done and wait for such a completion */
 	bool scheduled;
 	unsigned attached;     /* to groups */
 	unsigned asynchronous; /* events taken and not acknowledged */

@@ -317,7 +317,8 @@ int qp_post_receive(struct ibv_qp *base, struct ibv_recv_wr *request, struct ibv
 		work->request = *request;
 		memcpy(work->sges, request->sg_list, (size_t)request->num_sge * sizeof(*work->sges));
 		qp->receives_used++;
-		LIST_APPEND(qp->receives, work);
+		*(qp->receives ? &qp->last_receive->next : &qp->receives) = work;
+		qp->last_receive = work;
 	}
 	if (base->state == IBV_QPS_ERR)
 		qp_schedule(qp);

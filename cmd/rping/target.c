@@ -263,6 +263,11 @@ static void established(struct target *target, const struct endpoint_event *even
 		endpoint_path(target->endpoint, &target->path);
 	dial_stop(&target->dial);
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
+	if (target->stock && hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello)) {
+		log_error(target->state.log, target->endpoint->name, "the server is ucmatose, not rping");
+		target_disconnect(target, OUTCOME_FAILED);
+		return;
+	}
 	if (!target->stock)
 		maximum = hello.capacity;
 	maximum = ping_limit(target->endpoint->domain, maximum);

@@ -225,6 +225,10 @@ static void connection_established(struct ucmatose_connection *connection, const
 			return;
 		}
 		ucmatose_hello_apply(connection, &hello);
+	} else if (!run->is_server && hello_read(event->private_data, event->private_length, HELLO_RPING, &hello)) {
+		log_error(&run->environment->log, connection->endpoint->name, "the server is rping, not ucmatose");
+		ucmatose_connection_fail(connection, OUTCOME_FAILED);
+		return;
 	}
 	ucmatose_connection_enter(connection, CONNECTION_ESTABLISHED);
 	/* The client starts at once: the server's first message may already have arrived. */

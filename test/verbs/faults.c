@@ -395,6 +395,33 @@ static void unreachable_server(void **state)
 	}
 }
 
+/* Each end says in its hello which tool it is. */
+static void server_of_another_tool(void **state)
+{
+	static const struct {
+		const char *server, *client, *cause;
+	} tools[] = {
+		{ "ucmatose -b @address -p 7174", "rping -c -C 3 -a @address",
+		  "10.0.0.1:7174: the server is ucmatose, not rping\n" },
+		{ "rping -s -a @address -p 7471", "ucmatose -s @address",
+		  "10.0.0.1:7471: the server is rping, not ucmatose\n" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(tools); row++) {
+		struct pair pair = { .grace_ms = 20 };
+
+		provider_begin(PROVIDER_ROCE, 0);
+		pair_run(&pair, tools[row].server, tools[row].client, "500ms");
+		if (pair.client_outcome != OUTCOME_FAILED || !strstr(pair.capture.text, tools[row].cause)) {
+			pair_print(&pair);
+			fail();
+		}
+		pair_free(&pair);
+		provider_end();
+	}
+}
+
 static int takes_half(const struct ibv_qp_cap *cap)
 {
 	return cap->max_recv_wr > 2048 ? ENOMEM : -1;
@@ -556,15 +583,11 @@ static void selftest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_fail),
-		cmocka_unit_test(machines_without),
-		cmocka_unit_test(device_of_the_route),
-		cmocka_unit_test(unreachable_server),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(memory_runs_short),
-		cmocka_unit_test(a_device_that_goes),
-		cmocka_unit_test(a_completion_that_fails),
-		cmocka_unit_test(selftest),
+		cmocka_unit_test(calls_that_fail),	   cmocka_unit_test(machines_without),
+		cmocka_unit_test(device_of_the_route),	   cmocka_unit_test(server_of_another_tool),
+		cmocka_unit_test(unreachable_server),	   cmocka_unit_test(limits),
+		cmocka_unit_test(memory_runs_short),	   cmocka_unit_test(a_device_that_goes),
+		cmocka_unit_test(a_completion_that_fails), cmocka_unit_test(selftest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

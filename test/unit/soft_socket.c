@@ -178,14 +178,15 @@ static void paths_are_the_routes(void **state)
 	static const struct {
 		uint32_t route, path;
 	} mtus[] = { { 65536, 4096 }, { 9000, 4096 }, { 1500, 1024 }, { 1280, 1024 }, { 68, 256 }, { 0, 256 } };
+	const struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	const struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 	struct soft_path path, back;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
-		fake.route = (struct soft_route){ .source = loopback, .interface = 7, .mtu = mtus[i].route };
-		assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &loopback, &loopback, &path),
-				 OUTCOME_OK);
-		soft_path_reply(path.socket, &loopback, &back);
+		fake.route = (struct soft_route){ .source = here, .interface = 7, .mtu = mtus[i].route };
+		assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &here, &there, &path), OUTCOME_OK);
+		soft_path_reply(path.socket, &there, &back);
 		assert_int_equal(soft_path_route(&back), 0);
 		assert_int_equal(path.mtu, mtus[i].path);
 		assert_int_equal(path.interface, 7);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A log for the endpoints of one run, which may all fail alike: an error that is the same as the one before is omitted. */
+/* A log for the endpoints of one run, which may all fail alike: an error that is the same as the one before is omitted.
+ */
 #ifndef CMD_REPEATS_H
 #define CMD_REPEATS_H
 

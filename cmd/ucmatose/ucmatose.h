@@ -122,7 +122,7 @@ struct ucmatose {
 	bool half_printed;		/* the line between the two directions was printed */
 	enum interruption interruption; /* 0: none */
 	struct address source;		/* ADDRESS_NONE without -b */
-	struct repeats repeats; /* of the connections */
+	struct repeats repeats;		/* of the connections */
 	struct endpoint_options endpoint_options;
 	struct dial dial;		  /* of a client's first connection */
 	struct loop_timer phase_timer;	  /* starts the next phase from the loop */

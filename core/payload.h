@@ -54,7 +54,7 @@ void payload_pattern_write(uint8_t *pattern, size_t size);
 /* Returns where in the pattern the message begins. */
 size_t payload_pattern_offset(uint32_t seed, uint32_t number);
 
-/* Returns true if the bytes are equal, else fills *difference. */
+/* Returns true if the bytes are equal, else fills *difference. expected: a part of the pattern. */
 bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, struct payload_difference *difference);
 
 #endif

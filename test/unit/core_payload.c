@@ -119,6 +119,31 @@ static void each_ping_differs_from_the_others(void **state)
 /* The sequence, twice, and in each place the bytes of the place so many further. */
 static uint8_t pattern[2 * PAYLOAD_PATTERN];
 
+static void difference_is_found_behind_the_first_period(void **state)
+{
+	static const size_t sizes[] = { PAYLOAD_PATTERN, PAYLOAD_PATTERN + 1, 2 * PAYLOAD_PATTERN + 5, 200000 };
+	static uint8_t expected[200000 + PAYLOAD_PATTERN], found[200000];
+	struct payload_difference difference;
+
+	(void)state;
+	payload_pattern_write(expected, 200000);
+	for (size_t i = 0; i < LENGTH(sizes); i++) {
+		memcpy(found, expected + 777, sizes[i]);
+		assert_true(payload_equal(expected + 777, found, sizes[i], &difference));
+		for (size_t position = sizes[i] - 1; position > 5000; position -= 4999) {
+			found[position] ^= 1;
+			assert_false(payload_equal(expected + 777, found, sizes[i], &difference));
+			assert_int_equal(difference.position, position);
+			found[position] ^= 1;
+		}
+	}
+	/* A wrong byte in each period, as if the message repeated itself wrongly. */
+	for (size_t position = 100; position < sizes[2]; position += PAYLOAD_PATTERN)
+		found[position] ^= 1;
+	assert_false(payload_equal(expected + 777, found, sizes[2], &difference));
+	assert_int_equal(difference.position, 100);
+}
+
 static void difference_is_found(void **state)
 {
 	static const size_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 100, 4095, 4096, 4097 };
@@ -216,6 +241,7 @@ int main(void)
 		cmocka_unit_test(each_wrong_byte_of_a_ping_is_found),
 		cmocka_unit_test(each_ping_differs_from_the_others),
 		cmocka_unit_test(difference_is_found),
+		cmocka_unit_test(difference_is_found_behind_the_first_period),
 		cmocka_unit_test(other_offset_is_found_everywhere),
 		cmocka_unit_test(messages_have_other_offsets),
 		cmocka_unit_test(pattern_never_changes),

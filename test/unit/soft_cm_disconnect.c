@@ -42,6 +42,33 @@ static void test_dreq_with_other_qpn(void **state)
 	check_cm_empty();
 }
 
+/* Thousands of connections that end together take as long as the load: half a second begins with each acknowledgement.
+ */
+static void test_drep_waits_while_acknowledgements_come(void **state)
+{
+	struct conn *active, *passive;
+
+	(void)state;
+	for (int acked = 0; acked < 2; acked++) {
+		active = connect_pair(&passive);
+		passive->qp.unacked = true;
+		do_disconnect(active);
+		for (unsigned turn = 0; turn < 8; turn++) {
+			cm_hosts.hosts[1].transport->last_ack_at = network->now;
+			network_run(CM_DRAIN_TIME / 2);
+			assert_true(is_established(passive));
+		}
+		passive->qp.unacked = !acked;
+		network_run(CM_DRAIN_TIME);
+		assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
+		assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
+		do_release(active);
+		do_release(passive);
+		network_drain();
+	}
+	check_cm_empty();
+}
+
 static void test_crossing_dreqs(void **state)
 {
 	struct conn *active, *passive;
@@ -311,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CM_TEST(test_dreq_without_rtu),
 		CM_TEST(test_dreq_with_other_qpn),
+		CM_TEST(test_drep_waits_while_acknowledgements_come),
 		CM_TEST(test_crossing_dreqs),
 		CM_TEST(test_repeated_dreq),
 		CM_TEST(test_drep_repeats_at_exit),

@@ -170,16 +170,21 @@ static void drain_timeout(void *context)
 {
 	struct soft_cm_id *cm_id = context;
 	struct soft_transport *transport = cm_id->cm->transport;
+	int64_t wait = transport->last_ack_at + CM_DRAIN_TIME - clock_now();
 
 	soft_callback_begin(transport);
-	finish_disconnect(cm_id);
+	if (wait > 0 && soft_qp_has_signalled_work(cm_id->endpoint->qp))
+		loop_timer_start(transport->base.loop, &cm_id->timer, wait, drain_timeout, cm_id);
+	else
+		finish_disconnect(cm_id);
 	soft_callback_end(transport);
 }
 
 /*
  * At the peer's DREQ our last messages may have arrived while their acknowledgement is lost or overtaken. An rdmatest
- * peer acknowledges retransmissions until it receives DREP, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks
- * again.
+ * peer acknowledges retransmissions until it receives DREP. A kernel's does not, so DREP waits up to CM_DRAIN_TIME, or
+ * as long after the last acknowledgement on any connection: thousands that end together may take longer. Each resent
+ * DREQ checks again, and the work fails when its retries are exhausted.
  */
 static bool must_drain(struct soft_cm_id *cm_id)
 {

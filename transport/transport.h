@@ -280,9 +280,18 @@ enum {
 /* Every option unset. */
 #define PATH_OPEN                                                                                                      \
 	{                                                                                                              \
-		.port = PATH_UNSET, .gid_index = PATH_UNSET, .pkey = PATH_UNSET, .type_of_service = PATH_UNSET,        \
-		.dscp = PATH_UNSET, .service_level = PATH_UNSET, .ack_timeout = PATH_UNSET, .retry = PATH_UNSET,       \
-		.rnr_retry = PATH_UNSET, .mtu = PATH_UNSET, .backlog = PATH_UNSET, .inline_size = PATH_UNSET,          \
+		.port = PATH_UNSET,                                                                                    \
+		.gid_index = PATH_UNSET,                                                                               \
+		.pkey = PATH_UNSET,                                                                                    \
+		.type_of_service = PATH_UNSET,                                                                         \
+		.dscp = PATH_UNSET,                                                                                    \
+		.service_level = PATH_UNSET,                                                                           \
+		.ack_timeout = PATH_UNSET,                                                                             \
+		.retry = PATH_UNSET,                                                                                   \
+		.rnr_retry = PATH_UNSET,                                                                               \
+		.mtu = PATH_UNSET,                                                                                     \
+		.backlog = PATH_UNSET,                                                                                 \
+		.inline_size = PATH_UNSET,                                                                             \
 	}
 
 /* For endpoints without path options. */

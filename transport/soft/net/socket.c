@@ -328,7 +328,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 	}
 	if (address_is_link_local(peer) && !peer->scope && !path->local.scope) {
 		log_cause(log, name, "resolving the address", EINVAL,
-			  "a link-local address needs an interface: ADDRESS%%INTERFACE, or --interface");
+			  "a link-local address needs an interface: ADDRESS%%INTERFACE");
 		return OUTCOME_NO_CONNECTION;
 	}
 	error = soft_path_route(path);

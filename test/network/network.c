@@ -2,6 +2,7 @@
 #include "test/network/network.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -534,6 +535,31 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 	timer->callback = callback;
 	timer->context = context;
 	heap_add((struct event){ .due = network->now + nanoseconds, .timer = timer });
+}
+
+/* There is no loop here, and so no --deadline. */
+void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
+			     void *context);
+const char *__wrap_loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE]);
+bool __wrap_loop_deadline_passed(const struct loop *loop);
+
+void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
+			     void *context)
+{
+	__wrap_loop_timer_start(loop, timer, limit, callback, context);
+}
+
+const char *__wrap_loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE])
+{
+	(void)loop;
+	snprintf(text, LOOP_PHASE_TEXT_SIZE, "timed out after %" PRId64 " ns", limit);
+	return text;
+}
+
+bool __wrap_loop_deadline_passed(const struct loop *loop)
+{
+	(void)loop;
+	return false;
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)

@@ -115,7 +115,10 @@ message_pair_iwarp() {
 # needs_stock_sender: a stock mckey destroys its queue pair as soon as it has posted all. soft-RoCE that sends from a work queue
 # (Linux 6.4) then drops what has not left, so that a case with such a sender shows nothing.
 needs_stock_sender() {
-	! grep -qw rxe_alloc_wq /proc/kallsyms || skip "this kernel's soft-RoCE loses what a stock mckey sends"
+	case $(uname -r) in
+	[45].* | 6.[0-3].*) ;;
+	*) skip "this kernel's soft-RoCE loses what a stock mckey sends" ;;
+	esac
 }
 
 # group_pair SENDER RECEIVER 'RECEIVER OPTIONS' 'SENDER OPTIONS': mckey.

@@ -87,3 +87,10 @@ struct interface interface_read(const char *name)
 	memcpy(interface.link_address, link.sll_addr, sizeof(link.sll_addr));
 	return interface;
 }
+
+bool interface_is_down(const char *name)
+{
+	unsigned facts = interface_read(name).facts;
+
+	return facts & INTERFACE_HERE && !(facts & INTERFACE_UP);
+}

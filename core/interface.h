@@ -43,5 +43,7 @@ struct interface {
 
 /* What is known of the interface with that name. Its facts are 0 if there is none, or getifaddrs(3) fails. */
 struct interface interface_read(const char *name);
+/* Whether it is here and not up; false if that is not known. */
+bool interface_is_down(const char *name);
 
 #endif

@@ -212,7 +212,10 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 		local = *source;
 	outcome = path_find_source(endpoint, destination->family, &local);
 	if (!outcome)
-		outcome = backend_of(endpoint->transport)->resolve(endpoint, local.family ? &local : NULL, destination);
+		outcome = path_find_interface(endpoint, &endpoint->peer);
+	if (!outcome)
+		outcome = backend_of(endpoint->transport)->resolve(endpoint, local.family ? &local : NULL,
+								   &endpoint->peer);
 	return call_returned(endpoint, CALL_RESOLVE, outcome);
 }
 

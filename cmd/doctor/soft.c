@@ -87,7 +87,7 @@ void soft_check(struct doctor *doctor, doctor_step *next)
 	enum outcome outcome = doctor_open(doctor, "soft", &doctor->soft, &doctor->soft_channel);
 
 	doctor->next = next;
-	if (!outcome && !(interface_read("lo").facts & INTERFACE_UP)) {
+	if (!outcome && interface_is_down("lo")) {
 		/* Another host may answer. */
 		finding_add(doctor, FINDING_WARN, "soft",
 			    "this host cannot send to itself: the interface lo is down\n%s",

@@ -72,7 +72,7 @@ static enum outcome find_address(struct environment *environment, const struct s
 			outcome = try_address(testbed, &list[i].address);
 	environment->log.sink = sink;
 	/* Packets to its own addresses pass the loopback interface. */
-	if (!outcome && needs_no_device(environment) && !(interface_read("lo").facts & INTERFACE_UP)) {
+	if (!outcome && needs_no_device(environment) && interface_is_down("lo")) {
 		char host[ADDRESS_TEXT_SIZE];
 
 		log_error(&environment->log, address_host(&testbed->address, host),

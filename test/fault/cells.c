@@ -58,7 +58,7 @@ const struct row cell_rows[] = {
 	{ .call = "memory", .errors = memory, .codes = "1 3 4 5", .times = 0, .words = "[Oo]ut of memory|allocate memory" },
 	{ .call = "sendmmsg", .errors = gone, .codes = "0 1 4", .times = 0, .words = "timed out|none for|left|the peer disconnected|went away|did not arrive|(was|were) not sent|no client|no datagram|does not answer|gave up|has not disconnected|refused by the peer" },
 
-	ROW(socket, "0 4 5", (EACCES, EAFNOSUPPORT, EINVAL, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTONOSUPPORT), .transport = "soft"),
+	ROW(socket, "0 4 5", (EACCES, EAFNOSUPPORT, EINVAL, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTONOSUPPORT), .transport = "soft", .reports = true),
 	ROW(bind, "0 4 5", (EACCES, EADDRINUSE, EADDRNOTAVAIL, EBADF, EINVAL, ENOMEM), .transport = "soft"),
 	ROW(connect, "0 4 5", (EACCES, EPERM, EADDRNOTAVAIL, EAGAIN, ECONNREFUSED, EHOSTUNREACH, EINVAL, ENETUNREACH, ETIMEDOUT), .transport = "soft"),
 	ROW(getsockname, "4 5", (EBADF, EINVAL, ENOBUFS), .transport = "soft"),

@@ -25,6 +25,7 @@ struct row {
 	unsigned times;	       /* so many uses in a row; 0: all from there on */
 	const char *transport; /* NULL: both */
 	bool leaves;	       /* what could not be given back is left to the kernel */
+	bool reports;	       /* a server reports a packet that it does not answer; the peer sends it again */
 };
 
 /* Ends with a NULL call. Every row of a call counts. */

@@ -1371,6 +1371,23 @@ static void server_without_memory_for_requests_fails(void **state)
 	assert_int_equal(lines, 10);
 }
 
+static void silent_clients_do_not_fill_the_log(void **state)
+{
+	struct fake *fake = *state;
+	unsigned lines = 0;
+
+	fake->options.persistent = true;
+	for (unsigned i = 0; i < 30; i++)
+		connected_session(fake, 0);
+	run_for(fake, 500 * CLOCK_NS_PER_MS);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":30,");
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping");
+	for (const char *at = fake->errors.text; (at = strstr(at, "waiting for the first ping")); at++)
+		lines++;
+	assert_int_equal(lines, 10);
+}
+
 static void server_fails_if_a_pending_request_has_no_resources(void **state)
 {
 	struct fake *fake = *state;
@@ -1863,6 +1880,7 @@ int main(void)
 		TEST(one_shot_server_without_memory_ends),
 		TEST(one_shot_server_continues_after_a_failed_request),
 		TEST(failed_client_does_not_affect_others),
+		TEST(silent_clients_do_not_fill_the_log),
 		TEST(server_ends_after_max_clients),
 		TEST(server_rejects_clients_above_max_clients),
 		TEST(pending_request_is_not_counted),

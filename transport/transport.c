@@ -214,8 +214,8 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	if (!outcome)
 		outcome = path_find_interface(endpoint, &endpoint->peer);
 	if (!outcome)
-		outcome = backend_of(endpoint->transport)->resolve(endpoint, local.family ? &local : NULL,
-								   &endpoint->peer);
+		outcome = backend_of(endpoint->transport)
+				  ->resolve(endpoint, local.family ? &local : NULL, &endpoint->peer);
 	return call_returned(endpoint, CALL_RESOLVE, outcome);
 }
 

@@ -37,7 +37,6 @@ static int64_t number_at(const void *options, const struct option *row)
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given)
 {
-	static const char device_options[][10] = { "port-num", "gid-index" };
 	char option[64];
 
 	for (size_t i = 0; i < sizeof(feature_options) / sizeof(feature_options[0]); i++) {
@@ -51,10 +50,8 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 		log_error(log, option, "not with --transport %s: %s", transport, reason);
 		return OUTCOME_USAGE;
 	}
-	for (size_t i = 0; WITH_EXTRAS && i < sizeof(device_options) / sizeof(device_options[0]); i++) {
-		if (!options_given(table, given, device_options[i]) || options_given(table, given, "device"))
-			continue;
-		log_error(log, NULL, "--%s needs --device", device_options[i]);
+	if (WITH_EXTRAS && options_given(table, given, "port-num") && !options_given(table, given, "device")) {
+		log_error(log, NULL, "--port-num needs --device");
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;

@@ -105,6 +105,8 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 {
 	const struct path_options *options = endpoint->options.path;
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	const struct interface_address *found = NULL;
+	char one[ADDRESS_TEXT_SIZE], other[ADDRESS_TEXT_SIZE];
 	uint16_t port = source->port;
 	size_t count;
 
@@ -115,20 +117,29 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		return OUTCOME_OK;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_unset(source) && !has_address(&list[i], source))
+		if ((!is_unset(source) && !has_address(&list[i], source)) || !path_fits(endpoint, &list[i], family))
 			continue;
-		if (!path_fits(endpoint, &list[i], family))
-			continue;
-		/* On the loopback interface the backend chooses: soft needs an address of its own. */
-		if (!is_unset(source))
-			source->scope = list[i].address.scope;
-		if (list[i].loopback || !is_unset(source))
-			return OUTCOME_OK;
-		*source = list[i].address;
-		source->port = port;
-		return OUTCOME_OK;
+		/* An entry of the GID table has one address: this one is of another device. */
+		if (found && options->gid_index != PATH_UNSET) {
+			log_error(endpoint->log, endpoint->name,
+				  "GID index %d is that of %s and of %s: name the device or interface",
+				  (int)options->gid_index, address_host(&found->address, one),
+				  address_host(&list[i].address, other));
+			return OUTCOME_USAGE;
+		}
+		if (!found)
+			found = &list[i];
 	}
-	return path_no_source(endpoint, family, source);
+	if (!found)
+		return path_no_source(endpoint, family, source);
+	/* On the loopback interface the backend chooses: soft needs an address of its own. */
+	if (!is_unset(source)) {
+		source->scope = found->address.scope;
+	} else if (!found->loopback) {
+		*source = found->address;
+		source->port = port;
+	}
+	return OUTCOME_OK;
 }
 
 static const char *option_interface(const struct endpoint *endpoint)

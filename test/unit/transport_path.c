@@ -44,10 +44,12 @@ unsigned __wrap_if_nametoindex(const char *name)
 	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
 }
 
-/* Device rdma1 belongs to eth1. */
+/* Device rdma1 belongs to eth1. GID index 1 is that of eth1's address, 2 that of both interfaces. */
 static bool source_fits(struct transport *transport, const struct path_options *wanted, const struct address *source)
 {
 	(void)transport;
+	if (!wanted->device)
+		return wanted->gid_index == 2 || (source->bytes[2] == 1) == (wanted->gid_index == 1);
 	return !strcmp(wanted->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
 }
 
@@ -124,6 +126,43 @@ static void source_addresses(void **state)
 	}
 }
 
+/* An index without a device is that of the one device that has it. */
+static void source_of_gid_index(void **state)
+{
+	static const struct {
+		const char *interface, *given;
+		int64_t index;
+		const char *source; /* NULL: two have it */
+	} rows[] = {
+		{ NULL, NULL, 1, "10.0.1.1" },
+		{ NULL, NULL, 2, NULL },
+		{ "eth1", NULL, 2, "10.0.1.1" },
+		{ NULL, "10.0.0.1", 2, "10.0.0.1" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct address source = { .family = ADDRESS_NONE };
+		struct capture capture;
+		enum outcome outcome;
+
+		set_options(rows[row].interface, NULL);
+		options.gid_index = rows[row].index;
+		if (rows[row].given)
+			source = parsed(rows[row].given);
+		capture_begin(&capture);
+		outcome = path_find_source(&endpoint, ADDRESS_IP4, &source);
+		capture_end(&capture);
+		if (rows[row].source) {
+			assert_int_equal(outcome, OUTCOME_OK);
+			assert_memory_equal(source.bytes, parsed(rows[row].source).bytes, sizeof(source.bytes));
+			continue;
+		}
+		assert_int_equal(outcome, OUTCOME_USAGE);
+		assert_non_null(strstr(capture.text, "127.0.0.1 and of 10.0.0.1"));
+	}
+}
+
 /* The interface of a listener's address, and of a request. */
 static void interface_of_address(void **state)
 {
@@ -161,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_addresses),
+		cmocka_unit_test(source_of_gid_index),
 		cmocka_unit_test(interface_of_address),
 	};
 

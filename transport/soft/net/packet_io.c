@@ -420,8 +420,9 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 
 /* ---- in ---- */
 
+/* ip_id: as in icrc_check(). */
 static void receive_packet(struct soft_socket *socket, const struct sockaddr_storage *source, const uint8_t *bytes,
-			   size_t length)
+			   size_t length, struct icrc_ip_id *ip_id)
 {
 	struct soft_transport *transport = socket->transport;
 	struct soft_packet_io *packet_io = transport->packet_io;
@@ -445,7 +446,8 @@ static void receive_packet(struct soft_socket *socket, const struct sockaddr_sto
 	}
 	peer->in_port = port;
 	pending.state = &peer->icrc_state;
-	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, &pending.ip_id);
+	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, ip_id);
+	pending.ip_id = *ip_id;
 	/* A management datagram is passed on: the addresses that a request names tell whether a NAT has changed them.
 	 */
 	if (!packet_parse(bytes, length, &packet) || (pending.result == ICRC_BAD && packet.destination != MAD_QPN))
@@ -470,6 +472,7 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 {
 	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
 	size_t segment = gro_segment_size(&message->msg_hdr), left = message->msg_len;
+	struct icrc_ip_id ip_id = { 0 };
 
 	if (message->msg_hdr.msg_flags & MSG_TRUNC)
 		return;
@@ -478,7 +481,8 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 	while (left) {
 		size_t length = left < segment ? left : segment;
 
-		receive_packet(socket, message->msg_hdr.msg_name, bytes, length);
+		receive_packet(socket, message->msg_hdr.msg_name, bytes, length, &ip_id);
+		ip_id.identification++;
 		bytes += length;
 		left -= length;
 	}

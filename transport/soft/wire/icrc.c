@@ -145,16 +145,14 @@ _Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MAX < ICRC_INVERSE_END, "the 
 enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
 			    size_t length, struct icrc_ip_id *ip_id)
 {
-	static const struct icrc_ip_id assumed = { 0 };
 	uint32_t crc, difference, solution;
 	uint8_t flags;
 
 	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MAX)
 		return ICRC_BAD;
-	crc = icrc_headers(table, flow, assumed, length, bytes);
+	crc = icrc_headers(table, flow, *ip_id, length, bytes);
 	crc = icrc_update(table, crc, bytes + BASE_SIZE, length - BASE_SIZE - ICRC_SIZE);
 	difference = ~crc ^ load_icrc(bytes + length - ICRC_SIZE);
-	*ip_id = assumed;
 	if (!difference)
 		return ICRC_GOOD;
 	if (flow->family != ICRC_IP4)
@@ -164,7 +162,7 @@ enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_fl
 	flags = solution >> 16 & 0xff;
 	if (solution >> 24 || (flags && flags != IP4_DO_NOT_FRAGMENT))
 		return ICRC_BAD;
-	ip_id->identification = (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
-	ip_id->may_fragment = flags;
+	ip_id->identification ^= (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
+	ip_id->may_fragment ^= flags != 0;
 	return ICRC_SOLVED;
 }

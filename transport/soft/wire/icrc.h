@@ -85,11 +85,11 @@ void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc);
 
 enum icrc_result {
 	ICRC_BAD = 0,
-	ICRC_GOOD,   /* all 32 bits match: IPv6, or identification 0 and DF */
-	ICRC_SOLVED, /* matches with some ip_id: icrc_state_accepts() validates it */
+	ICRC_GOOD,   /* all 32 bits match: IPv6, or the expected ip_id */
+	ICRC_SOLVED, /* matches with another ip_id: icrc_state_accepts() validates it */
 };
 
-/* Checks a received UDP payload with its ICRC. Sets *ip_id unless it returns ICRC_BAD. */
+/* Checks a received UDP payload with its ICRC. *ip_id: the expected one; with ICRC_SOLVED the packet's. */
 enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
 			    size_t length, struct icrc_ip_id *ip_id);
 

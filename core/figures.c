@@ -30,19 +30,23 @@ static void add_rate(struct report *report, const struct figure *row, const stru
 static void add_histogram(struct report *report, const char *name, const struct histogram *histogram,
 			  const struct histogram *before)
 {
-	struct histogram difference;
+	struct histogram difference = { 0 };
 
 	if (before)
 		histogram_difference(histogram, before, &difference);
-	report_histogram(report, name, before ? &difference : histogram);
+	report_histogram(report, name, before || report->of_steps ? &difference : histogram);
 }
 
 static void add_figure(struct report *report, const struct figure *row, const void *member, const void *before)
 {
+	bool known = before || !report->of_steps;
+
 	switch ((enum figure_kind)row->kind) {
 	case FIGURE_COUNT:
+		add_count(report, row, member, before);
+		break;
 	case FIGURE_GAUGE:
-		add_count(report, row, member, row->kind == FIGURE_GAUGE ? NULL : before);
+		report_count_known(report, row->name, *(const uint64_t *)member, known);
 		break;
 	case FIGURE_TIME:
 		report_time_known(report, row->name, *(const int64_t *)member);
@@ -58,7 +62,8 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 		report_flag(report, row->name, *(const bool *)member);
 		break;
 	case FIGURE_SAMPLES:
-		report_samples(report, row->name, member);
+		if (known)
+			report_samples(report, row->name, member);
 		break;
 	case FIGURE_HISTOGRAM:
 		add_histogram(report, row->name, member, before);

@@ -196,8 +196,12 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	report_object(report, name);
 	add_distribution(report, histogram);
 	report_end(report);
-	if (report->buckets && report->format->draws_buckets && histogram->all.count > 1 && !report_in_list(report))
-		histogram_draw(histogram, "    ", report->stream);
+	if (!report->buckets || !report->format->draws_buckets || histogram->all.count < 2 || report_in_list(report) ||
+	    report->header)
+		return;
+	if (report->format->brief)
+		fputc('\n', report->stream); /* the row's */
+	histogram_draw(histogram, "    ", report->stream);
 }
 
 size_t report_sequence_length(const char *string)

@@ -93,7 +93,7 @@ struct report {
 	bool buckets;	    /* write the buckets of histograms in formats that support it */
 	bool without_rates; /* omit rates: the time span is too short */
 	bool header;	    /* of report_table: write the names of the columns */
-	bool of_steps;	    /* an interval ends with its last count */
+	bool of_steps;	    /* an interval ends with its last count; the totals have no gauges or distributions */
 	int excess;	    /* of report_table: how much wider the row is up to here than its columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */

@@ -172,5 +172,6 @@ const struct report_format report_steps = {
 	.closing = "\n",
 	.value = table_value,
 	.brief = REPORT_STEP,
+	.draws_buckets = true,
 	.without = FIGURE_NOT_TEXT | FIGURE_NOT_STEP | FIGURE_NOT_0,
 };

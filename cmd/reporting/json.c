@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
 
@@ -28,6 +30,21 @@ static void begin_summary(struct reporting *reporting)
 	reporting_add_figures(reporting, false);
 }
 
+/* Adds the intervals that keep_interval() has kept, a line each. */
+static void begin_summary_of_steps(struct reporting *reporting)
+{
+	begin_summary(reporting);
+	if (!reporting->report.of_steps)
+		return;
+	report_list(&reporting->report, "intervals");
+	if (reporting->steps)
+		fclose(reporting->steps);
+	for (size_t i = 0; i + 1 < reporting->steps_length; i++)
+		fputc(reporting->steps_text[i] == '\n' ? ',' : reporting->steps_text[i], reporting->last.stream);
+	free(reporting->steps_text);
+	report_end(&reporting->report);
+}
+
 static void end_summary(struct reporting *reporting)
 {
 	reporting_add_verdict(reporting);
@@ -41,13 +58,18 @@ static void stream_start(struct reporting *reporting)
 	close_record(reporting);
 }
 
-struct report *reporting_begin_record(struct reporting *reporting, const char *type)
+static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type)
 {
-	if (!reporting || reporting->form != &reporting_json_stream)
-		return NULL;
-	open_record(reporting, stdout, type);
+	open_record(reporting, stream, type);
 	report_time(&reporting->report, "at", clock_now() - reporting->started);
 	return &reporting->report;
+}
+
+struct report *reporting_begin_record(struct reporting *reporting, const char *type)
+{
+	bool has_records = reporting && reporting->form == &reporting_json_stream;
+
+	return has_records ? begin_record(reporting, stdout, type) : NULL;
 }
 
 void reporting_end_record(struct reporting *reporting)
@@ -55,13 +77,26 @@ void reporting_end_record(struct reporting *reporting)
 	close_record(reporting);
 }
 
-static void stream_interval(struct reporting *reporting)
+static void print_json_interval(struct reporting *reporting, FILE *stream)
 {
-	struct report *report = reporting_begin_record(reporting, "interval");
+	struct report *report = begin_record(reporting, stream, "interval");
 
 	report_time(report, "from", reporting->report.interval_began - reporting->started);
 	reporting_add_figures(reporting, true);
-	reporting_end_record(reporting);
+	close_record(reporting);
+}
+
+static void stream_interval(struct reporting *reporting)
+{
+	print_json_interval(reporting, stdout);
+}
+
+static void keep_interval(struct reporting *reporting)
+{
+	if (reporting->report.of_steps && !reporting->steps)
+		reporting->steps = open_memstream(&reporting->steps_text, &reporting->steps_length);
+	if (reporting->steps)
+		print_json_interval(reporting, reporting->steps);
 }
 
 static void stream_error(struct reporting *reporting, const struct kept_error *error)
@@ -71,7 +106,8 @@ static void stream_error(struct reporting *reporting, const struct kept_error *e
 }
 
 const struct reporting_form reporting_json = {
-	.finish = begin_summary,
+	.interval = keep_interval,
+	.finish = begin_summary_of_steps,
 	.close = end_summary,
 	.json = true,
 };

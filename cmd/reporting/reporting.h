@@ -5,7 +5,7 @@
  *
  *   text.c        a block before the verdict and at SIGQUIT; a row of a table each --interval-report, on a terminal
  *                 each second
- *   json.c        --json: one object at the end
+ *   json.c        --json: one object at the end, with the intervals of a run of steps
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   csv.c         --csv: the header, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
@@ -73,6 +73,9 @@ struct reporting {
 	void *state; /* the command's state while it runs, else NULL */
 	char *text;  /* what last.stream has written, printed by reporting_close(); of open_memstream(3) */
 	size_t text_length;
+	FILE *steps; /* --json: the intervals of a run of steps, until the summary has them; of open_memstream(3) */
+	char *steps_text;
+	size_t steps_length;
 	int64_t started;
 	int64_t interval_due;	/* the scheduled end of the interval */
 	const char *prometheus; /* the file; NULL also after a write error */

@@ -93,7 +93,7 @@ struct target {
 	struct connect_times times;
 	struct path path; /* of the last connection */
 	struct ping_record record;
-	struct histogram *round_trips; /* NULL: not for JSON; the owner's */
+	struct histogram *round_trips; /* NULL: not for JSON; the owner's. Empty in a sweep */
 	struct pace pace;
 	struct ping_slot slot; /* of the current ping */
 	struct loop_timer pace_timer;

@@ -203,7 +203,7 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 		target->slot.to = pace_slot_end(&target->pace, now);
 		ping_answered(&target->record, &target->slot, target->size, round_trip, verified);
 		histogram_add(&target->all->figures.round_trip, round_trip);
-		if (target->round_trips)
+		if (target->round_trips && !rping_sweep(target->all->options))
 			histogram_add(target->round_trips, round_trip);
 		stream_ping(target, round_trip, verified);
 		show_ping(target, round_trip);

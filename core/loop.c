@@ -310,8 +310,7 @@ void loop_deadline_stop(struct loop *loop)
 /* libev stops all timers that are due before it calls the first of them back. */
 bool loop_deadline_passed(const struct loop *loop)
 {
-	return loop->deadline_length &&
-	       (loop->deadline_reached || !ev_is_active((const ev_timer *)loop->deadline.storage));
+	return loop->deadline_length && (loop->deadline_reached || !((const ev_timer *)loop->deadline.storage)->active);
 }
 
 /* In libev's own numbers: a phase that ends at the deadline is due in the same iteration as that. */

@@ -120,7 +120,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		if ((!is_unset(source) && !has_address(&list[i], source)) || !path_fits(endpoint, &list[i], family))
 			continue;
 		/* An entry of the GID table has one address: this one is of another device. */
-		if (found && options->gid_index != PATH_UNSET) {
+		if (found && options->gid_index != PATH_UNSET && !options->device) {
 			log_error(endpoint->log, endpoint->name,
 				  "GID index %d is that of %s and of %s: name the device or interface",
 				  (int)options->gid_index, address_host(&found->address, one),

@@ -835,6 +835,7 @@ static void a_gid_of_two_entries(void **state)
 		begin(PROVIDER_ROCE);
 		provider.devices[0]->ports[0].gid_index = rows[row].used;
 		path.gid_index = rows[row].server;
+		of_client.device = "roce0";
 		of_client.gid_index = rows[row].client;
 		asked = options;
 		asked.path = &of_client;

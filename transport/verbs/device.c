@@ -303,23 +303,45 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	return OUTCOME_OK;
 }
 
-enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
+/* Finds or creates the domain of a bound id. */
+static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm_id *id,
+			       const struct endpoint_options *options, struct verbs_domain **result)
 {
-	struct verbs_transport *transport = verbs_of(endpoint->base.transport);
 	struct verbs_domain *domain = transport->domains;
 
-	while (domain && (domain->context != endpoint->id->verbs || domain->port != endpoint->id->port_num))
+	while (domain && (domain->context != id->verbs || domain->port != id->port_num))
 		domain = domain->next;
 	if (!domain) {
-		enum outcome outcome = domain_create(transport, endpoint->id, &domain);
+		enum outcome outcome = domain_create(transport, id, &domain);
 
 		if (outcome)
 			return outcome;
 	}
-	endpoint->base.domain = &domain->base;
 	domain->users++;
 	if (!domain->bound_id)
-		bind_id(domain, endpoint->id, &endpoint->base.options);
+		bind_id(domain, id, options);
+	*result = domain;
+	return OUTCOME_OK;
+}
+
+void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
+			const struct endpoint_options *options)
+{
+	struct verbs_domain *domain;
+
+	if (!domain_use(transport, id, options, &domain))
+		verbs_domain_release(domain);
+}
+
+enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
+{
+	struct verbs_transport *transport = verbs_of(endpoint->base.transport);
+	struct verbs_domain *domain;
+	enum outcome outcome = domain_use(transport, endpoint->id, &endpoint->base.options, &domain);
+
+	if (outcome)
+		return outcome;
+	endpoint->base.domain = &domain->base;
 	if (domain->base.removed) {
 		log_error(transport->base.log, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;

@@ -60,11 +60,13 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	struct rdma_cm_id *id;
 	bool fits;
 
-	(void)transport;
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		return false;
-	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs &&
-	       !unmet_option(id, options);
+	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs;
+	/* librdmacm has opened the device, and closes it no more by itself. */
+	if (fits)
+		verbs_domain_watch(verbs_of(transport), id, &address_options);
+	fits = fits && !unmet_option(id, options);
 	rdma_destroy_id(id);
 	return fits;
 }

@@ -168,6 +168,9 @@ void verbs_channel_free(struct verbs_channel *channel);
 void verbs_set_nonblocking(int descriptor);
 /* Finds or creates the domain of the id's port, and sets endpoint->domain. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
+/* Creates the domain of the id's port, if there is none, so that the removal of the device is noticed. */
+void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
+			const struct endpoint_options *options);
 /* An endpoint or region no longer uses the domain. */
 void verbs_domain_release(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);

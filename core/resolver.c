@@ -223,7 +223,6 @@ static void pipe_readable(void *context)
 static void resolver_timeout(void *context)
 {
 	struct resolver *resolver = context;
-
 	char text[LOOP_PHASE_TEXT_SIZE];
 
 	log_cause(resolver->log, resolver->text, "looking up", 0, "%s",

@@ -8,7 +8,6 @@
 
 #define CHECK_CABLE    "check cable and switch"
 #define ADD_ADDRESS    "ip address add ADDRESS/BITS dev @"
-#define MAKE_FILE      "mknod -m 666 @ c #"
 #define IN_NAMESPACE   ": its interface @ is in another network namespace"
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"

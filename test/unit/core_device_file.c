@@ -125,7 +125,7 @@ static const struct {
 	  EACCES,
 	  "Permission denied",
 	  "run as root, or give this user the right: chmod a+rw " FILE_PATH },
-	/* Who runs as root of a user namespace is told nothing that only root of the host can do. */
+	/* To root of a user namespace nothing is suggested that only root of the host can do. */
 	{ { EACCES, PRIVATE, 192, true, .in_container = true, .in_user_namespace = true, .is_foreign = true },
 	  EACCES,
 	  "Permission denied",

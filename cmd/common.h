@@ -47,7 +47,7 @@ enum {
 	FOR_CLIENT = 1,
 	FOR_SERVER = 2,
 	FOR_SENDER = 4,
-	FOR_ANOTHER = 8, /* needs another option of its command: --max-connected needs --persistent */
+	FOR_ANOTHER = 8, /* needs another option of its command: -p of doctor needs an ADDRESS */
 };
 
 /* The .exclusive of rows: what only one option may set. */

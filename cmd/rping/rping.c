@@ -46,7 +46,7 @@ static const struct option rping_option_table[] = {
 	    .brief = true),
 #endif
 	FLAG('P', "persistent", persistent, OPTION_HELP("Server: serve any number of clients, until interrupted"),
-	     .tags = FOR_SERVER, .needed_by = FOR_ANOTHER, .section = SECTION_SERVER, .brief = true),
+	     .tags = FOR_SERVER, .section = SECTION_SERVER, .brief = true),
 	FLAG('q', "own-qp", own_qp, OPTION_HELP("Create and modify the queue pair without librdmacm"),
 	     .section = SECTION_PATH),
 #if WITH_EXTRAS
@@ -68,15 +68,10 @@ static const struct option rping_option_table[] = {
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
 	    OPTION_HELP("Server: end after N clients (served in turn; with -P concurrently)", "none"),
-	    .tags = FOR_SERVER, .exclusive = ONE_END, .section = SECTION_SERVER),
-	FLAG(0, "one-off", one_off, OPTION_HELP("Server: end after one client, the default"),
-	     .tags = FOR_SERVER, .exclusive = ONE_END, .section = SECTION_SERVER),
+	    .tags = FOR_SERVER, .section = SECTION_SERVER),
 #endif
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
 			    "Server: fail a client that sends nothing for TIME; end after TIME without a client"),
-	ROW(OPTION_INTEGER, 0, "max-connected", max_connected, "N", "1 to 65536", "16384",
-	    OPTION_HELP("Server with -P: maximum number of clients connected at once"), .tags = FOR_ANOTHER,
-	    .section = SECTION_SERVER),
 	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
 	ACK_TIMEOUT_OPTION(struct rping_options, 0),
 	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),

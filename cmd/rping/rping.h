@@ -28,14 +28,13 @@ struct rping_options {
 	int64_t wait_server;   /* nanoseconds; 0: one round (cmd/dial.h) */
 	int64_t idle_timeout;  /* nanoseconds; 0: unlimited */
 	int64_t max_clients;   /* 0: unlimited */
-	int64_t max_connected; /* maximum number of clients connected at once, with -P */
-	bool one_off;
 	bool persistent;
 	bool own_qp;
 };
 
 enum {
 	PINGS_TEXT_SIZE = 64,
+	RPING_CLIENTS_MAX = 16384,		      /* connected at once to a server with -P */
 	SWEEP_COUNT = 1000,			      /* pings of each size without -C and --duration */
 	RPING_VERDICT_SIZE = ADDRESS_TEXT_SIZE + 512, /* with a name as the user typed it */
 	/*

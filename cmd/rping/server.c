@@ -225,7 +225,7 @@ static const char *reject_reason(const struct rping_server *server)
 	if (server->sessions && !server->options->persistent)
 		return HELLO_BUSY;
 	/* Pending requests do not count, because forged ones would block clients. The backlog limits them. */
-	if (server->connected >= (uint64_t)server->options->max_connected)
+	if (server->connected >= RPING_CLIENTS_MAX)
 		return HELLO_BUSY;
 	if (!EXTRA(server->limit))
 		return NULL;
@@ -352,7 +352,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return outcome;
 	server->environment = environment;
 	server->log = &environment->log;
-	server->limit = EXTRA(options->one_off ? 1 : (uint64_t)options->max_clients);
+	server->limit = EXTRA((uint64_t)options->max_clients);
 	server->one_shot = !options->persistent && server->limit <= 1;
 	resolver_start(&server->lookup, environment->loop, server->log, rping_listen_address(options),
 		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);

@@ -108,7 +108,7 @@ static enum outcome session_verdict(struct session *session)
 	bool open_ended = interrupted && session->options->persistent;
 	bool interrupted_early = session->deadline_passed || (interrupted && !open_ended && !session->answered);
 	/* The only client must have been answered at least once: else nothing was tested. */
-	uint64_t minimum = !session->options->persistent || EXTRA(session->options->one_off);
+	uint64_t minimum = !session->options->persistent;
 	uint64_t required = session->expected_pings ? session->expected_pings : minimum;
 	char pings[PINGS_TEXT_SIZE];
 

@@ -35,8 +35,6 @@ _rdmatest_table() {
 			'--version'
 			'-P' '--persistent'
 			'--max-clients='
-			'--one-off'
-			'--max-connected='
 			'--backlog='
 			'--targets=@files'
 			'--warmup='

@@ -20,7 +20,7 @@ static int set_up(void **state)
 	struct fake *fake = fake_create(&rping_command, HELLO_RPING);
 
 	fake->options = (struct rping_options){
-		.common.timeout = 400 * CLOCK_NS_PER_MS, .port = 7174, .size = 32, .max_connected = 16384
+		.common = { .timeout = 400 * CLOCK_NS_PER_MS, .path = PATH_OPEN }, .port = 7174, .size = 32
 	};
 	*state = fake;
 	return 0;
@@ -1504,25 +1504,29 @@ static void pending_request_is_not_counted(void **state)
 }
 
 /* A pending request does not count: its source address may be forged. */
-static void persistent_server_rejects_clients_above_max_connected(void **state)
+static void persistent_server_limits_its_clients(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *first, *second, *rejected;
+	struct fake_endpoint **clients = calloc(RPING_CLIENTS_MAX, sizeof(*clients));
+	struct endpoint *rejected;
 
 	fake->options.persistent = true;
-	fake->options.max_connected = 1;
 	fake->options.server = true;
 	start(fake);
 	request_session(fake, 0);
-	first = connected_session(fake, 0);
+	for (size_t i = 0; i < RPING_CLIENTS_MAX; i++) {
+		connected_session(fake, 0);
+		clients[i] = fake->endpoints[--fake->endpoint_count];
+	}
 	rejected = request_session(fake, 0);
 	assert_true(of(rejected)->rejected);
 	assert_string_equal((const char *)of(rejected)->rejection, HELLO_BUSY);
-	disconnect(first);
-	second = connected_session(fake, 0);
-	ping(second, 32, 0);
-	assert_true(of(request_session(fake, 0))->rejected);
-	disconnect(second);
+	for (size_t i = 0; i < RPING_CLIENTS_MAX; i++) {
+		disconnect(&clients[i]->base);
+		free(clients[i]);
+	}
+	free(clients);
+	assert_false(of(request_session(fake, 0))->rejected);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_OK, "");
 }
@@ -1535,17 +1539,6 @@ static void server_reports_missing_clients(void **state)
 	serve_one_client(fake);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients: interrupted");
-}
-
-static void one_off_persistent_server_ends_after_one_client(void **state)
-{
-	struct fake *fake = *state;
-
-	fake->options.persistent = true;
-	fake->options.one_off = true;
-	serve_one_client(fake);
-	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
-	assert_ended(fake, OUTCOME_OK, "");
 }
 
 static void server_reports_the_last_clients_and_exact_totals(void **state)
@@ -1713,16 +1706,6 @@ static void deadline_fails_the_clients_of_a_server(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "");
 }
 
-static void one_off_persistent_server_expects_a_ping(void **state)
-{
-	struct fake *fake = *state;
-
-	fake->options.persistent = true;
-	fake->options.one_off = true;
-	disconnect(connected_session(fake, 0));
-	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 0 pings");
-}
-
 /* The idle time includes the wait for the confirmation of the answer. */
 static void idle_time_starts_with_the_answer(void **state)
 {
@@ -1884,9 +1867,8 @@ int main(void)
 		TEST(server_ends_after_max_clients),
 		TEST(server_rejects_clients_above_max_clients),
 		TEST(pending_request_is_not_counted),
-		TEST(persistent_server_rejects_clients_above_max_connected),
+		TEST(persistent_server_limits_its_clients),
 		TEST(server_reports_missing_clients),
-		TEST(one_off_persistent_server_ends_after_one_client),
 		TEST(server_reports_the_last_clients_and_exact_totals),
 		TEST(server_reports_an_interval),
 		TEST(idle_server_without_a_client_fails),
@@ -1897,7 +1879,6 @@ int main(void)
 		TEST(server_frees_the_old_buffer_of_a_lost_client),
 		TEST(server_prints_the_range_of_sizes),
 		TEST(deadline_fails_the_clients_of_a_server),
-		TEST(one_off_persistent_server_expects_a_ping),
 		TEST(idle_time_starts_with_the_answer),
 		TEST(long_idle_timeout_does_not_extend_the_wait_for_the_first_ping),
 		TEST(server_with_a_client_is_not_idle),

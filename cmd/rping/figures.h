@@ -14,9 +14,9 @@
 #include "cmd/command.h"
 
 /*
- * The time slot of a ping, for the rate. With --interval or --rate it lasts from the scheduled time to the next one, or
- * to the answer if that is later; else it is the round trip. So n paced pings take n periods, and the reported rate
- * does not exceed --rate.
+ * The time slot of a ping, for the rate. With --interval it lasts from the scheduled time to the next one, or to the
+ * answer if that is later; else it is the round trip. So n paced pings take n periods, and the reported rate is at most
+ * that of the schedule.
  */
 struct ping_slot {
 	int64_t from;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The schedule of --interval and --rate. Slots begin at start, start + period, start + 2 periods and so on: a slow ping
+ * The schedule of --interval. Slots begin at start, start + period, start + 2 periods and so on: a slow ping
  * does not shift later slots. A ping whose slot has passed starts immediately, and the other missed slots are skipped.
  */
 #ifndef CMD_RPING_PACE_H

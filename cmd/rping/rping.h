@@ -22,12 +22,11 @@ struct rping_options {
 	int64_t size;	   /* 0: default; of a sweep the first one */
 	int64_t last_size; /* of a sweep, after size in OPTION_SIZES; 0: no sweep */
 	int64_t warmup;
-	int64_t interval;      /* nanoseconds between the starts of two pings; 0: no pause */
-	int64_t rate;	       /* pings per second, an alternative to interval; 0: unlimited */
-	int64_t duration;      /* nanoseconds; 0: unlimited */
-	int64_t wait_server;   /* nanoseconds; 0: one round (cmd/dial.h) */
-	int64_t idle_timeout;  /* nanoseconds; 0: unlimited */
-	int64_t max_clients;   /* 0: unlimited */
+	int64_t interval;     /* nanoseconds between the starts of two pings; 0: no pause */
+	int64_t duration;     /* nanoseconds; 0: unlimited */
+	int64_t wait_server;  /* nanoseconds; 0: one round (cmd/dial.h) */
+	int64_t idle_timeout; /* nanoseconds; 0: unlimited */
+	int64_t max_clients;  /* 0: unlimited */
 	bool persistent;
 	bool own_qp;
 };

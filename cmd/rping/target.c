@@ -448,8 +448,6 @@ static const struct dial_handlers target_dial_handlers = {
 
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port)
 {
-	int64_t rate = EXTRA(all->options->rate);
-
 	all->in_state[TARGET_WAITING]++;
 	target->all = all;
 	target->address = address;
@@ -472,7 +470,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 					       .wait_server = all->options->wait_server,
 				       });
 	target->first = (uint64_t)EXTRA(all->options->warmup);
-	target->pace.period = rate ? CLOCK_NS_PER_S / rate : EXTRA(all->options->interval);
+	target->pace.period = EXTRA(all->options->interval);
 	target->state = (struct state){
 		.rows = target_states,
 		.loop = all->environment->loop,

@@ -40,7 +40,6 @@ _rdmatest_table() {
 			'--warmup='
 			'--wait-server='
 			'--interval='
-			'--rate='
 			'--duration='
 			'--poll'
 			'--spin='

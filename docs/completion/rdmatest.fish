@@ -55,7 +55,6 @@ complete -c rdmatest -n '__rdmatest_is rping' -l targets -r -F -d 'Client: also 
 complete -c rdmatest -n '__rdmatest_is rping' -l warmup -x -d 'Client: number of warm-up pings, not counted [0 to 2147483647; default 0]'
 complete -c rdmatest -n '__rdmatest_is rping' -l wait-server -x -d 'Client: retry for this long until a server accepts [0 to 24h; default 0]'
 complete -c rdmatest -n '__rdmatest_is rping' -l interval -x -d 'Client: time from the start of one ping to the next; missed slots are skipped [0 to 24h; default 0, no pause]'
-complete -c rdmatest -n '__rdmatest_is rping' -l rate -x -d 'Client: maximum pings per second to each target [1 to 1000000; default no limit]'
 complete -c rdmatest -n '__rdmatest_is rping' -l duration -x -d 'Client: stop this long after the first measured ping [1ms to 8784h; default no end]'
 complete -c rdmatest -n '__rdmatest_is rping' -l poll -d 'Poll without sleeping: lower latency, but uses a whole processor'
 complete -c rdmatest -n '__rdmatest_is rping' -l spin -x -d 'Poll for this many microseconds after the last event before sleeping [0 to 1000000; default 0]'

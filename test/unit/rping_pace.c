@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The schedule of --interval and --rate: slots do not drift, and missed ones are skipped. */
+/* The schedule of --interval: slots do not drift, and missed ones are skipped. */
 #include "test/unit/unit.h"
 
 #include "cmd/rping/pace.h"

@@ -108,6 +108,8 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	if (!state_change(states, endpoint->state, state, endpoint->log, "%s", name))
 		return false;
 	endpoint->state = state;
+	if (WITH_REPORT && states[state].waits && !endpoint->began)
+		endpoint->began = clock_now();
 	if (states[state].waits && endpoint->options.timeout)
 		loop_phase_start(endpoint->transport->loop, &endpoint->timer,
 				 endpoint->options.timeout + (resolving ? VERDICT_DELAY : 0), state_timed_out,
@@ -143,8 +145,13 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint)
 
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event)
 {
+	struct endpoint_event timed = *event;
+
+	if (WITH_REPORT && endpoint->began)
+		timed.took = clock_now() - endpoint->began;
+	endpoint->began = 0;
 	if (endpoint->state != ENDPOINT_DESTROYED)
-		endpoint->handlers->event(endpoint->context, endpoint, event);
+		endpoint->handlers->event(endpoint->context, endpoint, &timed);
 }
 
 /* Reports an event with private data, if there is any, in a new state. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/spelling.h"
 #include "transport/backend.h"
 #include "transport/path.h"
@@ -152,14 +153,17 @@ static const struct call_row {
 	[CALL_POST] = { BIT(CONNECTION) | BIT(GROUP), true, (uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
 };
 
-static bool call_allowed(const struct endpoint *endpoint, enum call call, size_t private_length)
+static bool call_allowed(struct endpoint *endpoint, enum call call, size_t private_length)
 {
 	const struct call_row *row = &calls[call];
 	bool qp = endpoint->qpn;
 
 	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->qp == qp &&
-	    private_length <= PRIVATE_DATA_MAX)
+	    private_length <= PRIVATE_DATA_MAX) {
+		if (WITH_REPORT && row->next)
+			endpoint->began = clock_now();
 		return true;
+	}
 	log_cause(endpoint->log, endpoint->name, row->next ? endpoint_state_text(row->next) : NULL, 0,
 		  "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
 		  endpoint_state_text(endpoint->state), qp ? "with" : "without", private_length);

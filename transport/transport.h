@@ -184,6 +184,7 @@ struct group_address {
 struct endpoint_event {
 	enum event_kind kind;
 	enum outcome outcome;	  /* of EVENT_FAILED and EVENT_REQUEST_FAILED */
+	int64_t took;		  /* nanoseconds, of an event that ends a state which waits; 0 without WITH_REPORT */
 	struct endpoint *request; /* of EVENT_REQUEST: the callee owns it and sets its handlers before it returns */
 	/*
 	 * From the peer's connect (EVENT_REQUEST), accept (EVENT_ESTABLISHED of the client) or reject (EVENT_FAILED);
@@ -348,6 +349,7 @@ struct endpoint {
 	struct address local;
 	struct address peer;
 	struct loop_timer timer; /* of the current state */
+	int64_t began;		 /* clock time of the call that the next event answers; 0: none */
 };
 
 /* Copies options. Sends nothing. */

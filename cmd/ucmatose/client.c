@@ -26,7 +26,6 @@ static enum outcome start_resolving(struct ucmatose_connection *connection)
 	}
 	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &ucmatose_connection_handlers,
 				  connection, &connection->endpoint);
-	ucmatose_connection_begin_step(connection);
 	if (!outcome)
 		outcome = endpoint_resolve(connection->endpoint, source, &run->dial.address);
 	return outcome;

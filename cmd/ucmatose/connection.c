@@ -61,22 +61,12 @@ static void count_state(struct ucmatose *run, enum connection_state state)
 		run->figures.failed++;
 }
 
-void ucmatose_connection_begin_step(struct ucmatose_connection *connection)
-{
-	if (WITH_REPORT)
-		connection->step_began = clock_now();
-}
-
-static void end_step(struct ucmatose_connection *connection, enum step step)
+static void end_step(struct ucmatose_connection *connection, enum step step, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
-	int64_t began = connection->step_began;
 
-	if (!WITH_REPORT)
-		return;
-	ucmatose_connection_begin_step(connection);
-	if (connection->index >= EXTRA(run->options->warmup))
-		histogram_add(&run->figures.steps[step], connection->step_began - began);
+	if (WITH_REPORT && connection->index >= EXTRA(run->options->warmup))
+		histogram_add(&run->figures.steps[step], event->took);
 }
 
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
@@ -129,10 +119,8 @@ void ucmatose_connection_close(struct ucmatose_connection *connection)
 
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection)
 {
-	enum outcome outcome;
+	enum outcome outcome = endpoint_disconnect(connection->endpoint);
 
-	ucmatose_connection_begin_step(connection);
-	outcome = endpoint_disconnect(connection->endpoint);
 	if (outcome)
 		ucmatose_connection_fail(connection, outcome);
 	else
@@ -202,7 +190,6 @@ static void request_connection(struct ucmatose_connection *connection)
 
 	if (!outcome) {
 		ucmatose_hello_write(connection->run, connection, bytes);
-		ucmatose_connection_begin_step(connection);
 		outcome = endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
 	}
 	if (outcome)
@@ -214,7 +201,7 @@ static void connection_established(struct ucmatose_connection *connection, const
 	struct ucmatose *run = connection->run;
 	struct hello hello;
 
-	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT);
+	end_step(connection, run->is_server ? STEP_ACCEPT : STEP_CONNECT, event);
 	if (WITH_REPORT && !run->figures.activities[ACTIVITY_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->figures.path);
 	if (!connection->index)
@@ -257,7 +244,7 @@ static void ucmatose_connection_failed(struct ucmatose_connection *connection, c
 	ucmatose_connection_fail(connection, event->outcome);
 }
 
-static void connection_disconnected(struct ucmatose_connection *connection)
+static void connection_disconnected(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
@@ -270,7 +257,7 @@ static void connection_disconnected(struct ucmatose_connection *connection)
 			ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_DISCONNECTING:
-		end_step(connection, STEP_DISCONNECT);
+		end_step(connection, STEP_DISCONNECT, event);
 		ucmatose_connection_close(connection);
 		return;
 	case CONNECTION_SENDING:
@@ -303,17 +290,17 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 	ucmatose_progressed(connection->run);
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
-		end_step(connection, STEP_RESOLVE_ADDRESS);
+		end_step(connection, STEP_RESOLVE_ADDRESS, event);
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		end_step(connection, STEP_RESOLVE_ROUTE);
+		end_step(connection, STEP_RESOLVE_ROUTE, event);
 		request_connection(connection);
 		break;
 	case EVENT_ESTABLISHED:
 		connection_established(connection, event);
 		break;
 	case EVENT_DISCONNECTED:
-		connection_disconnected(connection);
+		connection_disconnected(connection, event);
 		break;
 	case EVENT_FAILED:
 		ucmatose_connection_failed(connection, event);

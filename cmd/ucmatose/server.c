@@ -45,7 +45,6 @@ static enum outcome prepare_and_accept(void *context)
 	if (outcome)
 		return outcome;
 	ucmatose_hello_write(connection->run, connection, bytes);
-	ucmatose_connection_begin_step(connection);
 	return endpoint_accept(connection->endpoint, bytes, sizeof(bytes));
 }
 

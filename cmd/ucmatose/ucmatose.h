@@ -71,8 +71,7 @@ struct ucmatose_connection {
 	struct ucmatose *run;
 	struct endpoint *endpoint;
 	struct ucmatose_memory *memory;
-	int64_t step_began; /* time when the current step of the connection manager began */
-	size_t slots;	    /* where its slots begin in the region */
+	size_t slots; /* where its slots begin in the region */
 	uint32_t index;
 	enum connection_state state;
 	bool peer_is_ours;	  /* rdmatest: it sent a hello, so its payload is known */
@@ -164,8 +163,6 @@ void ucmatose_connection_enter(struct ucmatose_connection *connection, enum conn
 void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
 void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
 void ucmatose_connection_close(struct ucmatose_connection *connection);
-/* A step of the connection manager begins: its time is measured. */
-void ucmatose_connection_begin_step(struct ucmatose_connection *connection);
 /* Takes seeds and window from the peer's hello; not called for a stock peer. */
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,

@@ -9,9 +9,10 @@
 #include "core/clock.h"
 #include "transport/backend.h"
 
-/* The last call to the backend, and the result that it returns. */
+/* The last call to the backend, and the result that it returns. Each call takes a nanosecond. */
 static const char *called;
 static enum outcome result;
+static int64_t now = CLOCK_NS_PER_S;
 static unsigned destroyed;
 
 static enum outcome fake_create(struct channel *channel, enum endpoint_kind kind,
@@ -35,6 +36,7 @@ static void fake_destroy(struct endpoint *endpoint)
 	{                                                                                                              \
 		(void)endpoint;                                                                                        \
 		called = #name;                                                                                        \
+		now++;                                                                                                 \
 		return result;                                                                                         \
 	}
 #define UNUSED __attribute__((unused))
@@ -78,7 +80,6 @@ static struct {
 	loop_callback *callback;
 	void *context;
 } timer;
-static int64_t now = CLOCK_NS_PER_S;
 
 void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
 			     loop_callback *callback, void *context);
@@ -538,6 +539,44 @@ static void calls_change_state(void **state)
 		}
 }
 
+/* The time of the event that ends the wait in a state, which lasts that long. */
+static int64_t took(struct endpoint *endpoint, enum endpoint_state next, enum event_kind kind, int64_t wait)
+{
+	now += wait;
+	endpoint_reached(endpoint, next, kind);
+	assert_int_equal(reported.event.kind, kind);
+	return reported.event.took;
+}
+
+/* A step lasts from its call to its event; that of the route, which has no call, from the state. */
+static void steps_are_timed(void **state)
+{
+	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
+
+	(void)state;
+	assert_int_equal(resolve_address(endpoint), OUTCOME_OK);
+	assert_int_equal(took(endpoint, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED, 10), 11);
+	now += 1000;
+	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
+	assert_int_equal(took(endpoint, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED, 20), 20);
+	now += 1000;
+	endpoint->qpn = 1;
+	assert_int_equal(connect_empty(endpoint), OUTCOME_OK);
+	assert_int_equal(took(endpoint, ENDPOINT_ESTABLISHED, EVENT_ESTABLISHED, 30), 31);
+	now += 1000;
+	assert_int_equal(endpoint_disconnect(endpoint), OUTCOME_OK);
+	assert_int_equal(took(endpoint, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED, 40), 41);
+	finish(endpoint);
+	endpoint = create(ENDPOINT_CONNECTION, NULL);
+	endpoint->qpn = 1;
+	endpoint->state = ENDPOINT_REQUESTED;
+	assert_int_equal(accept_empty(endpoint), OUTCOME_OK);
+	assert_int_equal(took(endpoint, ENDPOINT_ESTABLISHED, EVENT_ESTABLISHED, 50), 51);
+	/* Nobody here asked for the peer's disconnect. */
+	assert_int_equal(took(endpoint, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED, 60), 0);
+	finish(endpoint);
+}
+
 static uint8_t memory[100];
 static const struct region region = { .memory = memory, .length = sizeof(memory) };
 
@@ -681,6 +720,7 @@ int main(void)
 		cmocka_unit_test(listener_gets_failed_requests),
 		cmocka_unit_test(listener_gets_requests),
 		cmocka_unit_test(calls_change_state),
+		cmocka_unit_test(steps_are_timed),
 		cmocka_unit_test(invalid_calls_do_not_reach_backend),
 		cmocka_unit_test(invalid_work_requests),
 		cmocka_unit_test(other_calls),

@@ -63,10 +63,8 @@ static void count_state(struct ucmatose *run, enum connection_state state)
 
 static void end_step(struct ucmatose_connection *connection, enum step step, const struct endpoint_event *event)
 {
-	struct ucmatose *run = connection->run;
-
-	if (WITH_REPORT && connection->index >= EXTRA(run->options->warmup))
-		histogram_add(&run->figures.steps[step], event->took);
+	if (WITH_REPORT)
+		histogram_add(&connection->run->figures.steps[step], event->took);
 }
 
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)

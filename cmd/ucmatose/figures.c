@@ -20,7 +20,6 @@ static const struct figure ucmatose_figures[] = {
 	ROW(COUNT, "made", activities[ACTIVITY_CONNECTING].count, .flags = FIGURE_NOT_TABLE),
 	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
 	ROW(COUNT, "refused", refused, .flags = FIGURE_NOT_TABLE),
-	ROW(GAUGE, "warmup", warmup, .flags = FIGURE_NOT_TABLE),
 	ROW(RATE, "rate", activities[ACTIVITY_CONNECTING], .flags = FIGURE_NOT_TABLE),
 	FIGURES_CLOSE,
 	ROW(HISTOGRAM, "resolve_address", steps[STEP_RESOLVE_ADDRESS], .flags = FIGURE_NOT_TABLE),
@@ -87,8 +86,6 @@ struct figures ucmatose_figures_update(void *state)
 	snprintf(figures->of_asked, sizeof(figures->of_asked), "%" PRIu64 "/%" PRIu64,
 		 figures->activities[ACTIVITY_CONNECTING].count, figures->asked);
 	figures->connected = figures->of_asked;
-	figures->warmup =
-		EXTRA(run->options->warmup) < run->wanted ? (uint64_t)EXTRA(run->options->warmup) : run->wanted;
 	figures->size = (uint64_t)run->options->size;
 	for (int i = 0; i < ACTIVITIES; i++) {
 		figures->activities[i].bytes = figures->activities[i].count * figures->size;

@@ -46,7 +46,6 @@ struct ucmatose_figures {
 	char of_asked[48];		/* "230/1000" */
 	const char *connected;		/* that text */
 	uint64_t asked;
-	uint64_t warmup;
 	uint64_t failed;
 	uint64_t refused;  /* requests beyond -c or of another client */
 	uint64_t size;	   /* bytes of a message */

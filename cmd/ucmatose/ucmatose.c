@@ -65,8 +65,6 @@ static const struct option options_table[] = {
 			OPTION_HELP("Migrate all connections to a new event channel after the last message"),
 			.section = SECTION_PATH),
 #if WITH_EXTRAS
-	ROW(OPTION_INTEGER, 0, "warmup", warmup, "N", "0 to 65535", "0",
-	    OPTION_HELP("Exclude the first N connections from the step times"), .section = SECTION_CLIENT),
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
 #endif
 	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: exit if no client connects in this time"),

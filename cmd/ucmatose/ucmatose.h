@@ -36,7 +36,6 @@ struct ucmatose_options {
 	int64_t count;
 	int64_t size;
 	int64_t port;
-	int64_t warmup;
 	int64_t wait_server;
 	int64_t idle_timeout; /* nanoseconds; 0: none */
 	bool migrate;

@@ -91,7 +91,6 @@ _rdmatest_table() {
 			'--help'
 			'--version'
 			'--backlog='
-			'--warmup='
 			'--wait-server='
 			'--poll'
 			'--spin='

@@ -103,7 +103,6 @@ complete -c rdmatest -n '__rdmatest_is ucmatose' -s h -l usage -d 'Print the com
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l help -d 'Print all options'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l version -d 'Print the version'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l backlog -x -d 'Server: maximum pending connection requests; with soft, twice as many half-open ones [1 to 32768; default 1024]'
-complete -c rdmatest -n '__rdmatest_is ucmatose' -l warmup -x -d 'Exclude the first N connections from the step times [0 to 65535; default 0]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l wait-server -x -d 'Client: retry for this long until a server accepts [0 to 24h; default 0]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l poll -d 'Poll without sleeping: lower latency, but uses a whole processor'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l spin -x -d 'Poll for this many microseconds after the last event before sleeping [0 to 1000000; default 0]'

@@ -1508,10 +1508,8 @@ static void steps_are_timed_at_the_client(void **state)
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
-	fake->options.warmup = 1;
-	start_client(fake, 2);
-	connect_one(fake, 0, true);
-	endpoint = endpoint_of(fake, 1);
+	start_client(fake, 1);
+	endpoint = endpoint_of(fake, 0);
 	fake_clock_pass(1);
 	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
 	endpoint->domain = &fake->domain;
@@ -1522,10 +1520,9 @@ static void steps_are_timed_at_the_client(void **state)
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
 	fake_clock_pass(300);
 	endpoint_established(endpoint, NULL, 0);
-	reply(endpoint_of(fake, 0), 0);
-	reply(endpoint, 1);
+	reply(endpoint, 0);
 	finish(fake);
-	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":0,\"warmup\":1,");
+	assert_reports(fake, "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":0,");
 	assert_reports(fake, "\"resolve_address\":{\"count\":1,\"min_ns\":1,");
 	assert_reports(fake, "\"resolve_route\":{\"count\":1,\"min_ns\":20,");
 	assert_reports(fake, "\"connect\":{\"count\":1,\"min_ns\":300,");
@@ -1537,22 +1534,16 @@ static void steps_are_timed_at_the_client(void **state)
 static void steps_are_timed_at_the_server(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *endpoints[3];
+	struct endpoint *endpoint;
 
-	fake->options.warmup = 2;
-	start_server(fake, 3);
-	for (uint32_t i = 0; i < 3; i++) {
-		endpoints[i] = ask(fake, i, true);
-		fake_clock_pass(40);
-		endpoint_established(endpoints[i], NULL, 0);
-	}
-	for (uint32_t i = 0; i < 3; i++)
-		transfer(endpoints[i], i);
+	start_server(fake, 1);
+	endpoint = ask(fake, 0, true);
+	fake_clock_pass(40);
+	endpoint_established(endpoint, NULL, 0);
+	transfer(endpoint, 0);
 	run_for(fake, 11 * MS);
-	disconnect(endpoints[0]);
-	disconnect(endpoints[1]);
 	fake_clock_pass(CLOCK_NS_PER_S);
-	disconnect(endpoints[2]);
+	disconnect(endpoint);
 	assert_reports(fake, "\"accept\":{\"count\":1,\"min_ns\":40,");
 	assert_reports(fake, "\"connect\":{\"count\":0,");
 	assert_reports(fake, "\"disconnect\":{\"count\":1,\"min_ns\":100");
@@ -1575,7 +1566,7 @@ static void rates_are_over_the_time_of_each_phase(void **state)
 	sent(endpoint_of(fake, 0));
 	sent(endpoint_of(fake, 1));
 	finish(fake);
-	assert_reports(fake, "\"warmup\":0,\"rate_per_second\":1.000");
+	assert_reports(fake, "\"rate_per_second\":1.000");
 	assert_reports(fake, "\"sent_rate_per_second\":0.250,\"received_rate_per_second\":0.500,");
 	assert_over(fake, OUTCOME_OK, "");
 }

@@ -15,17 +15,6 @@
 #include "core/resolver.h"
 #include "core/units.h"
 
-enum {
-	RECORDS_MAX = 32 /* number of ended sessions that the report lists */
-};
-
-/* The report's record of an ended session. */
-struct record {
-	char peer[ADDRESS_TEXT_SIZE];
-	uint64_t pings;
-	enum outcome outcome;
-};
-
 struct server_figures {
 	const char *role;
 	const char *target;
@@ -34,7 +23,6 @@ struct server_figures {
 	uint64_t connected;
 	uint64_t answered; /* pings, also of established sessions */
 	uint64_t verified;
-	const struct rping_server *server; /* for the list of its clients */
 };
 
 static const char limit_reached[] = "client limit reached";
@@ -60,8 +48,7 @@ struct rping_server {
 	struct loop_timer idle; /* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
 	struct resolver lookup;
-	struct log_limit no_ping_limit;	    /* limits lines about clients without a ping */
-	struct record records[RECORDS_MAX]; /* ring of the last ended sessions */
+	struct log_limit no_ping_limit; /* limits lines about clients without a ping */
 };
 
 _Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
@@ -145,23 +132,11 @@ static void server_update_idle_timer(struct rping_server *server)
 		loop_timer_stop(&server->idle);
 }
 
-static void report_record(const struct record *record, struct report *report)
-{
-	report_text(report, "peer", record->peer);
-	report_count(report, "pings", record->pings);
-	report_text(report, "verdict", record->outcome ? "fail" : "pass");
-}
-
-/* Adds an ended session that was established to the totals and the records. */
+/* Adds an ended session that was established to the totals. */
 static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
-	struct record *record = &server->records[ended_sessions(server) % RECORDS_MAX];
-	struct report *report;
+	struct report *report = environment_begin_record(server->environment, "client");
 
-	if (WITH_REPORT) {
-		*record = (struct record){ .pings = session->answered, .outcome = outcome };
-		address_text(&session->endpoint->peer, record->peer);
-	}
 	if (outcome)
 		server->figures.failed++;
 	else
@@ -169,10 +144,11 @@ static void count_session(struct rping_server *server, const struct session *ses
 	server->pings += session->answered;
 	server->unconfirmed += !outcome && session->unconfirmed_answer;
 	environment_record_outcome(server->environment, outcome);
-	report = environment_begin_record(server->environment, "client");
 	if (!report)
 		return;
-	report_record(record, report);
+	report_text(report, "peer", session->endpoint->name);
+	report_count(report, "pings", session->answered);
+	report_text(report, "verdict", outcome ? "fail" : "pass");
 	environment_end_record(server->environment);
 }
 
@@ -374,19 +350,6 @@ void rping_server_interrupt(void *state, enum interruption reason)
 		server_shut_down(server);
 }
 
-static void report_clients(struct report *report, const void *member)
-{
-	const struct rping_server *server = *(const struct rping_server *const *)member;
-	uint64_t last = ended_sessions(server);
-
-	for (uint64_t i = last > RECORDS_MAX ? last - RECORDS_MAX : 0; i < last; i++) {
-		report_object(report, NULL);
-		report_record(&server->records[i % RECORDS_MAX], report);
-		report_end(report);
-	}
-}
-
-/* In text each client already has a line. */
 static const struct figure server_figures[] = {
 	FIGURE(TEXT, "role", struct server_figures, role, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct server_figures, target, .flags = FIGURE_LABEL),
@@ -399,8 +362,6 @@ static const struct figure server_figures[] = {
 	FIGURE(COUNT, "answered", struct server_figures, answered),
 	FIGURE(COUNT, "verified", struct server_figures, verified),
 	FIGURES_CLOSE,
-	FIGURES_OF_CODE(LIST, "clients", struct server_figures, server, report_clients,
-			.flags = FIGURE_NOT_TEXT | FIGURE_NOT_PROMETHEUS),
 	FIGURES_END,
 };
 
@@ -413,7 +374,6 @@ struct figures rping_server_figures(void *state)
 	figures->target = rping_listen_address(server->options);
 	figures->connected = 0;
 	figures->answered = server->pings;
-	figures->server = server;
 	for (const struct session *session = server->sessions; session; session = session->next) {
 		if (session->counted)
 			continue;

@@ -19,9 +19,9 @@ static int set_up(void **state)
 {
 	struct fake *fake = fake_create(&rping_command, HELLO_RPING);
 
-	fake->options = (struct rping_options){
-		.common = { .timeout = 400 * CLOCK_NS_PER_MS, .path = PATH_OPEN }, .port = 7174, .size = 32
-	};
+	fake->options = (struct rping_options){ .common = { .timeout = 400 * CLOCK_NS_PER_MS, .path = PATH_OPEN },
+						.port = 7174,
+						.size = 32 };
 	*state = fake;
 	return 0;
 }
@@ -1456,7 +1456,6 @@ static void server_ends_after_max_clients(void **state)
 	serve_one_client(fake);
 	assert_int_equal(fake->endpoints[0]->base.state, ENDPOINT_DESTROYED);
 	assert_reports(fake, "\"served\":{\"clients\":2,\"failed\":0,\"connected\":0}");
-	assert_reports(fake, "{\"peer\":\"10.0.0.2:4242\",\"pings\":1,\"verdict\":\"pass\"}");
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
@@ -1541,7 +1540,7 @@ static void server_reports_missing_clients(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "rping: ended early, after 1 of 3 clients: interrupted");
 }
 
-static void server_reports_the_last_clients_and_exact_totals(void **state)
+static void server_reports_exact_totals(void **state)
 {
 	struct fake *fake = *state;
 
@@ -1553,7 +1552,6 @@ static void server_reports_the_last_clients_and_exact_totals(void **state)
 		free(fake->endpoints[--fake->endpoint_count]);
 	}
 	assert_reports(fake, "\"served\":{\"clients\":100,\"failed\":0,\"connected\":0},\"pings\":{\"answered\":100");
-	assert_int_equal(reported_times(fake, "\"peer\""), 32);
 	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
 	assert_ended(fake, OUTCOME_OK, "");
 }
@@ -1869,7 +1867,7 @@ int main(void)
 		TEST(pending_request_is_not_counted),
 		TEST(persistent_server_limits_its_clients),
 		TEST(server_reports_missing_clients),
-		TEST(server_reports_the_last_clients_and_exact_totals),
+		TEST(server_reports_exact_totals),
 		TEST(server_reports_an_interval),
 		TEST(idle_server_without_a_client_fails),
 		TEST(idle_server_that_has_served_passes),

@@ -67,8 +67,7 @@ static const struct option rping_option_table[] = {
 	    OPTION_HELP("Server: end after N clients (served in turn; with -P concurrently)", "none"),
 	    .tags = FOR_SERVER, .section = SECTION_SERVER),
 #endif
-	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout,
-			    "Server: fail a client that sends nothing for TIME; end after TIME without a client"),
+	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout, "Server: end after TIME without a client"),
 	TYPE_OF_SERVICE_OPTION(struct rping_options, 0),
 	ACK_TIMEOUT_OPTION(struct rping_options, 0),
 	TRANSPORT_OPTION(struct rping_options, TRANSPORT_DEFAULT),

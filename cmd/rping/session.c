@@ -51,7 +51,6 @@ enum {
 	GO_AHEAD
 };
 
-static void session_idle_expired(void *context);
 static void confirmation_due(void *context);
 static void session_timed_out(void *context);
 static void confirmation_expired(void *context);
@@ -64,19 +63,15 @@ static void confirmation_expired(void *context);
  */
 static void session_enter(struct session *session, enum session_state state)
 {
-	int64_t idle = session->options->idle_timeout, half = session->state.timeout / 2;
+	int64_t half = session->state.timeout / 2;
 	struct loop_timer *timer = &session->state.timer;
 	struct loop *loop = session->state.loop;
 
 	state_enter(&session->state, state, session->endpoint->name);
-	if (idle && ((state == SESSION_ANSWERED && idle <= half) || (state == SESSION_ESTABLISHED && idle < 2 * half)))
-		loop_timer_start(loop, timer, idle, session_idle_expired, session);
-	else if (state == SESSION_ANSWERED)
+	if (state == SESSION_ANSWERED)
 		loop_timer_start(loop, timer, half, confirmation_due, session);
 	else if (state == SESSION_CONFIRMING || (state == SESSION_DRAINING && session->options->persistent))
 		loop_timer_start(loop, timer, half, confirmation_expired, session);
-	else if (state == SESSION_IDLE && idle)
-		loop_timer_start(loop, timer, idle - half, session_idle_expired, session);
 }
 
 bool session_may_log(struct session *session)
@@ -172,7 +167,7 @@ static void confirmation_expired(void *context)
 		session_timed_out(session);
 }
 
-/* Counts the last answer when its delivery is confirmed, or when the client was idle and no failure was reported. */
+/* Counts the last answer when its delivery is confirmed. */
 static void answer_delivered(struct session *session)
 {
 	if (!session->unconfirmed_answer)
@@ -183,20 +178,6 @@ static void answer_delivered(struct session *session)
 	if (session->length > session->longest)
 		session->longest = session->length;
 	session->answered++;
-}
-
-static void session_idle_expired(void *context)
-{
-	struct session *session = context;
-	char pings[PINGS_TEXT_SIZE];
-
-	answer_delivered(session);
-	if (session_may_log(session))
-		log_error(session->log, session->endpoint->name,
-			  "the client sent nothing for %g s after %s (--idle-timeout)",
-			  units_seconds(session->options->idle_timeout),
-			  rping_pings_text(session->answered, session->expected_pings, pings));
-	session_end(session, OUTCOME_FAILED);
 }
 
 /* ---- the cycle of a ping: session_completed() ends the session if a step fails ---- */

@@ -83,7 +83,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -l dscp -x -d 'DSCP of the packets
 complete -c rdmatest -n '__rdmatest_is rping' -l service-level -x -d 'Service level of sent packets; on Ethernet the VLAN priority [0 to 15; default not set]'
 complete -c rdmatest -n '__rdmatest_is rping' -l mtu -x -a '256 512 1024 2048 4096' -d 'Maximum payload of a packet [one of 256, 512, 1024, 2048, 4096; default by the interface]'
 complete -c rdmatest -n '__rdmatest_is rping' -l inline -x -d 'Send messages of up to this size inline in the work request [0 to 4096; default 0]'
-complete -c rdmatest -n '__rdmatest_is rping' -l idle-timeout -x -d 'Server: fail a client that sends nothing for TIME; end after TIME without a client [1ms to 8784h; default none]'
+complete -c rdmatest -n '__rdmatest_is rping' -l idle-timeout -x -d 'Server: end after TIME without a client [1ms to 8784h; default none]'
 complete -c rdmatest -n '__rdmatest_is rping' -l timeout -x -d 'Maximum time of each phase: lookup, resolve, connect, reply, disconnect [1ms to 24h; default 10s]'
 complete -c rdmatest -n '__rdmatest_is rping' -l deadline -x -d 'Maximum time of the whole run; an orderly shutdown may take 250 ms more [1ms to 8784h; default none]'
 complete -c rdmatest -n '__rdmatest_is rping' -l ready-fd -x -d 'When peers can connect, write "ready ADDRESS PORT" to descriptor N and close it [3 to 2147483647; default none]'

@@ -1597,37 +1597,6 @@ static void idle_server_that_has_served_passes(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void idle_client_fails(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	fake->options.persistent = true;
-	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
-	endpoint = connected_session(fake, 5);
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	/* The idle client is disconnected first. Then the server ends without a client. */
-	loop_run(fake->environment.loop);
-	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
-	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 1 of 5 pings (--idle-timeout)\n");
-}
-
-static void client_without_a_first_ping_fails(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	fake->options.persistent = true;
-	fake->options.idle_timeout = 5 * CLOCK_NS_PER_MS;
-	endpoint = connected_session(fake, 5);
-	loop_run(fake->environment.loop);
-	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
-	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: the client sent nothing for 0.005 s after 0 of 5 pings (--idle-timeout)\n");
-}
-
 /* The buffer doubles, up to the size of the longest ping. */
 static void server_buffer_grows_to_its_limit(void **state)
 {
@@ -1702,35 +1671,6 @@ static void deadline_fails_the_clients_of_a_server(void **state)
 	disconnect(endpoint);
 	assert_reports(fake, "\"served\":{\"clients\":0,\"failed\":1,");
 	assert_ended(fake, OUTCOME_FAILED, "");
-}
-
-/* The idle time includes the wait for the confirmation of the answer. */
-static void idle_time_starts_with_the_answer(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	fake->options.idle_timeout = CLOCK_NS_PER_S;
-	endpoint = connected_session(fake, 5);
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	complete(endpoint, WORK_WRITE, run_until_confirmation_request(fake, endpoint)->tag, 0);
-	run_for(fake, 750 * CLOCK_NS_PER_MS);
-	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
-	run_for(fake, 100 * CLOCK_NS_PER_MS);
-	assert_ended(fake, OUTCOME_FAILED,
-		     "10.0.0.2:4242: the client sent nothing for 1 s after 1 of 5 pings (--idle-timeout)\n");
-}
-
-/* Before the first ping the shorter of --timeout and --idle-timeout applies. */
-static void long_idle_timeout_does_not_extend_the_wait_for_the_first_ping(void **state)
-{
-	struct fake *fake = *state;
-
-	fake->options.idle_timeout = 10 * CLOCK_NS_PER_S;
-	connected_session(fake, 5);
-	run_for(fake, 500 * CLOCK_NS_PER_MS);
-	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
 /* The server is idle only if it has no client. */
@@ -1871,14 +1811,10 @@ int main(void)
 		TEST(server_reports_an_interval),
 		TEST(idle_server_without_a_client_fails),
 		TEST(idle_server_that_has_served_passes),
-		TEST(idle_client_fails),
-		TEST(client_without_a_first_ping_fails),
 		TEST(server_buffer_grows_to_its_limit),
 		TEST(server_frees_the_old_buffer_of_a_lost_client),
 		TEST(server_prints_the_range_of_sizes),
 		TEST(deadline_fails_the_clients_of_a_server),
-		TEST(idle_time_starts_with_the_answer),
-		TEST(long_idle_timeout_does_not_extend_the_wait_for_the_first_ping),
 		TEST(server_with_a_client_is_not_idle),
 		TEST(server_fails_if_its_listener_fails),
 		TEST(failed_accept_fails_the_server_unless_withdrawn),

@@ -44,7 +44,6 @@ struct rping_server {
 	bool ending;
 
 	uint64_t pings;		/* of ended sessions that were established */
-	uint64_t unconfirmed;	/* answers whose delivery was not confirmed */
 	struct loop_timer idle; /* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
 	struct resolver lookup;
@@ -91,19 +90,16 @@ static void stop_listening(struct rping_server *server)
 
 static void server_finish(struct rping_server *server, enum outcome outcome)
 {
-	char pings[PINGS_TEXT_SIZE], unconfirmed[48] = "", failures[48] = "";
+	char pings[PINGS_TEXT_SIZE], failures[48] = "";
 
-	if (server->unconfirmed)
-		snprintf(unconfirmed, sizeof(unconfirmed), ", %" PRIu64 " unconfirmed", server->unconfirmed);
 	if (server->figures.failed)
 		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->figures.failed,
 			 units_plural(server->figures.failed));
 	stop_listening(server);
 	environment_finish(server->environment, outcome,
 			   server->one_shot || !server->listened ? &verdict_empty : &verdict_with_figures,
-			   "served %" PRIu64 " client%s, %s%s%s", server->figures.served,
-			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), unconfirmed,
-			   failures);
+			   "served %" PRIu64 " client%s, %s%s", server->figures.served,
+			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), failures);
 }
 
 /* Ends the run when the server listens no more and has no sessions. */
@@ -142,7 +138,6 @@ static void count_session(struct rping_server *server, const struct session *ses
 	else
 		server->figures.served++;
 	server->pings += session->answered;
-	server->unconfirmed += !outcome && session->unconfirmed_answer;
 	environment_record_outcome(server->environment, outcome);
 	if (!report)
 		return;

@@ -17,7 +17,6 @@ enum session_state {
 	SESSION_CONFIRMING,
 	SESSION_READING,
 	SESSION_AWAITING_SINK,
-	SESSION_DRAINING,
 	SESSION_DISCONNECTING,
 };
 
@@ -33,16 +32,15 @@ static const struct state_row session_states[] = {
 	[SESSION_IDLE] = { "waiting for the next ping", STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DISCONNECTING) },
 	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer",
 			       STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_CONFIRMING) |
-				       STATE_BIT(SESSION_DRAINING) | STATE_BIT(SESSION_DISCONNECTING) },
+				       STATE_BIT(SESSION_DISCONNECTING) },
 	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of the answer",
-				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) | STATE_BIT(SESSION_DRAINING) |
-					 STATE_BIT(SESSION_DISCONNECTING) },
+				 STATE_BIT(SESSION_IDLE) | STATE_BIT(SESSION_READING) |
+					 STATE_BIT(SESSION_DISCONNECTING),
+				 .waits = true },
 	[SESSION_READING] = { "reading the ping", STATE_BIT(SESSION_AWAITING_SINK) | STATE_BIT(SESSION_DISCONNECTING),
 			      .waits = true },
 	[SESSION_AWAITING_SINK] = { "waiting for the client's sink",
 				    STATE_BIT(SESSION_ANSWERED) | STATE_BIT(SESSION_DISCONNECTING), .waits = true },
-	[SESSION_DRAINING] = { "waiting for the acknowledgement of the answer", STATE_BIT(SESSION_DISCONNECTING),
-			       .waits = true },
 	[SESSION_DISCONNECTING] = { "disconnecting", 0 },
 };
 
@@ -52,26 +50,20 @@ enum {
 };
 
 static void confirmation_due(void *context);
-static void session_timed_out(void *context);
-static void confirmation_expired(void *context);
 
 /*
  * After an answer the server waits for the client's next message for half of --timeout. Then it requests an
  * acknowledgement and waits for the other half: it detects a client that vanished within --timeout, even if the pings
- * are further apart. A persistent server that shuts down waits for one half only, because --timeout limits the whole
- * shutdown.
+ * are further apart.
  */
 static void session_enter(struct session *session, enum session_state state)
 {
-	int64_t half = session->state.timeout / 2;
-	struct loop_timer *timer = &session->state.timer;
-	struct loop *loop = session->state.loop;
+	int64_t timeout = session->options->common.timeout;
 
+	session->state.timeout = state == SESSION_CONFIRMING ? timeout / 2 : timeout;
 	state_enter(&session->state, state, session->endpoint->name);
 	if (state == SESSION_ANSWERED)
-		loop_timer_start(loop, timer, half, confirmation_due, session);
-	else if (state == SESSION_CONFIRMING || (state == SESSION_DRAINING && session->options->persistent))
-		loop_timer_start(loop, timer, half, confirmation_expired, session);
+		loop_timer_start(session->state.loop, &session->state.timer, timeout / 2, confirmation_due, session);
 }
 
 bool session_may_log(struct session *session)
@@ -128,9 +120,6 @@ struct verdict session_verdict_text(const struct session *session, enum outcome 
 	rping_pings_text(session->answered, outcome ? session->expected_pings : 0, pings);
 	if (outcome) {
 		snprintf(text, RPING_VERDICT_SIZE, "%s from %s answered", pings, peer);
-	} else if (session->unconfirmed_answer) {
-		snprintf(text, RPING_VERDICT_SIZE, "%s from %s answered, and one whose answer is unconfirmed", pings,
-			 peer);
 	} else if (!session->answered) {
 		snprintf(text, RPING_VERDICT_SIZE, "%s disconnected without a ping", peer);
 	} else {
@@ -149,22 +138,6 @@ static void session_timed_out(void *context)
 	if (session_may_log(session))
 		ping_timed_out(&session->state, session->endpoint, session->answered);
 	session_end(session, OUTCOME_FAILED);
-}
-
-/*
- * No acknowledgement of the last answer arrived. A client that has all answers may have destroyed its queue pair while
- * its DREQ is delayed: no failure for a persistent server. The client of a one-shot server must disconnect.
- */
-static void confirmation_expired(void *context)
-{
-	struct session *session = context;
-	bool may_be_all =
-		session->answered + 1 >= session->expected_pings || session->state.current == SESSION_DRAINING;
-
-	if (session->options->persistent && may_be_all)
-		session_end(session, OUTCOME_OK);
-	else
-		session_timed_out(session);
 }
 
 /* Counts the last answer when its delivery is confirmed. */
@@ -299,16 +272,16 @@ static enum outcome session_disconnect(struct session *session)
 }
 
 /* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
-static enum outcome request_confirmation(struct session *session, enum session_state state)
+static enum outcome request_confirmation(struct session *session)
 {
-	session_enter(session, state);
+	session_enter(session, SESSION_CONFIRMING);
 	return endpoint_post(session->endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer }, 1);
 }
 
 static void confirmation_due(void *context)
 {
 	struct session *session = context;
-	enum outcome outcome = request_confirmation(session, SESSION_CONFIRMING);
+	enum outcome outcome = request_confirmation(session);
 
 	if (outcome)
 		session_end(session, outcome);
@@ -317,12 +290,10 @@ static void confirmation_due(void *context)
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
 static enum outcome confirmed(struct session *session)
 {
-	bool draining = session->state.current == SESSION_DRAINING;
-
-	if (!draining && session->state.current != SESSION_CONFIRMING)
+	if (session->state.current != SESSION_CONFIRMING)
 		return OUTCOME_OK;
 	answer_delivered(session);
-	if (draining)
+	if (session->ending)
 		return session_disconnect(session);
 	session_enter(session, SESSION_IDLE);
 	return OUTCOME_OK;
@@ -345,12 +316,12 @@ static enum outcome message_received(struct session *session, const struct compl
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
 	case SESSION_CONFIRMING:
+		if (session->ending)
+			return confirmed(session);
 		answer_delivered(session);
 		return read_source(session, &memory);
 	case SESSION_AWAITING_SINK:
 		return write_sink(session, &memory);
-	case SESSION_DRAINING:
-		return confirmed(session);
 	default:
 		return ping_out_of_order(&session->state, session->endpoint, session->answered);
 	}
@@ -385,7 +356,6 @@ static void client_disconnected(struct session *session)
 	case SESSION_IDLE:
 	case SESSION_ANSWERED:
 	case SESSION_CONFIRMING:
-	case SESSION_DRAINING:
 		/* A disconnect between two pings confirms delivery. */
 		answer_delivered(session);
 		session_end(session, session_verdict(session));
@@ -482,18 +452,21 @@ enum outcome session_accept(void *context)
 
 void session_interrupt(struct session *session, enum interruption reason)
 {
-	enum outcome outcome;
+	bool asked = session->state.current == SESSION_CONFIRMING;
+	enum outcome outcome = OUTCOME_OK;
 
-	if (session->state.current >= SESSION_DRAINING)
+	if (session->state.current == SESSION_DISCONNECTING)
 		return;
 	if (!session_is_connected(session)) {
 		session_end(session, OUTCOME_FAILED);
 		return;
 	}
+	session->ending = true;
 	session->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	outcome = session->unconfirmed_answer && !session->deadline_passed
-			  ? request_confirmation(session, SESSION_DRAINING)
-			  : session_disconnect(session);
+	if (!session->unconfirmed_answer || session->deadline_passed)
+		outcome = session_disconnect(session);
+	else if (!asked)
+		outcome = request_confirmation(session);
 	if (outcome)
 		session_end(session, outcome);
 }

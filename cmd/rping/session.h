@@ -55,6 +55,7 @@ struct session {
 	uint64_t *connected;		 /* the owner's number of established sessions */
 	struct log_limit *no_ping_limit; /* the owner's limit of lines about clients without a ping */
 	enum log_decision log_decision;
+	bool ending;	      /* interrupted: disconnects when the last answer is confirmed */
 	bool deadline_passed; /* --deadline */
 	struct state state;
 };

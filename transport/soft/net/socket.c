@@ -540,11 +540,14 @@ void soft_sockets_close(struct soft_transport *transport)
 
 static bool join_group(const struct soft_socket *socket, unsigned interface)
 {
-	struct group_req request = { .gr_interface = interface };
+	struct ip_mreqn ip4 = { .imr_ifindex = (int)interface };
+	struct ipv6_mreq ip6 = { .ipv6mr_interface = interface };
 
-	address_to_socket(&socket->address, &request.gr_group);
-	return !setsockopt(socket->fd, socket->address.family == ADDRESS_IP4 ? IPPROTO_IP : IPPROTO_IPV6,
-			   MCAST_JOIN_GROUP, &request, sizeof(request));
+	memcpy(&ip4.imr_multiaddr, socket->address.bytes, sizeof(ip4.imr_multiaddr));
+	memcpy(&ip6.ipv6mr_multiaddr, socket->address.bytes, sizeof(ip6.ipv6mr_multiaddr));
+	return socket->address.family == ADDRESS_IP4
+		       ? !setsockopt(socket->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &ip4, sizeof(ip4))
+		       : !setsockopt(socket->fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ip6, sizeof(ip6));
 }
 
 enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,

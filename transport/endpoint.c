@@ -7,7 +7,7 @@
  *                                                                                                                 v
  *                                                      DISCONNECTED <- (DISCONNECTING <-) ESTABLISHED <-----------'
  *   listener:    IDLE -> LISTENING
- *   group:       IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> JOINING -> JOINED -> ADDRESS_RESOLVED
+ *   group:       IDLE -> RESOLVING_ADDRESS -> ADDRESS_RESOLVED -> JOINING -> JOINED
  *
  * Every state may lead to FAILED and to DESTROYED.
  */
@@ -39,7 +39,7 @@ static const struct state_row states[] = {
 	[ENDPOINT_DISCONNECTING] = { "disconnecting", BIT(DISCONNECTED) | ENDED, .waits = true },
 	[ENDPOINT_DISCONNECTED] = { "disconnected", ENDED },
 	[ENDPOINT_JOINING] = { "joining", BIT(JOINED) | ENDED, .waits = true },
-	[ENDPOINT_JOINED] = { "joined", BIT(ADDRESS_RESOLVED) | ENDED },
+	[ENDPOINT_JOINED] = { "joined", ENDED },
 	[ENDPOINT_FAILED] = { "failed", BIT(DESTROYED) },
 	[ENDPOINT_DESTROYED] = { "destroyed", BIT(DESTROYED) },
 };

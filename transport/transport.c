@@ -264,17 +264,6 @@ enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 	return call_returned(endpoint, CALL_JOIN, backend_of(endpoint->transport)->join(endpoint, context));
 }
 
-enum outcome endpoint_leave(struct endpoint *endpoint)
-{
-	if (endpoint->state != ENDPOINT_JOINED)
-		return OUTCOME_OK;
-
-	enum outcome outcome = backend_of(endpoint->transport)->leave(endpoint);
-
-	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
-	return outcome;
-}
-
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
 	if (!call_allowed(endpoint, CALL_POST, 0))

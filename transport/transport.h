@@ -386,8 +386,6 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint);
 
 /* Joins the resolved group and attaches the QP. EVENT_JOINED returns context. */
 enum outcome endpoint_join(struct endpoint *endpoint, void *context);
-/* Leaves the group if joined. */
-enum outcome endpoint_leave(struct endpoint *endpoint);
 
 /*
  * Posts count works in order, either receives or none of them. If one fails, the later ones are not posted; if one is

@@ -4,7 +4,7 @@
  * the stock tool: each QP sends -C datagrams of -S bytes, with its QP number as immediate data. Our datagrams also have
  * a sequence number (datagram.h).
  *
- *   resolve names -> join with every QP -> pause and send, or receive -> print the result -> leave -> end
+ *   resolve names -> join with every QP -> pause and send, or receive -> print the result -> end
  */
 #include "cmd/mckey/mckey.h"
 
@@ -104,12 +104,10 @@ static void print_joins(struct mckey_run *run)
 		 join_only ? ", no datagrams requested" : "");
 }
 
-static void leave_group(void *context)
+static void finish(void *context)
 {
 	struct mckey_run *run = context;
 
-	for (size_t i = 0; i < run->member_count; i++)
-		environment_record_outcome(run->environment, member_leave(&run->members[i]));
 	environment_print(run->environment, "test complete");
 	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", run->verdict_text);
 }
@@ -141,7 +139,7 @@ void mckey_end(struct mckey_run *run, enum outcome outcome)
 	for (size_t i = 0; i < run->member_count; i++)
 		if (run->members[i].endpoint)
 			run->members[i].endpoint->done = true;
-	loop_timer_start(run->environment->loop, &run->step, 0, leave_group, run);
+	loop_timer_start(run->environment->loop, &run->step, 0, finish, run);
 }
 
 static void mckey_pause_over(void *context)

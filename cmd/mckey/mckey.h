@@ -4,7 +4,7 @@
  *
  *   mckey.c       options, the phases of a run, its result lines, start and stop
  *   addresses.c   resolves -m, -M and -b
- *   member.c      the states of a member: resolve, create the QP, join, leave
+ *   member.c      the states of a member: resolve, create the QP, join
  *   sender.c      -s: sends datagrams, at the pace of --rate or --interval
  *   receiver.c    posts receives, counts and checks datagrams, detects the end
  *   statistics.c  receive statistics of each sender, and the receiver's result lines
@@ -155,7 +155,7 @@ struct mckey_run {
 	struct mckey_figures figures, before;
 	bool ended_in_traffic;	/* the last interval lasts until the end, as the others do */
 	struct verdict verdict; /* its device is known once a member is resolved */
-	char verdict_text[512]; /* printed when the group has been left */
+	char verdict_text[512]; /* printed in the next turn of the loop */
 	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
 };
 
@@ -178,8 +178,6 @@ void mckey_member_changed(struct mckey_run *run);
 /* member.c */
 void member_start(struct member *member);
 void member_fail(struct member *member, enum outcome outcome);
-/* Leaves the group if joined. */
-enum outcome member_leave(struct member *member);
 void member_release(struct member *member);
 
 /* sender.c */

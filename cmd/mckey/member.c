@@ -195,14 +195,6 @@ void member_start(struct member *member)
 	}
 }
 
-enum outcome member_leave(struct member *member)
-{
-	/* endpoint_destroy() leaves the group for a failed endpoint. */
-	if (!member->endpoint || member->endpoint->state != ENDPOINT_JOINED)
-		return OUTCOME_OK;
-	return endpoint_leave(member->endpoint);
-}
-
 void member_release(struct member *member)
 {
 	endpoint_destroy(member->endpoint);

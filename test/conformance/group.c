@@ -58,8 +58,6 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, received->has_immediate && received->immediate == bench->client.endpoint->qpn);
 	REQUIRE(bench, received->source_qpn == bench->client.endpoint->qpn);
 	REQUIRE(bench, pattern_equal(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1));
-	REQUIRE(bench, !endpoint_leave(bench->client.endpoint));
-	REQUIRE(bench, !endpoint_leave(bench->server.endpoint));
 }
 
 static void group_exchange(struct bench *bench)
@@ -101,23 +99,6 @@ static void group_send_only_hears_nothing(struct bench *bench)
 	REQUIRE(bench, end_completions(&bench->client, WORK_RECEIVE) == 0);
 }
 
-static void group_left_hears_nothing(struct bench *bench)
-{
-	struct endpoint_options options = group_options(bench);
-	struct work work;
-
-	REQUIRE(bench, member_with_receive(bench, &bench->server, &bench->server_region, &options));
-	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, &options));
-	REQUIRE(bench, joined(bench, &bench->server));
-	REQUIRE(bench, joined(bench, &bench->client));
-	REQUIRE(bench, !endpoint_leave(bench->server.endpoint));
-	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
-	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
-	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
-	bench_linger(bench, 200);
-	REQUIRE(bench, end_completions(&bench->server, WORK_RECEIVE) == 0);
-}
-
 static void group_mtu_is_known(struct bench *bench)
 {
 	struct endpoint_options options = group_options(bench);
@@ -147,7 +128,6 @@ const struct conformance_case group_cases[] = {
 	{ .name = "group_own_queue", .run = group_own_queue, .group = true },
 	{ .name = "group_send_only", .run = group_send_only, .group = true },
 	{ .name = "group_send_only_hears_nothing", .run = group_send_only_hears_nothing, .group = true },
-	{ .name = "group_left_hears_nothing", .run = group_left_hears_nothing, .group = true },
 	{ .name = "group_mtu_is_known", .run = group_mtu_is_known, .group = true },
 	{ .name = "group_no_loopback", .run = group_no_loopback, .group = true },
 	{ 0 },

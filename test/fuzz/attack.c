@@ -463,10 +463,8 @@ static void command(struct input *input)
 		world_disconnect(end);
 		break;
 	case 4:
+	case 5: /* a kept input may have it; it was leaving a group */
 		world_destroy(end);
-		break;
-	case 5:
-		world_leave(end);
 		break;
 	case 7:
 		world_drop_region(end, (enum world_region)(take8(input) % REGIONS));

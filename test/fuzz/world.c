@@ -454,14 +454,6 @@ void world_disconnect(struct end *end)
 		violation("a connection cannot be ended");
 }
 
-void world_leave(struct end *end)
-{
-	if (!end->endpoint || end->endpoint->kind != ENDPOINT_GROUP || end->endpoint->state != ENDPOINT_JOINED)
-		return;
-	endpoint_leave(end->endpoint);
-	end->joined = false;
-}
-
 /* ---- hostile packets ---- */
 
 static bool holds(const struct frame *frame, uint64_t number, unsigned size)

@@ -106,7 +106,6 @@ void world_post(struct end *end, const struct work *work);
 void world_accept(struct end *end);
 void world_reject(struct end *end, const void *data, size_t length);
 void world_disconnect(struct end *end);
-void world_leave(struct end *end);
 void world_destroy(struct end *end);
 /* Frees one of the regions that a peer may reach. */
 void world_drop_region(struct end *end, enum world_region region);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mckey's receiver, with the datagrams that our sender, a stock, a broken or a hostile one could send to the group. */
-/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_leave -Wl,--wrap=transport_name */
+/* link: -Wl,--wrap=endpoint_post -Wl,--wrap=transport_name */
 #include "unit.h"
 
 #include <sys/resource.h>
@@ -33,7 +33,6 @@ struct bench {
 };
 
 enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
-enum outcome __wrap_endpoint_leave(struct endpoint *endpoint);
 const char *__wrap_transport_name(const struct transport *transport);
 
 enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
@@ -42,12 +41,6 @@ enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *
 
 	assert_int_equal(work->kind, WORK_RECEIVE);
 	bench->reposted += count;
-	return OUTCOME_OK;
-}
-
-enum outcome __wrap_endpoint_leave(struct endpoint *endpoint)
-{
-	(void)endpoint;
 	return OUTCOME_OK;
 }
 

@@ -46,7 +46,6 @@ FAKE(connect, , const void *data UNUSED, size_t length UNUSED)
 FAKE(accept, , const void *data UNUSED, size_t length UNUSED)
 FAKE(disconnect)
 FAKE(join, , void *context UNUSED)
-FAKE(leave)
 FAKE(migrate, , struct channel *channel UNUSED)
 FAKE(create_qp)
 FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
@@ -67,7 +66,6 @@ static const struct backend backend = {
 	.reject = fake_reject,
 	.disconnect = fake_disconnect,
 	.join = fake_join,
-	.leave = fake_leave,
 	.migrate = fake_migrate,
 	.create_qp = fake_create_qp,
 	.post = fake_post,
@@ -207,7 +205,7 @@ static const struct {
 	[ENDPOINT_ESTABLISHED] = { { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTED }, false },
 	[ENDPOINT_DISCONNECTING] = { { ENDPOINT_DISCONNECTED }, true },
 	[ENDPOINT_JOINING] = { { ENDPOINT_JOINED }, true },
-	[ENDPOINT_JOINED] = { { ENDPOINT_ADDRESS_RESOLVED }, false },
+	[ENDPOINT_JOINED] = { { ENDPOINT_IDLE }, false },
 };
 
 static bool is_allowed(enum endpoint_state from, enum endpoint_state to)
@@ -515,9 +513,6 @@ static void calls_change_state(void **state)
 		  ENDPOINT_ESTABLISHED },
 		{ "join", join_group, ENDPOINT_GROUP, ENDPOINT_ADDRESS_RESOLVED, ENDPOINT_JOINING,
 		  ENDPOINT_ADDRESS_RESOLVED },
-		{ "leave", endpoint_leave, ENDPOINT_GROUP, ENDPOINT_JOINED, ENDPOINT_ADDRESS_RESOLVED,
-		  ENDPOINT_ADDRESS_RESOLVED },
-		{ "", endpoint_leave, ENDPOINT_GROUP, ENDPOINT_JOINING, ENDPOINT_JOINING, ENDPOINT_JOINING },
 	};
 
 	(void)state;

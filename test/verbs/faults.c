@@ -71,7 +71,6 @@ static const struct {
 	{ "ibv_create_ah", ENOMEM, &mckey, "creating the group's address handle" },
 	{ "rdma_join_multicast", ENODEV, &mckey, "joining the group" },
 	{ "ibv_attach_mcast", ENOMEM, &own_group, "attaching the queue" },
-	{ "rdma_leave_multicast", EINVAL, &mckey, "leaving the group" },
 };
 
 static void calls_that_fail(void **state)

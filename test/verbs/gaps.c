@@ -1649,25 +1649,6 @@ static void connecting_and_leaving_that_fail(void **state)
 	}
 }
 
-static void leaving_that_fails(void **state)
-{
-	static const char *const calls[] = { "ibv_detach_mcast", "rdma_leave_multicast" };
-
-	(void)state;
-	for (size_t index = 0; index < LENGTH(calls); index++) {
-		struct capture capture;
-
-		join_one(PROVIDER_INFINIBAND);
-		options.own_qp = true;
-		finish_join();
-		provider_fail(calls[index], EINVAL, 0);
-		capture_begin(&capture);
-		assert_int_equal(endpoint_leave(bench.client.endpoint), OUTCOME_FAILED);
-		assert_non_null(strstr(capture_end(&capture), index ? "leaving the group" : "detaching the queue"));
-		end();
-	}
-}
-
 static void what_a_fabric_has_not(void **state)
 {
 	struct capture capture;
@@ -1757,7 +1738,6 @@ int main(void)
 		cmocka_unit_test(a_queue_that_is_flushed_without_a_reason),
 		cmocka_unit_test(a_membership_that_fails),
 		cmocka_unit_test(connecting_and_leaving_that_fail),
-		cmocka_unit_test(leaving_that_fails),
 		cmocka_unit_test(what_a_fabric_has_not),
 	};
 

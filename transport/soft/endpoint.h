@@ -25,7 +25,7 @@ void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIME
 
 /* group.c */
 enum outcome soft_join(struct endpoint *endpoint, void *context);
-enum outcome soft_leave_group(struct endpoint *endpoint);
+void soft_leave_group(struct endpoint *endpoint);
 
 /* delivery.c */
 bool soft_deliver(struct soft_transport *transport);

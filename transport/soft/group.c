@@ -60,7 +60,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	return OUTCOME_OK;
 }
 
-enum outcome soft_leave_group(struct endpoint *base)
+void soft_leave_group(struct endpoint *base)
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 
@@ -68,5 +68,4 @@ enum outcome soft_leave_group(struct endpoint *base)
 	if (endpoint->group_socket)
 		soft_group_socket_leave(endpoint->group_socket);
 	endpoint->group_socket = NULL;
-	return OUTCOME_OK;
 }

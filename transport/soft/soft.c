@@ -147,7 +147,6 @@ const struct backend soft_backend = {
 	.reject = soft_cm_reject,
 	.disconnect = soft_cm_disconnect,
 	.join = soft_join,
-	.leave = soft_leave_group,
 	.post = soft_post,
 	.path = WITH_REPORT || COMMAND_doctor ? soft_path : NULL,
 	.timeout_cause = soft_timeout_cause,

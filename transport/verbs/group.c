@@ -90,30 +90,11 @@ static int group_detach(struct verbs_endpoint *endpoint)
 	return ibv_detach_mcast(endpoint->qp, &gid, endpoint->group.lid);
 }
 
-static enum outcome group_leave(struct verbs_endpoint *endpoint, const struct log *log)
-{
-	enum outcome outcome = OUTCOME_OK;
-	int error = group_detach(endpoint);
-
-	if (error) {
-		log_errno(log, endpoint->base.name, error, "detaching the queue from the group");
-		outcome = OUTCOME_FAILED;
-	}
-	endpoint->is_member = false;
-	if (rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address)) {
-		log_errno(log, endpoint->base.name, errno, "leaving the group");
-		outcome = OUTCOME_FAILED;
-	}
-	return outcome;
-}
-
-enum outcome verbs_leave(struct endpoint *base)
-{
-	return group_leave((struct verbs_endpoint *)base, base->log);
-}
-
 void verbs_abandon(struct verbs_endpoint *endpoint)
 {
-	if (endpoint->is_member)
-		group_leave(endpoint, &(struct log){ .sink = &log_discard });
+	if (!endpoint->is_member)
+		return;
+	endpoint->is_member = false;
+	group_detach(endpoint);
+	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
 }

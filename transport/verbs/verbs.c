@@ -135,7 +135,6 @@ const struct backend verbs_backend = {
 	.reject = verbs_reject,
 	.disconnect = verbs_disconnect,
 	.join = verbs_join,
-	.leave = verbs_leave,
 	.post = verbs_post,
 	.migrate = verbs_migrate,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,

@@ -322,7 +322,7 @@ struct endpoint_options {
 	uint32_t receive_depth;
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
 	const struct log *log;		 /* of its errors, until endpoint_destroy(); NULL: the transport's */
-	bool own_qp;			 /* create and modify the QP with verbs instead of librdmacm */
+	bool own_qp;			 /* of a connection: create and modify the QP with verbs instead of librdmacm */
 	bool send_only;			 /* join as send-only full member */
 	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
 };

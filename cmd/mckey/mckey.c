@@ -52,8 +52,6 @@ static const struct option options_table[] = {
 	     .tags = FOR_CLIENT, .section = SECTION_PATH),
 	FLAG('l', "no-loopback", no_loopback, OPTION_HELP("Do not deliver the datagrams to receivers on this host"),
 	     .section = SECTION_PATH),
-	FLAG(0, "own-qp", own_qp, OPTION_HELP("Create, modify and attach the queue pair without librdmacm"),
-	     .section = SECTION_PATH),
 	ROW(OPTION_DURATION, 0, "idle-timeout", idle_timeout, "TIME", "1ms to 24h", "5s",
 	    OPTION_HELP("Receiver: maximum time to wait for the next datagram, after the first"), .tags = FOR_SERVER,
 	    .section = SECTION_LIMITS),

@@ -34,7 +34,6 @@ struct mckey_options {
 	int64_t port_space;
 	bool send_only;
 	bool no_loopback;
-	bool own_qp;
 	int64_t idle_timeout;
 	int64_t pause;	  /* only if given, else by the fabric */
 	int64_t rate;	  /* datagrams per second of each QP; 0: no limit */

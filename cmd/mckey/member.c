@@ -174,7 +174,6 @@ void member_start(struct member *member)
 		.timeout = options->common.timeout,
 		.path = &run->path_options,
 		.log = &run->repeats.log,
-		.own_qp = options->own_qp,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
 	};

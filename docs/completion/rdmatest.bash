@@ -160,7 +160,6 @@ _rdmatest_table() {
 			'-p=udp ipoib' '--port-space=udp ipoib'
 			'-o' '--send-only'
 			'-l' '--no-loopback'
-			'--own-qp'
 			'--tos='
 			'--device=@infiniband'
 			'--port-num='

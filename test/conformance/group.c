@@ -67,14 +67,6 @@ static void group_exchange(struct bench *bench)
 	exchange(bench, &options, &options);
 }
 
-static void group_own_queue(struct bench *bench)
-{
-	struct endpoint_options options = group_options(bench);
-
-	options.own_qp = true;
-	exchange(bench, &options, &options);
-}
-
 static void group_send_only(struct bench *bench)
 {
 	struct endpoint_options receiver = group_options(bench), sender = receiver;
@@ -125,7 +117,6 @@ static void group_no_loopback(struct bench *bench)
 
 const struct conformance_case group_cases[] = {
 	{ .name = "group_exchange", .run = group_exchange, .group = true },
-	{ .name = "group_own_queue", .run = group_own_queue, .group = true },
 	{ .name = "group_send_only", .run = group_send_only, .group = true },
 	{ .name = "group_send_only_hears_nothing", .run = group_send_only_hears_nothing, .group = true },
 	{ .name = "group_mtu_is_known", .run = group_mtu_is_known, .group = true },

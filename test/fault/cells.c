@@ -38,7 +38,6 @@ const struct role roles[] = {
 	CLIENT("ucmatose-client-migrating", UCMATOSE_CLIENT " -m", UCMATOSE_SERVER),
 	SERVER("rping-server-own-queue", RPING_SERVER " -q", RPING_CLIENT, .transport = "verbs"),
 	CLIENT("rping-client-own-queue", RPING_CLIENT " -q", RPING_SERVER, .transport = "verbs"),
-	SERVER("mckey-receiver-own-queue", MCKEY_RECEIVER " --own-qp", MCKEY_SENDER, .transport = "verbs"),
 	CLIENT("rping-client-options", RPING_CLIENT " --tos 32 --ack-timeout 14", RPING_SERVER, .transport = "verbs"),
 	CLIENT("selftest", "selftest --timeout ~ --deadline !", NULL, .transport = "soft"),
 	{ .name = NULL },

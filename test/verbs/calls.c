@@ -106,37 +106,6 @@ static void mckey_send_only(void **state)
 		     "leave 239.1.2.3:0\n");
 }
 
-static void mckey_own_queue(void **state)
-{
-	(void)state;
-	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "resolve 239.1.2.3:0 from none in 20 ms\n"
-		     "create_qp UD of our own\n"
-		     "modify_qp to 1\n"
-		     "modify_qp to 2\n"
-		     "modify_qp to 3\n"
-		     "join 239.1.2.3:0 as full member\n"
-		     "attach ff..03 lid 0xc001\n"
-		     "detach ff..03 lid 0xc001\n"
-		     "leave 239.1.2.3:0\n");
-}
-
-/* A send-only member's queue is not attached, also when it is our own. */
-static void mckey_own_queue_send_only(void **state)
-{
-	(void)state;
-	expect_calls(&mckey_command, "mckey -m 239.1.2.3 --own-qp -o -s -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "resolve 239.1.2.3:0 from none in 20 ms\n"
-		     "create_qp UD of our own\n"
-		     "modify_qp to 1\n"
-		     "modify_qp to 2\n"
-		     "modify_qp to 3\n"
-		     "join 239.1.2.3:0 as send-only full member\n"
-		     "leave 239.1.2.3:0\n");
-}
-
 static void ucmatose_native_gid_client(void **state)
 {
 	(void)state;
@@ -403,8 +372,6 @@ int main(void)
 		cmocka_unit_test(mckey_assigned_address),
 		cmocka_unit_test(mckey_ipoib_space),
 		cmocka_unit_test(mckey_send_only),
-		cmocka_unit_test(mckey_own_queue),
-		cmocka_unit_test(mckey_own_queue_send_only),
 		cmocka_unit_test(ucmatose_native_gid_client),
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),

@@ -18,9 +18,7 @@ static const struct pair_lines {
   ucmatose = { "ucmatose -b @address -c 2 -m -t 32", "ucmatose -s @address -c 2 -m -t 32 -a 14" },
   mckey = { "mckey -m @group -b @address -C 5", "mckey -m @group -b @address -s --pause 1ms -C 5" },
   native_group = { "mckey -M ff12:401b:ffff::5 -b @address -C 5",
-		   "mckey -M ff12:401b:ffff::5 -b @address -s --pause 1ms -C 5" },
-  own_group = { "mckey -m @group -b @address -C 5 --own-qp",
-		"mckey -m @group -b @address -s --pause 1ms -C 5 --own-qp" };
+		   "mckey -M ff12:401b:ffff::5 -b @address -s --pause 1ms -C 5" };
 
 static const struct {
 	const char *call;
@@ -51,7 +49,6 @@ static const struct {
 	{ "rdma_create_qp_ex", ENOMEM, &rping, "creating a queue pair" },
 	{ "ibv_create_qp", ENOMEM, &own, "creating a queue pair" },
 	{ "ibv_modify_qp", EINVAL, &own, "moving the queue pair to state" },
-	{ "ibv_modify_qp", EINVAL, &own_group, "moving the queue pair to state" },
 	{ "ibv_modify_qp", EINVAL, &rping, NULL },
 	{ "ibv_query_device", EIO, &rping, "querying the device" },
 	{ "ibv_query_port", EIO, &rping, "querying the device" },
@@ -70,7 +67,6 @@ static const struct {
 	{ "ibv_query_qp", EIO, &rping, NULL },
 	{ "ibv_create_ah", ENOMEM, &mckey, "creating the group's address handle" },
 	{ "rdma_join_multicast", ENODEV, &mckey, "joining the group" },
-	{ "ibv_attach_mcast", ENOMEM, &own_group, "attaching the queue" },
 };
 
 static void calls_that_fail(void **state)

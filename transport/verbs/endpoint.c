@@ -35,8 +35,8 @@ static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum en
 	if (!endpoint)
 		return NULL;
 	endpoint_initialise(&endpoint->base, channel, kind, options);
-	/* librdmacm would set the service level of its path record. */
-	if (endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
+	/* librdmacm would set the service level of its path record. A group's is that of its address handle. */
+	if (kind != ENDPOINT_GROUP && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
 		endpoint->base.options.own_qp = true;
 	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
 		free(endpoint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Multicast: joins and leaves a group, attaches the QP. */
+/* Multicast: joins and leaves a group. librdmacm attaches the QP, except a send-only member's. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,32 +28,14 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* Attaches an own QP; librdmacm attaches its own. A send-only member's is not attached. Returns 0 or an errno value. */
-static int attach_own_qp(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
-{
-	int error;
-
-	if (!endpoint->base.options.own_qp || endpoint->base.options.send_only)
-		return 0;
-	error = ibv_attach_mcast(endpoint->qp, &parameters->ah_attr.grh.dgid, parameters->ah_attr.dlid);
-	endpoint->attached = !error;
-	return error;
-}
-
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
 {
 	const struct log *log = endpoint->base.log;
 	struct ibv_ah_attr attributes = parameters->ah_attr;
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
-	int error = attach_own_qp(endpoint, parameters);
 
 	/* Also if a step below fails, the endpoint has to leave the group. */
 	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
-	if (error) {
-		log_errno(log, endpoint->base.name, error, "attaching the queue to the group");
-		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
-		return;
-	}
 	if (service_level != PATH_UNSET)
 		attributes.sl = (uint8_t)service_level;
 	endpoint->group = (struct group_address){
@@ -78,23 +60,9 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 }
 
-/* Detaches an own QP, as an attached one cannot be destroyed. Returns 0 or an errno value. */
-static int group_detach(struct verbs_endpoint *endpoint)
-{
-	union ibv_gid gid;
-
-	if (!endpoint->attached)
-		return 0;
-	endpoint->attached = false;
-	memcpy(gid.raw, endpoint->group.gid, sizeof(gid.raw));
-	return ibv_detach_mcast(endpoint->qp, &gid, endpoint->group.lid);
-}
-
 void verbs_abandon(struct verbs_endpoint *endpoint)
 {
-	if (!endpoint->is_member)
-		return;
+	if (endpoint->is_member)
+		rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
 	endpoint->is_member = false;
-	group_detach(endpoint);
-	rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);
 }

@@ -129,25 +129,6 @@ static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state
 	return OUTCOME_INTERNAL;
 }
 
-/* Moves an own QP to INIT. A datagram QP needs no attributes of a peer: it goes on to RTS. */
-static enum outcome ready_own_qp(struct verbs_endpoint *endpoint)
-{
-	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_RTR };
-	enum outcome outcome = qp_modify(endpoint, IBV_QPS_INIT);
-	int error;
-
-	if (outcome || endpoint->base.kind != ENDPOINT_GROUP)
-		return outcome;
-	error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
-	attributes.qp_state = IBV_QPS_RTS;
-	if (!error)
-		error = ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	if (!error)
-		return OUTCOME_OK;
-	log_errno(endpoint->base.log, endpoint->base.name, error, "modifying the queue pair");
-	return OUTCOME_INTERNAL;
-}
-
 /* Whether the peer has withdrawn its request: rdma_init_qp_attr() then fails. */
 static bool is_withdrawn(const struct verbs_endpoint *endpoint)
 {
@@ -209,7 +190,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 		return verbs_report_resources(log, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
-	return options->own_qp ? ready_own_qp(endpoint) : OUTCOME_OK;
+	return options->own_qp ? qp_modify(endpoint, IBV_QPS_INIT) : OUTCOME_OK;
 }
 
 enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint)

@@ -112,7 +112,6 @@ struct verbs_endpoint {
 	struct loop_timer timer;	/* of an event that the endpoint reports later, or of its cause */
 	struct verbs_delayed *delayed;	/* NULL: none */
 	bool is_member;			/* joined or joining: the id has to leave */
-	bool attached;			/* our own QP is attached to the group */
 	struct group_address group;
 	struct sockaddr_storage group_socket_address; /* as joined: rdma_leave_multicast() compares it */
 	struct ibv_ah *group_handle;

@@ -166,21 +166,6 @@ void group_leave_all(struct cm_id *id)
 		leave(id, id->groups);
 }
 
-int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	provider_trace("attach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
-	return provider_fails(__func__) ? errno : attach((struct queue_pair *)qp, gid);
-}
-
-int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	int error;
-
-	provider_trace("detach %02x..%02x lid %#x\n", gid->raw[0], gid->raw[15], lid);
-	error = detach((struct queue_pair *)qp, gid);
-	return provider_fails(__func__) ? errno : error;
-}
-
 /* The route header, or on RoCE v2 the IPv4 header at its end. */
 static void write_header(uint8_t packet[GRH_SIZE], const struct queue_pair *qp, const union ibv_gid *group)
 {

@@ -261,7 +261,6 @@ struct path_options {
 	const char *device; /* "rxe0"; NULL for any */
 	int64_t port;	    /* of the device, from 1 */
 	int64_t gid_index;
-	int64_t pkey;		 /* of a native GID; 0xffff is the default partition */
 	const char *interface;	 /* network interface of the local address; NULL for any */
 	int64_t type_of_service; /* 0-255 */
 	int64_t dscp;		 /* 0-63: upper six bits of the type of service */
@@ -283,7 +282,6 @@ enum {
 	{                                                                                                              \
 		.port = PATH_UNSET,                                                                                    \
 		.gid_index = PATH_UNSET,                                                                               \
-		.pkey = PATH_UNSET,                                                                                    \
 		.type_of_service = PATH_UNSET,                                                                         \
 		.dscp = PATH_UNSET,                                                                                    \
 		.service_level = PATH_UNSET,                                                                           \

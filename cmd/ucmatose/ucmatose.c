@@ -45,11 +45,6 @@ static const struct option options_table[] = {
 	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",
 	    OPTION_HELP("Address format"), .section = SECTION_PATH),
 	OPTION_VALUES_ROW(formats),
-#if WITH_EXTRAS
-	ROW(OPTION_INTEGER, 0, "pkey", common.path.pkey, "N", "1 to 65535", "",
-	    OPTION_HELP("Partition key of the GIDs of -f gid", "0xffff, the default partition"),
-	    .section = SECTION_PATH),
-#endif
 	ROW(OPTION_WORD, 'P', "port-space", port_space, "SPACE", "one of tcp, ib", "tcp", OPTION_HELP("RDMA port space"),
 	    .section = SECTION_PATH),
 	OPTION_VALUES_ROW(port_spaces),
@@ -106,11 +101,6 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--interface", "not with -f gid: a GID belongs to a device");
-		return OUTCOME_USAGE;
-	}
-	if (WITH_EXTRAS && options->common.path.pkey != PATH_UNSET && options->format != ADDRESS_FORMAT_GID) {
-		log_error(&environment->log, "--pkey",
-			  "only with -f gid: an IP address has the partition of its interface");
 		return OUTCOME_USAGE;
 	}
 	if (options->server && !options->port) {

@@ -103,7 +103,6 @@ _rdmatest_table() {
 			'--prometheus=@files'
 			'--quiet'
 			'-f=name ip ipv4 ipv6 gid' '--format=name ip ipv4 ipv6 gid'
-			'--pkey='
 			'-P=tcp ib' '--port-space=tcp ib'
 			'-m' '--migrate'
 			'-t=' '--tos='

@@ -115,7 +115,6 @@ complete -c rdmatest -n '__rdmatest_is ucmatose' -l csv -d 'Print CSV: a header,
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l prometheus -r -F -d 'Write metrics to FILE for node_exporter, every 15 s or every reported interval'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -l quiet -d 'Print errors only'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s f -l format -x -a 'name ip ipv4 ipv6 gid' -d 'Address format [one of name, ip, ipv4, ipv6, gid; default name]'
-complete -c rdmatest -n '__rdmatest_is ucmatose' -l pkey -x -d 'Partition key of the GIDs of -f gid [1 to 65535; default 0xffff, the default partition]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s P -l port-space -x -a 'tcp ib' -d 'RDMA port space [one of tcp, ib; default tcp]'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s m -l migrate -d 'Migrate all connections to a new event channel after the last message'
 complete -c rdmatest -n '__rdmatest_is ucmatose' -s t -l tos -x -d 'Type of service of the packets (IPv6: traffic class) [0 to 255; default not set]'

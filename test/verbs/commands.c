@@ -98,48 +98,12 @@ static void on_iwarp(void **state)
 	run_rows(PROVIDER_IWARP);
 }
 
-static void begin_in_a_partition(struct pair *pair)
-{
-	(void)pair;
-	for (size_t index = 0; index < DEVICES_MAX; index++)
-		for (int port = 0; provider.devices[index] && port < PORTS; port++)
-			provider.devices[index]->ports[port].pkeys[0] = 0x8001;
-}
-
-/* A native GID is found only in a partition that the port is a member of. */
-static void in_a_partition(void **state)
-{
-	static const struct {
-		const char *server, *client;
-		enum outcome server_outcome, client_outcome;
-	} cases[] = {
-		{ "ucmatose -f gid -b fe80::2:c903:1 -P ib --pkey 0x8001",
-		  "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --pkey 32769", OUTCOME_OK, OUTCOME_OK },
-		{ "ucmatose -f gid -b fe80::2:c903:1 -P ib", NULL, OUTCOME_NO_CONNECTION, OUTCOME_OK },
-		{ NULL, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --pkey 0x8002", OUTCOME_OK,
-		  OUTCOME_NO_CONNECTION },
-	};
-
-	(void)state;
-	for (size_t row = 0; row < LENGTH(cases); row++) {
-		struct pair pair = { .begun = begin_in_a_partition };
-
-		provider_begin(PROVIDER_INFINIBAND, 0);
-		pair_expect(&pair, cases[row].server, cases[row].client, cases[row].server_outcome,
-			    cases[row].client_outcome);
-		assert_true(!row == !pair.capture.text[0]);
-		pair_free(&pair);
-		provider_end();
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_roce),
 		cmocka_unit_test(on_infiniband),
 		cmocka_unit_test(on_iwarp),
-		cmocka_unit_test(in_a_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

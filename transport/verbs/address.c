@@ -14,7 +14,6 @@ enum {
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address)
 {
-	int64_t pkey = options->path->pkey;
 
 	if (!address || address->family == ADDRESS_NONE)
 		return NULL;
@@ -23,7 +22,7 @@ struct sockaddr *verbs_socket_address(const struct address *address, const struc
 
 		memset(socket_address, 0, sizeof(*socket_address));
 		native->sib_family = AF_IB;
-		native->sib_pkey = htobe16(pkey == PATH_UNSET ? PKEY_DEFAULT : (uint16_t)pkey);
+		native->sib_pkey = htobe16(PKEY_DEFAULT);
 		memcpy(native->sib_addr.sib_raw, address->bytes, sizeof(address->bytes));
 		native->sib_scope_id = address->scope;
 		/* The service id of a port, and a mask of its significant bits, as rdma_getaddrinfo(3) builds them. */

@@ -37,7 +37,6 @@ static void fill_port(struct device *device, unsigned index, uint8_t number)
 	port->state = IBV_PORT_ACTIVE;
 	port->fabric = device->fabric;
 	port->max_message = 1u << 30;
-	port->pkeys[0] = 0xffff;
 	port->address = (struct sockaddr_in){ .sin_family = AF_INET };
 	memcpy(&port->address.sin_addr, &mapped.raw[12], 4);
 	port->address6.sin6_family = AF_INET6;
@@ -160,9 +159,7 @@ static bool is_at(const struct port *port, const struct sockaddr *address)
 		return four->sin_addr.s_addr == port->address.sin_addr.s_addr;
 	if (address->sa_family == AF_INET6)
 		return !memcmp(&six->sin6_addr, &port->address6.sin6_addr, 16);
-	if (native->sib_pkey != htobe16(port->pkeys[0]) && native->sib_pkey != htobe16(port->pkeys[1]))
-		return false;
-	return !memcmp(&native->sib_addr, port->gids[0].gid.raw, 16);
+	return native->sib_pkey == htobe16(0xffff) && !memcmp(&native->sib_addr, port->gids[0].gid.raw, 16);
 }
 
 struct device *device_at(const struct sockaddr *address, uint8_t *port)

@@ -33,7 +33,6 @@ enum {
 	DEVICES_MAX = 4,
 	PORTS = 2,
 	GIDS_MAX = 4,
-	PKEYS_MAX = 2,
 	SGES_MAX = 4,
 	TRACE_SIZE = 8192,
 	UDP_QKEY = 0x01234567,
@@ -51,7 +50,6 @@ struct port {
 	struct ibv_gid_entry gids[GIDS_MAX];
 	int gid_count;
 	int gid_index; /* that the connection manager takes for IP */
-	uint16_t pkeys[PKEYS_MAX];
 	enum ibv_mtu mtu;
 	enum ibv_port_state state;
 	enum provider_fabric fabric;

@@ -61,10 +61,7 @@ static const struct option options_table[] = {
 #if WITH_EXTRAS
 	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
 	    OPTION_HELP("Datagrams per second of each sending queue pair", "no limit"),
-	    .tags = FOR_CLIENT, .exclusive = ONE_PACE, .section = SECTION_PACE, .brief = true),
-	ROW(OPTION_DURATION, 0, "interval", interval, "TIME", "1ns to 1h", "",
-	    OPTION_HELP("Time from one datagram of a sending queue pair to the next", "none"),
-	    .tags = FOR_CLIENT, .exclusive = ONE_PACE, .section = SECTION_PACE),
+	    .tags = FOR_CLIENT, .section = SECTION_PACE, .brief = true),
 	ROW(OPTION_DURATION, 0, "duration", duration, "TIME", "1ms to 8784h", "",
 	    OPTION_HELP("Send for this time, or receive for this time after the first datagram, instead of -C", "none"),
 	    .exclusive = ONE_END, .section = SECTION_PACE),

@@ -5,7 +5,7 @@
  *   mckey.c       options, the phases of a run, its result lines, start and stop
  *   addresses.c   resolves -m, -M and -b
  *   member.c      the states of a member: resolve, create the QP, join
- *   sender.c      -s: sends datagrams, at the pace of --rate or --interval
+ *   sender.c      -s: sends datagrams, at the pace of --rate
  *   receiver.c    posts receives, counts and checks datagrams, detects the end
  *   statistics.c  receive statistics of each sender, and the receiver's result lines
  *   figures.c     counts and times, for the report
@@ -37,7 +37,6 @@ struct mckey_options {
 	int64_t idle_timeout;
 	int64_t pause;	  /* only if given, else by the fabric */
 	int64_t rate;	  /* datagrams per second of each QP; 0: no limit */
-	int64_t interval; /* 0: none */
 	int64_t duration; /* 0: until -C datagrams */
 };
 
@@ -60,7 +59,7 @@ struct member {
 	uint64_t total;	    /* datagrams to send: -C, or DATAGRAM_OPEN before the last one of --duration */
 	uint64_t posted;    /* of total */
 	uint64_t sent;	    /* completed */
-	int64_t due;	    /* earliest time of the next datagram, with --rate or --interval */
+	int64_t due;	    /* earliest time of the next datagram, with --rate */
 	int64_t join_began; /* before the address of the group is resolved */
 };
 
@@ -186,7 +185,7 @@ enum {
 
 void sender_start(struct mckey_run *run);
 void sender_completion(struct member *member, const struct completion *completion);
-/* How many datagrams the member may post now by --rate or --interval, at most the given number. */
+/* How many datagrams the member may post now by --rate, at most the given number. */
 uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now);
 /* Whether a datagram posted now is the last one within --duration. */
 bool sender_is_last(const struct mckey_run *run, int64_t now);

@@ -3,8 +3,8 @@
  * The sender: every member sends -C datagrams, a limited number of them outstanding. A send completion proves that the
  * datagram left the device; only the receivers know whether it arrived.
  *
- * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate and --interval space
- * the datagrams of each QP evenly.
+ * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate spaces the
+ * datagrams of each QP evenly.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum {
 /* Nanoseconds between two datagrams of a QP; 0: no pace. */
 static int64_t pace_spacing(const struct mckey_run *run)
 {
-	return EXTRA(run->options->rate ? CLOCK_NS_PER_S / run->options->rate : run->options->interval);
+	return EXTRA(run->options->rate) ? CLOCK_NS_PER_S / run->options->rate : 0;
 }
 
 uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)

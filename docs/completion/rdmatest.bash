@@ -144,7 +144,6 @@ _rdmatest_table() {
 			'--version'
 			'--pause='
 			'--rate='
-			'--interval='
 			'--duration='
 			'--poll'
 			'--spin='

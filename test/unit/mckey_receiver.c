@@ -359,7 +359,7 @@ static void number_of_receives(void **state)
 static void late_sender_catches_up_within_limits(void **state)
 {
 	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
-	struct mckey_options options = { .interval = millisecond };
+	struct mckey_options options = { .rate = 1000 };
 	struct mckey_run run = { .options = &options, .traffic_began = second };
 	struct member member = { .run = &run, .due = second };
 
@@ -372,7 +372,7 @@ static void late_sender_catches_up_within_limits(void **state)
 	assert_int_equal(sender_pace_allows(&member, 2, 3 * second), 2);
 	options.rate = 100;
 	assert_int_equal(sender_pace_allows(&member, 100, 5 * second), 2);
-	options = (struct mckey_options){ .interval = 0 };
+	options.rate = 0;
 	assert_int_equal(sender_pace_allows(&member, 7, 5 * second), 7);
 }
 
@@ -380,7 +380,7 @@ static void late_sender_catches_up_within_limits(void **state)
 static void last_datagram_of_duration_is_known(void **state)
 {
 	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
-	struct mckey_options options = { .interval = 100 * millisecond, .duration = second };
+	struct mckey_options options = { .rate = 10, .duration = second };
 	const struct mckey_run run = { .options = &options, .traffic_began = 5 * second };
 
 	(void)state;

@@ -57,7 +57,6 @@ enum {
 	ONE_SPIN = 4,
 	ONE_FAMILY = 8,
 	ONE_SERVICE = 16,
-	ONE_END = 64,
 	ONE_GROUP = 128,
 };
 

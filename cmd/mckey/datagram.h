@@ -3,11 +3,8 @@
  * The format of our datagrams, by which a receiver detects lost, repeated, late and damaged ones: a mark, if the
  * datagram has room for it, and a byte pattern.
  *
- *   0       4         5        8          12      16         20 bytes
- *   | magic | version | high   | sequence | total | checksum |     network byte order
- *
- * high: bits 32 to 55 of the sequence number. total: the lower 32 bits are sufficient, as it exceeds the sequence
- * number by 2^31 at most.
+ *   0       4         8          12      16         20 bytes
+ *   | magic | version | sequence | total | checksum |     network byte order
  *
  * The stock tool sends uninitialized heap memory, which must not look like a mark: a reader checks magic, version and
  * checksum, which covers the mark, the length and the QP number. Datagrams shorter than the mark are not checked.
@@ -25,16 +22,12 @@
 
 enum {
 	DATAGRAM_MARK_SIZE = 20,
-	DATAGRAM_SIZE_MAX = 4096,	/* of any MTU */
-	DATAGRAM_TOTAL_MAX = INT32_MAX, /* largest -C, also of the stock tool */
+	DATAGRAM_SIZE_MAX = 4096, /* of any MTU */
 };
 
-/* The total in every datagram of --duration but the last. With -C every datagram has the total. */
-#define DATAGRAM_OPEN UINT64_MAX
-
 struct datagram_mark {
-	uint64_t sequence; /* from 0; 56 bits */
-	uint64_t total;	   /* datagrams of the sender, above sequence, or DATAGRAM_OPEN */
+	uint32_t sequence; /* from 0 */
+	uint32_t total;	   /* -C of the sender, above sequence */
 };
 
 enum datagram_content {
@@ -47,7 +40,7 @@ enum datagram_content {
 void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
 		    const struct datagram_mark *mark);
 
-/* Checks a datagram of QP qpn. Sets *mark unless it returns DATAGRAM_UNMARKED, *difference for DATAGRAM_DAMAGED. */
+/* Checks a datagram of QP qpn. *mark is valid unless it returns DATAGRAM_UNMARKED, *difference for DATAGRAM_DAMAGED. */
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
 				    struct datagram_mark *mark, struct payload_difference *difference);
 

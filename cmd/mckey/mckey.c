@@ -39,9 +39,8 @@ static const struct option options_table[] = {
 	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	ROW(OPTION_INTEGER, 'c', "connections", connections, "N", "1 to 1024", "1",
 	    OPTION_HELP("Join with this many queue pairs")),
-	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483647", "10", /* DATAGRAM_TOTAL_MAX */
-	    OPTION_HELP("Datagrams of each sending queue pair; 0 joins, prints the group and leaves"), .exclusive = ONE_END,
-	    .brief = true),
+	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483647", "10",
+	    OPTION_HELP("Datagrams of each sending queue pair; 0 joins, prints the group and leaves"), .brief = true),
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 4K", "100", /* 4K is the largest IB MTU */
 	    OPTION_HELP("Bytes of each datagram, at most the MTU of the port; 0 is as -C 0"), .brief = true),
 	ROW(OPTION_WORD, 'p', "port-space", port_space, "SPACE", "one of udp, ipoib", "udp",
@@ -62,9 +61,6 @@ static const struct option options_table[] = {
 	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
 	    OPTION_HELP("Datagrams per second of each sending queue pair", "no limit"),
 	    .tags = FOR_CLIENT, .section = SECTION_PACE, .brief = true),
-	ROW(OPTION_DURATION, 0, "duration", duration, "TIME", "1ms to 8784h", "",
-	    OPTION_HELP("Send for this time, or receive for this time after the first datagram, instead of -C", "none"),
-	    .exclusive = ONE_END, .section = SECTION_PACE),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
 	TRANSPORT_OPTION(struct mckey_options, TRANSPORT_DEFAULT),
@@ -112,7 +108,6 @@ static void stop_waiting(struct mckey_run *run)
 	resolver_stop(&run->resolver);
 	loop_timer_stop(&run->step);
 	loop_timer_stop(&run->pace);
-	loop_timer_stop(&run->duration_timer);
 	loop_timer_stop(&run->idle);
 	loop_timer_stop(&run->grace);
 }
@@ -220,8 +215,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;
 	run->group_text = options->gid ? options->gid : options->group;
 	run->size = (uint32_t)options->size;
-	run->count = EXTRA(options->duration) ? DATAGRAM_OPEN : (uint64_t)options->count;
-	run->count = run->size ? run->count : 0;
+	run->count = run->size ? (uint64_t)options->count : 0;
 	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)

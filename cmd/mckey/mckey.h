@@ -35,9 +35,8 @@ struct mckey_options {
 	bool send_only;
 	bool no_loopback;
 	int64_t idle_timeout;
-	int64_t pause;	  /* only if given, else by the fabric */
-	int64_t rate;	  /* datagrams per second of each QP; 0: no limit */
-	int64_t duration; /* 0: until -C datagrams */
+	int64_t pause; /* only if given, else by the fabric */
+	int64_t rate;  /* datagrams per second of each QP; 0: no limit */
 };
 
 enum member_state {
@@ -56,8 +55,7 @@ struct member {
 	struct region *region; /* slots x slot_size bytes */
 	uint32_t slots;	       /* of a sender: outstanding sends, at most; of a receiver: receives */
 	uint32_t slot_size;
-	uint64_t total;	    /* datagrams to send: -C, or DATAGRAM_OPEN before the last one of --duration */
-	uint64_t posted;    /* of total */
+	uint64_t posted;    /* of -C */
 	uint64_t sent;	    /* completed */
 	int64_t due;	    /* earliest time of the next datagram, with --rate */
 	int64_t join_began; /* before the address of the group is resolved */
@@ -81,10 +79,9 @@ struct statistics {
 	uint64_t out_of_order;
 	uint64_t wrong_length;
 	uint64_t damaged;
-	uint64_t total; /* announced by the sender, or DATAGRAM_OPEN; 0: its datagrams have no mark */
-	uint64_t count; /* -C of the sender; 0: unknown */
-	bool cut_short; /* with --duration: the run ended before it, and without the sender's last datagram */
-	bool good;	/* window_good() of every member, and not cut short */
+	uint64_t total;	       /* -C of the sender; 0: its datagrams have no mark */
+	uint64_t other_counts; /* of all senders: those with another -C */
+	bool good;	       /* window_good() of every member */
 };
 
 /* The figures of the report, summed over all senders and members. */
@@ -128,22 +125,20 @@ struct mckey_run {
 	size_t joins_pending; /* members that have neither joined nor failed */
 	size_t joined;	      /* members in the group now */
 
-	uint64_t count; /* datagrams of each sending QP, or DATAGRAM_OPEN; 0: only join */
+	uint64_t count; /* datagrams of each sending QP; 0: only join */
 	uint32_t size;	/* bytes of a datagram */
 
-	bool ended;	    /* expected datagrams that have not arrived are lost */
-	bool duration_over; /* --duration of a receiver */
+	bool ended; /* expected datagrams that have not arrived are lost */
 
 	struct address group;
 	struct address source;		  /* local address of -b */
 	const char *group_text;		  /* as typed: the object of messages about the group */
 	struct path_options path_options; /* as given on the command line */
 	struct channel *channel;
-	struct loop_timer step;		  /* to the next phase: start, end of the pause, end of the run */
-	struct loop_timer pace;		  /* a sender's next datagrams are due */
-	struct loop_timer duration_timer; /* --duration of a receiver */
-	struct loop_timer idle;		  /* time without progress */
-	struct loop_timer grace;	  /* waits for senders that start late */
+	struct loop_timer step;	 /* to the next phase: start, end of the pause, end of the run */
+	struct loop_timer pace;	 /* a sender's next datagrams are due */
+	struct loop_timer idle;	 /* time without progress */
+	struct loop_timer grace; /* waits for senders that start late */
 	struct resolver resolver;
 	struct source_table sources;
 	struct found_addresses group_addresses;
@@ -187,8 +182,6 @@ void sender_start(struct mckey_run *run);
 void sender_completion(struct member *member, const struct completion *completion);
 /* How many datagrams the member may post now by --rate, at most the given number. */
 uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now);
-/* Whether a datagram posted now is the last one within --duration. */
-bool sender_is_last(const struct mckey_run *run, int64_t now);
 /* Ends the run if every member has sent its datagrams or failed. */
 void sender_check_end(struct mckey_run *run);
 /* Prints the sender's result lines and logs unsent datagrams. */

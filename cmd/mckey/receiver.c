@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending QP. The run waits
- * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, after
- * --idle-timeout without a new one, or after --duration.
+ * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, or after
+ * --idle-timeout without a new one.
  *
  * A datagram whose immediate data is not the QP number of its sender is foreign traffic: mckey, also the stock one,
  * sends its QP number. Foreign datagrams are counted and printed, and do not fail the run. A datagram of mckey with
@@ -114,14 +114,6 @@ static void end_receiving(void *context)
 	mckey_end(context, OUTCOME_OK);
 }
 
-static void duration_over(void *context)
-{
-	struct mckey_run *run = context;
-
-	run->duration_over = true;
-	mckey_end(run, OUTCOME_OK);
-}
-
 static void receiver_check_idle(void *context)
 {
 	struct mckey_run *run = context;
@@ -131,14 +123,6 @@ static void receiver_check_idle(void *context)
 		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, receiver_check_idle, run);
 	else
 		mckey_end(run, OUTCOME_OK);
-}
-
-static void start_end_timers(struct mckey_run *run)
-{
-	receiver_check_idle(run);
-	if (EXTRA(run->options->duration))
-		loop_timer_start(run->environment->loop, &run->duration_timer, run->options->duration, duration_over,
-				 run);
 }
 
 /* Starts the grace timer if every sender is complete, stops it otherwise. */
@@ -167,7 +151,7 @@ void receiver_start(struct mckey_run *run)
 		return;
 	/* Datagrams arrived before the last member had joined. */
 	run->progress = clock_now();
-	start_end_timers(run);
+	receiver_check_idle(run);
 	check_complete(run);
 }
 
@@ -229,7 +213,7 @@ static void count_datagram(struct member *member, const struct completion *compl
 	if (run->phase != MCKEY_RECEIVING)
 		return;
 	if (!before)
-		start_end_timers(run);
+		receiver_check_idle(run);
 	if (run->sources.count > before || window_complete(window, run->count) != was_complete)
 		check_complete(run);
 }

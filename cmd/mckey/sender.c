@@ -42,23 +42,13 @@ uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)
 	return count;
 }
 
-bool sender_is_last(const struct mckey_run *run, int64_t now)
-{
-	int64_t duration = EXTRA(run->options->duration);
-
-	return duration && now + pace_spacing(run) >= run->traffic_began + duration;
-}
-
-static struct work next_datagram(struct member *member, int64_t now)
+static struct work next_datagram(struct member *member)
 {
 	const struct mckey_run *run = member->run;
 	uint32_t slot = (uint32_t)(member->posted % member->slots);
 	size_t offset = (size_t)slot * member->slot_size;
-	struct datagram_mark mark = { .sequence = member->posted };
+	const struct datagram_mark mark = { (uint32_t)member->posted, (uint32_t)run->count };
 
-	if (sender_is_last(run, now))
-		member->total = member->posted + 1;
-	mark.total = member->total;
 	datagram_write(member->region->memory + offset, run->size, run->pattern, member->endpoint->qpn, &mark);
 	member->posted++;
 	return (struct work){
@@ -87,15 +77,15 @@ static void fill_send_queue(struct member *member)
 	for (;;) {
 		int64_t now = clock_now();
 		uint32_t room = sender_least(member->slots - (member->posted - member->sent), BATCH);
-		uint32_t count = sender_pace_allows(member, sender_least(member->total - member->posted, room), now);
+		uint32_t count = sender_pace_allows(member, sender_least(run->count - member->posted, room), now);
 		uint32_t batch = 0;
 
 		if (!count)
 			return;
 		if (member->posted == member->sent)
 			run->progress = now; /* nothing was outstanding: restarts the timeout */
-		while (batch < count && member->posted < member->total)
-			works[batch++] = next_datagram(member, now);
+		while (batch < count)
+			works[batch++] = next_datagram(member);
 		outcome = endpoint_post(member->endpoint, works, batch);
 		if (outcome) {
 			member_fail(member, outcome);
@@ -111,7 +101,7 @@ void sender_check_end(struct mckey_run *run)
 	if (run->phase != MCKEY_SENDING)
 		return;
 	for (size_t i = 0; i < run->member_count; i++)
-		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->members[i].total;
+		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->count;
 	if (!sending)
 		mckey_end(run, OUTCOME_OK);
 }
@@ -124,7 +114,7 @@ void sender_completion(struct member *member, const struct completion *completio
 	member->sent++;
 	mckey_figures_counted(run, run->size, member->sent == 1);
 	run->progress = run->traffic_ended;
-	if (member->sent == member->total)
+	if (member->sent == run->count)
 		sender_check_end(run);
 	else if (member->posted - member->sent <= member->slots / 2)
 		fill_send_queue(member);
@@ -179,7 +169,7 @@ static void start_pace_timer(struct mckey_run *run)
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
 
-		if (member->state == MEMBER_JOINED && member->posted < member->total && member->due < soonest)
+		if (member->state == MEMBER_JOINED && member->posted < run->count && member->due < soonest)
 			soonest = member->due;
 	}
 	if (run->phase == MCKEY_SENDING && soonest != INT64_MAX)
@@ -202,7 +192,6 @@ void sender_start(struct mckey_run *run)
 		if (member->state != MEMBER_JOINED)
 			continue;
 		member->slots = sender_least(run->count, member->endpoint->options.send_depth);
-		member->total = run->count;
 		member->due = run->traffic_began;
 		member->slot_size = run->size;
 		outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size,
@@ -215,34 +204,21 @@ void sender_start(struct mckey_run *run)
 	start_pace_timer(run);
 }
 
-/* How many datagrams the member had to send; those it has posted if --duration is not over. */
-static uint64_t datagrams_of(const struct mckey_run *run, const struct member *member)
-{
-	if (!EXTRA(run->options->duration))
-		return run->count;
-	return member->total == DATAGRAM_OPEN ? member->posted : member->total;
-}
-
 void sender_print(struct mckey_run *run)
 {
-	uint64_t wanted = 0;
-	bool all = true;
+	uint64_t wanted = run->count * run->member_count;
+	bool all = run->figures.sent == wanted;
 
-	for (size_t i = 0; i < run->member_count; i++) {
-		wanted += datagrams_of(run, &run->members[i]);
-		all = all && run->members[i].total && run->members[i].sent == run->members[i].total;
-	}
 	if (all)
 		environment_print(run->environment, "data transfers complete");
 	for (size_t i = 0; i < run->member_count; i++) {
 		const struct member *member = &run->members[i];
-		uint64_t each = datagrams_of(run, member);
 
 		if (member->region)
 			environment_print_result(run->environment, false, &run->verdict,
 						 "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-						 member->endpoint->qpn, member->sent, each, units_plural(each),
-						 run->size, units_plural(run->size));
+						 member->endpoint->qpn, member->sent, run->count,
+						 units_plural(run->count), run->size, units_plural(run->size));
 	}
 	if (!all)
 		environment_record_outcome(run->environment, OUTCOME_FAILED);
@@ -251,11 +227,7 @@ void sender_print(struct mckey_run *run)
 		 run->figures.sent, wanted, units_plural(wanted), run->group_text);
 	if (all || run->deadline_passed)
 		return;
-	if (EXTRA(run->options->duration))
-		log_error(run->log, run->group_text, "not every connection sent for --duration%s",
-			  run->interrupted ? ": interrupted" : "");
-	else
-		log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
-			  wanted - run->figures.sent, wanted, wanted == 1 ? " was" : "s were",
-			  run->interrupted ? ": interrupted" : "");
+	log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
+		  wanted - run->figures.sent, wanted, wanted == 1 ? " was" : "s were",
+		  run->interrupted ? ": interrupted" : "");
 }

@@ -9,16 +9,6 @@ enum {
 	CAUSE_SIZE = 64, /* of a loss */
 };
 
-/*
- * With --duration a sender may send any number, but its last datagram must arrive, unless --duration is over before. A
- * stock sender marks no last one: what it has sent is complete, unless the run is interrupted.
- */
-static bool is_cut_short(const struct mckey_run *run, const struct window *window)
-{
-	return EXTRA(run->options->duration) && run->ended && !run->duration_over &&
-	       !window_complete(window, DATAGRAM_OPEN) && (!window->unmarked || run->interrupted);
-}
-
 /* Adds the statistics of a sender to sum. */
 static void add_source(const struct mckey_run *run, const struct source *source, struct statistics *sum)
 {
@@ -33,18 +23,14 @@ static void add_source(const struct mckey_run *run, const struct source *source,
 		missing = run->ended ? window_missing(window, run->count) : window_gaps(window);
 		sum->arrived += arrived;
 		sum->missing += missing;
-		sum->expected +=
-			arrived + missing > run->count || run->count == DATAGRAM_OPEN ? arrived + missing : run->count;
+		sum->expected += arrived + missing > run->count ? arrived + missing : run->count;
 		sum->duplicated += window->repeated + window->late;
 		sum->out_of_order += window->out_of_order;
 		sum->wrong_length += window->wrong_length;
 		sum->damaged += window_damaged(window);
-		sum->cut_short = sum->cut_short || is_cut_short(run, window);
-		sum->good = sum->good && !sum->cut_short && window_good(window, run->count);
+		sum->good = sum->good && window_good(window, run->count);
 		if (window->numbered)
 			sum->total = window->total;
-		if (window->count)
-			sum->count = window->count;
 	}
 }
 
@@ -72,7 +58,7 @@ static const char *cause_of_loss(const struct mckey_run *run, char text[CAUSE_SI
 		return run->deadline_passed ? "deadline exceeded" : "interrupted";
 	if (!run->joined)
 		return "every member of this receiver failed";
-	if (run->duration_over || receiver_has_all(run))
+	if (receiver_has_all(run))
 		return "lost";
 	snprintf(text, CAUSE_SIZE, "no datagram for %g s (--idle-timeout)", units_seconds(run->options->idle_timeout));
 	return text;
@@ -81,9 +67,7 @@ static const char *cause_of_loss(const struct mckey_run *run, char text[CAUSE_SI
 /* The sender's -C if it is known and differs from ours, else 0. */
 static uint64_t differing_count(const struct mckey_run *run, const struct statistics *statistics)
 {
-	if (statistics->total && statistics->total < run->count && run->count != DATAGRAM_OPEN)
-		return statistics->total;
-	return statistics->count > run->count ? statistics->count : 0;
+	return statistics->total != run->count ? statistics->total : 0;
 }
 
 static void log_faults(const struct mckey_run *run, const char *name, const struct statistics *statistics)
@@ -95,8 +79,6 @@ static void log_faults(const struct mckey_run *run, const char *name, const stru
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive: %s",
 			  statistics->missing, statistics->arrived + statistics->missing,
 			  units_plural(statistics->arrived + statistics->missing), cause_of_loss(run, cause));
-	if (statistics->cut_short)
-		log_error(run->log, name, "the last datagram did not arrive: %s", cause_of_loss(run, cause));
 	if (count)
 		log_error(run->log, name, "sends %s%" PRIu64 " datagram%s: expected %" PRIu64 " (-C)",
 			  count < run->count ? "only " : "", count, units_plural(count), run->count);
@@ -130,8 +112,7 @@ static void print_source(const struct mckey_run *run, const struct source *sourc
 			"%" PRIu64 " datagram%s of %s from %s received, %" PRIu64 " lost, order unknown: not numbered",
 			statistics.arrived, units_plural(statistics.arrived), size, name, statistics.missing);
 	log_faults(run, name, &statistics);
-	if (differing_count(run, &statistics))
-		all->count++;
+	all->other_counts += differing_count(run, &statistics) != 0;
 	if (!statistics.total)
 		all->total = 0;
 }
@@ -152,7 +133,7 @@ static void statistics_set_verdict(struct mckey_run *run, const struct statistic
 	if (all->damaged)
 		length +=
 			(size_t)snprintf(wrong + length, sizeof(wrong) - length, ", %" PRIu64 " damaged", all->damaged);
-	if (all->count)
+	if (all->other_counts)
 		snprintf(wrong + length, sizeof(wrong) - length, ", senders with another -C");
 	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %" PRIu64 " datagram%s received%s",
 		 all->arrived, all->expected, units_plural(all->expected),
@@ -169,7 +150,6 @@ void statistics_print(struct mckey_run *run)
 	if (verified)
 		environment_print(run->environment, "data transfers complete");
 	/* Of all senders: those with another -C, and whether every one numbers its datagrams. */
-	all.count = 0;
 	all.total = run->count;
 	for (size_t i = 0; i < run->sources.count; i++)
 		print_source(run, run->sources.entries[i], &all);

@@ -66,12 +66,7 @@ bool window_count(struct window *window, const struct datagram_mark *mark)
 		window->unmarked++;
 		return true;
 	}
-	/* With --duration only the last datagram has a total; it may overtake others, whose total is DATAGRAM_OPEN. */
-	if (!window->numbered || mark->total < window->total)
-		window->total = mark->total;
-	/* Only with -C does a datagram before the last one have a total. */
-	if (mark->total != DATAGRAM_OPEN && mark->sequence + 1 < mark->total)
-		window->count = mark->total;
+	window->total = mark->total;
 	return count_number(window, mark->sequence);
 }
 
@@ -88,8 +83,7 @@ static uint64_t expected_total(const struct window *window, uint64_t expected)
 
 bool window_complete(const struct window *window, uint64_t expected)
 {
-	expected = expected_total(window, expected);
-	return expected != DATAGRAM_OPEN && window_arrived(window) >= expected;
+	return window_arrived(window) >= expected_total(window, expected);
 }
 
 uint64_t window_gaps(const struct window *window)
@@ -107,7 +101,7 @@ uint64_t window_missing(const struct window *window, uint64_t expected)
 	uint64_t arrived = window_arrived(window), gaps = window_gaps(window), shortfall = 0;
 
 	expected = expected_total(window, expected);
-	if (expected != DATAGRAM_OPEN && expected > arrived)
+	if (expected > arrived)
 		shortfall = expected - arrived;
 	return gaps > shortfall ? gaps : shortfall;
 }
@@ -120,5 +114,5 @@ uint64_t window_damaged(const struct window *window)
 bool window_good(const struct window *window, uint64_t expected)
 {
 	return !window_missing(window, expected) && !window_damaged(window) && !window->wrong_length &&
-	       (expected == DATAGRAM_OPEN || expected_total(window, expected) == expected) && window->count <= expected;
+	       (!window->numbered || window->total == expected);
 }

@@ -24,8 +24,7 @@ struct window {
 	uint64_t out_of_order; /* of numbered: arrived after a higher number */
 	uint64_t wrong_length;
 	uint64_t damaged;
-	uint64_t total; /* announced by the sender, or DATAGRAM_OPEN; valid if numbered */
-	uint64_t count; /* -C of the sender; 0: unknown */
+	uint64_t total; /* -C of the sender; valid if numbered */
 	uint64_t lowest;
 	uint64_t highest;
 	uint64_t seen[WINDOW_SIZE / 64]; /* bit 0: highest, bit 1: the number below, ... */
@@ -38,7 +37,7 @@ bool window_count(struct window *window, const struct datagram_mark *mark);
 uint64_t window_arrived(const struct window *window);
 
 /*
- * Below, expected is our -C, or DATAGRAM_OPEN with --duration.
+ * Below, expected is our -C.
  *
  * Whether as many datagrams have arrived as expected, or as the sender announces if that is less.
  */
@@ -54,8 +53,7 @@ uint64_t window_missing(const struct window *window, uint64_t expected);
 uint64_t window_damaged(const struct window *window);
 
 /*
- * Whether nothing is missing, damaged or of a wrong length, and the sender announces neither fewer datagrams than
- * expected nor a larger -C.
+ * Whether nothing is missing, damaged or of a wrong length, and the sender has our -C.
  */
 bool window_good(const struct window *window, uint64_t expected);
 

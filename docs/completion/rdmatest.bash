@@ -144,7 +144,6 @@ _rdmatest_table() {
 			'--version'
 			'--pause='
 			'--rate='
-			'--duration='
 			'--poll'
 			'--spin='
 			'--debug'

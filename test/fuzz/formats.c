@@ -201,7 +201,7 @@ static void count_datagram(struct window *window, const struct datagram_mark *ma
 static void count_stream(struct input *input)
 {
 	struct window window = { 0 };
-	struct datagram_mark mark = { .sequence = 0, .total = DATAGRAM_OPEN };
+	struct datagram_mark mark = { .sequence = 0, .total = UINT32_MAX };
 	uint64_t counted = 0;
 
 	while (input->length && counted < MARKS_MAX) {
@@ -214,12 +214,11 @@ static void count_stream(struct input *input)
 		if (how & 64)
 			mark.total = (uint32_t)take(input, 4);
 		if (mark.sequence >= mark.total)
-			mark.total = DATAGRAM_OPEN;
-		mark.sequence &= (UINT64_C(1) << 56) - 1;
+			mark = (struct datagram_mark){ .sequence = 0, .total = UINT32_MAX };
 		count_datagram(&window, how == 0x80 ? NULL : &mark, &counted);
 	}
 	for (uint64_t expected = 0; expected < 3; expected++) {
-		uint64_t all = expected ? expected * 20 : DATAGRAM_OPEN;
+		uint64_t all = expected ? expected * 20 : UINT32_MAX;
 
 		if (window_good(&window, all) &&
 		    (window_missing(&window, all) || window_damaged(&window) || window_gaps(&window)))
@@ -233,7 +232,7 @@ void parse_datagram(const uint8_t *bytes, size_t length)
 	uint8_t *copy = exact_copy(bytes, length);
 	struct input input = { .bytes = bytes, .length = length };
 	struct payload_difference difference = { 0 };
-	struct datagram_mark mark = { .sequence = length > 4 ? bytes[4] : 0, .total = DATAGRAM_OPEN };
+	struct datagram_mark mark = { .sequence = length > 4 ? bytes[4] : 0, .total = UINT32_MAX };
 	struct address source;
 
 	if (length >= DATAGRAM_HEADER_SIZE && datagram_source(copy, &source) && source.family != ADDRESS_IP4 &&

@@ -590,7 +590,7 @@ void peer_of_mckey(const uint8_t *bytes, size_t length)
 	static const char *const lines[] = {
 		"mckey -m 239.0.0.4 -b 10.0.0.1 -C 3",
 		"mckey -m 239.0.0.4 -b 10.0.0.1 -c 2 -C 3 --idle-timeout 2s",
-		"mckey -m 239.0.0.4 -b 10.0.0.1 --duration 2s",
+		"mckey -m 239.0.0.4 -b 10.0.0.1 -C 1000 --idle-timeout 2s",
 		"mckey -m 239.0.0.4 -b 10.0.0.1 -s -C 5",
 		"mckey -m 239.0.0.4 -b 10.0.0.1 -s -c 2 -C 20 --rate 10",
 	};

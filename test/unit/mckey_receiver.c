@@ -116,7 +116,7 @@ struct datagram {
 	uint8_t host; /* 10.0.0.HOST */
 	uint32_t length;
 	uint32_t sequence;
-	uint64_t total; /* 0: without a mark */
+	uint32_t total; /* 0: without a mark */
 	size_t damage;	/* the byte of the datagram that is changed, 0 for none */
 	bool foreign;	/* without the immediate that every mckey sends */
 };
@@ -149,7 +149,7 @@ static void receive(struct bench *bench, const struct datagram *datagram)
 }
 
 static void receive_all(struct bench *bench, size_t member, uint32_t queue, uint8_t host, uint32_t from, uint32_t to,
-			uint64_t total)
+			uint32_t total)
 {
 	for (uint32_t i = from; i < to; i++)
 		receive(bench, &(struct datagram){
@@ -330,11 +330,9 @@ static void number_of_receives(void **state)
 		rlim_t locked; /* KiB */
 		uint32_t depth;
 	} rows[] = {
-		{ 1, 10, 5000, 6144, 512 },	 { 1, 200, 5000, 6144, 800 },
-		{ 1, 100000, 5000, 6144, 2048 }, { 1, 100000, 100, 6144, 100 },
-		{ 1, 100000, 5000, 1024, 492 },	 { 2, 100000, 5000, 1024, 246 },
-		{ 2, 100000, 5000, 8, 16 },	 { 1, DATAGRAM_OPEN / 8, 5000, 6144, 2048 },
-		{ 1, 0, 5000, 6144, 1 },
+		{ 1, 10, 5000, 6144, 512 },    { 1, 200, 5000, 6144, 800 },	   { 1, 100000, 5000, 6144, 2048 },
+		{ 1, 100000, 100, 6144, 100 }, { 1, 100000, 5000, 1024, 492 },	   { 2, 100000, 5000, 1024, 246 },
+		{ 2, 100000, 5000, 8, 16 },    { 1, INT32_MAX, 5000, 6144, 2048 }, { 1, 0, 5000, 6144, 1 },
 	};
 	struct rlimit kept;
 
@@ -376,21 +374,6 @@ static void late_sender_catches_up_within_limits(void **state)
 	assert_int_equal(sender_pace_allows(&member, 7, 5 * second), 7);
 }
 
-/* The last datagram is the one after which no other is due within --duration. */
-static void last_datagram_of_duration_is_known(void **state)
-{
-	const int64_t second = CLOCK_NS_PER_S, millisecond = CLOCK_NS_PER_MS;
-	struct mckey_options options = { .rate = 10, .duration = second };
-	const struct mckey_run run = { .options = &options, .traffic_began = 5 * second };
-
-	(void)state;
-	assert_false(sender_is_last(&run, 5 * second));
-	assert_false(sender_is_last(&run, 5 * second + 899 * millisecond));
-	assert_true(sender_is_last(&run, 5 * second + 900 * millisecond));
-	options.duration = 0;
-	assert_false(sender_is_last(&run, 50 * second));
-}
-
 static void stock_sender_is_counted(void **state)
 {
 	struct bench *bench = bench_create(1, 10);
@@ -425,62 +408,6 @@ static void larger_count_of_sender_is_logged(void **state)
 	receive_all(bench, 0, 18, 1, 0, 12, 20);
 	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
 			    "mckey: QP 18 at 10.0.0.1: sends 20 datagrams: expected 10 (-C)\n");
-	bench_destroy(bench);
-}
-
-static void with_duration_any_number_is_complete(void **state)
-{
-	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
-
-	(void)state;
-	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
-	bench->options.duration = IDLE_MS * CLOCK_NS_PER_MS;
-	receive_all(bench, 0, 17, 1, 0, 7, DATAGRAM_OPEN);
-	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
-	bench_destroy(bench);
-
-	bench = bench_create(1, DATAGRAM_OPEN);
-	bench->options.idle_timeout = 60 * CLOCK_NS_PER_S;
-	bench->options.duration = IDLE_MS * CLOCK_NS_PER_MS;
-	receive_all(bench, 0, 17, 1, 0, 3, DATAGRAM_OPEN);
-	receive_all(bench, 0, 17, 1, 4, 7, DATAGRAM_OPEN);
-	assert_string_equal(bench_end(bench, OUTCOME_FAILED),
-			    "mckey: QP 17 at 10.0.0.1: 1 of 7 datagrams did not arrive: lost\n");
-	bench_destroy(bench);
-}
-
-/* It vanished, or its last datagrams were lost; a stock sender marks no last one. */
-static void sender_that_stops_within_duration_fails(void **state)
-{
-	for (int marked = 0; marked < 2; marked++)
-		for (int interrupted = 0; interrupted < 2; interrupted++) {
-			struct bench *bench = bench_create(1, DATAGRAM_OPEN);
-			const char *text = interrupted ? "mckey: QP 17 at 10.0.0.1: the last datagram did not arrive: "
-							 "interrupted\n"
-					   : marked ? "mckey: QP 17 at 10.0.0.1: the last datagram did not arrive: no "
-						      "datagram for 0.02 s (--idle-timeout)\n"
-						    : "";
-
-			(void)state;
-			bench->options.duration = 60 * CLOCK_NS_PER_S;
-			receive_all(bench, 0, 17, 1, 0, 7, marked ? DATAGRAM_OPEN : 0);
-			if (interrupted)
-				mckey_command.interrupt(&bench->run, INTERRUPTION_SIGNAL);
-			assert_string_equal(bench_end(bench, *text ? OUTCOME_FAILED : OUTCOME_OK), text);
-			bench_destroy(bench);
-		}
-}
-
-/* The end of the sender's --duration ends the receiver before its own. */
-static void last_datagram_of_duration_ends_the_run(void **state)
-{
-	struct bench *bench = bench_create(1, DATAGRAM_OPEN);
-
-	(void)state;
-	bench->options.idle_timeout = bench->options.duration = 60 * CLOCK_NS_PER_S;
-	receive_all(bench, 0, 17, 1, 0, 6, DATAGRAM_OPEN);
-	receive_all(bench, 0, 17, 1, 6, 7, 7);
-	assert_string_equal(bench_end(bench, OUTCOME_OK), "");
 	bench_destroy(bench);
 }
 
@@ -557,13 +484,9 @@ int main(void)
 		cmocka_unit_test(grace_time_for_a_second_sender),
 		cmocka_unit_test(number_of_receives),
 		cmocka_unit_test(late_sender_catches_up_within_limits),
-		cmocka_unit_test(last_datagram_of_duration_is_known),
 		cmocka_unit_test(stock_sender_is_counted),
 		cmocka_unit_test(smaller_count_of_sender_is_logged_at_once),
 		cmocka_unit_test(larger_count_of_sender_is_logged),
-		cmocka_unit_test(with_duration_any_number_is_complete),
-		cmocka_unit_test(sender_that_stops_within_duration_fails),
-		cmocka_unit_test(last_datagram_of_duration_ends_the_run),
 		cmocka_unit_test(figures_are_those_of_the_windows),
 		cmocka_unit_test(rate_needs_time_and_datagrams),
 	};

@@ -18,55 +18,6 @@ enum {
 	UNMAPPED_OWNER = 65534, /* what stat(2) says of an owner outside the user namespace */
 };
 
-enum fact {
-	MISSING = 1 << 0,
-	STALE = 1 << 1,	    /* not a device, or another one */
-	REFUSED = 1 << 2,   /* by the device rules of a control group */
-	FORBIDDEN = 1 << 3, /* by the mode of the file */
-	FOREIGN = 1 << 4,   /* the same, and no user here owns it */
-	NODEV = 1 << 5,	    /* its file system has no devices */
-	NUMBER = 1 << 6,    /* of the device is known */
-	CONTAINER = 1 << 7,
-	ROOT = 1 << 8,
-};
-
-/* The first row with all of needs and nothing of lacks applies. "@" is the file, "#" its right number for mknod(1). */
-static const struct {
-	uint16_t needs, lacks; /* enum fact */
-	const char *text;
-} remedies[] = {
-	{ MISSING | CONTAINER, 0, "start the container with the device @" },
-	{ MISSING | NUMBER, 0, "as root: mkdir -p /dev/infiniband; mknod -m 666 @ c #" },
-	{ STALE | CONTAINER, 0, "start the container again with the device @" },
-	{ STALE | NUMBER, 0, "as root: rm @; mknod -m 666 @ c #" },
-	{ REFUSED | CONTAINER, 0, "start the container with the device @" },
-	{ REFUSED, 0, "allow it in the unit of the service: DeviceAllow=@ rw" },
-	{ NODEV | CONTAINER, 0, "start the container with the device @" },
-	{ FOREIGN, 0, "on the host: chmod a+rw @" },
-	{ FORBIDDEN, ROOT, "run as root, or give this user the right: chmod a+rw @" },
-};
-
-static const char *remedy_for(unsigned facts)
-{
-	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if ((facts & remedies[i].needs) == remedies[i].needs && !(facts & remedies[i].lacks))
-			return remedies[i].text;
-	return NULL;
-}
-
-static void write_remedy(unsigned facts, const char *path, const char *number, char text[DEVICE_FILE_TEXT_SIZE])
-{
-	size_t used = 0;
-
-	*text = 0;
-	for (const char *remedy = remedy_for(facts); remedy && *remedy; remedy++, used = strlen(text)) {
-		const char *value = *remedy == '@' ? path : *remedy == '#' ? number : NULL;
-
-		log_text(text + used, DEVICE_FILE_TEXT_SIZE - used, "%.*s", value ? DEVICE_FILE_TEXT_SIZE : 1,
-			 value ? value : remedy);
-	}
-}
-
 /* Of a file that may not be opened. */
 static unsigned forbidden_by(const char *path, const struct stat *status)
 {
@@ -74,9 +25,9 @@ static unsigned forbidden_by(const char *path, const struct stat *status)
 	struct statvfs system;
 
 	if ((status->st_mode & open_to_all) != open_to_all)
-		return status->st_uid == UNMAPPED_OWNER && !privileges_user_namespace_is_initial() ? FOREIGN
-												   : FORBIDDEN;
-	return !statvfs(path, &system) && system.f_flag & ST_NODEV ? NODEV : 0;
+		return status->st_uid == UNMAPPED_OWNER && !privileges_user_namespace_is_initial() ? FACT_FOREIGN
+												   : FACT_FORBIDDEN;
+	return !statvfs(path, &system) && system.f_flag & ST_NODEV ? FACT_NODEV : 0;
 }
 
 /* Whether the file is no device, or its number that of another one or of none. Adds that to the cause. */
@@ -102,10 +53,10 @@ static bool is_stale(const struct stat *status, int error, const char *number, c
 }
 
 int device_file_check(const char *path, const char *number_path, char cause[DEVICE_FILE_TEXT_SIZE],
-		      char remedy[DEVICE_FILE_TEXT_SIZE])
+		      struct remedy *remedy)
 {
 	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC), error = fd < 0 ? errno : 0;
-	unsigned facts = (privileges_in_container() ? CONTAINER : 0) | (geteuid() ? 0 : ROOT);
+	unsigned facts = remedy_facts();
 	char number[SYSFS_TEXT_SIZE];
 	struct stat status;
 
@@ -113,14 +64,14 @@ int device_file_check(const char *path, const char *number_path, char cause[DEVI
 		close(fd);
 	snprintf(cause, DEVICE_FILE_TEXT_SIZE / 2, "%s", error ? strerror(error) : "");
 	if (sysfs_line(number, "%s", number_path))
-		facts |= NUMBER;
+		facts |= FACT_NUMBER;
 	if (stat(path, &status))
-		facts |= error == ENOENT ? MISSING : 0;
+		facts |= error == ENOENT ? FACT_MISSING : 0;
 	else if (is_stale(&status, error, number, cause))
-		facts |= STALE;
+		facts |= FACT_STALE;
 	else
-		facts |= error == EPERM ? REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
+		facts |= error == EPERM ? FACT_REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
 	number[strcspn(number, ":")] = ' ';
-	write_remedy(facts, path, number, remedy);
-	return facts & STALE && !error ? -1 : error;
+	*remedy = remedy_find(PROBLEM_FILE, facts, path, number);
+	return facts & FACT_STALE && !error ? -1 : error;
 }

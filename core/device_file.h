@@ -3,6 +3,8 @@
 #ifndef CORE_DEVICE_FILE_H
 #define CORE_DEVICE_FILE_H
 
+#include "core/remedy.h"
+
 enum {
 	DEVICE_FILE_TEXT_SIZE = 256
 };
@@ -14,6 +16,6 @@ enum {
  * that has the number of the device; if it cannot be read any number is right.
  */
 int device_file_check(const char *path, const char *number_path, char cause[DEVICE_FILE_TEXT_SIZE],
-		      char remedy[DEVICE_FILE_TEXT_SIZE]);
+		      struct remedy *remedy);
 
 #endif

@@ -134,13 +134,11 @@ static void find_driver(const char *directory, struct device *device)
 {
 	char type[SYSFS_TEXT_SIZE];
 
-	if (sysfs_has("%s/parent", directory))
-		device->driver = driver_rxe;
-	else if (sysfs_link(device->card, "%s/device/driver", directory))
-		device->driver = driver_of_card(device->card);
 	sysfs_line(type, "%s/node_type", directory);
-	if (!device->driver && strstr(type, "RNIC"))
-		device->driver = driver_siw;
+	if (sysfs_has("%s/parent", directory))
+		strcpy(device->driver, "rdma_rxe");
+	else if (!sysfs_link(device->driver, "%s/device/driver", directory) && strstr(type, "RNIC"))
+		strcpy(device->driver, "siw");
 }
 
 static struct device *read_device(const char *root, const char *name)
@@ -262,7 +260,7 @@ static unsigned interface_facts(const char *root, const struct port *port)
 
 unsigned devices_facts(const char *root, const struct device *device, const struct port *port)
 {
-	unsigned facts = device->driver && device->driver->no_cm ? FACT_NO_CM : 0;
+	unsigned facts = strcmp(device->driver, "efa") ? 0 : FACT_NO_CM;
 
 	if (!port)
 		return facts;
@@ -273,34 +271,21 @@ unsigned devices_facts(const char *root, const struct device *device, const stru
 	return facts | (*port->netdev ? interface_facts(root, port) : 0);
 }
 
-static void check_provider(struct doctor *doctor, const struct device *device)
+/*
+ * Soft-RoCE's socket is at the any address: in older kernels in the network namespace of process 1 while its module is
+ * loaded, and its devices work there only; in newer ones in each namespace with a device.
+ */
+void devices_find_rxe(struct doctor *doctor)
 {
-	const char *provider = device->driver ? device->driver->provider : NULL;
-	const struct remedy remedy = remedy_find(PROBLEM_PROVIDER, doctor->facts, NULL);
-	char file[SYSFS_TEXT_SIZE];
+	char line[SYSFS_PATH_SIZE];
+	bool held = sysfs_find(sysfs_path(line, "%s/proc/net/udp", doctor->root), " 00000000:12B7 ");
 
-	if (!WITH_VERBS)
-		return;
-	if (!provider) {
-		finding_add(doctor, FINDING_WARN, "provider", "%s: no libibverbs provider is known for its driver%s%s",
-			    device->name, *device->card ? " " : "", device->card);
-		return;
-	}
-	switch (provider_find(doctor->root, provider, file)) {
-	case PROVIDER_UNKNOWN:
-		break;
-	case PROVIDER_FOUND:
-		finding_add(doctor, FINDING_OK, "provider", "%s: %s", device->name, file);
-		break;
-	case PROVIDER_NO_LIBRARY:
-		finding_add(doctor, doctor->verbs_failure, "provider", "%s: libibverbs has no lib%s-rdmav*.so\n%s",
-			    device->name, provider, remedy.text);
-		break;
-	case PROVIDER_NO_FILE:
-		finding_add(doctor, doctor->verbs_failure, "provider",
-			    "%s: libibverbs does not load its provider: no /etc/libibverbs.d/%s.driver\n%s",
-			    device->name, provider, remedy.text);
-		break;
+	doctor->rxe_holds_port = held && sysfs_has("%s/sys/module/rdma_rxe", doctor->root);
+	for (struct device *device = doctor->devices; device; device = device->next) {
+		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
+		    !(devices_facts(doctor->root, device, device->ports) & FACT_HERE))
+			continue;
+		device->elsewhere = !held && sysfs_has("%s/proc/net/udp", doctor->root);
 	}
 }
 
@@ -313,7 +298,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	if (port->mtu)
 		snprintf(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	if (!port->active)
-		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev);
+		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, NULL);
 	finding_add(doctor, port->active ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s",
 		    device->name, port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate,
 		    remedy.text);
@@ -337,7 +322,6 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 
 static void check_device(struct doctor *doctor, const struct device *device)
 {
-	const char *driver = device->driver ? device->driver->module : *device->card ? device->card : "unknown";
 	char interfaces[2 * SYSFS_TEXT_SIZE] = "";
 	size_t used = 0;
 
@@ -345,13 +329,13 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		if (*device->ports[i].netdev)
 			used += (size_t)snprintf(interfaces + used, sizeof(interfaces) - used, "%s%s",
 						 used ? ", " : ", on ", device->ports[i].netdev);
-	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name, driver, interfaces,
-		    *device->firmware ? ", firmware " : "", device->firmware,
-		    device->ports_left_out ? ", more ports not shown" : "");
+	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name,
+		    *device->driver ? device->driver : "unknown", interfaces, *device->firmware ? ", firmware " : "",
+		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
 	if (!*device->verbs) {
 		enum problem problem =
 			sysfs_has("%s/sys/class/infiniband_verbs", doctor->root) ? PROBLEM_NONE : PROBLEM_MODULES;
-		const struct remedy remedy = remedy_find(problem, doctor->facts, "ib_uverbs");
+		const struct remedy remedy = remedy_find(problem, doctor->facts, "ib_uverbs", NULL);
 
 		finding_add(doctor, doctor->verbs_failure, "device", "%s: no uverbs device\n%s", device->name,
 			    remedy.text);
@@ -369,7 +353,6 @@ void devices_check(struct doctor *doctor)
 	for (const struct device *device = doctor->devices; device; device = device->next) {
 		doctor->findings.new_group = true;
 		check_device(doctor, device);
-		check_provider(doctor, device);
 		for (unsigned i = 0; i < device->port_count; i++) {
 			check_port(doctor, device, &device->ports[i]);
 			check_gids(doctor, device, &device->ports[i]);

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/doctor/driver.h"
 #include "cmd/doctor/findings.h"
 #include "core/address.h"
 #include "core/sysfs.h"
@@ -41,10 +40,9 @@ struct port {
 
 struct device {
 	struct device *next;
-	const struct driver *driver; /* NULL if unknown */
 	char name[SYSFS_TEXT_SIZE];
-	char card[SYSFS_TEXT_SIZE];  /* its PCI driver; "" for none */
-	char verbs[SYSFS_TEXT_SIZE]; /* "uverbs0"; "" for none */
+	char driver[SYSFS_TEXT_SIZE]; /* the card's, or the module of a software device; "" if unknown */
+	char verbs[SYSFS_TEXT_SIZE];  /* "uverbs0"; "" for none */
 	char firmware[SYSFS_TEXT_SIZE];
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;

@@ -81,21 +81,6 @@ enum outcome doctor_open(struct doctor *doctor, const char *name, struct transpo
 	return outcome;
 }
 
-/*
- * Whether soft-RoCE devices work here: older kernels have their socket in the network namespace of process 1 only.
- * Reads the socket table for that.
- */
-static void find_rxe(struct doctor *doctor)
-{
-	for (struct device *device = doctor->devices; device; device = device->next) {
-		if (device->driver != driver_rxe || !device->port_count ||
-		    !(devices_facts(doctor->root, device, device->ports) & FACT_HERE))
-			continue;
-		device->elsewhere = doctor->holders.known && !doctor->holders.any;
-		doctor->rxe = device->name;
-	}
-}
-
 /* Adds the error of verbs, with the remedy that this kernel has if there is no device. */
 static void report_verbs(struct doctor *doctor)
 {
@@ -108,7 +93,7 @@ static void report_verbs(struct doctor *doctor)
 	for (size_t i = 0; i < count && !name; i++)
 		if (!list[i].loopback && interface_read(list[i].name).link_length)
 			name = list[i].name;
-	remedy = remedy_find(PROBLEM_NO_DEVICE, doctor->facts, name);
+	remedy = remedy_find(PROBLEM_NO_DEVICE, doctor->facts, name, NULL);
 	if (!doctor->devices)
 		log_text(probe->hint, sizeof(probe->hint), "%s%s%s", remedy.text, WITH_SOFT && *remedy.text ? "; " : "",
 			 WITH_SOFT ? "without a device: --transport soft" : "");
@@ -146,10 +131,7 @@ static void report_all(struct doctor *doctor)
 	if (doctor->verbs)
 		route_report(doctor);
 	doctor->findings.new_group = true;
-	if (udp_check(doctor))
-		doctor_end(doctor);
-	else
-		soft_check(doctor, doctor_end);
+	soft_check(doctor, doctor_end);
 }
 
 static void doctor_begin(void *context)
@@ -159,8 +141,7 @@ static void doctor_begin(void *context)
 
 	doctor->devices = devices_read(doctor->root);
 	kernel_read_facts(doctor);
-	udp_read(doctor->root, &doctor->holders);
-	find_rxe(doctor);
+	devices_find_rxe(doctor);
 	outcome = doctor_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 	if (!outcome && doctor->verbs_selected)
 		doctor->environment->transport = doctor->verbs;

@@ -3,13 +3,10 @@
  * doctor checks what RDMA needs on this machine.
  *
  *   doctor.c     options, the sequence of checks, the verdict
- *   remedy.c     the table of remedies, with the facts that each needs
  *   findings.c   findings as text and for the report
- *   driver.c     PCI driver, module and libibverbs provider of a device
  *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
  *   devices.c    RDMA devices, ports and GIDs
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
- *   udp.c        the sockets that hold the UDP port of RoCE v2
  *   soft.c       the transport soft, which connects to itself
  *   target.c     the route to ADDRESS, and a ping
  *
@@ -33,18 +30,6 @@ struct doctor_options {
 	int64_t port;
 };
 
-enum {
-	HOLDERS_MAX = 8
-};
-
-/* Of UDP port 4791, in this network namespace. */
-struct holders {
-	bool known; /* /proc/net/udp could be read */
-	bool any;   /* one holds it at the any address */
-	unsigned count;
-	struct address addresses[HOLDERS_MAX];
-};
-
 enum soft_end {
 	SOFT_LISTENER,
 	SOFT_CLIENT,
@@ -66,9 +51,8 @@ struct doctor {
 	enum finding_status soft_failure; /* FINDING_FAIL if soft is selected, else FINDING_WARN */
 	unsigned facts;			  /* of the process and the kernel: enum fact */
 	struct device *devices;
-	const char *rxe; /* a soft-RoCE device of this network namespace, or NULL */
-	struct holders holders;
-	bool usable; /* a device is usable */
+	bool rxe_holds_port; /* UDP port 4791, of this network namespace */
+	bool usable;	     /* a device is usable */
 
 	struct transport *verbs; /* NULL if it cannot be opened */
 	struct channel *verbs_channel;
@@ -113,7 +97,9 @@ void kernel_check_files(struct doctor *doctor);
 /* The limit of locked memory. */
 void kernel_check_memory(struct doctor *doctor);
 
-/* Each device, its provider, ports and GIDs. */
+/* Whether the socket of soft-RoCE is in this network namespace, and which devices work in another one only. */
+void devices_find_rxe(struct doctor *doctor);
+/* Each device, its ports and GIDs. */
 void devices_check(struct doctor *doctor);
 
 /*
@@ -126,11 +112,6 @@ void route_report(struct doctor *doctor);
 /* Gets the name of the interface that has the address; "" for none. */
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 void route_stop(struct doctor *doctor);
-
-/* The UDP port of RoCE v2. holders is zeroed. */
-void udp_read(const char *root, struct holders *holders);
-/* Returns true if soft-RoCE holds it. */
-bool udp_check(struct doctor *doctor);
 
 /* Connects soft to itself, then calls next. */
 void soft_check(struct doctor *doctor, doctor_step *next);

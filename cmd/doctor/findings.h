@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
-#include "cmd/doctor/remedy.h"
+#include "core/remedy.h"
 
 struct doctor;
 

@@ -28,6 +28,23 @@ static const struct {
 	{ "rdma_ucm", "sys/class/misc/rdma_cm" },
 };
 
+/*
+ * The RDMA modules of cards whose PCI driver has none, and those of software devices. Sources: drivers/infiniband of
+ * Linux and the network drivers that it uses. The names are arrays: a pointer with its relocation would need more space
+ * than the name.
+ */
+static const struct {
+	char driver[10], module[15];
+} cards[] = {
+	{ "mlx5_core", "mlx5_ib" },   { "mlx4_core", "mlx4_ib" }, { "bnxt_en", "bnxt_re" }, { "ice", "irdma" },
+	{ "i40e", "irdma" },	      { "cxgb4", "iw_cxgb4" },	  { "qede", "qedr" },	    { "be2net", "ocrdma" },
+	{ "hns3", "hns_roce_hw_v2" }, { "mana", "mana_ib" },	  { "", "rdma_rxe" },	    { "", "siw" },
+};
+
+enum {
+	CARDS = sizeof(cards) / sizeof(cards[0])
+};
+
 static void append_word(char list[LIST_SIZE], const char *separator, const char *word)
 {
 	size_t length = strlen(list);
@@ -69,11 +86,11 @@ static void add_missing_modules(struct doctor *doctor, const char *missing, bool
 		some = some || kernel_may_have(doctor->root, modules[i].module);
 	if (some || uname(&names))
 		finding_add(doctor, failure, "modules", "not loaded: %s\n%s", missing,
-			    remedy_find(PROBLEM_MODULES, doctor->facts, missing).text);
+			    remedy_find(PROBLEM_MODULES, doctor->facts, missing, NULL).text);
 	else
 		finding_add(doctor, failure, "modules",
 			    "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
-			    remedy_find(PROBLEM_NO_MODULES, doctor->facts, NULL).text);
+			    remedy_find(PROBLEM_NO_MODULES, doctor->facts, NULL, NULL).text);
 }
 
 static void check_modules(struct doctor *doctor)
@@ -87,9 +104,9 @@ static void check_modules(struct doctor *doctor)
 		else
 			append_word(missing, " ", modules[i].module);
 	}
-	for (unsigned i = 0; i < DRIVER_CARDS + 2; i++)
-		if (has_module(doctor->root, driver_table[i].module) && !strstr(loaded, driver_table[i].module))
-			append_word(loaded, ", ", driver_table[i].module);
+	for (unsigned i = 0; i < CARDS; i++)
+		if (has_module(doctor->root, cards[i].module) && !strstr(loaded, cards[i].module))
+			append_word(loaded, ", ", cards[i].module);
 	if (*loaded)
 		finding_add(doctor, FINDING_OK, "modules", "%s", loaded);
 	if (*missing)
@@ -120,13 +137,13 @@ static void check_order(struct doctor *doctor)
 {
 	const struct device *device = doctor->devices;
 
-	while (device && device->driver != driver_rxe && device->driver != driver_siw)
+	while (device && strcmp(device->driver, "rdma_rxe") != 0 && strcmp(device->driver, "siw") != 0)
 		device = device->next;
 	if (device && is_verbs_last(doctor->root))
 		finding_add(doctor, FINDING_WARN, "modules",
 			    "ib_uverbs was loaded after rdma_cm: removing %s waits for its users, without notice to "
 			    "them\n%s",
-			    device->name, remedy_find(PROBLEM_MODULE_ORDER, doctor->facts, NULL).text);
+			    device->name, remedy_find(PROBLEM_MODULE_ORDER, doctor->facts, NULL, NULL).text);
 }
 
 static void check_namespaces(struct doctor *doctor)
@@ -145,63 +162,27 @@ static void check_namespaces(struct doctor *doctor)
 			    "exclusive: this network namespace has no RDMA device of its own");
 }
 
-/* Cards of one PCI driver without an RDMA device. */
-struct idle_cards {
-	unsigned count;
-	char first[SYSFS_TEXT_SIZE];
-};
-
-static void add_idle_cards(struct doctor *doctor, const struct driver *row, const struct idle_cards *idle)
-{
-	bool loaded = has_module(doctor->root, row->module);
-	const struct remedy load = remedy_find(PROBLEM_MODULES, doctor->facts, row->module);
-
-	if (!idle->count || (loaded && !row->always))
-		return;
-	finding_add(doctor, FINDING_WARN, "card", "%u %s card%s without an RDMA device (%s%s): %s is %s\n%s",
-		    idle->count, row->card, units_plural(idle->count), idle->first, idle->count == 1 ? "" : " ...",
-		    row->module, loaded ? "loaded" : "not loaded",
-		    loaded ? "rdma dev show; devlink dev param show (or look in other network namespaces)" : load.text);
-}
-
-/* Every Mellanox network card supports RDMA; 0x15b3 is their PCI vendor ID, 0x02 the class of network cards. */
-static bool is_mellanox_card(const char *directory)
-{
-	char vendor[SYSFS_TEXT_SIZE];
-	char class[SYSFS_TEXT_SIZE];
-
-	sysfs_line(vendor, "%s/vendor", directory);
-	sysfs_line(class, "%s/class", directory);
-	return !strcmp(vendor, "0x15b3") && !strncmp(class, "0x02", 4);
-}
-
+/* Cards whose driver needs another module for RDMA, which is usually loaded with it. */
 static void check_cards(struct doctor *doctor)
 {
-	struct idle_cards idle[DRIVER_CARDS] = { { 0 } };
-	char directory[SYSFS_PATH_SIZE];
-	char card[SYSFS_TEXT_SIZE], alias[SYSFS_TEXT_SIZE];
+	unsigned idle[CARDS] = { 0 };
+	char directory[SYSFS_PATH_SIZE], driver[SYSFS_TEXT_SIZE];
 	struct names names = sysfs_names(sysfs_path(directory, "%s/sys/bus/pci/devices", doctor->root));
 
 	for (int i = 0; i < names.count; i++) {
-		const char *name = names.entries[i]->d_name;
-		const struct driver *row;
-
-		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", doctor->root, name);
-		/* modprobe(8) finds the driver of the model by its alias. */
-		if (!sysfs_link(card, "%s/driver", directory) && is_mellanox_card(directory))
-			finding_add(doctor, FINDING_WARN, "card", "Mellanox card %s has no driver\n%s", name,
-				    sysfs_name(alias, "%s/modalias", directory)
-					    ? remedy_find(PROBLEM_MODULES, doctor->facts, alias).text
-					    : "");
-		row = driver_of_card(card);
-		if (!row || sysfs_has("%s/infiniband", directory))
+		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", doctor->root, names.entries[i]->d_name);
+		if (!sysfs_link(driver, "%s/driver", directory) || sysfs_has("%s/infiniband", directory))
 			continue;
-		if (!idle[row - driver_table].count++)
-			strcpy(idle[row - driver_table].first, name);
+		for (unsigned card = 0; card < CARDS; card++)
+			idle[card] += !strcmp(cards[card].driver, driver);
 	}
 	sysfs_names_free(&names);
-	for (unsigned i = 0; i < DRIVER_CARDS; i++)
-		add_idle_cards(doctor, &driver_table[i], &idle[i]);
+	for (unsigned card = 0; card < CARDS; card++)
+		if (idle[card] && !has_module(doctor->root, cards[card].module))
+			finding_add(doctor, FINDING_WARN, "card",
+				    "%u %s card%s without an RDMA device: %s is not loaded\n%s", idle[card],
+				    cards[card].driver, units_plural(idle[card]), cards[card].module,
+				    remedy_find(PROBLEM_MODULES, doctor->facts, cards[card].module, NULL).text);
 }
 
 /* Only root may read the namespaces of process 1. */
@@ -217,16 +198,8 @@ void kernel_read_facts(struct doctor *doctor)
 {
 	const char *root = doctor->root;
 	char mode[SYSFS_TEXT_SIZE];
-	unsigned facts = 0;
+	unsigned facts = remedy_facts();
 
-	if (privileges_in_container())
-		facts |= FACT_CONTAINER;
-	if (!privileges_in_container() || privileges_have(CAP_NET_ADMIN))
-		facts |= FACT_ADMIN;
-	if (sysfs_has("%s/etc/debian_version", root))
-		facts |= FACT_DEBIAN;
-	if (sysfs_has("%s/etc/redhat-release", root))
-		facts |= FACT_FEDORA;
 	if (is_first_network(root))
 		facts |= FACT_FIRST_NETWORK;
 	if (kernel_may_have(root, "rdma_rxe"))
@@ -254,14 +227,15 @@ void kernel_check(struct doctor *doctor)
 static bool check_device_file(struct doctor *doctor, const char *class, const char *name, const char *user)
 {
 	char path[SYSFS_PATH_SIZE], number[SYSFS_PATH_SIZE];
-	char cause[DEVICE_FILE_TEXT_SIZE], remedy[DEVICE_FILE_TEXT_SIZE];
+	char cause[DEVICE_FILE_TEXT_SIZE];
+	struct remedy remedy;
 	int error = device_file_check(sysfs_path(path, "%s/dev/infiniband/%s", doctor->root, name),
 				      sysfs_path(number, "%s/sys/class/%s/%s/dev", doctor->root, class, name), cause,
-				      remedy);
+				      &remedy);
 
 	if (error)
 		finding_add(doctor, doctor->verbs_failure, "file",
-			    "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%.0d", name, user, cause, remedy,
+			    "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%.0d", name, user, cause, remedy.text,
 			    error > 0 ? error : 0);
 	else
 		finding_add(doctor, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
@@ -296,5 +270,5 @@ void kernel_check_memory(struct doctor *doctor)
 	else
 		finding_add(doctor, FINDING_WARN, "memlock",
 			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory\n%s",
-			    (uint64_t)limit.rlim_cur / 1024, remedy_find(PROBLEM_MEMORY, facts, NULL).text);
+			    (uint64_t)limit.rlim_cur / 1024, remedy_find(PROBLEM_MEMORY, facts, NULL, NULL).text);
 }

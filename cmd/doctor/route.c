@@ -91,7 +91,7 @@ static void route_event(void *context, struct endpoint *route, const struct endp
 
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
-	else if (event->outcome == OUTCOME_INTERNAL && !doctor->verbs_probe.failed)
+	else if (event->outcome != OUTCOME_NO_CONNECTION && !doctor->verbs_probe.failed)
 		doctor->verbs_probe = doctor->probe;
 	doctor->route = NULL;
 	endpoint_destroy(route);
@@ -139,7 +139,7 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 	remedy = remedy_find(PROBLEM_ADDRESS,
 			     doctor->facts | devices_facts(doctor->root, device, port) |
 				     (doctor->usable ? FACT_USABLE : 0),
-			     port ? port->netdev : NULL);
+			     port ? port->netdev : NULL, NULL);
 	finding_add(doctor, doctor->verbs_failure, "address", "no address of this host leads to %s%s\n%s", device->name,
 		    remedy.cause, remedy.text);
 }

@@ -84,14 +84,21 @@ static enum outcome soft_start(struct doctor *doctor)
 
 void soft_check(struct doctor *doctor, doctor_step *next)
 {
-	enum outcome outcome = doctor_open(doctor, "soft", &doctor->soft, &doctor->soft_channel);
+	enum outcome outcome;
 
+	if (doctor->rxe_holds_port && doctor->soft_failure != FINDING_FAIL) {
+		finding_add(doctor, FINDING_OK, "soft",
+			    "this kernel's soft-RoCE holds UDP port 4791, which --transport soft needs too");
+		next(doctor);
+		return;
+	}
+	outcome = doctor_open(doctor, "soft", &doctor->soft, &doctor->soft_channel);
 	doctor->next = next;
 	if (!outcome && interface_is_down("lo")) {
 		/* Another host may answer. */
 		finding_add(doctor, FINDING_WARN, "soft",
 			    "this host cannot send to itself: the interface lo is down\n%s",
-			    remedy_find(PROBLEM_LOOPBACK, doctor->facts, NULL).text);
+			    remedy_find(PROBLEM_LOOPBACK, doctor->facts, NULL, NULL).text);
 		if (doctor->soft_failure == FINDING_FAIL)
 			doctor->environment->transport = doctor->soft;
 		next(doctor);

@@ -53,8 +53,8 @@ static void add_lost_size(struct doctor *doctor, unsigned answered)
 	finding_add(doctor, FINDING_FAIL, "ping",
 		    "pings of up to %" PRIu32 " bytes are answered, of %" PRIu32 " not (path MTU %" PRIu32
 		    "): %s\n%s\n%s",
-		    passed, lost, doctor->mtu, error->cause, remedy_find(PROBLEM_LENGTH, doctor->facts, NULL).text,
-		    error->code);
+		    passed, lost, doctor->mtu, error->cause,
+		    remedy_find(PROBLEM_LENGTH, doctor->facts, NULL, NULL).text, error->code);
 }
 
 static void ping_ended(struct child_run *ping)

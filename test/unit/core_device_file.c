@@ -147,14 +147,15 @@ static void test_files(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		char cause[DEVICE_FILE_TEXT_SIZE], remedy[DEVICE_FILE_TEXT_SIZE];
+		char cause[DEVICE_FILE_TEXT_SIZE];
+		struct remedy remedy;
 
 		host = &cases[i].host;
 		assert_int_equal(
-			device_file_check(FILE_PATH, host->numbered ? number_path : "/nonexistent", cause, remedy),
+			device_file_check(FILE_PATH, host->numbered ? number_path : "/nonexistent", cause, &remedy),
 			cases[i].result);
 		assert_string_equal(cause, cases[i].cause);
-		assert_string_equal(remedy, cases[i].remedy ? cases[i].remedy : "");
+		assert_string_equal(remedy.text, cases[i].remedy ? cases[i].remedy : "");
 	}
 }
 

@@ -158,8 +158,7 @@ static void test_card(void **state)
 	assert_non_null(device);
 	assert_null(device->next);
 	assert_string_equal(device->name, "mlx5_0");
-	assert_string_equal(device->driver->module, "mlx5_ib");
-	assert_string_equal(device->driver->provider, "mlx5");
+	assert_string_equal(device->driver, "mlx5_core");
 	assert_string_equal(device->verbs, "uverbs7");
 	assert_string_equal(device->ports[0].netdev, "eth2");
 	assert_string_equal(device->firmware, "16.35.2000");
@@ -179,13 +178,6 @@ static void test_card(void **state)
 	devices_free(device);
 }
 
-static bool check_udp(struct sysfs_tree *tree)
-{
-	tree->doctor.holders = (struct holders){ .count = 0 };
-	udp_read(tree->root, &tree->doctor.holders);
-	return udp_check(&tree->doctor);
-}
-
 static void test_nothing(void **state)
 {
 	struct sysfs_tree *tree = *state;
@@ -196,11 +188,6 @@ static void test_nothing(void **state)
 	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 	kernel_check_files(&tree->doctor);
 	assert_null(remedy_of(tree, "file"));
-	assert_false(check_udp(tree));
-	assert_null(remedy_of(tree, "udp"));
-	add(tree, "proc/net/udp", UDP_HEAD);
-	assert_false(check_udp(tree));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "4791 is free"));
 	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
 }
 
@@ -292,15 +279,9 @@ static void test_idle_card(void **state)
 	add_link(tree, "sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/bnxt_en");
 	add(tree, "sys/bus/pci/devices/0000:04:00.0/infiniband/bnxt_re0/node_type", "1: CA\n");
 	add_link(tree, "sys/bus/pci/devices/0000:05:00.0/driver", "../../drivers/e1000e");
-	add(tree, "sys/bus/pci/devices/0000:06:00.0/vendor", "0x15b3\n");
-	add(tree, "sys/bus/pci/devices/0000:06:00.0/class", "0x020700\n");
-	/* A bridge of the same vendor is not a network card. */
-	add(tree, "sys/bus/pci/devices/0000:07:00.0/vendor", "0x15b3\n");
-	add(tree, "sys/bus/pci/devices/0000:07:00.0/class", "0x060400\n");
 	kernel_check(&tree->doctor);
-	assert_false(has_finding(tree, FINDING_WARN, "card", "0000:07:00.0"));
-	assert_true(has_finding(tree, FINDING_WARN, "card", "2 mlx5_core cards"));
-	assert_true(has_finding(tree, FINDING_WARN, "card", "Mellanox card 0000:06:00.0 has no driver"));
+	assert_true(
+		has_finding(tree, FINDING_WARN, "card", "2 mlx5_core cards without an RDMA device: mlx5_ib is not"));
 	assert_false(has_finding(tree, FINDING_WARN, "card", "bnxt_en"));
 	assert_false(has_finding(tree, FINDING_WARN, "card", "e1000e"));
 }
@@ -343,57 +324,31 @@ static void test_files(void **state)
 	devices_free(devices);
 }
 
-static void test_provider(void **state)
+/* The socket at the any address is the kernel's if its module is loaded. A process may hold the port at one address. */
+static void test_rxe_elsewhere(void **state)
 {
 	struct sysfs_tree *tree = *state;
-	char file[SYSFS_TEXT_SIZE];
+	struct doctor *doctor = &tree->doctor;
 
-	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_UNKNOWN);
-	add(tree, "proc/self/maps",
-	    "7f0000000000-7f0000001000 r--p 00000000 08:01 17   /usr/lib/libc.so.6\n"
-	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /usr/lib/x/libibverbs.so.1.14.44.0\n");
-	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_LIBRARY);
-	add(tree, "usr/lib/x/libibverbs/libmlx5-rdmav34.so", "");
-	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_FILE);
-	add(tree, "etc/libibverbs.d/mlx5.driver", "driver mlx5\n");
-	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_FOUND);
-	assert_string_equal(file, "libmlx5-rdmav34.so");
-	assert_int_equal(provider_find(tree->root, "mlx4", file), PROVIDER_NO_LIBRARY);
-	/* A loaded provider is found in any directory. */
-	add(tree, "proc/self/maps",
-	    "7f0000002000-7f0000003000 r--p 00000000 08:01 18   /home/x/build/lib/libibverbs.so.1.15.59.0\n"
-	    "7f0000004000-7f0000005000 r--p 00000000 08:01 19   /home/x/build/lib/libmlx4-rdmav59.so\n");
-	assert_int_equal(provider_find(tree->root, "mlx4", file), PROVIDER_FOUND);
-	assert_string_equal(file, "libmlx4-rdmav59.so");
-	assert_int_equal(provider_find(tree->root, "mlx5", file), PROVIDER_NO_LIBRARY);
-}
-
-static void test_udp_process(void **state)
-{
-	struct sysfs_tree *tree = *state;
-
+	add_card(tree);
+	add(tree, "sys/class/infiniband/rxe0/parent", "lo\n");
+	add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
+	add(tree, "sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "lo\n");
+	add(tree, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+	doctor->devices = devices_read(tree->root);
+	devices_find_rxe(doctor);
+	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
+	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234"));
+	devices_find_rxe(doctor);
+	assert_false(doctor->rxe_holds_port || doctor->devices->elsewhere);
+	assert_true(doctor->devices->next->elsewhere);
+	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("00000000", "0"));
+	devices_find_rxe(doctor);
+	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
 	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
-	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("0200007F", "77"));
-	assert_false(check_udp(tree));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "UDP port 4791 is held at 127.0.0.1, 127.0.0.2 (ss -lunp"));
-}
-
-/* The socket at the any address is the kernel's if its module is loaded. */
-static void test_udp_kernel(void **state)
-{
-	struct sysfs_tree *tree = *state;
-
-	add(tree, "proc/net/udp6", UDP_HEAD UDP_LINE("00000000000000000000000000000000", "1235"));
-	assert_false(check_udp(tree));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "UDP port 4791 is held at ::"));
-	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
-	assert_true(check_udp(tree));
-	assert_true(has_finding(tree, FINDING_OK, "udp", "soft-RoCE, or a process (ss -lunp sport = 4791), holds"));
-	tree->doctor.soft_failure = FINDING_FAIL;
-	tree->doctor.rxe = "rxe0";
-	assert_true(check_udp(tree));
-	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 1);
-	assert_non_null(strstr(tree->doctor.findings.last->remedy, "rdma link delete rxe0"));
+	devices_find_rxe(doctor);
+	assert_true(doctor->rxe_holds_port);
+	devices_free(doctor->devices);
 }
 
 /*
@@ -558,7 +513,7 @@ static void test_hostile(void **state)
 	kernel_check_files(&tree->doctor);
 	kernel_check_memory(&tree->doctor);
 	devices_check(&tree->doctor);
-	check_udp(tree);
+	devices_find_rxe(&tree->doctor);
 	devices_free(devices);
 	fflush(tree->environment.output);
 	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
@@ -599,7 +554,7 @@ static void test_many(void **state)
 	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MAX);
 	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - 1 - PORT_GIDS_MAX);
 	assert_string_equal(devices->next->name, "rxe1");
-	assert_string_equal(devices->next->driver->provider, "rxe");
+	assert_string_equal(devices->next->driver, "rdma_rxe");
 	assert_string_equal(devices->next->ports[0].netdev, "d0");
 	assert_string_equal(devices->next->next->name, "rxe2");
 	devices_free(devices);
@@ -639,9 +594,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_provider, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_udp_process, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_udp_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rxe_elsewhere, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_locked_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interface_facts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interface_of_port, set_up, tear_down),

@@ -13,6 +13,7 @@
 
 #include "core/device_file.h"
 #include "core/privileges.h"
+#include "core/remedy.h"
 #include "core/sysfs.h"
 #include "transport/rejection.h"
 #include "transport/verbs/verbs.h"
@@ -34,10 +35,9 @@ static enum outcome outcome_of(int error)
 											: OUTCOME_NO_DEVICE;
 }
 
-/* Where a kernel module is loaded: not in a container. */
 static void hint_module(const struct log *log, const char *module)
 {
-	log_hint(log, "%smodprobe %s", privileges_in_container() ? "on the host: " : "", module);
+	log_hint(log, "%s", remedy_find(PROBLEM_MODULES, remedy_facts(), module, NULL).text);
 }
 
 static bool is_listed(struct ibv_device **devices, const char *file)
@@ -52,7 +52,7 @@ static bool is_listed(struct ibv_device **devices, const char *file)
  * libibverbs leaves out a device whose file is not there, and one without a provider. Writes which devices of the
  * kernel lack what, and a remedy for the first, "" if none is known. Returns their number.
  */
-static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], char remedy[DEVICE_FILE_TEXT_SIZE])
+static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], struct remedy *remedy)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
 	struct names names = sysfs_names(VERBS);
@@ -71,7 +71,7 @@ static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], char remedy[DEVICE_FI
 			continue;
 		here = sysfs_has("%s", sysfs_path(path, FILES "/%s", file));
 		if (!count++ && here)
-			strcpy(remedy, PROVIDER);
+			strcpy(remedy->text, PROVIDER);
 		else if (count == 1)
 			device_file_check(path, sysfs_path(number, VERBS "/%s/dev", file), cause, remedy);
 		log_text(text + used, ERROR_CAUSE_SIZE - used, "%s%s has no %s", used ? ", " : "", device,
@@ -86,7 +86,8 @@ static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], char remedy[DEVICE_FI
 /* libibverbs lists no device. */
 static enum outcome report_no_device(const struct log *log)
 {
-	char text[ERROR_CAUSE_SIZE], remedy[DEVICE_FILE_TEXT_SIZE] = SOFT_HINT, mode[SYSFS_TEXT_SIZE];
+	char text[ERROR_CAUSE_SIZE], mode[SYSFS_TEXT_SIZE];
+	struct remedy remedy = { .text = SOFT_HINT };
 	struct names names;
 	int error;
 
@@ -98,7 +99,7 @@ static enum outcome report_no_device(const struct log *log)
 		log_errno(log, DEVICES, error, "looking for RDMA devices");
 		return outcome_of(error);
 	}
-	if (find_left_out(text, remedy)) {
+	if (find_left_out(text, &remedy)) {
 		log_error(log, NULL, "no usable RDMA device: %s", text);
 	} else if (names.count) {
 		log_error(log, NULL, "the kernel's verbs interface is not loaded (no " VERBS "/uverbs*)");
@@ -111,22 +112,23 @@ static enum outcome report_no_device(const struct log *log)
 	} else {
 		log_error(log, NULL, "no RDMA device on this machine (" DEVICES " is empty)");
 	}
-	if (*remedy)
-		log_hint(log, "%s", remedy);
+	if (*remedy.text)
+		log_hint(log, "%s", remedy.text);
 	return OUTCOME_NO_DEVICE;
 }
 
 /* Reports a device file that cannot be opened. Returns OUTCOME_OK if it can. */
 static enum outcome report_file(const struct log *log, const char *object, const char *path, const char *number)
 {
-	char cause[DEVICE_FILE_TEXT_SIZE], remedy[DEVICE_FILE_TEXT_SIZE];
-	int error = device_file_check(path, number, cause, remedy);
+	char cause[DEVICE_FILE_TEXT_SIZE];
+	struct remedy remedy;
+	int error = device_file_check(path, number, cause, &remedy);
 
 	if (!error)
 		return OUTCOME_OK;
 	log_cause(log, object, "opening the device file", error > 0 ? error : 0, "%s", cause);
-	if (*remedy)
-		log_hint(log, "%s", remedy);
+	if (*remedy.text)
+		log_hint(log, "%s", remedy.text);
 	return outcome_of(error);
 }
 
@@ -155,16 +157,6 @@ enum outcome verbs_report_no_channel(const struct log *log, int error)
 	return outcome_of(error);
 }
 
-/* What may be done about the limit of locked memory. */
-static const char *raise_limit(const struct rlimit *limit)
-{
-	if (privileges_in_container())
-		return "start the container with a higher limit";
-	return limit->rlim_max == RLIM_INFINITY || !geteuid()
-		       ? "ulimit -l unlimited"
-		       : "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)";
-}
-
 enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error)
 {
 	struct rlimit locked;
@@ -176,7 +168,11 @@ enum outcome verbs_report_resources(const struct log *log, const char *object, c
 		 locked.rlim_cur != RLIM_INFINITY &&
 		 !(privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
 		log_hint(log, "at most %llu KiB of memory may be locked, and RDMA locks its memory: %s",
-			 (unsigned long long)locked.rlim_cur / 1024, raise_limit(&locked));
+			 (unsigned long long)locked.rlim_cur / 1024,
+			 remedy_find(PROBLEM_MEMORY,
+				     remedy_facts() | (locked.rlim_max == RLIM_INFINITY ? FACT_MAY_RAISE : 0), NULL,
+				     NULL)
+				 .text);
 	return OUTCOME_INTERNAL;
 }
 
@@ -185,7 +181,8 @@ enum outcome verbs_report_resources(const struct log *log, const char *object, c
 static enum outcome report_unopened(const struct endpoint *endpoint, const char *what)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
-	char text[ERROR_CAUSE_SIZE], remedy[DEVICE_FILE_TEXT_SIZE] = "", path[96], number[96];
+	char text[ERROR_CAUSE_SIZE], path[96], number[96];
+	struct remedy remedy = { .text = "" };
 	enum outcome outcome = OUTCOME_OK;
 
 	for (struct ibv_device **device = devices; device && *device && !outcome; device++) {
@@ -204,11 +201,11 @@ static enum outcome report_unopened(const struct endpoint *endpoint, const char 
 	}
 	if (devices)
 		ibv_free_device_list(devices);
-	if (outcome || !find_left_out(text, remedy))
+	if (outcome || !find_left_out(text, &remedy))
 		return outcome;
 	log_cause(endpoint->log, endpoint->name, what, ENODEV, "the RDMA device on the route cannot be used: %s", text);
-	if (*remedy)
-		log_hint(endpoint->log, "%s", remedy);
+	if (*remedy.text)
+		log_hint(endpoint->log, "%s", remedy.text);
 	return OUTCOME_NO_DEVICE;
 }
 

@@ -2,7 +2,7 @@
 /* The table of remedies: which row the facts choose, and that no remedy is offered that cannot work. */
 #include "test/unit/unit.h"
 
-#include "cmd/doctor/remedy.h"
+#include "core/remedy.h"
 
 enum {
 	PRESENT = FACT_HERE | FACT_NAMED,
@@ -51,10 +51,8 @@ static const struct {
 	{ PROBLEM_NO_MODULES, 0, "", "use a kernel that has them" },
 	{ PROBLEM_MEMORY, FACT_MAY_RAISE | FACT_CONTAINER, "", "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, FACT_ROOT, "", "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, 0, "", "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
-	{ PROBLEM_PROVIDER, FACT_DEBIAN, "", "apt install ibverbs-providers" },
-	{ PROBLEM_PROVIDER, FACT_FEDORA, "", "dnf install libibverbs" },
-	{ PROBLEM_PROVIDER, 0, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_NAMED | FACT_FIRST_NETWORK, "",
 	  "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", "" },
@@ -65,9 +63,6 @@ static const struct {
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_FIRST_NETWORK, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_CONTAINER, "", "" },
-	{ PROBLEM_UDP_PORT, 0, "",
-	  "modprobe -r rdma_rxe (newer kernels: rdma link delete NAME), or use another network namespace" },
-	{ PROBLEM_UDP_PORT, FACT_CONTAINER, "", "on the host: modprobe -r rdma_rxe, or use another network namespace" },
 	{ PROBLEM_LENGTH, 0, "", "compare the MTU of both interfaces and of every switch between them" },
 	{ PROBLEM_LOOPBACK, FACT_ADMIN, "", "ip link set lo up" },
 	{ PROBLEM_LOOPBACK, 0, "", "" },
@@ -78,8 +73,8 @@ static void test_rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		bool named = cases[i].facts & FACT_NAMED || strstr(cases[i].remedy, "NAME");
-		const struct remedy remedy =
-			remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED, named ? "NAME" : NULL);
+		const struct remedy remedy = remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED,
+							 named ? "NAME" : NULL, NULL);
 
 		assert_string_equal(remedy.cause, cases[i].cause);
 		assert_string_equal(remedy.text, cases[i].remedy);
@@ -94,7 +89,7 @@ static void test_long_name(void **state)
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
-	remedy = remedy_find(PROBLEM_MODULES, FACT_CONTAINER, name);
+	remedy = remedy_find(PROBLEM_MODULES, FACT_CONTAINER, name, NULL);
 	assert_int_equal(strlen(remedy.text), REMEDY_SIZE - 1);
 }
 

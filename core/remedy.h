@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A problem's cause and remedy in view of the facts. A remedy that cannot work is not offered. */
+#ifndef CORE_REMEDY_H
+#define CORE_REMEDY_H
+
+enum {
+	REMEDY_SIZE = 256
+};
+
+/* "@" in their rows is the name given here. */
+enum problem {
+	PROBLEM_NONE,	      /* no cause and no remedy is known */
+	PROBLEM_ADDRESS,      /* no address leads to a device; @: its interface */
+	PROBLEM_PORT,	      /* a port is not active; @: its interface */
+	PROBLEM_MODULES,      /* not loaded; @: their names */
+	PROBLEM_MODULE_ORDER, /* ib_uverbs was loaded after rdma_cm */
+	PROBLEM_NO_MODULES,   /* none that could be loaded */
+	PROBLEM_MEMORY,	      /* the limit of locked memory */
+	PROBLEM_NO_DEVICE,    /* @: an interface for a software device */
+	PROBLEM_FILE,	      /* @: the path of a device file */
+	PROBLEM_LENGTH,	      /* long packets are lost */
+	PROBLEM_LOOPBACK,     /* the loopback interface is down */
+};
+
+enum fact {
+	/* The process: remedy_facts(). */
+	FACT_CONTAINER = 1 << 0, /* privileges_in_container() */
+	FACT_ADMIN = 1 << 1,	 /* root here may change interfaces */
+	FACT_ROOT = 1 << 2,
+
+	/* The interface of a device or port. */
+	FACT_NAMED = 1 << 3, /* also of others: the name is known */
+	FACT_HERE = 1 << 4,  /* in this network namespace */
+	FACT_NAMESAKE = 1 << 5,
+	FACT_UP = 1 << 6,
+	FACT_LINK = 1 << 7,
+	FACT_ADDRESS = 1 << 8, /* has one that is not link-local */
+	FACT_TUNNEL = 1 << 9,  /* has no link-layer address */
+	FACT_VRF = 1 << 10,
+
+	/* A device or port. */
+	FACT_NO_CM = 1 << 11,  /* its driver does not support the RDMA CM */
+	FACT_USABLE = 1 << 12, /* another device is */
+	FACT_INFINIBAND = 1 << 13,
+	FACT_INIT = 1 << 14, /* the port waits for a subnet manager */
+
+	/* A device file. */
+	FACT_NUMBER = 1 << 15, /* of the device is known */
+	FACT_MISSING = 1 << 16,
+	FACT_STALE = 1 << 17,	  /* not a device, or another one */
+	FACT_REFUSED = 1 << 18,	  /* by the device rules of a control group */
+	FACT_FORBIDDEN = 1 << 19, /* by the mode of the file */
+	FACT_FOREIGN = 1 << 20,	  /* the same, and no user here owns it */
+	FACT_NODEV = 1 << 21,	  /* its file system has no devices */
+
+	/* The kernel and its limits. */
+	FACT_FIRST_NETWORK = 1 << 22, /* the network namespace of process 1, or unknown */
+	FACT_EXCLUSIVE = 1 << 23,     /* network namespaces do not share devices */
+	FACT_RXE = 1 << 24,	      /* the kernel may have the module */
+	FACT_SIW = 1 << 25,
+	FACT_MAY_RAISE = 1 << 26, /* the hard limit of locked memory is unlimited */
+};
+
+struct remedy {
+	char cause[REMEDY_SIZE];
+	char text[REMEDY_SIZE]; /* "" for none */
+};
+
+/* Those of the process. */
+unsigned remedy_facts(void);
+
+/*
+ * name may be NULL or "", else facts gets FACT_NAMED. "#" in the rows of PROBLEM_FILE is number, for mknod(1): "10
+ * 124".
+ */
+struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);
+
+#endif

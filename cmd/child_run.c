@@ -110,6 +110,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 	run->options = common_options_create(command->options_size);
 	*environment = (struct environment){
 		.command = command,
+		.begun = parent->begun,
 		.loop = parent->loop,
 		.log = parent->log,
 		.transport = parent->transport,

@@ -98,9 +98,9 @@ static enum outcome connect_next(struct dial *dial)
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
 
 	/* At the deadline the error of the last attempt is what ended the run. */
-	while (outcome && dial->address_next < dial->address_count &&
-	       !(dial->held_count && loop_deadline_passed(dial->options.loop))) {
-		dial->address = dial->addresses[dial->address_next++];
+	while (outcome && dial->address_next < dial->resolver.count &&
+	       !(dial->held_count && loop_deadline_passed(dial->options.environment->loop))) {
+		dial->address = dial->resolver.addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until)) {
 			held_report(dial, true);
@@ -124,11 +124,11 @@ static bool pause_before_next_round(struct dial *dial)
 {
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(dial->options.loop))
+	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(dial->options.environment->loop))
 		return false;
 	dial->absent = false;
 	dial->stale = true;
-	loop_phase_start(dial->options.loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
+	loop_phase_start(dial->options.environment->loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
 	return true;
 }
 
@@ -154,7 +154,7 @@ void dial_begin(struct dial *dial)
 void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 {
 	dial->absent = dial->absent || busy;
-	if (dial->address_next < dial->address_count)
+	if (dial->address_next < dial->resolver.count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);
 }
@@ -169,7 +169,7 @@ void dial_give_up(struct dial *dial)
 	const struct dial_options *options = &dial->options;
 	const struct error *error = dial_error(dial);
 	enum error_kind kind = error ? error->kind : ERROR_OTHER;
-	bool ended = loop_deadline_passed(options->loop);
+	bool ended = loop_deadline_passed(options->environment->loop);
 	bool waited = EXTRA(dial->until) && dial->held_count && (ended || (dial->absent && clock_now() >= dial->until));
 	char text[LOOP_PHASE_TEXT_SIZE];
 
@@ -183,7 +183,7 @@ void dial_give_up(struct dial *dial)
 		log_hint(options->log, "to check the way there: rdmatest doctor %s --transport %s", options->host,
 			 transport_name(options->transport));
 	if (waited && ended)
-		log_hint(options->log, "--wait-server: %s", loop_phase_text(options->loop, 0, text));
+		log_hint(options->log, "--wait-server: %s", loop_phase_text(options->environment->loop, 0, text));
 	else if (waited)
 		hint_waited(options);
 	dial_stop(dial);
@@ -191,10 +191,9 @@ void dial_give_up(struct dial *dial)
 
 void dial_interrupt(struct dial *dial)
 {
-	resolver_stop(&dial->resolver);
 	loop_timer_stop(&dial->pause);
 	dial->attempting = false;
-	dial->address_next = dial->address_count;
+	dial->address_next = dial->resolver.count;
 }
 
 void dial_hint(struct dial *dial)
@@ -207,23 +206,6 @@ void dial_hint(struct dial *dial)
 	dial_stop(dial);
 }
 
-/* ---- the look-up ---- */
-
-static void addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct dial *dial = context;
-	const struct dial_options *options = &dial->options;
-
-	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && !loop_deadline_passed(options->loop))
-		hint_waited(options);
-	if (!outcome)
-		outcome = path_filter(&options->common->family, dial->source, options->log, options->host, addresses,
-				      count, dial->addresses, &dial->address_count);
-	for (size_t i = 0; i < dial->address_count; i++)
-		dial->addresses[i].port = options->port;
-	options->handlers->resolved(options->context, outcome);
-}
-
 void dial_initialise(struct dial *dial, const struct dial_options *options)
 {
 	*dial = (struct dial){ .options = *options, .log = *options->log };
@@ -231,16 +213,25 @@ void dial_initialise(struct dial *dial, const struct dial_options *options)
 	dial->log.context = dial;
 }
 
-void dial_resolve(struct dial *dial, enum address_family source)
+void dial_look_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
 
-	dial->source = source;
 	if (EXTRA(options->wait_server))
 		dial->until = clock_now() + options->wait_server;
-	dial->resolver.wait = EXTRA(options->wait_server);
-	resolver_start(&dial->resolver, options->loop, options->log, options->host, options->format,
-		       options->common->timeout, addresses_found, dial);
+	resolver_start(&dial->resolver, options->log, options->host, options->format, EXTRA(options->wait_server));
+}
+
+enum outcome dial_looked_up(struct dial *dial, enum address_family source)
+{
+	const struct dial_options *options = &dial->options;
+	enum outcome outcome = lookup_finish(&dial->resolver, options->environment, options->common, source);
+
+	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && clock_now() >= dial->until)
+		hint_waited(options);
+	for (size_t i = 0; i < dial->resolver.count; i++)
+		dial->resolver.addresses[i].port = options->port;
+	return outcome;
 }
 
 void dial_stop(struct dial *dial)

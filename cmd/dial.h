@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
- * again, at intervals, until a server accepts or the time is over. A name that is not known yet is waited for, too.
+ * Connects a client: looks the server's name up, before the first endpoint of the run exists, tries one address after
+ * the other, and with --wait-server all of them again, at intervals, until a server accepts or the time is over. A name
+ * that is not known yet is waited for, too.
  *
  * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts, with dial->log as the
  * endpoint's log. The errors of an attempt are held until its result is known: they become hints if another address
@@ -14,14 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/common.h"
-#include "core/resolver.h"
+#include "cmd/lookup.h"
 
 struct held_message;
 
 struct dial_handlers {
-	/* The addresses are known: call dial_begin(). Or the cause is reported why not. */
-	void (*resolved)(void *context, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
 	/* No server was there, and another round follows. */
@@ -35,7 +33,7 @@ struct dial_handlers {
 struct dial_options {
 	const struct dial_handlers *handlers;
 	void *context;
-	struct loop *loop;
+	const struct environment *environment;
 	const struct log *log; /* for messages that are not held */
 	const struct common_options *common;
 	enum address_format format;
@@ -56,11 +54,8 @@ struct dial {
 	bool absent; /* no server was there, or it was busy, at one of the addresses of this round */
 	bool stale;  /* the held messages are of the round before */
 	struct loop_timer pause;
-	struct resolver resolver;
-	enum address_family source;
-	struct address addresses[RESOLVER_ADDRESSES_MAX];
-	size_t address_count;
-	size_t address_next; /* of the next attempt */
+	struct resolver resolver; /* the addresses */
+	size_t address_next;	  /* of the next attempt */
 	struct held_message *held;
 	size_t held_count;
 };
@@ -68,8 +63,11 @@ struct dial {
 /* Copies options; what they point to must outlive the dial. Does nothing else. */
 void dial_initialise(struct dial *dial, const struct dial_options *options);
 
-/* Looks the name up. source: the family of the source address, ADDRESS_NONE for any. resolved() follows. */
-void dial_resolve(struct dial *dial, enum address_family source);
+/* Starts to look the name up. */
+void dial_look_up(struct dial *dial);
+
+/* Waits for it (cmd/lookup.h). source: the family of the source address, ADDRESS_NONE for any. */
+enum outcome dial_looked_up(struct dial *dial, enum address_family source);
 
 /* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);

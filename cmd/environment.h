@@ -25,8 +25,9 @@ struct environment {
 	uint64_t given;		     /* bits of the options on the command line, for options_given() */
 	enum outcome outcome;	     /* of the run: the first failure */
 	const struct command *command;
-	bool ended;   /* environment_finish() was called: other callbacks of this iteration do nothing */
-	FILE *output; /* for results in classic lines */
+	int64_t begun; /* on the clock: the limits of look-ups count from it */
+	bool ended;    /* environment_finish() was called: other callbacks of this iteration do nothing */
+	FILE *output;  /* for results in classic lines */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;

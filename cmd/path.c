@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/resolver.h"
-
 /* The options that need a feature of the transport, whatever their value or for one word. */
 static const struct feature_option {
 	char option[14]; /* long name */
@@ -55,41 +53,6 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 		return OUTCOME_USAGE;
 	}
 	return OUTCOME_OK;
-}
-
-bool path_allows(const struct family_options *options, enum address_family source, enum address_family family)
-{
-	if (source && source != family)
-		return false;
-	return !(EXTRA(options->ip4) && family == ADDRESS_IP6) && !(EXTRA(options->ip6) && family == ADDRESS_IP4);
-}
-
-enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
-			 const char *text, const struct address *addresses, size_t count, struct address *kept,
-			 size_t *kept_count)
-{
-	*kept_count = 0;
-	for (size_t i = 0; i < count; i++)
-		if (path_allows(options, source, addresses[i].family))
-			kept[(*kept_count)++] = addresses[i];
-	if (*kept_count)
-		return OUTCOME_OK;
-	log_error(log, text, "no address matches %s",
-		  source || !WITH_EXTRAS ? "--source"
-		  : options->ip4	 ? "--ipv4"
-					 : "--ipv6");
-	return OUTCOME_NO_CONNECTION;
-}
-
-enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
-			 const struct address *addresses, size_t count, struct address *chosen)
-{
-	struct address kept[RESOLVER_ADDRESSES_MAX];
-	enum outcome outcome = path_filter(options, ADDRESS_NONE, log, text, addresses, count, kept, &count);
-
-	if (!outcome)
-		*chosen = kept[0];
-	return outcome;
 }
 
 /* A QPN is a text in the report: it is an identifier, and Prometheus would treat a number as a sample. */

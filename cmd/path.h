@@ -20,24 +20,6 @@ struct family_options {
 enum outcome path_check(const char *transport, const struct log *log, const struct option *table, const void *options,
 			uint64_t given);
 
-/*
- * True if an address of that family may be used; a GID always. source is the family of --source, ADDRESS_NONE without
- * it.
- */
-bool path_allows(const struct family_options *options, enum address_family source, enum address_family family);
-
-/*
- * Copies the addresses of text that may be used into kept, which has room for all. Reports and returns
- * OUTCOME_NO_CONNECTION if there is none.
- */
-enum outcome path_filter(const struct family_options *options, enum address_family source, const struct log *log,
-			 const char *text, const struct address *addresses, size_t count, struct address *kept,
-			 size_t *kept_count);
-
-/* The same for the first address that may be used, without --source. */
-enum outcome path_choose(const struct family_options *options, const struct log *log, const char *text,
-			 const struct address *addresses, size_t count, struct address *chosen);
-
 /* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
 void path_report(struct report *report, const void *member);
 

@@ -132,6 +132,7 @@ static void run_loop(struct run *run, const void *options)
 	struct environment *environment = &run->environment;
 	enum outcome outcome = OUTCOME_OK;
 
+	environment->begun = clock_now();
 	if (run->common->deadline) {
 		loop_deadline_start(environment->loop, run->common->deadline, deadline_expired, run);
 		watchdog_start(run->common->deadline + watchdog_limit(run));

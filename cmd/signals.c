@@ -224,6 +224,31 @@ void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback
 			handle(numbers[i], signal_handler);
 }
 
+bool signals_received(void)
+{
+	return shared.first_signal;
+}
+
+bool signals_wait(int fd, int64_t until)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	struct timespec limit;
+	sigset_t all, kept;
+	int64_t left;
+	int count;
+
+	sigfillset(&all);
+	do {
+		left = until - clock_now();
+		limit = clock_timespec(left > 0 ? left : 0);
+		/* A signal comes before this test, or interrupts ppoll(2). */
+		sigprocmask(SIG_SETMASK, &all, &kept);
+		count = shared.first_signal ? 0 : ppoll(&readable, 1, &limit, &kept);
+		sigprocmask(SIG_SETMASK, &kept, NULL);
+	} while (count < 0 && errno == EINTR);
+	return count > 0;
+}
+
 void signals_release(struct loop_signal *watcher)
 {
 	shared.running = false;

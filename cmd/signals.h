@@ -22,6 +22,12 @@ bool signals_ignored(int number);
 /* Calls back from the loop, once, for the first SIGINT, SIGTERM or SIGHUP that is not ignored. */
 void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context);
 
+/* True after the first one. */
+bool signals_received(void);
+
+/* Waits outside the loop until fd can be read. Returns false at that time of the clock, or after a first signal. */
+bool signals_wait(int fd, int64_t until);
+
 /* Ends the callbacks. Afterwards the second signal still ends the process. */
 void signals_release(struct loop_signal *watcher);
 

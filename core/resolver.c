@@ -3,9 +3,9 @@
  * Looks up a name in a child process:
  *
  *   parent                                   child
- *   fork, watch the pipe, start the timer    getaddrinfo
+ *   fork                                     getaddrinfo
  *   read the struct                      <-- write one struct, _exit
- *   timeout, or resolver_stop(): SIGKILL
+ *   resolver_stop(): SIGKILL
  *   waitpid
  */
 #include "core/resolver.h"
@@ -26,24 +26,30 @@
 /* Between two look-ups of an unknown name. */
 #define RESOLVER_PAUSE (100 * CLOCK_NS_PER_MS)
 
-_Static_assert(sizeof(((struct resolver *)0)->result) <= 512,
-	       "POSIX guarantees atomic writes to a pipe up to 512 bytes");
+/* What the child writes. */
+struct result {
+	int32_t error; /* EAI_* (negative), errno of EAI_SYSTEM (positive), or 0 */
+	uint32_t count;
+	struct address addresses[RESOLVER_ADDRESSES_MAX];
+};
 
-static bool resolver_has_address(const struct resolver *resolver, const struct address *address)
+_Static_assert(sizeof(struct result) <= 512, "POSIX guarantees atomic writes to a pipe up to 512 bytes");
+
+static bool result_has(const struct result *result, const struct address *address)
 {
-	for (uint32_t i = 0; i < resolver->result.count; i++)
-		if (address_same_host(&resolver->result.addresses[i], address))
+	for (uint32_t i = 0; i < result->count; i++)
+		if (address_same_host(&result->addresses[i], address))
 			return true;
 	return false;
 }
 
-static void store_addresses(struct resolver *resolver, const struct addrinfo *list)
+static void store_addresses(struct result *result, const struct addrinfo *list)
 {
-	for (; list && resolver->result.count < RESOLVER_ADDRESSES_MAX; list = list->ai_next) {
+	for (; list && result->count < RESOLVER_ADDRESSES_MAX; list = list->ai_next) {
 		struct address address;
 
-		if (address_from_socket(list->ai_addr, &address) && !resolver_has_address(resolver, &address))
-			resolver->result.addresses[resolver->result.count++] = address;
+		if (address_from_socket(list->ai_addr, &address) && !result_has(result, &address))
+			result->addresses[result->count++] = address;
 	}
 }
 
@@ -90,13 +96,13 @@ static bool is_unknown(int error)
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
 }
 
-static void __attribute__((noreturn)) run_child(struct resolver *resolver, int pipe_end, pid_t parent)
+static void __attribute__((noreturn)) run_child(const struct resolver *resolver, int pipe_end, pid_t parent)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	const struct timespec pause = clock_timespec(RESOLVER_PAUSE);
 	int64_t until = clock_now() + resolver->wait;
+	struct result result = { 0 };
 	struct addrinfo *list;
-	ssize_t written;
 
 	drop_inherited(pipe_end);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -104,15 +110,14 @@ static void __attribute__((noreturn)) run_child(struct resolver *resolver, int p
 		_exit(1);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
-		resolver->result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
-	while (is_unknown(resolver->result.error) && clock_now() < until && !nanosleep(&pause, NULL));
+		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
+	while (is_unknown(result.error) && clock_now() < until && !nanosleep(&pause, NULL));
 	/* EAI_* codes are negative and errno values positive. */
-	if (resolver->result.error == EAI_SYSTEM)
-		resolver->result.error = errno;
-	else if (!resolver->result.error)
-		store_addresses(resolver, list);
-	written = write(pipe_end, &resolver->result, sizeof(resolver->result));
-	_exit(written != sizeof(resolver->result));
+	if (result.error == EAI_SYSTEM)
+		result.error = errno;
+	else if (!result.error)
+		store_addresses(&result, list);
+	_exit(write(pipe_end, &result, sizeof(result)) != sizeof(result));
 }
 
 /* Returns the child's wait status. */
@@ -120,6 +125,7 @@ static int reap_child(struct resolver *resolver)
 {
 	int status = 0;
 
+	close(resolver->pipe);
 	while (waitpid(resolver->child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	resolver->child = 0;
@@ -128,21 +134,10 @@ static int reap_child(struct resolver *resolver)
 
 void resolver_stop(struct resolver *resolver)
 {
-	loop_timer_stop(&resolver->timer);
 	if (!WITH_NAMES || resolver->child <= 0)
 		return;
-	loop_io_stop(&resolver->readable);
-	close(resolver->pipe);
 	kill(resolver->child, SIGKILL);
 	reap_child(resolver);
-}
-
-static void resolver_finish(struct resolver *resolver, enum outcome outcome)
-{
-	resolver_stop(resolver);
-	if (outcome)
-		resolver->result.count = 0;
-	resolver->callback(resolver->context, outcome, resolver->result.addresses, resolver->result.count);
 }
 
 static enum outcome report_error_code(const struct resolver *resolver, int32_t error)
@@ -171,24 +166,8 @@ static enum outcome report_error_code(const struct resolver *resolver, int32_t e
 	}
 }
 
-static void result_complete(struct resolver *resolver)
+static enum outcome report_no_result(const struct resolver *resolver, int status)
 {
-	if (resolver->result.error)
-		resolver_finish(resolver, report_error_code(resolver, resolver->result.error));
-	else if (resolver->result.count && resolver->result.count <= RESOLVER_ADDRESSES_MAX)
-		resolver_finish(resolver, OUTCOME_OK);
-	else
-		resolver_finish(resolver, report_error_code(resolver, EAI_NONAME));
-}
-
-static void child_exited(struct resolver *resolver)
-{
-	int status;
-
-	loop_io_stop(&resolver->readable);
-	close(resolver->pipe);
-	/* No kill(2): the child has closed the pipe and exits. */
-	status = reap_child(resolver);
 	if (WIFSIGNALED(status))
 		log_failure(
 			resolver->log,
@@ -199,38 +178,33 @@ static void child_exited(struct resolver *resolver)
 			    &(struct failure){
 				    .object = resolver->text, .code_name = "status", .code = WEXITSTATUS(status) },
 			    "look-up failed: the look-up process returned no result");
-	resolver_finish(resolver, OUTCOME_INTERNAL);
+	return OUTCOME_INTERNAL;
 }
 
-static void pipe_readable(void *context)
+enum outcome resolver_read(struct resolver *resolver)
 {
-	struct resolver *resolver = context;
-	char *result = (char *)&resolver->result;
+	struct result result;
 	ssize_t length;
+	int status;
 
-	length = read(resolver->pipe, result + resolver->received, sizeof(resolver->result) - resolver->received);
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (length <= 0) {
-		child_exited(resolver);
-		return;
-	}
-	resolver->received += (size_t)length;
-	if (resolver->received == sizeof(resolver->result))
-		result_complete(resolver);
+	if (!WITH_NAMES || resolver->child <= 0)
+		return resolver->outcome;
+	do
+		length = read(resolver->pipe, &result, sizeof(result));
+	while (length < 0 && errno == EINTR);
+	/* No kill(2): the child has written, or closed the pipe, and exits. */
+	status = reap_child(resolver);
+	if (length != sizeof(result))
+		return report_no_result(resolver, status);
+	if (result.error || !result.count || result.count > RESOLVER_ADDRESSES_MAX)
+		return report_error_code(resolver, result.error ? result.error : EAI_NONAME);
+	resolver->count = result.count;
+	memcpy(resolver->addresses, result.addresses, sizeof(result.addresses));
+	return OUTCOME_OK;
 }
 
-static void resolver_timeout(void *context)
-{
-	struct resolver *resolver = context;
-	char text[LOOP_PHASE_TEXT_SIZE];
-
-	log_cause(resolver->log, resolver->text, "looking up", 0, "%s",
-		  loop_phase_text(resolver->loop, resolver->wait + resolver->timeout, text));
-	resolver_finish(resolver, OUTCOME_NO_CONNECTION);
-}
-
-/* Blocks all signals during fork(2), so that the child runs no handler of the loop. drop_inherited() unblocks them. */
+/* Blocks all signals during fork(2), so that the child runs no handler of the parent. drop_inherited() unblocks them.
+ */
 static pid_t fork_with_signals_blocked(void)
 {
 	sigset_t all;
@@ -253,7 +227,7 @@ static enum outcome start_child(struct resolver *resolver)
 	pid_t parent = getpid();
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+	if (pipe2(ends, O_CLOEXEC)) {
 		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
@@ -267,18 +241,7 @@ static enum outcome start_child(struct resolver *resolver)
 		return OUTCOME_INTERNAL;
 	}
 	resolver->pipe = ends[0];
-	loop_io_start(resolver->loop, &resolver->readable, resolver->pipe, pipe_readable, resolver);
-	if (resolver->timeout)
-		loop_phase_start(resolver->loop, &resolver->timer, resolver->wait + resolver->timeout, resolver_timeout,
-				 resolver);
 	return OUTCOME_OK;
-}
-
-static void finish_immediate(void *context)
-{
-	struct resolver *resolver = context;
-
-	resolver_finish(resolver, resolver->immediate);
 }
 
 static const char *format_text(enum address_format format)
@@ -313,30 +276,18 @@ static bool reject_text(const struct resolver *resolver, enum address_format for
 	return true;
 }
 
-void resolver_start(struct resolver *resolver, struct loop *loop, const struct log *log, const char *text,
-		    enum address_format format, int64_t timeout, resolver_callback *callback, void *context)
+void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
+		    int64_t wait)
 {
-	resolver_stop(resolver);
-	resolver->loop = loop;
-	resolver->log = log;
-	resolver->text = text;
-	resolver->timeout = timeout;
-	resolver->callback = callback;
-	resolver->context = context;
-	resolver->received = 0;
-	memset(&resolver->result, 0, sizeof(resolver->result));
-	if (address_parse(text, format, &resolver->result.addresses[0])) {
-		resolver->result.count = 1;
-		resolver->immediate = OUTCOME_OK;
+	*resolver = (struct resolver){ .log = log, .text = text, .wait = wait };
+	if (address_parse(text, format, &resolver->addresses[0])) {
+		resolver->count = 1;
 	} else if (reject_text(resolver, format)) {
-		resolver->immediate = OUTCOME_USAGE;
+		resolver->outcome = OUTCOME_USAGE;
 	} else if (!WITH_NAMES) {
 		log_error(log, text, "is not an address, and this build cannot look up names");
-		resolver->immediate = OUTCOME_USAGE;
+		resolver->outcome = OUTCOME_USAGE;
 	} else {
-		resolver->immediate = start_child(resolver);
-		if (!resolver->immediate)
-			return;
+		resolver->outcome = start_child(resolver);
 	}
-	loop_timer_start(loop, &resolver->timer, 0, finish_immediate, resolver);
 }

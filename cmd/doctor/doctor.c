@@ -139,6 +139,8 @@ static void doctor_begin(void *context)
 	struct doctor *doctor = context;
 	enum outcome outcome;
 
+	if (doctor->options->address)
+		target_lookup(doctor);
 	doctor->devices = devices_read(doctor->root);
 	kernel_read_facts(doctor);
 	devices_find_rxe(doctor);

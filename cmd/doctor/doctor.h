@@ -21,8 +21,8 @@
 #include "cmd/command.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/doctor/findings.h"
+#include "cmd/lookup.h"
 #include "core/interface.h"
-#include "core/resolver.h"
 
 struct doctor_options {
 	struct common_options common;
@@ -63,21 +63,20 @@ struct doctor {
 	struct address soft_address;
 
 	struct probe probe;
-	doctor_step *next; /* called when the running check of routes or of the target is complete */
+	struct probe resolver_probe; /* the error of the target's look-up */
+	doctor_step *next;	     /* called when the running check of routes or of the target is complete */
 	unsigned route_count;
 	unsigned route_next; /* index of the next one to resolve */
 	struct endpoint *route;
 
 	struct endpoint *target;
-	size_t target_count;
 	size_t target_next;
 	enum fabric fabric; /* of the device on the route to the target */
 	uint32_t mtu;	    /* of its port */
 	struct findings findings;
 	struct loop_timer step;
 	struct address routes[INTERFACE_ADDRESSES_MAX]; /* local addresses */
-	struct resolver resolver;
-	struct address targets[RESOLVER_ADDRESSES_MAX];
+	struct resolver resolver;			/* of the target */
 	struct child_run_values ping_values;
 	struct child_run ping;
 };
@@ -117,7 +116,9 @@ void route_stop(struct doctor *doctor);
 void soft_check(struct doctor *doctor, doctor_step *next);
 void soft_stop(struct doctor *doctor);
 
-/* Resolves the route to options->address and pings it, then calls next. */
+/* Looks options->address up, before the first endpoint exists. */
+void target_lookup(struct doctor *doctor);
+/* Resolves the route to it and pings it, then calls next. */
 void target_check(struct doctor *doctor, doctor_step *next);
 void target_stop(struct doctor *doctor);
 

@@ -15,10 +15,10 @@ enum {
 
 static void no_route(struct doctor *doctor)
 {
-	const char *command = doctor->target_count ? "ip route get" : "getent ahosts";
+	const char *command = doctor->resolver.count ? "ip route get" : "getent ahosts";
 
 	/* Without look-ups the error asks for a numeric address. */
-	if (WITH_NAMES || doctor->target_count)
+	if (WITH_NAMES || doctor->resolver.count)
 		log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
 	finding_add_probe(doctor, FINDING_FAIL, "route", &doctor->probe);
 	doctor->next(doctor);
@@ -182,23 +182,23 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 /* Tries the addresses of a name until one has a route. The finding has the error of the last one. */
 static void target_resolve_next(struct doctor *doctor)
 {
-	while (doctor->target_next < doctor->target_count) {
+	while (doctor->target_next < doctor->resolver.count) {
 		finding_begin_probe(doctor);
-		if (!resolve_target(doctor, &doctor->targets[doctor->target_next++]))
+		if (!resolve_target(doctor, &doctor->resolver.addresses[doctor->target_next++]))
 			return;
 		target_stop(doctor);
 	}
 	no_route(doctor);
 }
 
-static void target_addresses_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
+void target_lookup(struct doctor *doctor)
 {
-	struct doctor *doctor = context;
+	struct resolver *resolver = &doctor->resolver;
 
-	(void)outcome;
-	memcpy(doctor->targets, addresses, count * sizeof(*addresses));
-	doctor->target_count = count;
-	target_resolve_next(doctor);
+	finding_begin_probe(doctor);
+	resolver_start(resolver, &doctor->probe.log, doctor->options->address, ADDRESS_FORMAT_ANY, 0);
+	lookup_finish(resolver, doctor->environment, &doctor->options->common, ADDRESS_NONE);
+	doctor->resolver_probe = doctor->probe;
 }
 
 void target_check(struct doctor *doctor, doctor_step *next)
@@ -212,14 +212,12 @@ void target_check(struct doctor *doctor, doctor_step *next)
 		doctor->next(doctor);
 		return;
 	}
-	finding_begin_probe(doctor);
-	resolver_start(&doctor->resolver, doctor->environment->loop, &doctor->probe.log, address, ADDRESS_FORMAT_ANY,
-		       doctor->options->common.timeout, target_addresses_found, doctor);
+	doctor->probe = doctor->resolver_probe;
+	target_resolve_next(doctor);
 }
 
 void target_stop(struct doctor *doctor)
 {
-	resolver_stop(&doctor->resolver);
 	endpoint_destroy(doctor->target);
 	doctor->target = NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolves -m, -M and -b. Numeric addresses are checked before a device is opened, names once they are resolved. */
+/* Looks -m, -M and -b up. Numeric addresses are checked before a device is opened, names once they are known. */
 #include <string.h>
 
 #include "cmd/host.h"
+#include "cmd/lookup.h"
 #include "cmd/mckey/mckey.h"
 
 /* Parses a numeric group address. "0" is the unspecified address, as in the stock tool's manual. */
@@ -75,83 +76,40 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_OK;
 }
 
-/* Chooses the first multicast address of the group, and with -b a local address of the same family; then joins. */
-static void choose_addresses(struct mckey_run *run)
+/* Chooses the first multicast address of the group, and with -b a local address of the same family. */
+static enum outcome choose_addresses(struct mckey_run *run, const struct resolver *group, const struct resolver *local)
 {
 	bool any_group = false;
 
-	for (size_t i = 0; i < run->group_addresses.count; i++) {
-		run->group = run->group_addresses.addresses[i];
-		if (!is_group(&run->group) ||
-		    !path_allows(&run->options->common.family, ADDRESS_NONE, run->group.family))
+	for (size_t i = 0; i < group->count; i++) {
+		run->group = group->addresses[i];
+		if (!is_group(&run->group))
 			continue;
 		any_group = true;
-		if (!run->options->bind) {
-			mckey_join(run);
-			return;
-		}
-		for (size_t j = 0; j < run->source_addresses.count; j++) {
-			run->source = run->source_addresses.addresses[j];
-			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID) {
-				mckey_join(run);
-				return;
-			}
+		if (!run->options->bind)
+			return OUTCOME_OK;
+		for (size_t j = 0; j < local->count; j++) {
+			run->source = local->addresses[j];
+			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID)
+				return OUTCOME_OK;
 		}
 	}
 	if (any_group)
-		wrong_family(run->options, run->log);
-	else
-		log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->group_text);
-	mckey_end(run, OUTCOME_USAGE);
+		return wrong_family(run->options, run->log);
+	log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->group_text);
+	return OUTCOME_USAGE;
 }
 
-static void addresses_store(struct mckey_run *run, struct found_addresses *found, enum outcome outcome,
-			    const struct address *addresses, size_t count)
+enum outcome addresses_look_up(struct mckey_run *run)
 {
-	if (outcome || !count) {
-		mckey_end(run, outcome ? outcome : OUTCOME_NO_CONNECTION);
-		return;
-	}
-	found->count = count < RESOLVER_ADDRESSES_MAX ? count : RESOLVER_ADDRESSES_MAX;
-	memcpy(found->addresses, addresses, found->count * sizeof(*addresses));
-}
+	const struct mckey_options *options = run->options;
+	const char *any = options->gid ? "::" : "0.0.0.0";
+	struct resolver group, local = { 0 };
+	enum outcome outcome =
+		lookup(&group, run->environment, &options->common, strcmp(run->group_text, "0") ? run->group_text : any,
+		       options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_ANY);
 
-static void addresses_source_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct mckey_run *run = context;
-
-	addresses_store(run, &run->source_addresses, outcome, addresses, count);
-	if (run->source_addresses.count)
-		choose_addresses(run);
-}
-
-static void look_up_source(struct mckey_run *run)
-{
-	if (run->options->bind)
-		resolver_start(&run->resolver, run->environment->loop, run->log, run->options->bind, ADDRESS_FORMAT_ANY,
-			       run->options->common.timeout, addresses_source_found, run);
-	else
-		choose_addresses(run);
-}
-
-static void addresses_group_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct mckey_run *run = context;
-
-	addresses_store(run, &run->group_addresses, outcome, addresses, count);
-	if (run->group_addresses.count)
-		look_up_source(run);
-}
-
-void addresses_look_up(struct mckey_run *run)
-{
-	struct address group;
-
-	if (parse_group(run->options, &group)) {
-		addresses_store(run, &run->group_addresses, OUTCOME_OK, &group, 1);
-		look_up_source(run);
-	} else {
-		resolver_start(&run->resolver, run->environment->loop, run->log, run->group_text, ADDRESS_FORMAT_ANY,
-			       run->options->common.timeout, addresses_group_found, run);
-	}
+	if (!outcome && options->bind)
+		outcome = lookup(&local, run->environment, &options->common, options->bind, ADDRESS_FORMAT_ANY);
+	return outcome ? outcome : choose_addresses(run, &group, &local);
 }

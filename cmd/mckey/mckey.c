@@ -4,7 +4,7 @@
  * the stock tool: each QP sends -C datagrams of -S bytes, with its QP number as immediate data. Our datagrams also have
  * a sequence number (datagram.h).
  *
- *   resolve names -> join with every QP -> pause and send, or receive -> print the result -> end
+ *   look names up -> join with every QP -> pause and send, or receive -> print the result -> end
  */
 #include "cmd/mckey/mckey.h"
 
@@ -105,7 +105,6 @@ static void finish(void *context)
 
 static void stop_waiting(struct mckey_run *run)
 {
-	resolver_stop(&run->resolver);
 	loop_timer_stop(&run->step);
 	loop_timer_stop(&run->pace);
 	loop_timer_stop(&run->idle);
@@ -183,7 +182,13 @@ static enum outcome mckey_check(struct environment *environment, const void *opt
 
 static void mckey_begin(void *context)
 {
-	addresses_look_up(context);
+	struct mckey_run *run = context;
+	enum outcome outcome = addresses_look_up(run);
+
+	if (outcome)
+		mckey_end(run, outcome);
+	else
+		mckey_join(run);
 }
 
 static void mckey_stop(void *context)
@@ -237,7 +242,7 @@ static void mckey_interrupt(void *context, enum interruption reason)
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	run->interrupted = true;
-	if (run->phase == MCKEY_RESOLVING || run->phase == MCKEY_JOINING) {
+	if (run->phase == MCKEY_STARTING || run->phase == MCKEY_JOINING) {
 		if (!run->deadline_passed)
 			log_error(run->log, run->group_text, "interrupted before all connections had joined");
 		environment_record_outcome(run->environment, OUTCOME_FAILED);

@@ -19,7 +19,6 @@
 #include "cmd/command.h"
 #include "cmd/mckey/source.h"
 #include "cmd/repeats.h"
-#include "core/resolver.h"
 #include "core/units.h"
 
 struct mckey_options {
@@ -62,9 +61,9 @@ struct member {
 };
 
 enum mckey_phase {
-	MCKEY_RESOLVING = 0, /* names to addresses */
-	MCKEY_JOINING,	     /* until every member has joined or failed */
-	MCKEY_PAUSING,	     /* a sender waits until the fabric forwards the group */
+	MCKEY_STARTING = 0,
+	MCKEY_JOINING, /* until every member has joined or failed */
+	MCKEY_PAUSING, /* a sender waits until the fabric forwards the group */
 	MCKEY_SENDING,
 	MCKEY_RECEIVING,
 	MCKEY_ENDING, /* the result is printed; events and completions are ignored */
@@ -103,12 +102,6 @@ struct mckey_figures {
 	const struct mckey_run *run; /* for the list of senders */
 };
 
-/* The addresses of a name or number on the command line. */
-struct found_addresses {
-	struct address addresses[RESOLVER_ADDRESSES_MAX];
-	size_t count;
-};
-
 struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
@@ -139,10 +132,7 @@ struct mckey_run {
 	struct loop_timer pace;	 /* a sender's next datagrams are due */
 	struct loop_timer idle;	 /* time without progress */
 	struct loop_timer grace; /* waits for senders that start late */
-	struct resolver resolver;
 	struct source_table sources;
-	struct found_addresses group_addresses;
-	struct found_addresses source_addresses;
 	int64_t traffic_began; /* start of sending, or first datagram received; 0 before */
 	int64_t traffic_ended; /* last send completion, or last counted datagram */
 	struct mckey_figures figures, before;
@@ -155,8 +145,8 @@ struct mckey_run {
 /* addresses.c */
 /* Rejects wrong numeric addresses before a device is opened. */
 enum outcome addresses_check(const struct mckey_options *options, const struct log *log);
-/* Resolves run->group and run->source, then joins. */
-void addresses_look_up(struct mckey_run *run);
+/* Looks run->group and run->source up. */
+enum outcome addresses_look_up(struct mckey_run *run);
 
 /* mckey.c */
 /* Prints a hint, unless the run has printed one. */

@@ -13,10 +13,10 @@
 #include "cmd/rping/rping.h"
 #include "cmd/rping/target.h"
 #include "cmd/rping/target_file.h"
-#include "core/resolver.h"
 
 enum {
-	CONNECTING_MAX = 48 /* targets at once: each lookup forks a process, and the backlog of a server is limited */
+	LOOKUPS_MAX = 48,   /* at once: each has a process */
+	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
 struct rping_client {
@@ -29,9 +29,8 @@ struct rping_client {
 	size_t count;
 	struct target *first, **last; /* queue of those that wait to connect */
 	size_t failed;
-	bool ending;		       /* start no more targets */
-	struct loop_timer start_timer; /* starts the first targets from the loop */
-	struct resolver source_lookup;
+	bool ending;		 /* start no more targets */
+	struct loop_timer begin; /* of the look-ups, from the loop */
 	struct targets all;
 	struct ping_figures before;
 };
@@ -49,8 +48,8 @@ static void start_some(struct rping_client *client)
 {
 	const size_t *in_state = client->all.in_state;
 
-	while (client->first && in_state[TARGET_RESOLVING] + in_state[TARGET_CONNECTING] < CONNECTING_MAX &&
-	       !client->ending && !loop_deadline_passed(client->environment->loop)) {
+	while (client->first && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
+	       !loop_deadline_passed(client->environment->loop)) {
 		struct target *target = client->first;
 
 		client->first = target->next;
@@ -180,8 +179,7 @@ static void target_changed(void *context, struct target *target)
 		target_ended(client, target);
 	start_some(client);
 	/* Every target is connected or has ended. */
-	if (!client->environment->ended &&
-	    !(in_state[TARGET_WAITING] + in_state[TARGET_RESOLVING] + in_state[TARGET_CONNECTING]))
+	if (!client->environment->ended && !(in_state[TARGET_WAITING] + in_state[TARGET_CONNECTING]))
 		environment_setup_done(client->environment, NULL, NULL);
 }
 
@@ -193,25 +191,34 @@ static void enqueue_target(void *context, struct target *target)
 	start_some(client);
 }
 
-/* The address of -I is resolved: connects the targets. */
-static void source_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
+/* LOOKUPS_MAX names are looked up beside the one that is waited for. */
+static void look_up_targets(struct rping_client *client)
+{
+	client->ending = true; /* no target connects before all are looked up */
+	for (size_t i = 0, begun = 0; i < client->count; i++) {
+		for (; begun < client->count && begun < i + LOOKUPS_MAX; begun++)
+			target_look_up(&client->targets[begun]);
+		target_looked_up(&client->targets[i]);
+	}
+	client->ending = false;
+}
+
+static void client_begin(void *context)
 {
 	struct rping_client *client = context;
+	const struct rping_options *options = client->options;
+	struct resolver source = { 0 };
+	enum outcome outcome = OUTCOME_OK;
 
-	if (!outcome)
-		outcome = path_choose(&client->options->common.family, client->log, client->options->source, addresses,
-				      count, &client->all.source);
+	if (options->source)
+		outcome = lookup(&source, client->environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	if (outcome) {
 		environment_finish(client->environment, outcome, &verdict_empty, "no ping was sent");
 		return;
 	}
+	client->all.source = source.addresses[0];
+	look_up_targets(client);
 	start_some(client);
-}
-
-/* The first callback of the loop without -I. */
-static void start_first(void *context)
-{
-	start_some(context);
 }
 
 /* ---- start and stop ---- */
@@ -275,11 +282,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	if (environment_shows_progress(environment))
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
 				  client->count == 1 ? client->targets[0].address : "the servers");
-	if (options->source)
-		resolver_start(&client->source_lookup, environment->loop, client->log, options->source,
-			       ADDRESS_FORMAT_ANY, options->common.timeout, source_found, client);
-	else
-		loop_timer_start(environment->loop, &client->start_timer, 0, start_first, client);
+	loop_timer_start(environment->loop, &client->begin, 0, client_begin, client);
 	return OUTCOME_OK;
 }
 
@@ -287,10 +290,8 @@ void rping_client_interrupt(void *state, enum interruption reason)
 {
 	struct rping_client *client = state;
 
-	if (reason != INTERRUPTION_NO_READER) {
+	if (reason != INTERRUPTION_NO_READER)
 		client->ending = true;
-		resolver_stop(&client->source_lookup);
-	}
 	for (size_t i = 0; i < client->count; i++)
 		target_interrupt(&client->targets[i], reason);
 }
@@ -315,8 +316,7 @@ void rping_client_stop(void *state)
 {
 	struct rping_client *client = state;
 
-	loop_timer_stop(&client->start_timer);
-	resolver_stop(&client->source_lookup);
+	loop_timer_stop(&client->begin);
 	for (size_t i = 0; i < client->count; i++)
 		target_release(&client->targets[i]);
 	free(client->targets);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/lookup.h"
 #include "cmd/request.h"
 #include "cmd/rping/rping.h"
 #include "cmd/rping/session.h"
-#include "core/resolver.h"
 #include "core/units.h"
 
 struct server_figures {
@@ -33,7 +33,7 @@ struct rping_server {
 	struct environment *environment;
 	const struct log *log;
 	struct channel *channel;
-	struct endpoint *listener; /* NULL before the lookup and after stop_listening() */
+	struct endpoint *listener; /* NULL before it listens and after stop_listening() */
 	struct session *sessions;
 	uint64_t limit;			/* clients to serve; 0: any number */
 	uint64_t connected;		/* established sessions */
@@ -46,7 +46,7 @@ struct rping_server {
 	uint64_t pings;		/* of ended sessions that were established */
 	struct loop_timer idle; /* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
-	struct resolver lookup;
+	struct loop_timer begin;	/* of the look-up, from the loop */
 	struct log_limit no_ping_limit; /* limits lines about clients without a ping */
 };
 
@@ -82,8 +82,8 @@ static enum outcome server_verdict(const struct rping_server *server)
 static void stop_listening(struct rping_server *server)
 {
 	server->ending = true;
+	loop_timer_stop(&server->begin);
 	loop_timer_stop(&server->idle);
-	resolver_stop(&server->lookup);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
 }
@@ -294,16 +294,16 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-static void address_found(void *context, enum outcome outcome, const struct address *addresses, size_t count)
+static void server_begin(void *context)
 {
 	struct rping_server *server = context;
-	struct address address;
+	const struct rping_options *options = server->options;
+	struct resolver local;
+	enum outcome outcome = lookup(&local, server->environment, &options->common, rping_listen_address(options),
+				      ADDRESS_FORMAT_ANY);
 
 	if (!outcome)
-		outcome = path_choose(&server->options->common.family, server->log,
-				      rping_listen_address(server->options), addresses, count, &address);
-	if (!outcome)
-		outcome = listen_at(server, address);
+		outcome = listen_at(server, local.addresses[0]);
 	if (outcome)
 		server_finish(server, outcome);
 }
@@ -325,8 +325,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->log = &environment->log;
 	server->limit = EXTRA((uint64_t)options->max_clients);
 	server->one_shot = !options->persistent && server->limit <= 1;
-	resolver_start(&server->lookup, environment->loop, server->log, rping_listen_address(options),
-		       ADDRESS_FORMAT_ANY, options->common.timeout, address_found, server);
+	loop_timer_start(environment->loop, &server->begin, 0, server_begin, server);
 	return OUTCOME_OK;
 }
 
@@ -384,8 +383,8 @@ void rping_server_stop(void *state)
 {
 	struct rping_server *server = state;
 
+	loop_timer_stop(&server->begin);
 	loop_timer_stop(&server->idle);
-	resolver_stop(&server->lookup);
 	while (server->sessions)
 		session_destroy(server->sessions);
 	endpoint_destroy(server->listener);

@@ -7,11 +7,9 @@
 #include "cmd/hello.h"
 #include "cmd/rping/target.h"
 
-/* The resolver limits the time of a lookup, the transport those of connecting and disconnecting. */
+/* The transport limits the time of connecting and disconnecting. */
 static const struct state_row target_states[] = {
-	[TARGET_WAITING] = { "waiting to connect",
-			     STATE_BIT(TARGET_RESOLVING) | STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
-	[TARGET_RESOLVING] = { "looking up", STATE_BIT(TARGET_WAITING) | STATE_BIT(TARGET_DONE) },
+	[TARGET_WAITING] = { "waiting to connect", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
 						      STATE_BIT(TARGET_CONNECTED) | STATE_BIT(TARGET_DONE) },
 	[TARGET_CONNECTED] = { "connected", STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
@@ -381,19 +379,6 @@ static const struct endpoint_handlers target_handlers = {
 
 /* ---- callbacks of the dial ---- */
 
-static void target_dial_resolved(void *context, enum outcome outcome)
-{
-	struct target *target = context;
-
-	if (outcome) {
-		target_finish(target, outcome);
-		return;
-	}
-	/* Behind those not looked up yet: a connection registers memory, which look-ups must precede (resolver.h). */
-	target_enter(target, TARGET_WAITING);
-	target->all->enqueue(target->all->context, target);
-}
-
 static enum outcome target_dial_connect(void *context)
 {
 	struct target *target = context;
@@ -437,7 +422,6 @@ static void target_dial_failed(void *context, enum outcome outcome)
 }
 
 static const struct dial_handlers target_dial_handlers = {
-	.resolved = target_dial_resolved,
 	.connect = target_dial_connect,
 	.paused = EXTRA(target_dial_paused),
 	.resumed = EXTRA(target_dial_resumed),
@@ -459,7 +443,7 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 	dial_initialise(&target->dial, &(struct dial_options){
 					       .handlers = &target_dial_handlers,
 					       .context = target,
-					       .loop = all->environment->loop,
+					       .environment = all->environment,
 					       .log = &target->log,
 					       .common = &all->options->common,
 					       .format = ADDRESS_FORMAT_ANY,
@@ -481,14 +465,22 @@ void target_prepare(struct target *target, struct targets *all, const char *addr
 	};
 }
 
+void target_look_up(struct target *target)
+{
+	dial_look_up(&target->dial);
+}
+
+void target_looked_up(struct target *target)
+{
+	enum outcome outcome = dial_looked_up(&target->dial, target->all->source.family);
+
+	if (outcome)
+		target_finish(target, outcome);
+}
+
 void target_start(struct target *target)
 {
-	if (target->dial.address_count) {
-		dial_begin(&target->dial);
-		return;
-	}
-	target_enter(target, TARGET_RESOLVING);
-	dial_resolve(&target->dial, target->all->source.family);
+	dial_begin(&target->dial);
 }
 
 static void interrupt_before_ping(struct target *target)
@@ -511,7 +503,6 @@ void target_interrupt(struct target *target, enum interruption reason)
 		return;
 	switch ((enum target_state)target->state.current) {
 	case TARGET_WAITING:
-	case TARGET_RESOLVING:
 	case TARGET_CONNECTING:
 	case TARGET_CONNECTED:
 		interrupt_before_ping(target);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target: one server that the client pings. It resolves the name, connects to the first address that answers, reads
+ * A target: one server that the client pings. It looks the name up, connects to the first address that answers, reads
  * the maximum ping size from the server's hello and repeats the cycle of protocol.h until it is done or interrupted. An
  * error ends this target only.
  */
@@ -24,7 +24,6 @@ struct target;
 /* target.c has the table of transitions. */
 enum target_state {
 	TARGET_WAITING,
-	TARGET_RESOLVING,
 	TARGET_CONNECTING,
 	TARGET_CONNECTED,
 	TARGET_SOURCE_ADVERTISED,
@@ -103,7 +102,13 @@ struct target {
 /* Initialises a target. It is idle until target_start(). address must outlive it. */
 void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
 
-/* Starts or retries. */
+/* Starts to look its name up. */
+void target_look_up(struct target *target);
+
+/* Waits for that. A failure ends the target. */
+void target_looked_up(struct target *target);
+
+/* Connects, or tries again. */
 void target_start(struct target *target);
 
 /* Ends the target by a disconnect, after the current ping unless --deadline has passed. */

@@ -73,22 +73,6 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 
 /* ---- the dial of the first connection ---- */
 
-static void server_resolved(void *context, enum outcome outcome)
-{
-	struct ucmatose *run = context;
-
-	if (!outcome && address_is_multicast(&run->dial.addresses[0])) {
-		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
-		outcome = OUTCOME_USAGE;
-	}
-	if (outcome) {
-		ucmatose_fail_start(run, outcome);
-		return;
-	}
-	environment_print(run->environment, "cmatose: connecting");
-	ucmatose_begin_connecting(run);
-}
-
 static enum outcome connect_first(void *context)
 {
 	struct ucmatose *run = context;
@@ -121,21 +105,21 @@ static void dial_over(void *context, enum outcome outcome)
 	ucmatose_connection_fail(&run->connections[0], outcome);
 }
 
-void ucmatose_client_start(struct ucmatose *run)
+enum outcome ucmatose_client_start(struct ucmatose *run)
 {
 	static const struct dial_handlers handlers = {
-		.resolved = server_resolved,
 		.connect = connect_first,
 		.paused = EXTRA(paused),
 		.resumed = EXTRA(resumed),
 		.failed = dial_over,
 	};
+	enum outcome outcome;
 
 	dial_initialise(&run->dial,
 			&(struct dial_options){
 				.handlers = &handlers,
 				.context = run,
-				.loop = run->environment->loop,
+				.environment = run->environment,
 				.log = &run->environment->log,
 				.common = &run->options->common,
 				.format = (enum address_format)run->options->format,
@@ -145,5 +129,15 @@ void ucmatose_client_start(struct ucmatose *run)
 				.transport = run->environment->transport,
 				.wait_server = run->options->wait_server,
 			});
-	dial_resolve(&run->dial, run->source.family);
+	dial_look_up(&run->dial);
+	outcome = dial_looked_up(&run->dial, run->source.family);
+	if (!outcome && address_is_multicast(&run->dial.resolver.addresses[0])) {
+		log_error(&run->environment->log, "-s", "'%s' is a multicast group, not a host", run->options->server);
+		outcome = OUTCOME_USAGE;
+	}
+	if (outcome)
+		return outcome;
+	environment_print(run->environment, "cmatose: connecting");
+	ucmatose_begin_connecting(run);
+	return OUTCOME_OK;
 }

@@ -412,7 +412,6 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	run->no_more_connections = true;
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->progress_timer);
-	resolver_stop(&run->bind_resolver);
 	dial_interrupt(&run->dial);
 	endpoint_destroy(run->listener);
 	run->listener = NULL;

@@ -156,7 +156,7 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 	ucmatose_advance(run);
 }
 
-void ucmatose_server_start(struct ucmatose *run)
+enum outcome ucmatose_server_start(struct ucmatose *run)
 {
 	static const struct endpoint_handlers handlers = { .event = server_listener_event };
 	enum outcome outcome;
@@ -166,11 +166,10 @@ void ucmatose_server_start(struct ucmatose *run)
 				  &run->listener);
 	if (!outcome)
 		outcome = endpoint_listen(run->listener, &run->source);
-	if (outcome) {
-		ucmatose_fail_start(run, outcome);
-		return;
-	}
+	if (outcome)
+		return outcome;
 	start_idle_timer(run);
 	ucmatose_begin_connecting(run);
 	environment_listens(run->environment, run->listener, run->options->bind, "cmatose", "listening");
+	return OUTCOME_OK;
 }

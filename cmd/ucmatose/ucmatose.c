@@ -119,23 +119,6 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 	return OUTCOME_OK;
 }
 
-static void bind_resolved(void *context, enum outcome outcome, const struct address *addresses, size_t count)
-{
-	struct ucmatose *run = context;
-
-	if (!outcome)
-		outcome = path_choose(&run->options->common.family, &run->environment->log, run->options->bind,
-				      addresses, count, &run->source);
-	if (outcome) {
-		ucmatose_fail_start(run, outcome);
-		return;
-	}
-	if (run->is_server)
-		ucmatose_server_start(run);
-	else
-		ucmatose_client_start(run);
-}
-
 /* Family of the any address, without -b. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
 static enum address_family any_family(const struct ucmatose_options *options)
 {
@@ -149,20 +132,25 @@ static enum address_family any_family(const struct ucmatose_options *options)
 	}
 }
 
+/* Looks the names up, and starts to listen or to connect. */
 static void start_run(void *context)
 {
 	struct ucmatose *run = context;
 	const struct ucmatose_options *options = run->options;
+	enum outcome outcome = OUTCOME_OK;
+	struct resolver local;
 
 	if (options->bind) {
-		resolver_start(&run->bind_resolver, run->environment->loop, &run->environment->log, options->bind,
-			       (enum address_format)options->format, options->common.timeout, bind_resolved, run);
+		outcome = lookup(&local, run->environment, &options->common, options->bind,
+				 (enum address_format)options->format);
+		run->source = local.addresses[0];
 	} else if (run->is_server) {
 		run->source.family = any_family(options);
-		ucmatose_server_start(run);
-	} else {
-		ucmatose_client_start(run);
 	}
+	if (!outcome)
+		outcome = run->is_server ? ucmatose_server_start(run) : ucmatose_client_start(run);
+	if (outcome)
+		ucmatose_fail_start(run, outcome);
 }
 
 static void print_ack_timeout(const struct ucmatose *run)
@@ -220,7 +208,6 @@ static void ucmatose_stop(void *state)
 	loop_timer_stop(&run->phase_timer);
 	loop_timer_stop(&run->progress_timer);
 	dial_stop(&run->dial);
-	resolver_stop(&run->bind_resolver);
 	for (uint32_t i = 0; i < run->begun; i++)
 		endpoint_destroy(run->connections[i].endpoint);
 	endpoint_destroy(run->listener);

@@ -24,7 +24,6 @@
 #include "cmd/hello.h"
 #include "cmd/repeats.h"
 #include "cmd/ucmatose/figures.h"
-#include "core/resolver.h"
 
 struct ucmatose_options {
 	struct common_options common;
@@ -89,7 +88,7 @@ struct ucmatose_connection {
 };
 
 enum ucmatose_phase {
-	UCMATOSE_RESOLVING = 0,
+	UCMATOSE_STARTING = 0,
 	UCMATOSE_CONNECTING,
 	UCMATOSE_PAUSING,
 	UCMATOSE_TRANSFERRING,
@@ -125,7 +124,6 @@ struct ucmatose {
 	struct dial dial;		  /* of a client's first connection */
 	struct loop_timer phase_timer;	  /* starts the next phase from the loop */
 	struct loop_timer progress_timer; /* no progress, or no client (--idle-timeout) */
-	struct resolver bind_resolver;
 	struct ucmatose_figures figures, before;
 };
 
@@ -141,14 +139,15 @@ void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome);
 void ucmatose_interrupt(void *state, enum interruption reason);
 
 /* client.c */
-void ucmatose_client_start(struct ucmatose *run);
+/* Looks the server up and connects. */
+enum outcome ucmatose_client_start(struct ucmatose *run);
 /* Begins connections, up to the maximum in progress. */
 void ucmatose_client_connect_more(struct ucmatose *run);
 /* A connection was not established. The first one may be tried again: at the next address, or with --wait-server. */
 void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy);
 
 /* server.c */
-void ucmatose_server_start(struct ucmatose *run);
+enum outcome ucmatose_server_start(struct ucmatose *run);
 /* The client withdrew the request or never confirmed the connection: another request may take its place. */
 void ucmatose_server_drop_request(struct ucmatose_connection *connection);
 

@@ -1391,10 +1391,10 @@ static void start_with_addresses(struct fake *fake, int64_t connections, size_t 
 	start_client(fake, connections);
 	run = fake->state;
 	for (size_t i = 1; i < count; i++) {
-		run->dial.addresses[i] = run->dial.addresses[0];
-		run->dial.addresses[i].bytes[3] = (uint8_t)(1 + i);
+		run->dial.resolver.addresses[i] = run->dial.resolver.addresses[0];
+		run->dial.resolver.addresses[i].bytes[3] = (uint8_t)(1 + i);
 	}
-	run->dial.address_count = count;
+	run->dial.resolver.count = count;
 }
 
 static void client_tries_the_next_address(void **state)

@@ -98,28 +98,31 @@ void payload_pattern_write(uint8_t *pattern, size_t size)
 {
 	uint8_t byte = 1, next = 0;
 
-	for (size_t i = 0; i < PAYLOAD_PATTERN; i++) {
+	for (size_t i = 0; i < MIN(payload_pattern_size(size), PAYLOAD_PATTERN); i++) {
 		uint8_t after = (uint8_t)(next ^ byte << 1 ^ (byte >> 7) * 0x87);
 
 		pattern[i] = byte;
 		byte = next;
 		next = after;
 	}
-	repeat(pattern, PAYLOAD_PATTERN, size + PAYLOAD_PATTERN);
+	repeat(pattern, PAYLOAD_PATTERN, payload_pattern_size(size));
 }
 
 /*
  * Coprime with the period, and from a search: of messages whose numbers are up to 64 and seeds up to 8 apart, the parts
- * that are equal are 21 KiB or more from each other's place, if that is a multiple of 256 bytes.
+ * that are equal are 21 KiB or more from each other's place, if that is a multiple of 256 bytes; of short messages
+ * none.
  */
 enum {
 	SEED_STEP = 27949,
 	NUMBER_STEP = 10937,
 };
 
-size_t payload_pattern_offset(uint32_t seed, uint32_t number)
+size_t payload_pattern_offset(size_t size, uint32_t seed, uint32_t number)
 {
-	return (size_t)(((uint64_t)seed * SEED_STEP + (uint64_t)number * NUMBER_STEP) % PAYLOAD_PATTERN);
+	uint64_t place = (uint64_t)seed * SEED_STEP + (uint64_t)number * NUMBER_STEP;
+
+	return (size_t)(size <= PAYLOAD_SHORT ? place % PAYLOAD_SHORT_PATTERN : place % PAYLOAD_PATTERN);
 }
 
 bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, struct payload_difference *difference)

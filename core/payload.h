@@ -44,15 +44,26 @@ bool payload_ping_check(const uint8_t *memory, size_t size, uint32_t number, str
  * If a byte is of a message with another offset, or from another place in the message, it differs in 256 of 257 cases,
  * and of two neighbours one always does. The same offset have 1 in 65,535 messages; none of them are of one connection
  * and less than 65,535 apart, or have one number and seeds less than 65,535 apart.
+ *
+ * Short messages begin in the first 8,191 bytes, which takes the place of 65,535 in the above: a user may often lock
+ * only 64 KiB of memory.
  */
 enum {
-	PAYLOAD_PATTERN = 65535
+	PAYLOAD_PATTERN = 65535,
+	PAYLOAD_SHORT_PATTERN = 8191,
+	PAYLOAD_SHORT = 2048, /* the longest short message */
 };
 
-/* Writes size + PAYLOAD_PATTERN bytes, for messages of size bytes. */
+/* Returns how long the pattern is for messages of size bytes. */
+static inline size_t payload_pattern_size(size_t size)
+{
+	return size + (size <= PAYLOAD_SHORT ? PAYLOAD_SHORT_PATTERN : PAYLOAD_PATTERN);
+}
+
+/* Writes so many bytes. */
 void payload_pattern_write(uint8_t *pattern, size_t size);
-/* Returns where in the pattern the message begins. */
-size_t payload_pattern_offset(uint32_t seed, uint32_t number);
+/* Returns where in the pattern a message of size bytes begins. */
+size_t payload_pattern_offset(size_t size, uint32_t seed, uint32_t number);
 
 /* Returns true if the bytes are equal, else fills *difference. expected: a part of the pattern. */
 bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, struct payload_difference *difference);

@@ -46,7 +46,7 @@ void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32
 
 	if (start)
 		mark_write(memory, size, qpn, mark);
-	memcpy(memory + start, pattern + payload_pattern_offset(qpn, mark->sequence), size - start);
+	memcpy(memory + start, pattern + payload_pattern_offset(size - start, qpn, mark->sequence), size - start);
 }
 
 enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
@@ -62,8 +62,9 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, const ui
 	mark_write(expected, size, qpn, mark);
 	if (memcmp(expected, memory, sizeof(expected)) != 0 || mark->sequence >= mark->total)
 		return DATAGRAM_UNMARKED;
-	if (payload_equal(pattern + payload_pattern_offset(qpn, mark->sequence), memory + DATAGRAM_MARK_SIZE,
-			  size - DATAGRAM_MARK_SIZE, difference))
+	size -= DATAGRAM_MARK_SIZE;
+	if (payload_equal(pattern + payload_pattern_offset(size, qpn, mark->sequence), memory + DATAGRAM_MARK_SIZE,
+			  size, difference))
 		return DATAGRAM_INTACT;
 	difference->position += DATAGRAM_MARK_SIZE;
 	return DATAGRAM_DAMAGED;

@@ -80,8 +80,8 @@ static struct ucmatose_memory *memory_create(const struct ucmatose *run, struct 
 	if (!memory->capacity)
 		memory->capacity = 1;
 	memory->pattern = memory->capacity * memory->stride;
-	*outcome =
-		region_create(domain, memory->pattern + (size_t)size + PAYLOAD_PATTERN, REGION_LOCAL, &memory->region);
+	*outcome = region_create(domain, memory->pattern + payload_pattern_size((size_t)size), REGION_LOCAL,
+				 &memory->region);
 	if (*outcome) {
 		free(memory);
 		return NULL;
@@ -118,9 +118,10 @@ static size_t receive_slot(const struct ucmatose_connection *connection, uint64_
 	       (size_t)(number % connection->memory->slots) * (size_t)connection->run->options->size;
 }
 
-static size_t message_offset(const struct ucmatose_memory *memory, uint32_t seed, uint64_t number)
+static size_t message_offset(const struct ucmatose_connection *connection, uint32_t seed, uint64_t number)
 {
-	return memory->pattern + payload_pattern_offset(seed, (uint32_t)number);
+	return connection->memory->pattern +
+	       payload_pattern_offset((size_t)connection->run->options->size, seed, (uint32_t)number);
 }
 
 static bool is_iwarp(const struct ucmatose_connection *connection)
@@ -248,7 +249,7 @@ static enum outcome transfer_post_sends(struct ucmatose_connection *connection)
 			work[i] = (struct work){
 				.kind = WORK_SEND,
 				.region = memory->region,
-				.offset = message_offset(memory, connection->send_seed, connection->sent + i),
+				.offset = message_offset(connection, connection->send_seed, connection->sent + i),
 				.length = size,
 			};
 		outcome = endpoint_post(connection->endpoint, work, (size_t)count);
@@ -346,7 +347,7 @@ static enum outcome check_message(const struct ucmatose_connection *connection, 
 	}
 	if (connection->peer_is_ours &&
 	    !payload_equal(
-		    memory->region->memory + message_offset(memory, connection->receive_seed, connection->received),
+		    memory->region->memory + message_offset(connection, connection->receive_seed, connection->received),
 		    memory->region->memory + receive_slot(connection, connection->consumed), length, &difference)) {
 		log_error(log, name,
 			  "connection %" PRIu32 ": message %" PRIu64

@@ -129,14 +129,14 @@ static int64_t payload(size_t row, unsigned size, unsigned count)
 	else
 		payload_ramp_write(memory.message, size);
 	for (unsigned i = 0; row == UCMATOSE && i < memory.slot_count; i++)
-		memcpy(slot_of(&memory, i, size), memory.message + payload_pattern_offset(1, i), size);
+		memcpy(slot_of(&memory, i, size), memory.message + payload_pattern_offset(size, 1, i), size);
 	begun = processor_time();
 	for (unsigned i = 0; i < count; i++) {
 		uint8_t *slot = slot_of(&memory, i, size);
 		bool same = true;
 
 		if (row == UCMATOSE)
-			same = payload_equal(memory.message + payload_pattern_offset(1, i % memory.slot_count), slot,
+			same = payload_equal(memory.message + payload_pattern_offset(size, 1, i % memory.slot_count), slot,
 					     size, &difference);
 		else
 			offset = payload_ping_write(memory.message, size, i, offset);

@@ -188,35 +188,47 @@ static void other_offset_is_found_everywhere(void **state)
 	}
 }
 
-/* Of other messages of a connection, of other connections, of the other direction, and of both. */
+/*
+ * Of other messages of a connection, of other connections, of the other direction, and of both. A packet or block of
+ * one message in the place of one of another: the same bytes are far from their place, or not in the message at all.
+ */
 static void messages_have_other_offsets(void **state)
 {
-	static bool taken[PAYLOAD_PATTERN];
+	static const struct {
+		size_t size, pattern, far;
+	} kinds[] = {
+		{ 4 * PAYLOAD_SHORT, PAYLOAD_PATTERN, 21504 },
+		{ PAYLOAD_SHORT, PAYLOAD_SHORT_PATTERN, PAYLOAD_SHORT },
+	};
 
 	(void)state;
-	for (uint32_t number = 0; number < PAYLOAD_PATTERN; number++) {
-		size_t offset = payload_pattern_offset(3, 4000000000 + number);
+	for (size_t i = 0; i < LENGTH(kinds); i++) {
+		static bool taken[PAYLOAD_PATTERN];
+		size_t size = kinds[i].size, period = kinds[i].pattern, one = payload_pattern_offset(size, 1000, 1000);
 
-		assert_in_range(offset, 0, PAYLOAD_PATTERN - 1);
-		assert_false(taken[offset]);
-		taken[offset] = true;
+		assert_int_equal(payload_pattern_size(size), size + period);
+		for (uint32_t number = 0; number < period; number++) {
+			size_t offset = payload_pattern_offset(size, 3, 4000000000 + number);
+
+			assert_in_range(offset, 0, period - 1);
+			assert_false(taken[offset]);
+			taken[offset] = true;
+		}
+		for (uint32_t seed = 0; seed < period; seed++) {
+			size_t offset = payload_pattern_offset(size, 4000000000 + seed, 7);
+
+			assert_true(taken[offset]);
+			taken[offset] = false;
+		}
+		for (uint32_t seed = 0; seed <= 8; seed++)
+			for (uint32_t number = 0; number <= 128; number++)
+				for (size_t place = 0; (seed || number != 64) && place < kinds[i].far; place += 256) {
+					size_t other = payload_pattern_offset(size, 1000 + seed, 936 + number);
+
+					assert_int_not_equal((one + place) % period, other);
+					assert_int_not_equal((other + place) % period, one);
+				}
 	}
-	for (uint32_t seed = 0; seed < PAYLOAD_PATTERN; seed++) {
-		size_t offset = payload_pattern_offset(4000000000 + seed, 7);
-
-		assert_true(taken[offset]);
-		taken[offset] = false;
-	}
-	/* A packet or block of one message in the place of one of another: the same bytes are far from their place. */
-	for (uint32_t seed = 0; seed <= 8; seed++)
-		for (uint32_t number = 0; number <= 128; number++)
-			for (size_t place = 0; (seed || number != 64) && place < 21504; place += 256) {
-				size_t one = payload_pattern_offset(1000, 1000);
-				size_t other = payload_pattern_offset(1000 + seed, 936 + number);
-
-				assert_int_not_equal((one + place) % PAYLOAD_PATTERN, other);
-				assert_int_not_equal((other + place) % PAYLOAD_PATTERN, one);
-			}
 }
 
 /* A change of the pattern is a new version of cmd/hello.h and of mckey's mark. Another implementation made these. */
@@ -230,7 +242,7 @@ static void pattern_never_changes(void **state)
 	payload_pattern_write(pattern, PAYLOAD_PATTERN);
 	assert_memory_equal(pattern, first, sizeof(first));
 	assert_memory_equal(pattern + PAYLOAD_PATTERN, first, sizeof(first));
-	assert_memory_equal(pattern + payload_pattern_offset(7, 9), another, sizeof(another));
+	assert_memory_equal(pattern + payload_pattern_offset(PAYLOAD_PATTERN, 7, 9), another, sizeof(another));
 }
 
 int main(void)

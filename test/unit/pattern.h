@@ -21,12 +21,12 @@ static inline const uint8_t *pattern(void)
 
 static inline void pattern_write(uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	memcpy(memory, pattern() + payload_pattern_offset(seed, number), size);
+	memcpy(memory, pattern() + payload_pattern_offset(size, seed, number), size);
 }
 
 static inline bool pattern_equal(const uint8_t *memory, size_t size, uint32_t seed, uint32_t number)
 {
-	return !memcmp(memory, pattern() + payload_pattern_offset(seed, number), size);
+	return !memcmp(memory, pattern() + payload_pattern_offset(size, seed, number), size);
 }
 
 #endif

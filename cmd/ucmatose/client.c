@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client resolves the server and makes the connections: the first one alone, then up to CONNECTS_MAX at a time. If
+ * The client resolves the server and makes the connections: the first one alone, then up to UNDER_WAY_MAX at a time. If
  * the first one fails, the others are not tried: each would fail with the same error after its own timeout.
  */
 #include "cmd/ucmatose/ucmatose.h"
-
-enum {
-	/*
-	 * Connections in progress at once. A listener drops requests beyond its backlog, and a client resends a
-	 * dropped request after five seconds. The smallest backlog in use is 128.
-	 */
-	CONNECTS_MAX = 48,
-};
 
 static enum outcome start_resolving(struct ucmatose_connection *connection)
 {
@@ -64,7 +56,7 @@ void ucmatose_client_connect_more(struct ucmatose *run)
 			return;
 		}
 		/* Until one connection is established, only one is in progress. */
-		if (connecting >= (connecting + failed == run->begun ? 1 : CONNECTS_MAX))
+		if (connecting >= (connecting + failed == run->begun ? 1 : UNDER_WAY_MAX))
 			return;
 		begin_connection(run);
 	}

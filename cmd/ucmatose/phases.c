@@ -104,8 +104,8 @@ static void fail_stalled(struct ucmatose_connection *connection, int64_t limit)
 			  stall_text(run, ", then none", limit, text));
 		break;
 	case CONNECTION_TRANSFERRED:
-		/* The server disconnects once all connections have their messages. */
-		if (run->phase != UCMATOSE_CLOSING)
+		/* The server disconnects once all connections have their messages; the transport limits that. */
+		if (run->phase != UCMATOSE_CLOSING || run->is_server)
 			return;
 		log_error(log, name, "connection %" PRIu32 ": all messages are transferred%s", connection->index,
 			  stall_text(run, ", but the server has not disconnected", limit, text));
@@ -230,12 +230,12 @@ static enum outcome migrate(struct ucmatose *run)
 	return OUTCOME_OK;
 }
 
-static void disconnect_all(struct ucmatose *run)
+/* A peer that fails one of them may fail all: then none waits for the others. */
+static void disconnect_more(struct ucmatose *run)
 {
-	if (run->is_server)
-		environment_print(run->environment, "cmatose: disconnecting");
-	for (uint32_t i = 0; i < run->begun; i++) {
-		struct ucmatose_connection *connection = &run->connections[i];
+	while (run->ended < run->begun &&
+	       (run->in_state[CONNECTION_DISCONNECTING] < UNDER_WAY_MAX || run->in_state[CONNECTION_FAILED])) {
+		struct ucmatose_connection *connection = &run->connections[run->ended++];
 
 		if (connection->state == CONNECTION_TRANSFERRED && connection->peer_disconnected)
 			ucmatose_connection_close(connection);
@@ -252,7 +252,8 @@ static void start_closing(void *context)
 	ucmatose_progressed(run);
 	if (run->options->migrate && connections_alive(run))
 		environment_record_outcome(run->environment, migrate(run));
-	disconnect_all(run);
+	if (run->is_server)
+		environment_print(run->environment, "cmatose: disconnecting");
 	ucmatose_advance(run);
 }
 
@@ -377,6 +378,8 @@ void ucmatose_begin_connecting(struct ucmatose *run)
 
 void ucmatose_advance(struct ucmatose *run)
 {
+	if (run->phase == UCMATOSE_CLOSING)
+		disconnect_more(run);
 	if (run->phase == UCMATOSE_CONNECTING) {
 		if (!run->is_server)
 			ucmatose_client_connect_more(run);

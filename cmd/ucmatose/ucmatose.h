@@ -25,6 +25,15 @@
 #include "cmd/repeats.h"
 #include "cmd/ucmatose/figures.h"
 
+enum {
+	/*
+	 * Connections that are being made, or ended, at once. A listener drops requests beyond its backlog, and a
+	 * client resends a dropped request after five seconds; the smallest backlog in use is 128. Of thousands that
+	 * end at once the last would wait for the others for longer than --timeout.
+	 */
+	UNDER_WAY_MAX = 48,
+};
+
 struct ucmatose_options {
 	struct common_options common;
 	const char *server; /* makes this end the client; NULL: server */
@@ -110,6 +119,7 @@ struct ucmatose {
 	uint64_t messages;		/* per direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t wanted;		/* connections: -c */
 	uint32_t begun;			/* entries of connections[] used so far; some may be free again */
+	uint32_t ended;			/* the first of them: disconnect_more() has ended them, or need not */
 	uint32_t in_state[CONNECTION_STATES];
 	uint16_t client_id; /* identifies the client's run, in its hellos; 0: unknown to the server */
 	enum ucmatose_phase phase;

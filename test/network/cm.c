@@ -144,6 +144,8 @@ void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agr
 void __wrap_soft_qp_start(struct soft_qp *qp);
 void __wrap_soft_qp_stop(struct soft_qp *qp);
 bool __wrap_soft_qp_has_signalled_work(const struct soft_qp *qp);
+uint32_t __wrap_soft_qp_last_ack(const struct soft_qp *qp);
+void __wrap_soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn);
 void __wrap_soft_qp_probe(struct soft_qp *qp);
 void __wrap_soft_qp_suspect(struct soft_qp *qp);
 
@@ -286,6 +288,17 @@ void __wrap_soft_qp_stop(struct soft_qp *qp)
 bool __wrap_soft_qp_has_signalled_work(const struct soft_qp *qp)
 {
 	return qp->state == QP_RTS && qp->unacked;
+}
+
+uint32_t __wrap_soft_qp_last_ack(const struct soft_qp *qp)
+{
+	assert_int_equal(qp->state, QP_ERROR);
+	return qp->last_ack;
+}
+
+void __wrap_soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn)
+{
+	qp->acked = psn;
 }
 
 void __wrap_soft_qp_probe(struct soft_qp *qp)

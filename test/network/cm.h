@@ -36,7 +36,8 @@ struct soft_qp {
 		QP_ERROR
 	} state;
 	unsigned probes, suspects;
-	bool unacked; /* for soft_qp_has_signalled_work() */
+	bool unacked;		  /* for soft_qp_has_signalled_work() */
+	uint32_t last_ack, acked; /* sent and received with a DREQ */
 	struct soft_agreement agreement;
 };
 

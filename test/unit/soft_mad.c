@@ -390,6 +390,8 @@ static void field_offsets(void **state)
 			    (const struct field_byte[]){ { 8, 0x40 }, { 9, 0 }, { 10, 1 }, { 11, 2 } }, 4);
 	check_field_offsets(&(struct mad){ .kind = MAD_DREQ, .dreq = { .remote_qpn = 0x010203 } },
 			    (const struct field_byte[]){ { 8, 1 }, { 9, 2 }, { 10, 3 }, { 11, 0 } }, 4);
+	check_field_offsets(&(struct mad){ .kind = MAD_DREQ, .dreq = { .mark = 0x04050607, .acked_psn = 0x08090a } },
+			    (const struct field_byte[]){ { 12, 4 }, { 13, 5 }, { 15, 7 }, { 17, 8 }, { 19, 10 } }, 5);
 }
 
 static void long_private_data_is_cut(void **state)
@@ -414,6 +416,7 @@ static void long_private_data_is_cut(void **state)
 	assert_int_equal(bytes[24 + 12 + MAD_INFORMATION_MAX - 1], 0xff);
 	assert_zero(bytes + 24 + 12 + MAD_INFORMATION_MAX, MAD_SIZE - 24 - 12 - MAD_INFORMATION_MAX);
 	mad.kind = MAD_DREQ;
+	mad.dreq = (struct mad_dreq){ 0 };
 	mad.private_length = 5;
 	mad.dreq.remote_qpn = UINT32_MAX;
 	mad_write(&mad, bytes);

@@ -109,6 +109,54 @@ static void timeouts_send_one_packet(void **state)
 	bench_close(&bench);
 }
 
+/* The answer may be among those that wait to be read: time-outs send no more packets than are read, and count no more.
+ */
+static void unread_packets_limit_timeouts(void **state)
+{
+	struct bench bench;
+	struct soft_socket *socket;
+
+	(void)state;
+	recovery_open(&bench);
+	socket = testbed.hosts[0].socket;
+	socket->unread = true;
+	testbed.hosts[1].dead = true; /* it sends no probe, which would be read */
+	post_sends(&bench, 1);
+	network_run(CLOCK_NS_PER_S);
+	assert_in_range(count, 10, 20);
+	count = 0;
+	socket->resends = 1000;
+	network_run(60 * CLOCK_NS_PER_S);
+	assert_int_equal(count, 0);
+	assert_int_equal(testbed.hosts[0].reported_count, 0);
+	socket->unread = false;
+	network_run(CLOCK_NS_PER_S);
+	assert_in_range(count, 10, 20);
+	bench_close(&bench);
+}
+
+/* The acknowledgement of a DREQ: of what was sent, and no more. */
+static void acknowledgement_of_a_disconnect(void **state)
+{
+	struct bench bench;
+	struct soft_qp *qp;
+
+	(void)state;
+	recovery_open(&bench);
+	qp = qp_of(&bench.pair, 0);
+	post_sends(&bench, 2);
+	soft_qp_acknowledged(qp, FIRST - 1);
+	soft_qp_acknowledged(qp, FIRST + 2);
+	assert_int_equal(qp->requester.ring.count, 2);
+	soft_qp_acknowledged(qp, FIRST);
+	assert_int_equal(qp->requester.ring.count, 1);
+	soft_qp_acknowledged(qp, FIRST + 1);
+	assert_false(soft_qp_has_signalled_work(qp));
+	soft_qp_stop(qp);
+	soft_qp_acknowledged(qp, FIRST + 1);
+	bench_close(&bench);
+}
+
 /* After an RNR NAK eight packets are sent, then one. */
 static void rnr_nak_reduces_window(void **state)
 {
@@ -177,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timeouts_without_rtt_sample),	   cmocka_unit_test(timeout_from_rtt),
 		cmocka_unit_test(timeouts_send_one_packet),	   cmocka_unit_test(rnr_nak_reduces_window),
+		cmocka_unit_test(unread_packets_limit_timeouts),   cmocka_unit_test(acknowledgement_of_a_disconnect),
 		cmocka_unit_test(window_is_reduced_once_per_loss), cmocka_unit_test(repeated_naks_are_limited),
 	};
 

@@ -94,6 +94,7 @@ static void nak_repeats_for_invalid_request_only(void **state)
 	expect("N");
 	/* A stopped queue pair sends no ACK. */
 	soft_qp_stop(qp_of(&bench.pair, 1));
+	assert_int_equal(soft_qp_last_ack(qp_of(&bench.pair, 1)), FIRST);
 	hosts_flush();
 	expect("");
 	bench_close(&bench);
@@ -116,6 +117,7 @@ static void final_ack_is_repeated(void **state)
 		soft_qp_stop(qp_of(&bench.pair, 1));
 		hosts_flush();
 		expect(lossy ? "AAAAA" : "AA");
+		assert_int_equal(soft_qp_last_ack(qp_of(&bench.pair, 1)), FIRST);
 		/* A duplicate WRITE is acknowledged; a READ gets no response. */
 		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 		expect("A");

@@ -915,6 +915,33 @@ static void connection_that_does_not_end_has_failed(void **state)
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
 }
 
+/* Each has its time limit, so they do not wait for each other, but for those that are under way. */
+static void server_ends_48_connections_at_once(void **state)
+{
+	struct fake *fake = *state;
+	uint32_t ending = 0;
+
+	start_server(fake, 60);
+	for (uint32_t i = 0; i < 60; i++)
+		take(fake, i, true);
+	for (uint32_t i = 0; i < 60; i++)
+		transfer(endpoint_of(fake, 1 + i), i);
+	run_for(fake, 11 * MS);
+	for (uint32_t i = 0; i < 60; i++)
+		ending += endpoint_of(fake, 1 + i)->state == ENDPOINT_DISCONNECTING;
+	assert_int_equal(ending, 48);
+	disconnect(endpoint_of(fake, 1));
+	assert_int_equal(endpoint_of(fake, 1 + 48)->state, ENDPOINT_DISCONNECTING);
+	assert_int_equal(endpoint_of(fake, 1 + 49)->state, ENDPOINT_ESTABLISHED);
+	/* One that is never answered: the others are not either, perhaps. */
+	endpoint_fail(endpoint_of(fake, 2), OUTCOME_FAILED);
+	for (uint32_t i = 2; i < 60; i++) {
+		assert_int_equal(endpoint_of(fake, 1 + i)->state, ENDPOINT_DISCONNECTING);
+		disconnect(endpoint_of(fake, 1 + i));
+	}
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 60 connections failed (number 1); 59 completed\n");
+}
+
 static void connection_that_cannot_be_disconnected_has_failed(void **state)
 {
 	struct fake *fake = *state;
@@ -1855,6 +1882,7 @@ int main(void)
 		TEST(client_may_leave_when_all_is_transferred),
 		TEST(server_fails_silent_clients),
 		TEST(connection_that_does_not_end_has_failed),
+		TEST(server_ends_48_connections_at_once),
 		TEST(connection_that_cannot_be_disconnected_has_failed),
 		TEST(client_makes_its_connections),
 		TEST(client_gives_up_privileges_when_all_are_connected),

@@ -131,7 +131,11 @@ static void send_dreq(struct soft_cm_id *cm_id)
 	struct mad dreq = soft_cm_id_mad(cm_id, MAD_DREQ);
 
 	dreq.transaction = soft_random();
-	dreq.dreq.remote_qpn = cm_id->agreement.peer_qpn;
+	dreq.dreq = (struct mad_dreq){
+		.remote_qpn = cm_id->agreement.peer_qpn,
+		.mark = MAD_DREQ_MARK,
+		.acked_psn = soft_qp_last_ack(cm_id->endpoint->qp),
+	};
 	soft_cm_id_enter(cm_id, CM_DREQ_SENT);
 	soft_cm_id_send(cm_id, &dreq);
 }
@@ -170,25 +174,26 @@ static void drain_timeout(void *context)
 {
 	struct soft_cm_id *cm_id = context;
 	struct soft_transport *transport = cm_id->cm->transport;
-	int64_t wait = transport->last_ack_at + CM_DRAIN_TIME - clock_now();
 
 	soft_callback_begin(transport);
-	if (wait > 0 && soft_qp_has_signalled_work(cm_id->endpoint->qp))
-		loop_timer_start(transport->base.loop, &cm_id->timer, wait, drain_timeout, cm_id);
-	else
-		finish_disconnect(cm_id);
+	finish_disconnect(cm_id);
 	soft_callback_end(transport);
 }
 
 /*
- * At the peer's DREQ our last messages may have arrived while their acknowledgement is lost or overtaken. An rdmatest
- * peer acknowledges retransmissions until it receives DREP. A kernel's does not, so DREP waits up to CM_DRAIN_TIME, or
- * as long after the last acknowledgement on any connection: thousands that end together may take longer. Each resent
- * DREQ checks again, and the work fails when its retries are exhausted.
+ * At the peer's DREQ our last messages may have arrived while their acknowledgement is lost or overtaken. As a FIN of
+ * TCP, the DREQ of an rdmatest peer is an acknowledgement itself, which is repeated until DREP. That of a kernel is
+ * not, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks again.
  */
-static bool must_drain(struct soft_cm_id *cm_id)
+static bool must_drain(struct soft_cm_id *cm_id, const struct mad_dreq *dreq)
 {
-	if (cm_id->state != CM_ESTABLISHED || !soft_qp_has_signalled_work(cm_id->endpoint->qp))
+	if (cm_id->state != CM_ESTABLISHED)
+		return false;
+	if (dreq->mark == MAD_DREQ_MARK) {
+		soft_qp_acknowledged(cm_id->endpoint->qp, dreq->acked_psn);
+		return false;
+	}
+	if (!soft_qp_has_signalled_work(cm_id->endpoint->qp))
 		return false;
 	if (!cm_id->dreq_received)
 		loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, CM_DRAIN_TIME, drain_timeout, cm_id);
@@ -206,7 +211,7 @@ void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq)
 	switch (cm_id->state) {
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT: /* both sides at once */
-		if (!must_drain(cm_id))
+		if (!must_drain(cm_id, &dreq->dreq))
 			finish_disconnect(cm_id);
 		break;
 	case CM_TIMEWAIT:

@@ -7,6 +7,7 @@
 
 #include "core/state.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/net/packet_io.h"
 
 #define NEXT(state) STATE_BIT(CM_##state)
 
@@ -294,7 +295,9 @@ static void response_timeout(void *context)
 	struct soft_transport *transport = cm_id->cm->transport;
 
 	soft_callback_begin(transport);
-	if (cm_id->resends >= (cm_id->endpoint ? (unsigned)CM_RESENDS : (unsigned)CM_ORPHAN_RESENDS)) {
+	if (!soft_may_resend(cm_id->agreement.path.socket)) {
+		start_response_timer(cm_id);
+	} else if (cm_id->resends >= (cm_id->endpoint ? (unsigned)CM_RESENDS : (unsigned)CM_ORPHAN_RESENDS)) {
 		soft_cm_resends_exhausted(cm_id);
 	} else {
 		cm_id->resends++;

@@ -66,7 +66,7 @@ enum {
 #define CM_LONGEST_INTERVAL (2000 * CLOCK_NS_PER_MS) /* ... up to this */
 #define CM_TIMEWAIT_TIME    (20 * CLOCK_NS_PER_S)    /* after the last message for the cm_id */
 #define CM_DREP_RECENT	    (1 * CLOCK_NS_PER_S)     /* a younger DREP may be lost: closing copies it */
-#define CM_DRAIN_TIME	    (500 * CLOCK_NS_PER_MS)  /* after the peer's DREQ, without an acknowledgement */
+#define CM_DRAIN_TIME	    (500 * CLOCK_NS_PER_MS)  /* after a kernel's DREQ, for its last acknowledgements */
 
 enum cm_state {
 	CM_IDLE = 0,

@@ -576,7 +576,14 @@ static bool receive_batches(struct soft_socket *socket)
 
 	for (; round < RECEIVE_ROUNDS && count == RECEIVE_BATCH; round++)
 		count = receive_batch(socket, RECEIVE_BATCH);
+	socket->unread = count == RECEIVE_BATCH;
+	socket->resends = 0;
 	return round > 1 || count > 0;
+}
+
+bool soft_may_resend(struct soft_socket *socket)
+{
+	return !socket->unread || socket->resends++ < RECEIVE_ROUNDS * RECEIVE_BATCH;
 }
 
 /* The command's handlers run in soft_callback_end(): none can close the socket during the rounds. */

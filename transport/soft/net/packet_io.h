@@ -21,6 +21,12 @@ void soft_flush(struct soft_transport *transport);
 /* Loop callback: a socket has packets, or an ICMP error. */
 void soft_packet_io_readable(void *socket);
 
+/*
+ * Whether a time-out may send again from that socket. While received packets, which may be the answer, wait in its
+ * buffer, time-outs send no more packets than are read: else thousands would keep each other from being answered.
+ */
+bool soft_may_resend(struct soft_socket *socket);
+
 /* Loop poller: receives from the sockets that have queue pairs. Returns whether anything was received. */
 bool soft_packet_io_poll(void *transport);
 

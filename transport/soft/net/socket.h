@@ -22,7 +22,9 @@ struct soft_socket {
 	unsigned interface;   /* index, of a group socket */
 	size_t buffer;	      /* SO_RCVBUF, bytes */
 	struct loop_io readable;
-	bool streaming; /* the last poll received something */
+	bool streaming;	  /* the last poll received something */
+	bool unread;	  /* the last read left packets in the buffer, perhaps */
+	unsigned resends; /* of soft_may_resend(), since then */
 	struct soft_socket *next;
 };
 

@@ -182,6 +182,23 @@ bool soft_qp_has_signalled_work(const struct soft_qp *qp)
 	return false;
 }
 
+uint32_t soft_qp_last_ack(const struct soft_qp *qp)
+{
+	return responder_last_ack(qp);
+}
+
+void soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn)
+{
+	const struct packet packet = {
+		.opcode = OPCODE_ACKNOWLEDGE,
+		.psn = psn,
+		.acknowledgement.syndrome = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED),
+	};
+
+	if (qp->state == QP_RTS)
+		requester_receive(qp, &packet);
+}
+
 void soft_qp_destroy(struct soft_qp *qp)
 {
 	struct soft_qp_table *table;

@@ -39,6 +39,10 @@ void soft_qp_start(struct soft_qp *qp);
 void soft_qp_stop(struct soft_qp *qp);
 /* True if the peer has not acknowledged some signalled work. */
 bool soft_qp_has_signalled_work(const struct soft_qp *qp);
+/* The PSN that the last acknowledgement of a stopped queue pair names, or one before the peer's first request. */
+uint32_t soft_qp_last_ack(const struct soft_qp *qp);
+/* The peer's last acknowledgement, which came with its DREQ. */
+void soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn);
 
 /* The destination of a group's queue pair. */
 void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey);

@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/requester.h"
 
 enum {
@@ -317,7 +318,7 @@ static void deadline_exceeded(struct soft_qp *qp)
 	struct requester *requester = &qp->requester;
 	uint32_t psn = requester->unacked_psn;
 
-	if (limited_ack_timeout(qp) && may_be_queued(qp)) {
+	if (limited_ack_timeout(qp) && (may_be_queued(qp) || !soft_may_resend(qp->path.socket))) {
 		recovery_arm(qp);
 		return;
 	}

@@ -509,9 +509,14 @@ bool responder_reply(struct soft_qp *qp)
 	return true;
 }
 
+uint32_t responder_last_ack(const struct soft_qp *qp)
+{
+	return ackable_psn(&qp->responder);
+}
+
 /*
- * QP_DRAINING still acknowledges duplicates. But the peer may enter the error state with the DREQ that follows, and
- * then sends none: several ACKs make the loss of all unlikely.
+ * The DREQ that follows names the last ACK to an rdmatest peer. A kernel's may enter the error state with the DREQ, and
+ * then repeats nothing, which QP_DRAINING would acknowledge: several ACKs make the loss of all unlikely.
  */
 void responder_drain(struct soft_qp *qp)
 {

@@ -11,6 +11,8 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet);
 bool responder_reply(struct soft_qp *qp);
 /* Sends the last ACKs before the queue pair enters QP_DRAINING. */
 void responder_drain(struct soft_qp *qp);
+/* As soft_qp_last_ack(). */
+uint32_t responder_last_ack(const struct soft_qp *qp);
 
 /* The oldest receive has that many bytes, of which the packet has the last. */
 void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length);

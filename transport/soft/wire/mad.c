@@ -95,6 +95,8 @@ static const struct field fields[] = {
 	FIELD(KIND(REP), 28, 0, 64, rep.ca_guid),
 
 	FIELD(KIND(DREQ), 8, 0, 24, dreq.remote_qpn),
+	FIELD(KIND(DREQ), 12, 0, 32, dreq.mark),
+	FIELD(KIND(DREQ), 17, 0, 24, dreq.acked_psn),
 
 	FIELD(KIND(SIDR_REP), 4, 0, 8, status),
 	FIELD(KIND(APR), 9, 0, 8, status),

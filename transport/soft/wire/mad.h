@@ -26,7 +26,8 @@ enum {
 	MAD_INFORMATION_MAX = 72, /* of a REJ */
 };
 
-#define MAD_QKEY UINT32_C(0x80010000)
+#define MAD_QKEY      UINT32_C(0x80010000)
+#define MAD_DREQ_MARK UINT32_C(0x61636b3a) /* "ack:" */
 
 /* Attribute IDs. */
 enum mad_kind {
@@ -125,8 +126,11 @@ enum {
 	MAD_APR_UNSUPPORTED = 2,
 };
 
+/* The start of its private data is ours: a stock peer sends zeros, and ignores what it receives. */
 struct mad_dreq {
 	uint32_t remote_qpn; /* of the receiver, 24 bits */
+	uint32_t mark;	     /* MAD_DREQ_MARK: acked_psn is set */
+	uint32_t acked_psn;  /* the sender's queue pair has executed all requests up to it, and executes no more */
 };
 
 struct mad {

@@ -373,7 +373,8 @@ static void connections_share_memory(void **state)
 			taken += one->memory->stride;
 			assert_int_equal(one->memory->stride, length);
 			assert_true(one->slots + length <= one->memory->pattern);
-			assert_int_equal(one->memory->pattern + size + PAYLOAD_SHORT_PATTERN, one->memory->region->length);
+			assert_int_equal(one->memory->pattern + payload_pattern_size(size),
+					 one->memory->region->length);
 			for (size_t j = 0; j < i; j++)
 				assert_true(many[j].memory != one->memory ||
 					    many[j].slots + one->memory->stride <= one->slots);

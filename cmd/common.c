@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/command.h"
+#include "core/privileges.h"
 
 #if WITH_EXTRAS
 static const uint16_t mtus[] = { 256, 512, 1024, 2048, 4096 };
@@ -76,9 +77,6 @@ const struct option endpoint_option_table[] = {
 	FLAG(0, "daemon", daemon.daemon,
 	     OPTION_HELP("Run in the background; the command returns when peers can connect, or fails"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVICE),
-	FLAG(0, "sandbox", sandbox,
-	     OPTION_HELP("Restrict system calls to those of a test, once listening, connected or joined"),
-	     .section = SECTION_SERVICE),
 	ROW(OPTION_TEXT, "device", path.device, "NAME", "", "", OPTION_HELP("Use this RDMA device"),
 	    .section = SECTION_PATH),
 	PATH("port-num", port, "1 to 255", OPTION_HELP("Use this port of the device", "any"),
@@ -126,6 +124,11 @@ const char *common_transport(const struct common_options *common)
 	const char *name = common->transport ? common->transport : getenv("RDMATEST_TRANSPORT");
 
 	return name && *name ? name : NULL;
+}
+
+unsigned common_privileges(const struct common_options *common)
+{
+	return (WITH_REPORT && common->reporting.prometheus) || EXTRA(common->daemon.pidfile) ? PRIVILEGE_FILES : 0;
 }
 
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment)

@@ -21,7 +21,6 @@ struct common_options {
 	struct daemon_options daemon; /* of endpoint_option_table; else zeros */
 	struct path_options path;     /* of endpoint_option_table; else PATH_OPEN */
 	struct family_options family; /* of endpoint_option_table; else zeros */
-	bool sandbox;
 	bool poll;
 	int64_t spin; /* microseconds */
 	bool debug;
@@ -110,6 +109,9 @@ enum {
 
 /* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */
 const char *common_transport(const struct common_options *common);
+
+/* PRIVILEGE_FILES if the run writes files, else 0. */
+unsigned common_privileges(const struct common_options *common);
 
 /*
  * Allocates a command's options struct for options_parse(). The path is PATH_OPEN, because the program may lack the

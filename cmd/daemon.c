@@ -185,7 +185,6 @@ static enum outcome write_ready_fd(const struct daemon *daemon, const struct add
 	return OUTCOME_OK;
 }
 
-/* setsid() and open() precede the sandbox, which forbids both; detach_terminal() follows it. */
 static enum outcome start_session(struct daemon *daemon)
 {
 	setsid();

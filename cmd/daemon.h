@@ -33,7 +33,7 @@ struct daemon {
  */
 enum outcome daemon_begin(struct daemon *daemon, const struct daemon_options *options, const struct log *log);
 
-/* Writes the pidfile and makes the system calls that the sandbox forbids. Call it before sandbox and ready line. */
+/* Writes the pidfile. Call it before the ready line. */
 enum outcome daemon_register(struct daemon *daemon);
 
 /* Writes the address and port to the descriptor and detaches from the terminal. */

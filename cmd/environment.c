@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/confinement.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
+#include "core/privileges.h"
 
 void environment_print(const struct environment *environment, const char *format, ...)
 {
@@ -105,16 +105,17 @@ static void print_ready(struct environment *environment, const struct address *a
 	environment_print(environment, "%s", line);
 }
 
-static enum outcome confine(struct environment *environment)
+static void set_up_once(struct environment *environment)
 {
-	const struct common_options *options = environment->to_confine;
+	const struct common_options *options = environment->to_set_up;
 
-	environment->to_confine = NULL;
+	environment->to_set_up = NULL;
 	if (!options)
-		return OUTCOME_OK;
+		return;
 	if (WITH_REPORT && environment->reporting)
 		reporting_set_up(environment->reporting);
-	return confinement_enter(options, &environment->log);
+	if (!transport_opens_devices(common_transport(options)))
+		privileges_drop(&environment->log, common_privileges(options));
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
@@ -124,7 +125,7 @@ bool environment_setup_done(struct environment *environment, const struct addres
 	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
 
 	if (!outcome)
-		outcome = confine(environment);
+		set_up_once(environment);
 	if (!outcome && line)
 		print_ready(environment, address, line);
 	if (!outcome && serves)

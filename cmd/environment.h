@@ -32,7 +32,7 @@ struct environment {
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
 	struct daemon *daemon;
-	const struct common_options *to_confine; /* NULL also after the run has dropped its privileges */
+	const struct common_options *to_set_up; /* NULL also after the first environment_setup_done() */
 
 	/* Callbacks of a child run, else NULL. The command calls them, so they must not free its state. */
 	void (*ready)(void *context);
@@ -71,7 +71,7 @@ void environment_print_result(const struct environment *environment, bool failed
 /*
  * Call it when the run is set up, before its data moves. From now on it looks up no name, connects to no address, and
  * opens devices only for connecting peers. With several targets or members the data of the first may have moved. Drops
- * privileges, and with --sandbox installs the filter; only the first call does. A server or receiver gives its address
+ * privileges; only the first call does. A server or receiver gives its address
  * and its ready line: writes the pidfile before, and prints the line and writes to the descriptor of --ready-fd after
  * that. Others give NULL. Returns false after an error, which has ended the run.
  */

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/confinement.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
-#include "core/sandbox.h"
+#include "core/privileges.h"
 #include "core/units.h"
 
 /* Limit of an orderly shutdown after the deadline: a working peer answers within this time. */
@@ -179,8 +178,6 @@ static enum outcome run_command(struct run *run, const void *options)
 		outcome = output_discard(&environment->output, &environment->log);
 	if (!outcome && run->command->check)
 		outcome = run->command->check(environment, options);
-	if (!outcome && EXTRA(run->common->sandbox) && !sandbox_is_possible(&environment->log))
-		outcome = OUTCOME_USAGE;
 	if (!outcome && WITH_EXTRAS) {
 		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
 		/* The running process of --pidfile may write the same file of --prometheus. */
@@ -191,7 +188,7 @@ static enum outcome run_command(struct run *run, const void *options)
 		return outcome;
 	environment->daemon = &run->daemon;
 	if (opens)
-		environment->to_confine = run->common;
+		environment->to_set_up = run->common;
 	environment->loop = loop_create();
 	if (!environment->loop) {
 		log_errno(&environment->log, NULL, errno, "creating the event loop");
@@ -200,8 +197,9 @@ static enum outcome run_command(struct run *run, const void *options)
 	if ((WITH_EXTRAS || WITH_SOFT) && opens)
 		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
 				     environment->given);
-	if (environment->to_confine)
-		confinement_begin(run->common, &environment->log);
+	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
+	if (opens && transport_opens_devices(common_transport(run->common)))
+		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->common));
 	if (outcome == OUTCOME_OK && opens)
 		outcome = common_open(run->common, common_transport(run->common), environment);
 	if (outcome == OUTCOME_OK)

@@ -51,14 +51,13 @@ static const struct fatal {
 } fatal_rows[] = {
 	[FATAL_INTERRUPTED] = { OUTCOME_INTERRUPTED, "second signal", "terminated" },
 	[FATAL_STUCK] = { OUTCOME_FAILED, "watchdog", "a system or library call does not return: terminated" },
-	[FATAL_REFUSED] = { OUTCOME_INTERNAL, "--sandbox", "system call & was refused: terminated" },
 	[FATAL_MEMORY] = { OUTCOME_INTERNAL, "event loop", "out of memory: terminated" },
 	[FATAL_LOOP] = { OUTCOME_INTERNAL, "event loop", "waiting for events failed: terminated" },
 };
 
 /*
  * A signal handler must not call printf(3). In these formats $ is the name of the program, # the exit code, @ the
- * phase, % the cause, and in a cause & the number of the system call. Fields of the summary that only the run knows are
+ * phase and % the cause. Fields of the summary that only the run knows are
  * null.
  */
 static const char line_format[] = "$: @: %\n";
@@ -90,7 +89,7 @@ static void append_number(struct line *line, int number)
 	append_byte(line, (char)('0' + number % 10));
 }
 
-static void fatal_append(struct line *line, const char *format, const struct fatal *fatal, int call)
+static void fatal_append(struct line *line, const char *format, const struct fatal *fatal)
 {
 	for (; *format; format++)
 		switch (*format) {
@@ -102,13 +101,10 @@ static void fatal_append(struct line *line, const char *format, const struct fat
 			append_number(line, fatal->code);
 			break;
 		case '@':
-			fatal_append(line, fatal->phase, fatal, call);
+			fatal_append(line, fatal->phase, fatal);
 			break;
 		case '%':
-			fatal_append(line, fatal->cause, fatal, call);
-			break;
-		case '&':
-			append_number(line, call);
+			fatal_append(line, fatal->cause, fatal);
 			break;
 		default:
 			append_byte(line, *format);
@@ -116,13 +112,13 @@ static void fatal_append(struct line *line, const char *format, const struct fat
 }
 
 /* Does not block: a blocked write(2) to this descriptor may be why the process ends. */
-static void print_fatal(int fd, const char *format, const struct fatal *fatal, int call)
+static void print_fatal(int fd, const char *format, const struct fatal *fatal)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	struct line line;
 
 	line.length = 0;
-	fatal_append(&line, format, fatal, call);
+	fatal_append(&line, format, fatal);
 	if (poll(&room, 1, 0) > 0 && write(fd, line.text, line.length) < 0)
 		return;
 }
@@ -144,17 +140,17 @@ void fatal_exit_prints_verdict(enum fatal_verdict verdict)
 	shared.verdict = (int)verdict;
 }
 
-void fatal_exit(enum fatal_reason reason, int call)
+void fatal_exit(enum fatal_reason reason)
 {
 	const struct fatal *fatal = &fatal_rows[reason];
 
-	print_fatal(STDERR_FILENO, line_format, fatal, call);
+	print_fatal(STDERR_FILENO, line_format, fatal);
 	if (WITH_REPORT && shared.prints_json)
-		print_fatal(STDOUT_FILENO, summary_format, fatal, call);
+		print_fatal(STDOUT_FILENO, summary_format, fatal);
 	if (shared.verdict)
-		print_fatal(STDOUT_FILENO, verdict_format, fatal, call);
+		print_fatal(STDOUT_FILENO, verdict_format, fatal);
 	if (shared.verdict == FATAL_VERDICT_STATUS)
-		print_fatal(STDOUT_FILENO, status_format, fatal, call);
+		print_fatal(STDOUT_FILENO, status_format, fatal);
 	_exit(fatal->code);
 }
 
@@ -167,14 +163,14 @@ void *fatal_allocate(void *memory, long size)
 	else
 		free(memory);
 	if (size && !result)
-		fatal_exit(FATAL_MEMORY, 0);
+		fatal_exit(FATAL_MEMORY);
 	return result;
 }
 
 void fatal_loop_error(const char *what)
 {
 	(void)what;
-	fatal_exit(FATAL_LOOP, 0);
+	fatal_exit(FATAL_LOOP);
 }
 
 /* ---- signals ---- */
@@ -196,7 +192,7 @@ static void signal_handler(int number)
 
 	if (shared.first_signal) {
 		if (number != SIGHUP && now - (unsigned)shared.first_signal > GRACE_MS)
-			fatal_exit(FATAL_INTERRUPTED, 0);
+			fatal_exit(FATAL_INTERRUPTED);
 	} else if (number != SIGHUP || shared.running) {
 		shared.first_signal = (int)now;
 		if (shared.running)
@@ -262,7 +258,7 @@ static void watchdog_handler(int number)
 {
 	(void)number;
 	if (++shared.expiries == WATCHDOG_SIGNALS)
-		fatal_exit(FATAL_STUCK, 0);
+		fatal_exit(FATAL_STUCK);
 }
 
 void watchdog_start(int64_t nanoseconds)

@@ -40,13 +40,12 @@ void watchdog_start(int64_t nanoseconds);
 enum fatal_reason {
 	FATAL_INTERRUPTED = 0, /* a second Ctrl-C: OUTCOME_INTERRUPTED */
 	FATAL_STUCK,	       /* a library call does not return: OUTCOME_FAILED */
-	FATAL_REFUSED,	       /* --sandbox: OUTCOME_INTERNAL */
 	FATAL_MEMORY,	       /* out of memory in the event loop: OUTCOME_INTERNAL */
 	FATAL_LOOP,	       /* a system call of the event loop failed: OUTCOME_INTERNAL */
 };
 
-/* Prints the reason on stderr and ends the process. call: of FATAL_REFUSED, the number. Safe in a signal handler. */
-_Noreturn void fatal_exit(enum fatal_reason reason, int call);
+/* Prints the reason on stderr and ends the process. Safe in a signal handler. */
+_Noreturn void fatal_exit(enum fatal_reason reason);
 
 /* Sets the name in what fatal_exit() prints. Copies it. */
 void fatal_exit_name(const char *name);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static bool parse_bytes(const char *text, enum address_family family, struct address *address)
 {
@@ -97,7 +95,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 		if (!address->scope)
 			return text;
 		length = strlen(text);
-		if (address_interface_name(address->scope, interface))
+		if (if_indextoname(address->scope, interface))
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
 		else
 			snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%u", address->scope);
@@ -214,17 +212,4 @@ bool address_from_socket(const void *socket_address, struct address *address)
 		return true;
 	}
 	return false;
-}
-
-bool address_interface_name(unsigned index, char name[IF_NAMESIZE])
-{
-	struct ifreq request = { .ifr_ifindex = (int)index };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool found = fd >= 0 && !ioctl(fd, SIOCGIFNAME, &request);
-
-	if (fd >= 0)
-		close(fd);
-	if (found)
-		memcpy(name, request.ifr_name, IF_NAMESIZE);
-	return found;
 }

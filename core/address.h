@@ -65,7 +65,4 @@ bool address_same_host(const struct address *one, const struct address *other);
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address);
 bool address_from_socket(const void *socket_address, struct address *address);
 
-/* As if_indextoname(3), but uses a socket family that --sandbox allows. Returns false if there is no such interface. */
-bool address_interface_name(unsigned index, char name[IF_NAMESIZE]);
-
 #endif

@@ -20,7 +20,7 @@ static int open_new(const char *name)
 	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0644) : fd;
 }
 
-/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. The sandbox refuses O_APPEND. */
+/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
 static FILE *open_file(const char *name, bool appends)
 {
 	int fd = appends ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);

@@ -73,8 +73,7 @@ _rdmatest_table() {
 			'--deadline='
 			'--ready-fd='
 			'--pidfile=@files'
-			'--daemon'
-			'--sandbox')
+			'--daemon')
 		;;
 	ucmatose)
 		operand='@hosts'
@@ -124,8 +123,7 @@ _rdmatest_table() {
 			'--deadline='
 			'--ready-fd='
 			'--pidfile=@files'
-			'--daemon'
-			'--sandbox')
+			'--daemon')
 		;;
 	mckey)
 		operand='@hosts'
@@ -173,8 +171,7 @@ _rdmatest_table() {
 			'--deadline='
 			'--ready-fd='
 			'--pidfile=@files'
-			'--daemon'
-			'--sandbox')
+			'--daemon')
 		;;
 	selftest)
 		operand=''

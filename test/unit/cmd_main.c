@@ -21,7 +21,7 @@ enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
 {
 	(void)log;
 	(void)outcome;
-	fatal_exit(FATAL_INTERRUPTED, 0);
+	fatal_exit(FATAL_INTERRUPTED);
 }
 
 static void fatal_exit_has_the_name_until_the_process_ends(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=confinement_enter */
+/* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=privileges_drop */
 /* link: -Wl,--wrap=setitimer */
 /* command_run() from arguments to exit code: limits, signals, output errors. Each fake command runs in its own process
  * and prints a trace on stdout. */
@@ -14,15 +14,15 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "cmd/confinement.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
+#include "core/privileges.h"
 #include "test/unit/fake_clock.h"
 
 enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
+void __wrap_privileges_drop(const struct log *log, unsigned kept);
 int __wrap_setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old);
 int __real_setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old);
 
@@ -38,9 +38,6 @@ static int ignored; /* a signal, by the caller */
 
 /* RLIMIT_NOFILE of the next command; 0: unchanged. */
 static rlim_t descriptors_max;
-
-/* Of confinement_enter(). */
-static enum outcome confinement;
 
 /* The options of all fake commands. */
 struct settings {
@@ -99,12 +96,12 @@ void __wrap_transport_close(struct transport *transport)
 	trace("close");
 }
 
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
+/* Of a run over verbs before the transport is opened, which keeps the ports. */
+void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
-	(void)options;
 	(void)log;
-	trace("confined");
-	return confinement;
+	if (!(kept & PRIVILEGE_PORTS))
+		trace("dropped");
 }
 
 static struct timeval sped_up(struct timeval time)
@@ -222,15 +219,6 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
 	/* And so has this one. */
 	environment_finish(environment, OUTCOME_FAILED, &no_figures, "done");
-	return OUTCOME_OK;
-}
-
-static enum outcome start_and_be_set_up(struct environment *environment, const void *options, void **context)
-{
-	(void)options;
-	make_state(environment, context);
-	if (environment_setup_done(environment, NULL, NULL))
-		trace("data");
 	return OUTCOME_OK;
 }
 
@@ -503,18 +491,7 @@ static void privileges_are_dropped_before_ready(void **state)
 	const struct command serves = { .start = start_and_be_ready };
 
 	(void)state;
-	expect(&serves, "--transport soft", 0, "open\nstart\nconfined\nready\ntool: done\nstop\nclose\n", "");
-}
-
-static void no_data_moves_with_privileges(void **state)
-{
-	const struct command connects = { .start = start_and_be_set_up };
-
-	(void)state;
-	confinement = OUTCOME_INTERNAL;
-	expect(&connects, "--transport soft", OUTCOME_INTERNAL,
-	       "open\nstart\nconfined\ntool: FAILED: set-up did not complete\nstop\nclose\n", "");
-	confinement = OUTCOME_OK;
+	expect(&serves, "--transport soft", 0, "open\nstart\ndropped\nready\ntool: done\nstop\nclose\n", "");
 }
 
 static void options_are_checked_before_a_device_is_touched(void **state)
@@ -1107,7 +1084,6 @@ int main(void)
 		cmocka_unit_test(quiet_run_without_dev_null_fails),
 		cmocka_unit_test(start_fails),
 		cmocka_unit_test(privileges_are_dropped_before_ready),
-		cmocka_unit_test(no_data_moves_with_privileges),
 		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
 		cmocka_unit_test(no_device),
 		cmocka_unit_test(deadline_ends_the_run),

@@ -218,34 +218,13 @@ static void socket_addresses(void **state)
 	assert_false(address_from_socket(&socket_address, &back));
 }
 
-/* Compares with if_indextoname(3), which uses a socket of another family. */
-static void interface_names(void **state)
-{
-	struct if_nameindex *list = if_nameindex();
-	char name[IF_NAMESIZE];
-
-	(void)state;
-	assert_non_null(list);
-	for (const struct if_nameindex *entry = list; entry->if_index; entry++) {
-		assert_true(address_interface_name(entry->if_index, name));
-		assert_string_equal(name, entry->if_name);
-	}
-	if_freenameindex(list);
-	assert_false(address_interface_name(999999, name));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ip4),
-		cmocka_unit_test(ip6),
-		cmocka_unit_test(scopes),
-		cmocka_unit_test(gid),
-		cmocka_unit_test(formatting),
-		cmocka_unit_test(classification),
-		cmocka_unit_test(prefixes),
-		cmocka_unit_test(socket_addresses),
-		cmocka_unit_test(interface_names),
+		cmocka_unit_test(ip4),	      cmocka_unit_test(ip6),
+		cmocka_unit_test(scopes),     cmocka_unit_test(gid),
+		cmocka_unit_test(formatting), cmocka_unit_test(classification),
+		cmocka_unit_test(prefixes),   cmocka_unit_test(socket_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

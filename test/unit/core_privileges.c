@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Namespaces and capabilities of this process. */
+/* Namespaces and capabilities of this process, and dropping these. */
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "test/unit/unit.h"
 
 #include "core/privileges.h"
 
-/* Whether /proc/self/status has the capability among the effective ones. */
-static bool status_has(unsigned capability)
+static const struct log log_ = { .name = "test" };
+
+/* Returns a number of /proc/self/status, in hexadecimal digits. */
+static unsigned long long status_number(const char *key)
 {
 	char line[256];
-	unsigned long long mask = 0;
+	unsigned long long number = 0;
 	FILE *file = fopen("/proc/self/status", "r");
 
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file))
-		sscanf(line, "CapEff: %llx", &mask);
+		if (!strncmp(line, key, strlen(key)))
+			number = strtoull(line + strlen(key), NULL, 16);
 	fclose(file);
-	return mask >> capability & 1;
+	return number;
 }
 
 static void test_capability(void **state)
 {
 	(void)state;
 	for (unsigned capability = 0; capability <= CAP_BPF; capability++)
-		assert_int_equal(privileges_have(capability), status_has(capability));
+		assert_int_equal(privileges_have(capability), status_number("CapEff:") >> capability & 1);
 }
 
 /* A child in a new user namespace has every capability there, and is not in the initial one. */
@@ -50,11 +55,66 @@ static void test_user_namespace(void **state)
 	assert_int_equal(status, 0);
 }
 
+static bool has_inheritable(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &header, data) || data[0].inheritable || data[1].inheritable;
+}
+
+/* Makes all capabilities inheritable, as some container runtimes do. */
+static void make_inheritable(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		_exit(2);
+	for (size_t i = 0; i < LENGTH(data); i++)
+		data[i].inheritable = data[i].permitted;
+	if (syscall(SYS_capset, &header, data))
+		_exit(3);
+}
+
+/* Root keeps only a few capabilities, none of them inheritable. Other users have none before and after. */
+static void privileges_are_dropped(void **state)
+{
+	enum {
+		IPC_LOCK = 1 << 14,
+		DAC_OVERRIDE = 1 << 1,
+		NET_BIND_SERVICE = 1 << 10,
+	};
+
+	(void)state;
+	for (unsigned kept = 0; kept <= (PRIVILEGE_FILES | PRIVILEGE_PORTS); kept++) {
+		uint64_t before = status_number("CapEff:"), allowed = IPC_LOCK;
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (!child) {
+			allowed |= kept & PRIVILEGE_FILES ? DAC_OVERRIDE : 0;
+			allowed |= kept & PRIVILEGE_PORTS ? NET_BIND_SERVICE : 0;
+			make_inheritable();
+			privileges_drop(&log_, kept);
+			_exit(status_number("CapEff:") == (before & allowed) &&
+					      status_number("CapPrm:") == (before & allowed) && !has_inheritable() &&
+					      (!before || status_number("NoNewPrivs:"))
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_user_namespace),
+		cmocka_unit_test(privileges_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 #include "test/unit/figures.h"
 
 #include "cmd/command.h"
-#include "cmd/confinement.h"
 #include "cmd/hello.h"
 #include "test/unit/fake_clock.h"
 #include "transport/backend.h"
@@ -53,7 +52,7 @@ struct fake {
 	struct {
 		enum outcome channel, endpoint, resolve, create_qp, connect, accept, disconnect, migrate;
 	} next; /* what becomes of the next one */
-	bool confined, sent_before_confined;
+	bool dropped, sent_before_drop;
 	bool time_is_over;
 	FAKE_FIELDS
 	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
@@ -245,16 +244,15 @@ static const struct backend fake_backend = {
 };
 
 /* Where the link wraps it: a command gives up its privileges. */
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log);
-enum outcome __wrap_confinement_enter(const struct common_options *options, const struct log *log)
+void __wrap_privileges_drop(const struct log *log, unsigned kept);
+void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
-	struct fake *fake = (struct fake *)((uintptr_t)options - offsetof(struct fake, options.common));
+	struct fake *fake = (struct fake *)((uintptr_t)log - offsetof(struct fake, environment.log));
 
-	(void)log;
-	fake->confined = true;
+	(void)kept;
+	fake->dropped = true;
 	for (size_t i = 0; i < fake->endpoint_count; i++)
-		fake->sent_before_confined |= fake->endpoints[i]->send_count > 0;
-	return OUTCOME_OK;
+		fake->sent_before_drop |= fake->endpoints[i]->send_count > 0;
 }
 
 /* What goes to stderr is kept for assert_ended(). */

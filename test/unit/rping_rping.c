@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=confinement_enter */
+/* link: -Wl,--wrap=privileges_drop */
 /* The client and the server of rping against peers that violate the protocol, which stock tools do not. */
 #include "test/unit/unit.h"
 
@@ -133,11 +133,12 @@ static void client_drops_privileges_before_the_first_ping(void **state)
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
 
-	fake->environment.to_confine = &fake->options.common;
+	fake->options.common.transport = "soft";
+	fake->environment.to_set_up = &fake->options.common;
 	fake->options.count = 1;
 	endpoint = connected_client(fake, NULL);
-	assert_true(fake->confined);
-	assert_false(fake->sent_before_confined);
+	assert_true(fake->dropped);
+	assert_false(fake->sent_before_drop);
 	assert_true(of(endpoint)->send_count > 0);
 	pings(endpoint, 1);
 	disconnect(endpoint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=confinement_enter */
+/* link: -Wl,--wrap=privileges_drop */
 /* Runs of ucmatose at both ends: the phases, the limits of time, the failures of single connections, and the verdict.
  */
 #include "test/unit/unit.h"
@@ -1025,12 +1025,13 @@ static void client_gives_up_privileges_when_all_are_connected(void **state)
 {
 	struct fake *fake = *state;
 
-	fake->environment.to_confine = &fake->options.common;
+	fake->options.common.transport = "soft";
+	fake->environment.to_set_up = &fake->options.common;
 	start_client(fake, 2);
 	reply(connect_one(fake, 0, true), 0);
-	assert_false(fake->confined);
+	assert_false(fake->dropped);
 	reply(connect_one(fake, 1, true), 1);
-	assert_true(fake->confined);
+	assert_true(fake->dropped);
 	finish(fake);
 	assert_over(fake, OUTCOME_OK, "");
 }

@@ -234,7 +234,7 @@ void soft_path(const struct endpoint *base, struct path *path)
 	path->device = base->domain->device;
 	path->gid_type = "RoCE v2";
 	soft_cm_gid(&endpoint->path.local, path->gid);
-	address_interface_name(endpoint->path.interface, path->interface);
+	if_indextoname(endpoint->path.interface, path->interface);
 	path->mtu = endpoint->path.mtu;
 	if (endpoint->cm_id) {
 		path->mtu = endpoint->cm_id->agreement.path.mtu;

@@ -183,5 +183,5 @@ void verbs_path(const struct endpoint *base, struct path *path)
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));
 	path->gid_type = type_text(entry.gid_type);
-	address_interface_name(entry.ndev_ifindex, path->interface);
+	if_indextoname(entry.ndev_ifindex, path->interface);
 }
